@@ -89,8 +89,8 @@ pub(crate) enum Event<F> {
     GivenUp { batch: BatchKey, worked: Vec<Worked>, is_exhausted: bool },
     /// A handler has returned that blocked its thread when its batch was given up.
     Unblocked(BatchKey),
-    /// SQS has confirmed a call for these messages, and not for its others.
-    Answered { call: Call, confirmed: Vec<MessageKey>, took: Duration },
+    /// SQS has confirmed a call for some messages. It would refuse it again for those that it has `refused`.
+    Answered { call: Call, confirmed: Vec<MessageKey>, refused: Vec<MessageKey>, took: Duration },
     /// A receive has brought messages.
     Received { poll: Poll, messages: Vec<Arrival<F>> },
     /// A receive has failed. `random` is from 0 to 1.
@@ -246,7 +246,9 @@ impl<'a, F: Facts> Engine<'a, F> {
             }
             Event::GivenUp { batch, worked, is_exhausted } => self.given_up(batch, worked, is_exhausted, now),
             Event::Unblocked(batch) => self.worker.unblocked(batch, &self.batches),
-            Event::Answered { call, confirmed, took } => self.answered(&call, &confirmed, took, now),
+            Event::Answered { call, confirmed, refused, took } => {
+                self.answered(&call, &confirmed, &refused, took, now);
+            }
             Event::Received { poll, messages } => self.received(poll, messages, now),
             Event::NotReceived { poll, random, error } => {
                 if self.worker.pollers.failed(poll.messages, now, random) == 1 {

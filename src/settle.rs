@@ -13,9 +13,9 @@ use aws_sdk_sqs::types::{
 use futures_util::{StreamExt, stream};
 use redrive_sqs::{MAX_BYTES, MAX_ENTRIES, is_fifo, size};
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{Span, warn};
 
-use self::call::{Answer, CallKind, Order, send};
+use self::call::{Answer, CallKind, Order, Ruled, send};
 use crate::Invocation;
 use crate::aws::Sqs;
 use crate::engine::keys::MessageKey;
@@ -39,6 +39,15 @@ macro_rules! send_by {
     };
 }
 
+/// A message that gets a letter.
+pub(crate) struct Failed<'r> {
+    pub(crate) record: &'r Record<'r>,
+    pub(crate) settled: &'r Settled,
+    pub(crate) invocation: &'r Invocation,
+    /// Of its batch.
+    pub(crate) span: &'r Span,
+}
+
 /// The entries of a call. The id of each is the place of its message in the call.
 pub(crate) enum Entries {
     /// Each with its size in bytes.
@@ -53,7 +62,7 @@ impl Entries {
         call: &Call,
         dead: &str,
         receipt_handle: impl Fn(MessageKey) -> Option<&'r str>,
-        message: impl Fn(MessageKey) -> Option<(&'r Record<'r>, &'r Settled, &'r Invocation)>,
+        message: impl Fn(MessageKey) -> Option<Failed<'r>>,
     ) -> Self {
         let messages = call.messages.iter().enumerate();
         // A record without a receipt handle could get the whole call refused.
@@ -76,9 +85,8 @@ impl Entries {
         }
     }
 
-    /// Calls SQS about messages of this queue, or for letters to the other, and returns the places of the messages for which
-    /// SQS has confirmed it.
-    pub(crate) async fn send(self, sqs: &Sqs, queue: &str, dead: &str, until: Instant) -> Vec<usize> {
+    /// Calls SQS about messages of this queue, or for letters to the other, and returns what it has said of which.
+    pub(crate) async fn send(self, sqs: &Sqs, queue: &str, dead: &str, until: Instant) -> Vec<Ruled> {
         let (client, endpoint) = (&sqs.client, &sqs.endpoint);
         let kind = |operation, order| CallKind { operation, endpoint, until, order };
         match self {
@@ -126,13 +134,14 @@ fn by_size(letters: Vec<(SendMessageBatchRequestEntry, usize)>) -> Vec<Vec<SendM
 /// The letter of a message that is to be dead-lettered, and its size.
 fn letter_entry(
     index: usize,
-    (record, settled, invocation): (&Record<'_>, &Settled, &Invocation),
+    Failed { record, settled, invocation, span }: Failed<'_>,
     fifo: bool,
     failed_at: SystemTime,
 ) -> Option<(SendMessageBatchRequestEntry, usize)> {
     let (attributes, has_note) = letter::attributes(record, settled, invocation, failed_at)?;
     if !has_note {
         warn!(
+            parent: span,
             message_id = record.id(),
             "the message has no room for the note, so its dead letter is sent without one"
         );

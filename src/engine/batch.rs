@@ -265,23 +265,20 @@ impl<F: Facts> Batch<F> {
         }
     }
 
-    /// SQS has answered the call for a message, or the call was not made because the lease is lost.
-    pub(super) fn answered(
-        &mut self,
-        kind: Kind,
-        at: usize,
-        confirmed: bool,
-        call: Option<Ran>,
-        rules: &mut Rules<'_>,
-    ) {
+    /// A call for a message has ended. Its report names the call that delayed or dead-lettered it.
+    pub(super) fn called(&mut self, kind: Kind, at: usize, took: Duration, now: Time) {
         let settled = &mut self.messages[at].settled;
-        settled.call = match kind {
-            Kind::Letters | Kind::Changes => call.or(settled.call),
-            Kind::Deletes => settled.call.or(call),
-        };
+        if kind != Kind::Deletes || !settled.has_letter {
+            let ended = now.saturating_sub(self.began);
+            settled.call = Some(Ran { took, ended, is_shared: false });
+        }
+    }
+
+    /// SQS has answered the call for a message, or the call was not made because the lease is lost.
+    pub(super) fn answered(&mut self, kind: Kind, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
         match kind {
             Kind::Letters => {
-                settled.has_letter = confirmed;
+                self.messages[at].settled.has_letter = confirmed;
                 if confirmed || !holds(Guard::LetterIsConfirmed) {
                     self.delete(at);
                 } else {

@@ -7,7 +7,7 @@ use super::batch::Phase;
 use super::guards::{Guard, holds};
 use super::keys::{LeaseKey, MessageKey};
 use super::outbox::Kind;
-use super::settled::{Ran, State};
+use super::settled::State;
 use super::{Command, Engine, Facts, Note, Time};
 use redrive_sqs::lease::{LONGEST, Standing};
 
@@ -65,7 +65,7 @@ impl<F: Facts> Engine<'_, F> {
             held.waits = waits;
         }
         if standing == Standing::Lost && holds(Guard::LostIsLeft) {
-            self.message_answered(kind, key, false, None, now);
+            self.message_answered(kind, key, false, now);
         } else if !waits {
             self.queue(kind, key, now);
         }
@@ -108,7 +108,7 @@ impl<F: Facts> Engine<'_, F> {
                 self.commands.push_back(Command::Call(call));
             }
             for lost in keys {
-                self.message_answered(kind, lost, false, None, now);
+                self.message_answered(kind, lost, false, now);
             }
         }
     }
@@ -133,13 +133,25 @@ impl<F: Facts> Engine<'_, F> {
         true
     }
 
-    /// A call has ended. A worker's deletes and changes that SQS did not confirm are tried again while their leases hold.
-    pub(super) fn answered(&mut self, call: &Call, confirmed: &[MessageKey], took: Duration, now: Time) {
+    /// A call has ended. A worker's deletes and changes that SQS did not confirm are tried again while their leases hold,
+    /// unless SQS would refuse them again.
+    pub(super) fn answered(
+        &mut self,
+        call: &Call,
+        confirmed: &[MessageKey],
+        refused: &[MessageKey],
+        took: Duration,
+        now: Time,
+    ) {
         self.outbox.call_ended();
         for &(key, _) in &call.messages {
+            if let Some(batch) = self.batches.get_mut(&key.batch) {
+                batch.called(call.kind, key.at, took, now);
+            }
             let is_confirmed = confirmed.contains(&key);
-            if is_confirmed || call.kind == Kind::Letters || !self.tries_again(key, now) {
-                self.message_answered(call.kind, key, is_confirmed, Some(took), now);
+            let is_final = is_confirmed || refused.contains(&key) || call.kind == Kind::Letters;
+            if is_final || !self.tries_again(key, now) {
+                self.message_answered(call.kind, key, is_confirmed, now);
             }
         }
     }
@@ -157,14 +169,7 @@ impl<F: Facts> Engine<'_, F> {
     }
 
     /// The call for a message is answered, or was not made because its lease is lost.
-    fn message_answered(
-        &mut self,
-        kind: Kind,
-        key: MessageKey,
-        confirmed: bool,
-        took: Option<Duration>,
-        now: Time,
-    ) {
+    fn message_answered(&mut self, kind: Kind, key: MessageKey, confirmed: bool, now: Time) {
         self.outbox.answered(key);
         let lease = self.message(key).and_then(|message| message.lease);
         if let Some(lease) = lease.filter(|_| confirmed && kind != Kind::Letters) {
@@ -173,11 +178,7 @@ impl<F: Facts> Engine<'_, F> {
         // A message whose letter is not confirmed is delayed instead.
         let is_left = self.worker.is_ending() && !confirmed && kind != Kind::Letters;
         self.worker.unconfirmed += usize::from(is_left);
-        self.with(key.batch, now, |batch, rules| {
-            let ended = now.saturating_sub(batch.began);
-            let call = took.map(|took| Ran { took, ended, is_shared: false });
-            batch.answered(kind, key.at, confirmed, call, rules);
-        });
+        self.with(key.batch, now, |batch, rules| batch.answered(kind, key.at, confirmed, rules));
     }
 
     /// Extends leases that are due, and gives up those that have ended.

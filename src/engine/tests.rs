@@ -101,7 +101,14 @@ impl Bench {
     fn answer(&mut self, call: Call, confirmed: bool, now: Time) {
         let confirmed =
             if confirmed { call.messages.iter().map(|(key, _)| *key).collect() } else { Vec::new() };
-        self.engine.on(Event::Answered { call, confirmed, took: millis(5) }, now);
+        self.engine.on(Event::Answered { call, confirmed, refused: Vec::new(), took: millis(5) }, now);
+        self.turn(now);
+    }
+
+    /// SQS would refuse the call for each of its messages again.
+    fn refuse(&mut self, call: Call, now: Time) {
+        let refused = call.messages.iter().map(|(key, _)| *key).collect();
+        self.engine.on(Event::Answered { call, confirmed: Vec::new(), refused, took: millis(5) }, now);
         self.turn(now);
     }
 
@@ -212,6 +219,7 @@ fn nothing_is_settled_without_a_lease_whether_it_ends_before_the_handler_or_befo
     assert!(bench.call(millis(30_200)).is_none());
     let settled = bench.reports();
     assert!(settled.iter().all(|it| it.is_lost && it.state == State::Left), "{settled:?}");
+    assert!(settled.iter().all(|it| it.call.is_none()), "no call was made: {settled:?}");
     assert_eq!(settled.len(), 2);
 }
 
@@ -240,6 +248,31 @@ fn a_delete_that_fails_is_tried_again_while_the_lease_holds_and_then_given_up() 
     };
     assert!(settled[0].has_settle_error() && !settled[0].is_lost);
     assert!(tries > 5 && now > millis(20_000) && now < millis(30_000), "{tries} tries until {now:?}");
+}
+
+#[test]
+fn what_sqs_would_refuse_again_is_not_tried_again() {
+    for (outcome, kind) in [(failed(Failure::from("down")), Kind::Changes), (Outcome::Done, Kind::Deletes)] {
+        let mut bench = Bench::with(1, true, VISIBILITY);
+        bench.ends([0], &outcome, millis(0));
+        let (call, _) = bench.call(millis(0)).unwrap();
+        assert_eq!(call.kind, kind);
+        bench.refuse(call, millis(10));
+        assert!(matches!(bench.reports()[..], [Settled { state: State::Left, .. }]));
+        assert!(bench.engine.worker.again.is_empty());
+    }
+}
+
+#[test]
+fn a_call_that_was_made_before_its_lease_was_lost_is_reported() {
+    let mut bench = Bench::with(1, true, VISIBILITY);
+    bench.ends([0], &failed(Failure::from("down")), millis(0));
+    let (call, _) = bench.call(millis(0)).unwrap();
+    bench.answer(call, false, millis(10));
+    assert!(bench.reports().is_empty(), "it is tried again");
+    bench.turn(millis(31_000));
+    let settled = bench.reports().remove(0);
+    assert!(settled.state == State::Left && settled.call.is_some(), "{settled:?}");
 }
 
 #[test]

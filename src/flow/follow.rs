@@ -10,10 +10,10 @@ use tracing::{Span, warn};
 
 use super::Flow;
 use crate::aws::Sqs;
-use crate::engine::{BatchLimits, Call, Command, Engine, Event, Kind, Note, Settled};
+use crate::engine::{BatchLimits, Call, Command, Engine, Event, Kind, Message, Note, Settled};
 use crate::record::Record;
 use crate::records::Records;
-use crate::settle::Entries;
+use crate::settle::{Entries, Failed};
 use crate::work::{Begun, Input, Phase, Work};
 use crate::{Handler, Invocation, log};
 
@@ -77,7 +77,10 @@ impl Flow<'_> {
                     }
                     Command::Call(call) => {
                         let handle = |key| engine.message(key).map(|it| it.facts.receipt_handle());
-                        let message = |key| engine.message(key).map(|it| (it.facts, &it.settled, invocation));
+                        let message = |key| {
+                            let Message { facts: record, settled, .. } = engine.message(key)?;
+                            Some(Failed { record, settled, invocation, span: &begun.span })
+                        };
                         let entries = Entries::new(&call, dead, handle, message);
                         let url = QueueArn::parse(shared.source()).map(|arn| arn.url());
                         let sqs = self.sqs.filter(|_| url.is_some() || call.kind == Kind::Letters);
@@ -147,10 +150,12 @@ pub(crate) async fn make_call<F>(
     until: Instant,
 ) -> Event<F> {
     let sent = Instant::now();
-    let confirmed = match sqs {
+    let ruled = match sqs {
         Some(sqs) => entries.send(sqs, queue, dead, until).await,
         None => Vec::new(),
     };
-    let confirmed = confirmed.into_iter().map(|index| call.messages[index].0).collect();
-    Event::Answered { call, confirmed, took: sent.elapsed() }
+    let key = |place: usize| call.messages[place].0;
+    let confirmed = ruled.iter().filter_map(|ruled| ruled.ok()).map(key).collect();
+    let refused = ruled.iter().filter_map(|ruled| ruled.err()).map(key).collect();
+    Event::Answered { call, confirmed, refused, took: sent.elapsed() }
 }

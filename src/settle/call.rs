@@ -98,42 +98,43 @@ impl Answer {
     }
 }
 
-/// Sends these entries and returns the indices that SQS confirmed; an entry that the answer does not mention is not
-/// confirmed. If SQS refuses the whole call for the content of an entry, each entry is sent again by itself.
+/// The place of a message in a call that SQS has confirmed, or the place of one that it would refuse again.
+pub(super) type Ruled = Result<usize, usize>;
+
+/// Sends these entries and returns what SQS has ruled on; an entry that the answer does not mention is not confirmed. If SQS
+/// refuses the whole call for the content of an entry, each entry is sent again by itself.
 pub(super) async fn send<T, E, R>(
     entries: Vec<T>,
     kind: CallKind<'_>,
     call: impl Fn(Vec<T>) -> R,
-) -> Vec<usize>
+) -> Vec<Ruled>
 where
     T: Entry,
     E: ProvideErrorMetadata + std::error::Error + 'static,
     R: Future<Output = Result<Answer, SdkError<E, HttpResponse>>>,
 {
-    let (mut confirmed, refused) = try_together(entries, kind, &call).await;
-    let alone: Vec<_> = refused
-        .into_iter()
-        .map(|entry| try_together(vec![entry], kind, &call).map(|(done, _)| done))
-        .collect();
+    let (mut ruled, rest) = try_together(entries, kind, &call).await;
+    let alone = rest.into_iter().map(|entry| try_together(vec![entry], kind, &call).map(|(ruled, _)| ruled));
+    let alone: Vec<_> = alone.collect();
     let at_a_time = if kind.order == Order::Kept { 1 } else { MAX_ENTRIES };
-    confirmed.extend(stream::iter(alone).buffered(at_a_time).concat().await);
-    confirmed
+    ruled.extend(stream::iter(alone).buffered(at_a_time).concat().await);
+    ruled
 }
 
-/// Sends entries in one call, and again those that were not confirmed but may be. Returns what was confirmed, and what is
+/// Sends entries in one call, and again those that were not confirmed but may be. Returns what SQS has ruled on, and what is
 /// to be sent one by one.
 async fn try_together<T, E, R>(
     mut entries: Vec<T>,
     kind: CallKind<'_>,
     call: impl Fn(Vec<T>) -> R,
-) -> (Vec<usize>, Vec<T>)
+) -> (Vec<Ruled>, Vec<T>)
 where
     T: Entry,
     E: ProvideErrorMetadata + std::error::Error + 'static,
     R: Future<Output = Result<Answer, SdkError<E, HttpResponse>>>,
 {
     let CallKind { operation, endpoint, until, .. } = kind;
-    let mut confirmed = Vec::with_capacity(entries.len());
+    let mut ruled = Vec::with_capacity(entries.len());
     let (mut usual, mut tries) = endpoint.limits(CALL_TIMEOUT, TRIES);
     let mut attempt = 0;
     while attempt < tries && !entries.is_empty() {
@@ -163,9 +164,11 @@ where
                 }
                 for entry in std::mem::take(&mut entries) {
                     match answer.reply(entry.id()).next() {
-                        Next::Done => confirmed.extend(entry.id().parse::<usize>().ok()),
+                        Next::Done => ruled.push(Ok(place(&entry))),
                         Next::Bad => {
-                            entries.extend(entry.fallback().inspect(|_| tries = tries.max(attempt + 1)))
+                            if fall_back(entry, &mut entries, &mut ruled) {
+                                tries = tries.max(attempt + 1);
+                            }
                         }
                         Next::Again | Next::Alone | Next::Denied | Next::Unclear => entries.push(entry),
                     }
@@ -174,10 +177,12 @@ where
             CallOutcome::Refused(error) => {
                 warn!(operation, attempt, entries = entries.len(), error = %DisplayErrorContext(&error), "call failed");
                 match reply(&error, entries.len()).next() {
-                    Next::Alone => return (confirmed, entries),
+                    Next::Alone => return (ruled, entries),
                     Next::Bad => {
                         tries = tries.max(attempt + 1);
-                        entries = entries.into_iter().filter_map(Entry::fallback).collect();
+                        for entry in std::mem::take(&mut entries) {
+                            fall_back(entry, &mut entries, &mut ruled);
+                        }
                     }
                     Next::Done | Next::Again | Next::Denied | Next::Unclear => {}
                 }
@@ -193,7 +198,22 @@ where
             }
         }
     }
-    (confirmed, Vec::new())
+    (ruled, Vec::new())
+}
+
+fn place(entry: &impl Entry) -> usize {
+    entry.id().parse().expect("the id is the place of the message")
+}
+
+/// Sends a refused entry without the part that it was probably refused for, if it can do without. Says whether it can.
+fn fall_back<T: Entry>(entry: T, entries: &mut Vec<T>, ruled: &mut Vec<Ruled>) -> bool {
+    let place = place(&entry);
+    let Some(entry) = entry.fallback() else {
+        ruled.push(Err(place));
+        return false;
+    };
+    entries.push(entry);
+    true
 }
 
 fn reply<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>, entries: usize) -> Reply<'_> {

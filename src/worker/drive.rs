@@ -25,7 +25,7 @@ use crate::flow::{Flow, make_call};
 use crate::polled::Polled;
 use crate::records::{Received, Records};
 use crate::report::report;
-use crate::settle::Entries;
+use crate::settle::{Entries, Failed};
 use crate::work::{Begun, Input, Phase, Work};
 use crate::{Handler, Invocation, log};
 
@@ -201,7 +201,7 @@ where
             }
             Did::Flushed => return,
         };
-        if let Event::Answered { call, confirmed, took } = &event {
+        if let Event::Answered { call, confirmed, took, .. } = &event {
             self.worker.vitals.call_ended(*took, call.messages.len() - confirmed.len());
         }
         self.engine.on(event, now);
@@ -286,7 +286,12 @@ where
         let handle = |key| self.engine.message(key).map(|message| message.facts.receipt_handle());
         let letter = |key: MessageKey| {
             let (batch, message) = (self.batches.get(&key.batch)?, self.engine.message(key)?);
-            Some((batch.begun.record(key.at), &message.settled, &batch.invocation))
+            Some(Failed {
+                record: batch.begun.record(key.at),
+                settled: &message.settled,
+                invocation: &batch.invocation,
+                span: &batch.begun.span,
+            })
         };
         let entries = Entries::new(&call, dead, handle, letter);
         self.doing.push(Box::pin(async move {

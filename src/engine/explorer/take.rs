@@ -167,7 +167,7 @@ impl World {
                     Some(Answer::Settled(confirmed)) => confirmed,
                     _ => Vec::new(),
                 };
-                Event::Answered { call, confirmed, took: Duration::ZERO }
+                Event::Answered { call, confirmed, refused: Vec::new(), took: Duration::ZERO }
             }
             (What::Extend { asked, leases, .. }, answer) => {
                 let answers = match answer {

@@ -170,7 +170,8 @@ impl Simulation<'_> {
             }
             while let Some(at) = calls.iter().position(|it| it.answered <= self.now) {
                 let UnderWay { call, confirmed, .. } = calls.remove(at);
-                course.on(Event::Answered { call, confirmed, took: Duration::ZERO }, self.now);
+                let refused = Vec::new();
+                course.on(Event::Answered { call, confirmed, refused, took: Duration::ZERO }, self.now);
             }
         }
     }

@@ -87,11 +87,12 @@ fn letter(index: usize) -> SendMessageBatchRequestEntry {
     entry.message_attributes(DeadLetter::ATTRIBUTE, note).build().unwrap()
 }
 
-/// Sends so many letters while the script says what becomes of each call, and everything is done once it has ended.
-fn run(letters: usize, order: Order, script: &[Script]) -> (Vec<usize>, Vec<Made>, Duration) {
+/// Sends so many letters while the script says what happens to each call, and everything is done once it has ended. Returns
+/// the places that are confirmed, and those that would be refused again.
+fn run(letters: usize, order: Order, script: &[Script]) -> ([Vec<usize>; 2], Vec<Made>, Duration) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let made = RefCell::new(Vec::<Made>::new());
-    let (confirmed, took) = runtime.unwrap().block_on(async {
+    let (ruled, took) = runtime.unwrap().block_on(async {
         let (endpoint, began) = (Endpoint::default(), Instant::now());
         let kind = CallKind { operation: "Test", endpoint: &endpoint, until: began + LONGEST, order };
         let call = |entries: Vec<SendMessageBatchRequestEntry>| {
@@ -108,7 +109,10 @@ fn run(letters: usize, order: Order, script: &[Script]) -> (Vec<usize>, Vec<Made
         };
         (send((0..letters).map(letter).collect(), kind, call).await, began.elapsed())
     });
-    (confirmed, made.into_inner(), took)
+    let (confirmed, refused): (Vec<_>, Vec<_>) = ruled.into_iter().partition(Result::is_ok);
+    let places =
+        [confirmed, refused].map(|ruled| ruled.into_iter().map(|it| it.unwrap_or_else(|place| place)));
+    (places.map(Iterator::collect), made.into_inner(), took)
 }
 
 fn reply() -> impl Strategy<Value = Script> {
@@ -131,7 +135,7 @@ proptest! {
         script in prop::collection::vec(reply(), 0..40),
     ) {
         let order = if fifo { Order::Kept } else { Order::Free };
-        let (confirmed, calls, took) = run(letters, order, &script);
+        let ([confirmed, refused], calls, took) = run(letters, order, &script);
         prop_assert!(took <= LONGEST, "{:?}", took);
         prop_assert!(calls.len() <= 4 + 4 * letters, "{} calls", calls.len());
         let (mut done, mut blamed) = (BTreeSet::new(), BTreeSet::new());
@@ -143,6 +147,7 @@ proptest! {
             done.extend(reply.done(indices));
             blamed.extend(indices.iter().copied().filter(|&index| reply.blames(index, indices.len() == 1)));
         }
+        prop_assert!(refused.iter().all(|index| blamed.contains(index) && !done.contains(index)));
         prop_assert_eq!(confirmed.len(), done.len());
         prop_assert_eq!(confirmed.into_iter().collect::<BTreeSet<_>>(), done);
     }
@@ -150,18 +155,19 @@ proptest! {
 
 #[test]
 fn a_call_has_two_tries_and_after_a_loss_three() {
-    for (script, calls) in [
-        (vec![Script::Blank; 9], 2),
-        (vec![Script::Refused("RequestThrottled", 400); 9], 2),
-        (vec![Script::Refused("AccessDenied", 403); 9], 2),
-        (vec![Script::Refused(CONTENT, 500); 9], 2),
-        (vec![Script::Nothing; 9], 2),
-        (vec![Script::Lost; 9], 3),
-        (vec![Script::Blank, Script::Lost, Script::Blank], 3),
+    for (script, calls, would_be_refused_again) in [
+        (vec![Script::Blank; 9], 2, 0),
+        (vec![Script::Refused("RequestThrottled", 400); 9], 2, 0),
+        (vec![Script::Refused("AccessDenied", 403); 9], 2, 0),
+        (vec![Script::Refused(CONTENT, 500); 9], 2, 0),
+        (vec![Script::Nothing; 9], 2, 0),
+        (vec![Script::Lost; 9], 3, 0),
+        (vec![Script::Blank, Script::Lost, Script::Blank], 3, 0),
         // All of it, each of three alone, and again without its note.
-        (vec![Script::Refused(CONTENT, 400); 9], 7),
+        (vec![Script::Refused(CONTENT, 400); 9], 7, 3),
     ] {
-        let (confirmed, made, _) = run(3, Order::Free, &script);
-        assert_eq!((confirmed.len(), made.len()), (0, calls), "{script:?}");
+        let ([confirmed, refused], made, _) = run(3, Order::Free, &script);
+        let expected = (0, would_be_refused_again, calls);
+        assert_eq!((confirmed.len(), refused.len(), made.len()), expected, "{script:?}");
     }
 }

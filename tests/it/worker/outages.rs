@@ -1,7 +1,9 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use redrive_local::EventKind;
+use redrive_local::{EventKind, MessageAttribute, NewMessage};
+use serde_json::Value;
 
 use super::proxy::{Call, Fate, Proxy, at_first};
 use super::running::Running;
@@ -56,6 +58,42 @@ async fn a_receive_that_is_never_answered_is_given_up_and_an_sqs_that_is_gone_is
     aws.send(["second"]);
     proxy.listen().await;
     until_done(&mut aws, 1).await;
+    worker.stop().await.is_good();
+    aws.close().await;
+}
+
+#[tokio::test]
+async fn a_delay_that_sqs_refuses_for_good_is_not_asked_for_again() {
+    let aws = open(60).await;
+    let refuse = Fate::Refuse(400, "InvalidParameterValue");
+    let fate = at_first("ChangeMessageVisibilityBatch", usize::MAX, refuse);
+    let proxy = Proxy::before(&aws.local.endpoint_url(), fate).await;
+    let url = aws.local.queue_url("orders");
+    aws.send(["a fail"]);
+    let mut worker = Running::start(&proxy.url, &url, &[("REDRIVE_DRAIN", "2")]);
+    worker.says("call failed", 1).await;
+    worker.stop().await.is_good();
+    assert_eq!(proxy.calls("ChangeMessageVisibilityBatch").len(), 1);
+    aws.close().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_message_is_logged_in_the_span_of_its_batch() {
+    let aws = open(60).await;
+    let mut attributes: BTreeMap<_, _> =
+        (0..9).map(|number| (format!("a{number}"), MessageAttribute::text("v"))).collect();
+    attributes.insert("redrive.max-attempts".to_owned(), MessageAttribute::text("many"));
+    let message = NewMessage { body: "a reject".to_owned(), attributes, ..NewMessage::default() };
+    aws.local.send("orders", message).unwrap();
+    let (endpoint, url) = (aws.local.endpoint_url(), aws.local.queue_url("orders"));
+    let mut worker = Running::start(&endpoint, &url, &[("REDRIVE_DRAIN", "2")]);
+    for words in ["an attribute of the message was ignored", "the message has no room for the note"] {
+        worker.says(words, 1).await;
+        let lines = worker.lines();
+        let line = lines.iter().find(|line| line.text.contains(words)).unwrap();
+        let line: Value = serde_json::from_str(&line.text).unwrap();
+        assert_eq!(line["spans"][0]["name"], "batch", "{line}");
+    }
     worker.stop().await.is_good();
     aws.close().await;
 }
