@@ -103,9 +103,9 @@ pub(crate) enum Event<F> {
     },
     /// Whether too many threads are blocked for handlers to run.
     Exhausted(bool),
-    /// Observers are being told of so many messages, of so many bytes, which are in memory until then.
-    Telling { messages: usize, bytes: usize },
-    /// The worker is told to end; the second time, at once.
+    /// Hooks and the observer run for so many messages, of so many bytes, which are in memory until then.
+    Reporting { messages: usize, bytes: usize },
+    /// A signal came: the worker ends. The second one ends it at once.
     Stop,
 }
 
@@ -257,7 +257,7 @@ impl<'a, F: Facts> Engine<'a, F> {
             }
             Event::Extended { asked, leases, answers } => self.extended(asked, &leases, answers, now),
             Event::Exhausted(is_exhausted) => self.exhausted(is_exhausted, now),
-            Event::Telling { messages, bytes } => self.worker.telling = (messages, bytes),
+            Event::Reporting { messages, bytes } => self.worker.reporting = (messages, bytes),
             Event::Stop => self.on_signal(now),
         }
     }

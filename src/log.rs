@@ -152,7 +152,7 @@ const LINES: usize = 10;
 pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until: Instant) {
     let is_logged = |settled: &Settled| match settled.outcome {
         Outcome::Done => false,
-        Outcome::NotStarted => matches!(settled.action, Action::DeadLetter { .. } | Action::GiveUp),
+        Outcome::NotStarted => matches!(settled.action, Action::DeadLetter { .. } | Action::ByRedrivePolicy),
         Outcome::Failed(_)
         | Outcome::Panicked { .. }
         | Outcome::TimedOut
@@ -207,7 +207,7 @@ fn describe(settled: &Settled) -> (&'static str, Option<u64>) {
         Action::Ack => ("message discarded", None),
         Action::Retry { .. } if settled.outcome.is_deferral() => ("message deferred", seconds),
         Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds),
-        Action::GiveUp => ("message failed on its last delivery, left to the redrive policy", None),
+        Action::ByRedrivePolicy => ("message failed on its last delivery, left to the redrive policy", None),
         Action::DeadLetter { .. } if settled.is_confirmed() => ("message dead-lettered", None),
         Action::DeadLetter { .. } => ("message failed, its dead letter was not confirmed", seconds),
         Action::Leave => ("message failed, its visibility timeout is not changed", None),

@@ -166,7 +166,7 @@ impl MessageOutcome {
         match (&settled.outcome, &settled.action) {
             (Outcome::Done, _) => Self::Succeeded,
             (Outcome::Failed(fault), _) if fault.ruling == Ruling::Discard => Self::Discarded,
-            (_, Action::GiveUp) => Self::DeadLettered,
+            (_, Action::ByRedrivePolicy) => Self::DeadLettered,
             (_, Action::DeadLetter { .. }) if settled.is_confirmed() => Self::DeadLettered,
             (outcome, _) if outcome.is_deferral() => Self::Deferred,
             (Outcome::NotStarted | Outcome::Interrupted, Action::Release { .. } | Action::Leave) => {

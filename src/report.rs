@@ -159,8 +159,8 @@ mod tests {
             (Outcome::Done, Action::Ack, false, [1, 0, 0, 0, 0, 0, 0, 0]),
             (error(), retry(), true, [0, 1, 1, 0, 0, 0, 0, 0]),
             (error(), retry(), false, [0, 1, 0, 0, 0, 0, 0, 1]),
-            (error(), Action::GiveUp, true, [0, 1, 0, 1, 0, 0, 0, 0]),
-            (error(), Action::GiveUp, false, [0, 1, 0, 0, 0, 0, 0, 1]),
+            (error(), Action::ByRedrivePolicy, true, [0, 1, 0, 1, 0, 0, 0, 0]),
+            (error(), Action::ByRedrivePolicy, false, [0, 1, 0, 0, 0, 0, 0, 1]),
             (error(), letter(), true, [0, 1, 0, 1, 0, 0, 0, 0]),
             (error(), letter(), false, [0, 1, 0, 0, 0, 0, 0, 1]),
             (defer(), retry(), true, [0, 0, 0, 0, 1, 0, 0, 0]),
@@ -169,7 +169,7 @@ mod tests {
             (Outcome::NotStarted, release(), true, [0, 0, 0, 0, 0, 0, 1, 0]),
             (Outcome::NotStarted, release(), false, [0, 0, 0, 0, 0, 0, 1, 1]),
             (Outcome::NotStarted, letter(), true, [0, 1, 0, 1, 0, 0, 0, 0]),
-            (Outcome::NotStarted, Action::GiveUp, true, [0, 1, 0, 1, 0, 0, 0, 0]),
+            (Outcome::NotStarted, Action::ByRedrivePolicy, true, [0, 1, 0, 1, 0, 0, 0, 0]),
             (Outcome::Stuck, Action::Leave, false, [0, 1, 0, 0, 0, 0, 0, 0]),
         ];
         for (outcome, action, confirmed, expected) in table {
@@ -221,7 +221,7 @@ mod tests {
             4 => settled(Outcome::Failed(Failure::discard("x").reduce(None)), Action::Ack, false),
             5 => settled(Outcome::NotStarted, Action::Release { after: Duration::ZERO }, confirmed),
             6 => settled(Outcome::NotStarted, letter(), confirmed),
-            7 => settled(Outcome::TimedOut, Action::GiveUp, confirmed),
+            7 => settled(Outcome::TimedOut, Action::ByRedrivePolicy, confirmed),
             _ => settled(Outcome::Stuck, Action::Leave, false),
         })
     }

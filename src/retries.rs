@@ -70,7 +70,7 @@ impl Retries {
         let (outcome, asked) = (Outcome::TimedOut, Asked::default());
         let case = Case { outcome: &outcome, attempt, asked: &asked, random };
         match decide_lane(&[case], &policy, false).swap_remove(0) {
-            Action::GiveUp => Retry::Never(LastDelivery::RedrivePolicy),
+            Action::ByRedrivePolicy => Retry::Never(LastDelivery::RedrivePolicy),
             Action::DeadLetter { .. } => Retry::Never(LastDelivery::DeadLetter),
             Action::Retry { after } | Action::Release { after } => Retry::In(after),
             Action::Ack | Action::Leave => Retry::In(self.settings.visibility_timeout()),

@@ -102,7 +102,7 @@ pub(super) struct Batch<F> {
     pub(super) asking: usize,
     /// So many messages run, or will next.
     pub(super) running: usize,
-    /// It is not reported: the shell was not told to begin it.
+    /// It is not reported, because no handler was to begin it.
     pub(super) is_silent: bool,
     pub(super) something_finished: bool,
     /// The worker does not wait for its handlers any longer.
@@ -185,7 +185,7 @@ impl<F: Facts> Batch<F> {
         self.steps.push(Step::Ask(at));
     }
 
-    /// What of the rest of a lane may run before something of it is settled.
+    /// The messages of the rest of a lane that may run now: the first one, if each must be deleted before the next begins.
     fn head(&self, rest: Range<usize>) -> Range<usize> {
         let is_first_only = self.deletes == Deletes::InTurn && holds(Guard::NextAfterDelete);
         if is_first_only { rest.start..rest.start + 1 } else { rest }
@@ -319,7 +319,7 @@ impl<F: Facts> Batch<F> {
         }
     }
 
-    /// All before the rest of a lane is over.
+    /// All messages before the rest of a lane are over: begins the rest, or decides on it.
     fn go_on(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
         let Some(next) = rest.clone().find(|&at| !self.is_over(at)) else { return };
         let rest = next..rest.end;
@@ -381,7 +381,9 @@ impl<F: Facts> Batch<F> {
         }
         match settled.action {
             Action::DeadLetter { .. } => self.ask(at, State::Writing),
-            Action::Retry { .. } | Action::Release { .. } | Action::GiveUp => self.ask(at, State::Delaying),
+            Action::Retry { .. } | Action::Release { .. } | Action::ByRedrivePolicy => {
+                self.ask(at, State::Delaying)
+            }
             Action::Ack | Action::Leave => self.set(at, State::Left),
         }
     }

@@ -92,7 +92,7 @@ fn retry(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
     }
     let by_policy = policy.last_delivery == LastDelivery::RedrivePolicy || !policy.has_dead_letter_queue;
     if by_policy && policy.standing(case) == Standing::Last {
-        return Action::GiveUp;
+        return Action::ByRedrivePolicy;
     }
     letter("exhausted", after, case, policy)
 }
@@ -142,7 +142,7 @@ fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
         return letter(reason, policy.delay(case), case, policy);
     }
     match policy.standing(case) {
-        Standing::Last => Action::GiveUp,
+        Standing::Last => Action::ByRedrivePolicy,
         Standing::More | Standing::Beyond | Standing::Unknown => {
             Action::Release { after: policy.floored(after, case) }
         }

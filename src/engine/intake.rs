@@ -125,7 +125,7 @@ impl<F: Facts> Engine<'_, F> {
         let worker = &self.worker;
         let most = worker.receiving.capacity();
         // One round trip of settling at most is behind the work.
-        let behind = (2 * most).saturating_sub(worker.held.len() + worker.telling.0);
+        let behind = (2 * most).saturating_sub(worker.held.len() + worker.reporting.0);
         most.saturating_sub(worker.in_hand).min(behind).min(worker.room())
     }
 
@@ -267,7 +267,7 @@ impl<F> Worker<F> {
     fn room(&self) -> usize {
         let Some((_, bytes)) = self.receiving.limits_of_a_call() else { return usize::MAX };
         let most = bytes.saturating_mul(self.receiving.concurrency).max(BYTES);
-        most.saturating_sub(self.bytes + self.telling.1) / MAX_BYTES
+        most.saturating_sub(self.bytes + self.reporting.1) / MAX_BYTES
     }
 }
 

@@ -23,9 +23,9 @@ pub(crate) enum Outcome {
     TimedOut,
     /// Its handler blocks a thread and could not be cancelled.
     Stuck,
-    /// Its worker was told to end and did not wait for the handler any longer.
+    /// Its worker ends, and did not wait for the handler any longer.
     Interrupted,
-    /// Its worker holds it no longer: SQS may have delivered it again.
+    /// Its worker has lost the lease: SQS may have delivered it again.
     LeaseLost,
     #[default]
     NotStarted,
@@ -97,7 +97,7 @@ pub(crate) enum Action {
     /// A failed attempt: visible again after this long.
     Retry { after: Duration },
     /// Its last delivery failed: visible at once, so that the next receive moves it by the redrive policy.
-    GiveUp,
+    ByRedrivePolicy,
     /// Write the letter; if SQS does not confirm it, visible again after this long.
     DeadLetter { reason: Cow<'static, str>, or_retry: Duration },
     /// It did not run: visible again after this long.
@@ -114,7 +114,7 @@ impl Action {
             Self::Retry { after } | Self::Release { after } | Self::DeadLetter { or_retry: after, .. } => {
                 Some(*after)
             }
-            Self::GiveUp => Some(Duration::ZERO),
+            Self::ByRedrivePolicy => Some(Duration::ZERO),
             Self::Ack | Self::Leave => None,
         }
     }
@@ -126,7 +126,7 @@ pub(crate) enum State {
     /// It waits for the messages before it in its group.
     #[default]
     Waiting,
-    /// A runner has it, or will take it next.
+    /// It is queued for a runner, or its handler runs.
     Running,
     /// Its handler has ended. It waits for the letter of a message before it in its group.
     Ended,
@@ -213,7 +213,7 @@ impl Settled {
         match self.action {
             Action::Ack => true,
             Action::DeadLetter { .. } => self.has_letter || !holds(Guard::LetterIsConfirmed),
-            Action::Retry { .. } | Action::GiveUp | Action::Release { .. } | Action::Leave => {
+            Action::Retry { .. } | Action::ByRedrivePolicy | Action::Release { .. } | Action::Leave => {
                 !holds(Guard::FailedStays)
             }
         }

@@ -213,7 +213,7 @@ impl<F: Facts> Engine<'_, F> {
             let answer = answers.iter().find(|(known, _)| *known == lease);
             match answer.map_or(Extension::Unanswered, |(_, extension)| *extension) {
                 Extension::Granted => self.worker.leases.extended(lease, asked, seconds),
-                // The delete that was on its way may have arrived before.
+                // The delete may have arrived before the extension.
                 Extension::Refused if self.is_deleting(lease) => self.worker.leases.not_extended(lease, now),
                 Extension::Refused if self.worker.leases.until(lease).is_some() => self.lost(lease, now),
                 Extension::Refused => {}

@@ -53,7 +53,7 @@ pub(super) enum Life {
     Closing {
         until: Time,
     },
-    /// The shell was told to end it.
+    /// The command to end it was given.
     Over,
 }
 
@@ -83,8 +83,8 @@ pub(super) struct Worker<F> {
     pub(super) in_hand: usize,
     /// Of the messages that are held.
     pub(super) bytes: usize,
-    /// The messages that hooks and the observer are called for, and their bytes.
-    pub(super) telling: (usize, usize),
+    /// The messages that hooks and the observer run for, and their bytes.
+    pub(super) reporting: (usize, usize),
     /// When calls are made again, and for which messages.
     pub(super) again: BTreeSet<(Time, MessageKey)>,
     pub(super) is_extension_failing: bool,
@@ -226,7 +226,7 @@ impl<F> Worker<F> {
             names: HashMap::new(),
             in_hand: 0,
             bytes: 0,
-            telling: (0, 0),
+            reporting: (0, 0),
             again: BTreeSet::new(),
             is_extension_failing: false,
             life: Life::Running,

@@ -103,12 +103,13 @@ impl Flow<'_> {
                     Command::Note(Note::AttributeIgnored { id, warning, .. }) => {
                         log::ignored_attribute(&id, &warning);
                     }
+                    // Those of a worker.
                     Command::Begin { .. }
                     | Command::Receive(_)
                     | Command::Extend(_)
                     | Command::Forget(_)
                     | Command::Note(_)
-                    | Command::Exit(_) => unreachable!("{command:?} is for a worker"),
+                    | Command::Exit(_) => {}
                 }
             }
             if is_ending && queue.is_idle(batch) {

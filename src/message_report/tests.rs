@@ -62,8 +62,8 @@ fn outcome_delay_confirmation_and_error_say_the_same() {
         (error(), letter(), Confirmed, (DeadLettered, never, true, "down")),
         (error(), letter(), OnlyTheDelay, (Retried, back, true, "down")),
         (error(), letter(), Refused, (Retried, never, false, "down")),
-        (error(), Action::GiveUp, Confirmed, (DeadLettered, never, true, "down")),
-        (error(), Action::GiveUp, Refused, (DeadLettered, never, false, "down")),
+        (error(), Action::ByRedrivePolicy, Confirmed, (DeadLettered, never, true, "down")),
+        (error(), Action::ByRedrivePolicy, Refused, (DeadLettered, never, false, "down")),
         (panic(), letter(), Confirmed, (DeadLettered, never, true, "a bug")),
         (panic(), retry(), Refused, (Retried, never, false, "a bug")),
         (Outcome::TimedOut, retry(), Confirmed, (Retried, back, true, "the handler ran out of time")),
@@ -72,13 +72,13 @@ fn outcome_delay_confirmation_and_error_say_the_same() {
         (defer(), retry(), Refused, (Deferred, never, false, "")),
         (defer(), letter(), Confirmed, (DeadLettered, never, true, "")),
         (defer(), letter(), OnlyTheDelay, (Deferred, back, true, "")),
-        (defer(), Action::GiveUp, Refused, (DeadLettered, never, false, "")),
+        (defer(), Action::ByRedrivePolicy, Refused, (DeadLettered, never, false, "")),
         (Outcome::NotStarted, release(), Confirmed, (NotStarted, back, true, "")),
         (Outcome::NotStarted, release(), Refused, (NotStarted, never, false, "")),
         (Outcome::NotStarted, Action::Leave, Refused, (NotStarted, never, false, "")),
         (Outcome::NotStarted, letter(), Confirmed, (DeadLettered, never, true, "")),
         (Outcome::NotStarted, letter(), OnlyTheDelay, (Retried, back, true, "")),
-        (Outcome::NotStarted, Action::GiveUp, Refused, (DeadLettered, never, false, "")),
+        (Outcome::NotStarted, Action::ByRedrivePolicy, Refused, (DeadLettered, never, false, "")),
     ];
     for (outcome, action, answer, expected) in table {
         let case = format!("{outcome:?}, {action:?}, {answer:?}");
@@ -100,7 +100,7 @@ fn all() -> impl Iterator<Item = Settled> {
         || Outcome::Stuck,
         || Outcome::NotStarted,
     ];
-    let actions: [fn() -> Action; 5] = [retry, letter, release, || Action::GiveUp, || Action::Leave];
+    let actions: [fn() -> Action; 5] = [retry, letter, release, || Action::ByRedrivePolicy, || Action::Leave];
     let over =
         [|| Outcome::Done, || failed(Failure::discard("x"))].map(|of| settled(of(), Action::Ack, Refused));
     let open = outcomes.into_iter().flat_map(move |outcome| {

@@ -72,7 +72,8 @@ fn limits(deadline: Instant) -> Limits {
 
 /// Reads everything that can be read of an event, as a batch of failures would.
 pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
-    let failed = || Settled { outcome: Outcome::TimedOut, action: Action::GiveUp, ..Settled::default() };
+    let failed =
+        || Settled { outcome: Outcome::TimedOut, action: Action::ByRedrivePolicy, ..Settled::default() };
     let settled: Vec<_> = records.iter().map(|_| failed()).collect();
     for record in records {
         let attributes = record.attributes();

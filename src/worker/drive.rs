@@ -31,12 +31,12 @@ use crate::{Handler, Invocation, log};
 
 /// The loop turns at least this often, to see whether the machine has slept.
 const TURN: Duration = Duration::from_secs(2);
-/// How often hooks flush what they were told.
+/// How often hooks flush what they have of messages.
 const FLUSH: Duration = Duration::from_secs(1);
-/// What a message is settled in that was in hand until the last moment.
+/// How long settling may take if a handler ran until the last moment.
 const TO_SETTLE: Duration = Duration::from_secs(5);
 /// How long hooks and the observer may take at the end of a worker.
-const TO_TELL: Duration = Duration::from_secs(1);
+const TO_REPORT: Duration = Duration::from_secs(1);
 
 /// What a worker is made of.
 pub(super) struct Worker<'a, H> {
@@ -53,12 +53,12 @@ pub(super) struct Worker<'a, H> {
 enum Did {
     Event(Event<Arc<Polled>>),
     Receive(Poll, Result<Vec<Arc<Polled>>, String>),
-    /// Hooks and the observer were told of so many messages, of so many bytes.
-    Told {
+    /// Hooks and the observer have run for so many messages, of so many bytes.
+    Reported {
         messages: usize,
         bytes: usize,
     },
-    /// Hooks have flushed what they were told.
+    /// Hooks have flushed.
     Flushed,
 }
 
@@ -80,8 +80,8 @@ pub(super) struct Drive<'a, H, M> {
     /// Those of which no more messages begin.
     ending: Vec<BatchKey>,
     doing: FuturesUnordered<Pin<Box<dyn Future<Output = Did> + Send + 'a>>>,
-    /// How many messages hooks and the observer are being told of, and their bytes.
-    telling: (usize, usize),
+    /// How many messages hooks and the observer run for, and their bytes.
+    reporting: (usize, usize),
     flush_at: Option<Instant>,
     /// When to look for handlers that take too long.
     check_at: Option<Instant>,
@@ -103,7 +103,7 @@ where
             batches: HashMap::new(),
             ending: Vec::new(),
             doing: FuturesUnordered::new(),
-            telling: (0, 0),
+            reporting: (0, 0),
             flush_at: None,
             check_at: None,
             signal: "",
@@ -111,7 +111,7 @@ where
         }
     }
 
-    /// Works until it is told to end and everything is settled, or time is up. Says whether handlers were canceled.
+    /// Works until a signal or a fault ends it and everything is settled, or time is up. Says whether handlers were canceled.
     ///
     /// # Errors
     /// Not everything was settled, or the process can handle no more messages.
@@ -128,7 +128,7 @@ where
             while let Some(command) = self.engine.next(now) {
                 if let Command::Exit(exit) = command {
                     if !matches!(exit, Exit::AtOnce(_)) {
-                        self.finish_telling(&mut stops).await;
+                        self.finish_reporting(&mut stops).await;
                     }
                     return self.end(exit);
                 }
@@ -151,7 +151,7 @@ where
             let wake = times.min().unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
-                Some(signal) = stops.next() => self.told(signal),
+                Some(signal) = stops.next() => self.on_signal(signal),
                 Some(did) = self.doing.next(), if !self.doing.is_empty() => self.did(did),
                 () = self.work.changed() => {}
                 () = sleep_until(wake) => {}
@@ -170,7 +170,7 @@ where
         self.worker.protection.iter().for_each(|it| it.in_hand(in_hand));
     }
 
-    fn told(&mut self, signal: &'static str) {
+    fn on_signal(&mut self, signal: &'static str) {
         if self.signal.is_empty() {
             let in_hand = self.engine.in_hand().0;
             info!(signal, in_hand, drain = ?self.worker.receiving.drain, "the worker ends");
@@ -194,10 +194,10 @@ where
                     Err(error) => Event::NotReceived { poll, random: fastrand::f64(), error },
                 }
             }
-            Did::Told { messages, bytes } => {
-                self.telling = (self.telling.0 - messages, self.telling.1 - bytes);
+            Did::Reported { messages, bytes } => {
+                self.reporting = (self.reporting.0 - messages, self.reporting.1 - bytes);
                 self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
-                Event::Telling { messages: self.telling.0, bytes: self.telling.1 }
+                Event::Reporting { messages: self.reporting.0, bytes: self.reporting.1 }
             }
             Did::Flushed => return,
         };
@@ -311,7 +311,7 @@ where
         }));
     }
 
-    /// A batch is over: counts what happened, and tells those who want to know.
+    /// A batch is over: counts what happened, logs failures, and runs hooks and the observer.
     fn report(&mut self, key: BatchKey, settled: Vec<Settled>) {
         self.ending.retain(|batch| *batch != key);
         let Some(Batch { begun, wall, .. }) = self.batches.remove(&key) else { return };
@@ -323,21 +323,21 @@ where
             return;
         }
         let (messages, bytes) = (settled.len(), begun.records.list().iter().map(|it| it.body().len()).sum());
-        self.telling = (self.telling.0 + messages, self.telling.1 + bytes);
-        let telling = Event::Telling { messages: self.telling.0, bytes: self.telling.1 };
-        self.engine.on(telling, self.clock.now());
+        self.reporting = (self.reporting.0 + messages, self.reporting.1 + bytes);
+        let reporting = Event::Reporting { messages: self.reporting.0, bytes: self.reporting.1 };
+        self.engine.on(reporting, self.clock.now());
         let until = begun.until + TO_SETTLE - crate::flow::FOR_THE_RESPONSE;
         let span = begun.span.clone();
-        let telling = async move {
+        let reporting = async move {
             let records = begun.records.list();
             tokio::join!(
                 flow.publish(&report, until, true),
                 flow.tell_hooks(records, &settled, wall, until, true),
                 log::failures(records, &settled, until)
             );
-            Did::Told { messages, bytes }
+            Did::Reported { messages, bytes }
         };
-        self.doing.push(Box::pin(telling.instrument(span)));
+        self.doing.push(Box::pin(reporting.instrument(span)));
     }
 
     fn flush_hooks(&mut self) {
@@ -351,21 +351,21 @@ where
         }
     }
 
-    /// The last batches may still be told of, but not for long: the platform's limit is near.
-    async fn finish_telling(&mut self, stops: &mut (impl Stream<Item = &'static str> + Unpin)) {
-        let telling = async {
-            while self.telling.0 > 0
+    /// Hooks and the observer may still run for the last batches, but not for long: the platform's limit is near.
+    async fn finish_reporting(&mut self, stops: &mut (impl Stream<Item = &'static str> + Unpin)) {
+        let reporting = async {
+            while self.reporting.0 > 0
                 && let Some(did) = self.doing.next().await
             {
-                if let Did::Told { messages, .. } = did {
-                    self.telling.0 -= messages;
+                if let Did::Reported { messages, .. } = did {
+                    self.reporting.0 -= messages;
                 }
             }
         };
         tokio::select! {
-            () = telling => {}
+            () = reporting => {}
             Some(_) = stops.next() => {}
-            () = sleep(TO_TELL) => {}
+            () = sleep(TO_REPORT) => {}
         }
     }
 

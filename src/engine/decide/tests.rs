@@ -85,8 +85,8 @@ fn panics_and_malformed_bodies_are_retried_where_that_was_asked_for() {
 #[test]
 fn delivery_10_of_10_comes_back_at_once_and_delivery_10_of_20_does_not() {
     assert_eq!(decided(&failed("down"), 9, &policy()), retry_in(512));
-    assert_eq!(decided(&failed("down"), 10, &policy()), Action::GiveUp);
-    assert_eq!(Action::GiveUp.back_after(), Some(secs(0)));
+    assert_eq!(decided(&failed("down"), 10, &policy()), Action::ByRedrivePolicy);
+    assert_eq!(Action::ByRedrivePolicy.back_after(), Some(secs(0)));
     let twenty = Policy { max_receive_count: Some(20), ..policy() };
     assert_eq!(decided(&failed("down"), 10, &twenty), retry_in(1_024));
 }
@@ -96,7 +96,7 @@ fn jitter_does_not_change_the_0_of_a_last_delivery() {
     let jittered = Backoff::default().jitter(Jitter::Equal);
     for random in [0.0, 0.3, 1.0] {
         let case = Case { outcome: &failed("down"), attempt: 10, asked: &Asked::default(), random };
-        assert_eq!(decide(&case, &Policy { backoff: &jittered, ..policy() }), Action::GiveUp);
+        assert_eq!(decide(&case, &Policy { backoff: &jittered, ..policy() }), Action::ByRedrivePolicy);
     }
 }
 
@@ -105,7 +105,7 @@ fn the_last_delivery_is_the_redrive_policys_whatever_the_failure() {
     for outcome in
         [failed(Failure::retry_after(secs(77), "busy")), failed(Failure::defer(secs(5))), Outcome::TimedOut]
     {
-        assert_eq!(decided(&outcome, 10, &policy()), Action::GiveUp);
+        assert_eq!(decided(&outcome, 10, &policy()), Action::ByRedrivePolicy);
     }
     let ours = Policy { last_delivery: LastDelivery::DeadLetter, ..policy() };
     assert_eq!(decided(&failed("down"), 10, &ours), letter("exhausted", 1_024));
@@ -114,7 +114,7 @@ fn the_last_delivery_is_the_redrive_policys_whatever_the_failure() {
         letter("gateway", 1_024)
     );
     let nowhere = Policy { has_dead_letter_queue: false, ..ours };
-    assert_eq!(decided(&failed("down"), 10, &nowhere), Action::GiveUp);
+    assert_eq!(decided(&failed("down"), 10, &nowhere), Action::ByRedrivePolicy);
 }
 
 #[test]
@@ -159,7 +159,11 @@ fn what_was_not_started_on_its_last_delivery_is_dead_lettered() {
     let last = || [(Outcome::NotStarted, 10)];
     assert_eq!(lane(&last(), &policy(), true), [letter("not-started", 1_024)]);
     let nowhere = Policy { has_dead_letter_queue: false, ..policy() };
-    assert_eq!(lane(&last(), &nowhere, true), [Action::GiveUp], "it is moved, and not without a word");
+    assert_eq!(
+        lane(&last(), &nowhere, true),
+        [Action::ByRedrivePolicy],
+        "it is moved, and not without a word"
+    );
     let endless = Policy { max_receive_count: None, ..nowhere };
     assert_eq!(lane(&last(), &endless, true), [release_in(1)]);
 }
@@ -179,7 +183,7 @@ fn the_messages_behind_a_failed_head_wait_2_s_longer() {
     assert_eq!(lane(&rejected, &policy(), false), [letter("rejected", 2), release_in(4)]);
     let nowhere = Policy { has_dead_letter_queue: false, ..policy() };
     let exhausted = [(failed("down"), 10), (Outcome::NotStarted, 1)];
-    assert_eq!(lane(&exhausted, &nowhere, false), [Action::GiveUp, release_in(2)]);
+    assert_eq!(lane(&exhausted, &nowhere, false), [Action::ByRedrivePolicy, release_in(2)]);
     let patient = [(failed(Failure::retry_after(secs(43_020), "down")), 1), (Outcome::NotStarted, 1)];
     assert_eq!(lane(&patient, &policy(), false), [retry_in(43_020), release_in(43_020)]);
 }
@@ -196,7 +200,7 @@ fn a_stuck_lane_keeps_its_visibility_unless_the_process_ends() {
 fn a_panic_after_others_is_retried_until_its_last_delivery() {
     let again = || Outcome::Panicked { text: "poisoned".to_owned(), again: true, is_early: false };
     assert_eq!(decided(&again(), 3, &policy()), retry_in(8));
-    assert_eq!(decided(&again(), 10, &policy()), Action::GiveUp);
+    assert_eq!(decided(&again(), 10, &policy()), Action::ByRedrivePolicy);
     let ours = Policy { last_delivery: LastDelivery::DeadLetter, ..policy() };
     assert_eq!(decided(&again(), 10, &ours), letter("exhausted", 1_024));
 }
@@ -248,7 +252,7 @@ proptest! {
             if let Action::DeadLetter { .. } = action {
                 prop_assert!(policy.has_dead_letter_queue);
             }
-            if *action == Action::GiveUp {
+            if *action == Action::ByRedrivePolicy {
                 prop_assert_eq!(policy.max_receive_count, Some(*attempt));
             }
             if let Some(after) = action.back_after() {

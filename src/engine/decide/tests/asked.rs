@@ -32,8 +32,8 @@ fn a_message_may_ask_for_fewer_attempts_but_not_for_more() {
     assert_eq!(asked(3, 3, &policy()), letter("exhausted", 8));
     let five = Policy { max_receive_count: Some(5), ..policy() };
     assert_eq!(asked(7, 4, &five), retry_in(16));
-    assert_eq!(asked(7, 5, &five), Action::GiveUp);
-    assert_eq!(asked(5, 5, &five), Action::GiveUp);
+    assert_eq!(asked(7, 5, &five), Action::ByRedrivePolicy);
+    assert_eq!(asked(5, 5, &five), Action::ByRedrivePolicy);
 }
 
 /// A message that asks for this delay, after an attempt for which the consumer's own is 16 s, under all four settings.

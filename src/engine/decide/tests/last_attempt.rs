@@ -20,7 +20,7 @@ proptest! {
         let (asked, _) = Asked::read(&record.attributes(), policy.backoff, max_receive_count);
         let outcome = failed(if delayed { Failure::retry_after(secs(9), "busy") } else { Failure::from("down") });
         let action = decide(&Case { outcome: &outcome, attempt, asked: &asked, random: 0.5 }, &policy);
-        let ends = matches!(action, Action::GiveUp | Action::DeadLetter { .. });
+        let ends = matches!(action, Action::ByRedrivePolicy | Action::DeadLetter { .. });
         let message = Message::<Raw>::from_message(&record).unwrap();
         prop_assert_eq!(message.is_last_attempt(), ends, "{:?} of {:?}", action, message.max_attempts);
     }
