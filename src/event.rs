@@ -1,249 +1,208 @@
-//! The event as Lambda sends it, read once and borrowed from the invocation's bytes or from an `SqsEvent`. The rest of the
-//! crate sees [`Record`](crate::Record).
+//! What came in place of an SQS event, for those who sent it and for
+//! [`on_other_event`](crate::Consumer::on_other_event).
 
-mod json;
-mod other;
-mod usual;
-
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
-use aws_lambda_events::sqs::{SqsMessage, SqsMessageAttribute};
-use redrive_sqs::{Attribute, Attributes};
-use serde::Deserialize;
-use serde::de::{Deserializer, Visitor};
-use serde_json::value::RawValue;
+use redrive_sqs::{Quoted, cut_to};
+use serde::Serialize;
+use serde_json::Value;
 
-pub(crate) use self::other::Other;
+/// The longest list of keys that is quoted.
+const KEYS: usize = 8;
 
-/// The `eventSource` of its records.
-const SQS: &str = "aws:sqs";
+const BY_RUN: &str = "Consumer::on_other_event takes other events";
 
-/// The payload of an invocation.
-#[derive(Deserialize, Debug, PartialEq)]
-pub(crate) struct Event<'event> {
-    #[serde(borrow, rename = "Records")]
-    pub(crate) records: Vec<Entry<'event>>,
+/// `handle` and the tower service call no `on_other_event`.
+const BY_HANDLE_ANY: &str = "Consumer::handle_any takes other events";
+
+/// An event that is not of SQS, or that cannot be read.
+#[derive(Debug)]
+pub(crate) struct Other {
+    /// Such as `an event of aws:s3`.
+    pub(crate) what: String,
+    /// `None` if there are messages of SQS in it, or may be: Lambda deletes them if anybody answers for them.
+    pub(crate) event: Option<Value>,
+    /// What would take it.
+    pub(crate) taker: &'static str,
 }
 
-impl<'event> Event<'event> {
-    pub(crate) fn read(text: &'event str) -> serde_json::Result<Self> {
-        match usual::read(text) {
-            Some(event) => Ok(event),
-            None => serde_json::from_str(text),
-        }
+impl fmt::Display for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if self.taker.is_empty() { Ok(()) } else { write!(f, "; {}", self.taker) }
     }
 }
 
-/// Whether an event is as Lambda writes it; then `serde_json` reads the same.
-#[cfg(any(test, fuzzing))]
-pub(crate) fn check_usual(text: &str) -> bool {
-    let Some(ours) = usual::read(text) else { return false };
-    let theirs: Event<'_> = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
-    assert_eq!(ours, theirs, "{text}");
-    true
-}
-
-/// One record. Every field is optional, since no record may make its batch fail.
-#[derive(Deserialize, Default, Debug, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Entry<'event> {
-    #[serde(borrow)]
-    pub(crate) message_id: Option<Borrowed<'event>>,
-    #[serde(borrow)]
-    pub(crate) receipt_handle: Option<Borrowed<'event>>,
-    #[serde(borrow)]
-    pub(crate) body: Option<Borrowed<'event>>,
-    #[serde(borrow)]
-    pub(crate) event_source: Option<Borrowed<'event>>,
-    #[serde(borrow, rename = "eventSourceARN")]
-    pub(crate) source: Option<Borrowed<'event>>,
-    #[serde(borrow)]
-    pub(crate) attributes: Option<System<'event>>,
-    #[serde(borrow)]
-    pub(crate) message_attributes: Option<UserAttributes<'event>>,
-}
-
-impl Entry<'_> {
-    /// The ARN of its queue; empty without one.
-    pub(crate) fn source(&self) -> &str {
-        self.source.as_ref().map_or("", |source| &source.0)
-    }
-
-    pub(crate) fn receipt_handle(&self) -> &str {
-        self.receipt_handle.as_ref().map_or("", |handle| &handle.0)
-    }
-
-    /// Whether another service sent it.
-    pub(crate) fn is_other(&self) -> bool {
-        let is_empty = || self.message_id.is_none() && self.receipt_handle.is_none() && self.body.is_none();
-        self.event_source.as_ref().map_or_else(is_empty, |source| source.0 != SQS)
-    }
-}
-
-/// The attributes that SQS sets.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
-#[derive(Deserialize, Default, Debug, PartialEq)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct System<'event> {
-    #[serde(borrow)]
-    pub(crate) approximate_receive_count: Option<Borrowed<'event>>,
-    #[serde(borrow)]
-    pub(crate) sent_timestamp: Option<Borrowed<'event>>,
-    #[serde(borrow)]
-    pub(crate) approximate_first_receive_timestamp: Option<Borrowed<'event>>,
-    #[serde(borrow)]
-    pub(crate) message_group_id: Option<Borrowed<'event>>,
-    #[serde(borrow)]
-    pub(crate) message_deduplication_id: Option<Borrowed<'event>>,
-    #[serde(borrow)]
-    pub(crate) sender_id: Option<Borrowed<'event>>,
-    #[serde(borrow, rename = "AWSTraceHeader")]
-    pub(crate) trace_header: Option<Borrowed<'event>>,
-}
-
-impl<'event> System<'event> {
-    /// The attribute of this name, unless redrive ignores it.
-    pub(crate) fn attribute(&mut self, name: &str) -> Option<&mut Option<Borrowed<'event>>> {
-        Some(match name {
-            "ApproximateReceiveCount" => &mut self.approximate_receive_count,
-            "SentTimestamp" => &mut self.sent_timestamp,
-            "ApproximateFirstReceiveTimestamp" => &mut self.approximate_first_receive_timestamp,
-            "MessageGroupId" => &mut self.message_group_id,
-            "MessageDeduplicationId" => &mut self.message_deduplication_id,
-            "SenderId" => &mut self.sender_id,
-            "AWSTraceHeader" => &mut self.trace_header,
-            _ => return None,
-        })
-    }
-}
-
-impl<'event, N: AsRef<str>> FromIterator<(N, &'event String)> for System<'event> {
-    fn from_iter<I: IntoIterator<Item = (N, &'event String)>>(attributes: I) -> Self {
-        let mut system = Self::default();
-        for (name, value) in attributes {
-            if let Some(attribute) = system.attribute(name.as_ref()) {
-                *attribute = Some(Borrowed::from(value.as_str()));
+impl Other {
+    /// `fault` is why it could not be read as an SQS event.
+    pub(crate) fn of_payload(payload: &[u8], fault: Option<&serde_json::Error>) -> Self {
+        match serde_json::from_slice(payload) {
+            Ok(event) => Self::new(event, fault),
+            Err(error) => {
+                let what = format!("a payload that is not JSON ({})", short(&error));
+                Self { what, event: None, taker: "" }
             }
         }
-        system
-    }
-}
-
-/// A string, borrowed unless it has escapes. A number is read as its text.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Borrowed<'event>(pub(crate) Cow<'event, str>);
-
-/// The attributes that the sender set, parsed on demand.
-#[derive(Deserialize, Clone, Debug, PartialEq)]
-#[serde(from = "&'event RawValue", bound(deserialize = "'de: 'event"))]
-pub(crate) enum UserAttributes<'event> {
-    Json(&'event str),
-    Event(&'event HashMap<String, SqsMessageAttribute>),
-    /// Those of a record that was built.
-    Owned(Arc<Attributes>),
-}
-
-impl<'event> From<&'event RawValue> for UserAttributes<'event> {
-    fn from(json: &'event RawValue) -> Self {
-        Self::Json(json.get())
-    }
-}
-
-impl<'event> From<&'event SqsMessage> for Entry<'event> {
-    fn from(message: &'event SqsMessage) -> Self {
-        let text = |value: &'event Option<String>| value.as_deref().map(Borrowed::from);
-        Self {
-            message_id: text(&message.message_id),
-            receipt_handle: text(&message.receipt_handle),
-            body: text(&message.body),
-            event_source: text(&message.event_source),
-            source: text(&message.event_source_arn),
-            attributes: Some(message.attributes.iter().collect()),
-            message_attributes: Some(UserAttributes::Event(&message.message_attributes)),
-        }
-    }
-}
-
-impl<'event> From<&'event str> for Borrowed<'event> {
-    fn from(text: &'event str) -> Self {
-        Self(Cow::Borrowed(text))
-    }
-}
-
-impl<'de: 'event, 'event> Deserialize<'de> for Borrowed<'event> {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        json.deserialize_any(TextVisitor).map(Self)
-    }
-}
-
-struct TextVisitor;
-
-impl<'event> Visitor<'event> for TextVisitor {
-    type Value = Cow<'event, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string or a number")
     }
 
-    fn visit_borrowed_str<E>(self, text: &'event str) -> Result<Self::Value, E> {
-        Ok(text.into())
+    /// From an event that was read as one of SQS, but has no messages.
+    pub(crate) fn of_event(event: &impl Serialize) -> Self {
+        let other = Self::new(serde_json::to_value(event).unwrap_or_default(), None);
+        let taker = if other.event.is_some() { BY_HANDLE_ANY } else { "" };
+        Self { taker, ..other }
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(text.to_owned().into())
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(number.to_string().into())
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(number.to_string().into())
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(number.to_string().into())
-    }
-}
-
-impl UserAttributes<'_> {
-    /// Leaves out attributes that are neither text nor base64.
-    pub(crate) fn read(&self) -> Attributes {
-        match self {
-            Self::Owned(attributes) => Attributes::clone(attributes),
-            Self::Event(attributes) => {
-                attributes.iter().filter_map(|(name, value)| owned(name, value)).collect()
+    fn new(event: Value, fault: Option<&serde_json::Error>) -> Self {
+        let records = match &event {
+            Value::Array(items) => items.as_slice(),
+            event => event["Records"].as_array().map_or(&[][..], Vec::as_slice),
+        };
+        let is_of_sqs = records.iter().any(is_of_sqs);
+        let what = match (records.iter().find_map(another_source), &event) {
+            (Some(source), _) => format!("an event of {}", cut_to(source, 64)),
+            (None, Value::Array(_)) if is_of_sqs => {
+                "a JSON array of SQS messages, as EventBridge Pipes sends them".to_owned()
             }
-            Self::Json(json) => serde_json::from_str::<HashMap<String, &RawValue>>(json)
-                .unwrap_or_default()
-                .into_iter()
-                .filter_map(|(name, value)| owned(&name, &serde_json::from_str(value.get()).ok()?))
-                .collect(),
-        }
+            (None, _) if is_of_sqs => {
+                let why = fault.map(|fault| format!(" ({})", short(fault))).unwrap_or_default();
+                format!("one that cannot be read{why}")
+            }
+            (None, event) => describe(event),
+        };
+        let taker = if is_of_sqs { "" } else { BY_RUN };
+        Self { what, event: (!is_of_sqs).then_some(event), taker }
     }
+}
 
-    /// Whether there are none, without parsing them.
-    pub(crate) fn is_empty(&self) -> bool {
-        match self {
-            Self::Owned(attributes) => attributes.is_empty(),
-            Self::Event(attributes) => attributes.is_empty(),
-            Self::Json(json) => matches!(*json, "{}" | "null"),
+fn short(error: &serde_json::Error) -> String {
+    cut_to(&error.to_string(), 256).into_owned()
+}
+
+fn source(record: &Value) -> Option<&str> {
+    // SNS writes it with a capital letter.
+    [&record["eventSource"], &record["EventSource"]].into_iter().find_map(Value::as_str)
+}
+
+fn another_source(record: &Value) -> Option<&str> {
+    source(record).filter(|source| *source != super::SQS)
+}
+
+/// Records of stand-ins need not name their source.
+fn is_of_sqs(record: &Value) -> bool {
+    match source(record) {
+        Some(source) => source == super::SQS,
+        None => ["messageId", "receiptHandle", "body"].iter().any(|name| !record[name].is_null()),
+    }
+}
+
+fn describe(event: &Value) -> String {
+    match event {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "a JSON boolean".to_owned(),
+        Value::Number(_) => "a JSON number".to_owned(),
+        Value::String(_) => "a JSON string".to_owned(),
+        Value::Array(items) => format!("a JSON array of length {}", items.len()),
+        Value::Object(object) => {
+            if let Some(source) = source(event) {
+                return format!("an event of {}", cut_to(source, 64));
+            }
+            if let (Some(source), true) = (event["source"].as_str(), object.contains_key("detail-type")) {
+                return format!("an EventBridge event of {}", cut_to(source, 64));
+            }
+            if object.contains_key("requestContext") {
+                return "an HTTP request".to_owned();
+            }
+            if object.contains_key("Records") {
+                return "a JSON object whose Records are not SQS messages".to_owned();
+            }
+            match object.len() {
+                0 => "an empty JSON object".to_owned(),
+                keys => format!("a JSON object with the {}", listed(object.keys(), keys)),
+            }
         }
     }
 }
 
-fn owned(name: &str, attribute: &SqsMessageAttribute) -> Option<(String, Attribute)> {
-    let data_type = attribute.data_type.as_deref()?;
-    let value = match (&attribute.string_value, &attribute.binary_value) {
-        (Some(text), _) => Attribute::text(data_type, text),
-        (None, Some(bytes)) => Attribute::binary(data_type, bytes.0.clone()),
-        (None, None) => return None,
-    };
-    Some((name.to_owned(), value))
+fn listed<'a>(keys: impl Iterator<Item = &'a String>, all: usize) -> String {
+    let mut keys: Vec<_> = keys.map(|key| Quoted(key).to_string()).collect();
+    keys.sort_unstable();
+    keys.truncate(KEYS);
+    let more = if all > KEYS { format!(" and {} more", all - KEYS) } else { String::new() };
+    format!("key{} {}{more}", if all == 1 { "" } else { "s" }, keys.join(", "))
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn what(event: &Value) -> (String, bool) {
+        let other = Other::of_payload(event.to_string().as_bytes(), None);
+        (other.what, other.event.is_some())
+    }
+
+    #[test]
+    fn what_came_is_said_in_a_few_words() {
+        let record = |source: &str| json!({ "Records": [{ "eventSource": source, "s3": {} }] });
+        for (event, expected) in [
+            (json!(null), "null"),
+            (json!(true), "a JSON boolean"),
+            (json!(7), "a JSON number"),
+            (json!("Records"), "a JSON string"),
+            (json!([1, 2]), "a JSON array of length 2"),
+            (json!({}), "an empty JSON object"),
+            (record("aws:s3"), "an event of aws:s3"),
+            (record("aws:dynamodb"), "an event of aws:dynamodb"),
+            (
+                json!({ "Records": [{ "EventSource": "aws:sns", "Sns": { "MessageId": "1" } }] }),
+                "an event of aws:sns",
+            ),
+            (json!({ "eventSource": "aws:kafka", "records": {} }), "an event of aws:kafka"),
+            (
+                json!({ "version": "0", "source": "aws.events", "detail-type": "Scheduled Event", "detail": {} }),
+                "an EventBridge event of aws.events",
+            ),
+            (json!({ "version": "2.0", "rawPath": "/", "requestContext": {} }), "an HTTP request"),
+            (json!({ "Records": "none" }), "a JSON object whose Records are not SQS messages"),
+            (
+                json!({ "Records": [1, {}, { "body": null }] }),
+                "a JSON object whose Records are not SQS messages",
+            ),
+            (json!({ "source": "ping", "detail": 1 }), "a JSON object with the keys \"detail\", \"source\""),
+            (json!({ "wa\nrm": 1 }), "a JSON object with the key \"wa\\nrm\""),
+            (
+                (0..10).map(|key| (format!("k{key}"), json!(1))).collect(),
+                "a JSON object with the keys \"k0\", \"k1\", \"k2\", \"k3\", \"k4\", \"k5\", \"k6\", \"k7\" and 2 more",
+            ),
+        ] {
+            assert_eq!(what(&event), (expected.to_owned(), true), "{event}");
+        }
+        let long = json!({ "a".repeat(1_000_000): 1, "b".repeat(1_000_000): 2 });
+        assert!(what(&long).0.len() < 300);
+        assert!(what(&record(&"x".repeat(1_000_000))).0.len() < 100);
+    }
+
+    /// Whoever answers for a message without a failure has it deleted.
+    #[test]
+    fn what_may_hold_messages_of_sqs_is_handed_to_nobody() {
+        let message = json!({ "messageId": {}, "body": "1", "eventSource": "aws:sqs" });
+        for event in [
+            json!({ "Records": [message] }),
+            json!({ "Records": [{ "eventSource": "aws:s3" }, message] }),
+            json!({ "Records": [{ "receiptHandle": "r" }] }),
+            json!({ "Records": [{ "body": 1 }] }),
+            json!([message]),
+        ] {
+            assert!(!what(&event).1, "{event}");
+        }
+        let fault = serde_json::from_str::<u8>("{}").unwrap_err();
+        let unreadable = json!({ "Records": [message] }).to_string();
+        let said = Other::of_payload(unreadable.as_bytes(), Some(&fault)).what;
+        assert_eq!(said, "one that cannot be read (invalid type: map, expected u8 at line 1 column 0)");
+        for payload in [&b"\xff"[..], b"", b"{\"Records\":["] {
+            let other = Other::of_payload(payload, None);
+            assert!(other.what.starts_with("a payload that is not JSON (") && other.event.is_none());
+        }
+    }
+}

@@ -19,7 +19,7 @@ use crate::bodies::AnyBodies;
 use crate::engine::Streak;
 use crate::engine::decide::Policy;
 use crate::error::Error;
-use crate::event::Entry;
+use redrive_event::Entry;
 
 pub(crate) use crate::flow::follow::make_call;
 pub(crate) use crate::flow::shutdown::Shutdown;

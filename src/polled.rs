@@ -8,9 +8,9 @@ use redrive_sqs::{Attribute, Attributes};
 
 use crate::engine::Facts;
 use crate::engine::decide::Policy;
-use crate::event::{Borrowed, Entry, UserAttributes};
 use crate::facts::asked;
 use crate::overrides::Asked;
+use redrive_event::{Borrowed, Entry, UserAttributes};
 
 #[derive(Debug)]
 pub(crate) struct Polled {

@@ -11,9 +11,9 @@ use redrive_sqs::{Attributes, DeadLetter, Origin, OriginSenders};
 pub use self::builder::RecordBuilder;
 use crate::Invocation;
 use crate::deliveries::Deliveries;
-use crate::event::{Borrowed, Entry, UserAttributes};
 use crate::overrides;
 use crate::settings::Overrides;
+use redrive_event::{Borrowed, Entry, UserAttributes};
 
 /// One record of an SQS event as it was received, borrowed from the invocation.
 ///

@@ -8,9 +8,10 @@ use bytes::Bytes;
 use self_cell::self_cell;
 
 use crate::error::{Error, Kind};
-use crate::event::{Entry, Event, Other};
+use crate::event::Other;
 use crate::polled::Polled;
 use crate::record::{Limits, Record};
+use redrive_event::{Entry, Event};
 
 type List<'event> = Vec<Record<'event>>;
 
@@ -118,3 +119,6 @@ fn list<'event>(
     }
     Ok(list)
 }
+
+#[cfg(test)]
+mod tests;

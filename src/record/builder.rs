@@ -8,8 +8,8 @@ use redrive_sqs::{Attribute, Attributes, Origin};
 
 use super::{Limits, Record};
 use crate::Invocation;
-use crate::event::{Borrowed, Entry, UserAttributes};
 use crate::settings::Overrides;
+use redrive_event::{Borrowed, Entry, UserAttributes};
 
 /// Builds a [`Record`] for tests.
 ///

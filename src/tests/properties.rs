@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
+use redrive_event::Event;
 use redrive_sqs::{Attribute, Attributes, DeadLetter};
 
 use crate::Invocation;
 use crate::backoff::Backoff;
 use crate::engine::plan::plan;
 use crate::engine::{Action, Outcome, Settled};
-use crate::event;
 use crate::overrides::Asked;
 use crate::record::{Limits, Record};
 use crate::records::Records;
@@ -25,7 +25,11 @@ const MAX_RECEIVE_COUNT: u32 = 10;
 /// It is not.
 pub fn event(payload: &[u8], deadline: Instant) {
     if let Ok(text) = std::str::from_utf8(payload) {
-        event::check_usual(text);
+        let usual = redrive_event::read_usual(text);
+        assert!(
+            usual.is_none_or(|usual| serde_json::from_str::<Event<'_>>(text).ok() == Some(usual)),
+            "{text}"
+        );
     }
     let limits = limits(deadline);
     if let Ok(records) = Records::read(Bytes::copy_from_slice(payload), &limits) {

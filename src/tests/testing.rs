@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use crate::Invocation;
-use crate::event::{Borrowed, Entry, System};
 use crate::record::{Limits, Record};
 use crate::settings::Overrides;
+use redrive_event::{Borrowed, Entry, System};
 
 /// What a test says of a record; the rest is as usual.
 #[derive(Debug, Clone, Copy)]

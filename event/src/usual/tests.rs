@@ -1,7 +1,14 @@
 //! Whatever is read here, `serde_json` reads the same; and what Lambda sends is read here.
 
 use super::*;
-use crate::event::check_usual as is_usual;
+
+/// Whether it is read here, and then as `serde_json` reads it.
+fn is_usual(text: &str) -> bool {
+    let Some(ours) = read(text) else { return false };
+    let theirs: Event<'_> = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!(ours, theirs, "{text}");
+    true
+}
 
 /// As the documentation has them, with attributes of both kinds, of a standard queue and of a FIFO queue.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>

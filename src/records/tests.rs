@@ -4,12 +4,15 @@ use aws_lambda_events::sqs::SqsEvent;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use std::borrow::Cow;
+
+use redrive_event::Borrowed;
+
 use super::*;
 use crate::Backoff;
 use crate::overrides::Asked;
 use crate::properties::read_to_the_end;
 use crate::record::Limits;
-use crate::records::Records;
 
 fn limits() -> Limits {
     Limits { max_receive_count: Some(10), ..Limits::for_tests() }
