@@ -84,13 +84,13 @@ fn source(record: &Value) -> Option<&str> {
 }
 
 fn another_source(record: &Value) -> Option<&str> {
-    source(record).filter(|source| *source != super::SQS)
+    source(record).filter(|source| *source != redrive_event::SQS)
 }
 
 /// Records of stand-ins need not name their source.
 fn is_of_sqs(record: &Value) -> bool {
     match source(record) {
-        Some(source) => source == super::SQS,
+        Some(source) => source == redrive_event::SQS,
         None => ["messageId", "receiptHandle", "body"].iter().any(|name| !record[name].is_null()),
     }
 }

@@ -260,10 +260,10 @@ impl Failure {
     }
 
     /// Calls the user's `Display` and drops the user's error, both for the last time.
-    pub(crate) fn reduce(self, delay: Option<Duration>) -> Fault {
+    pub(crate) fn reduce(self, delay: Option<Duration>) -> Box<Fault> {
         let error = self.to_string().chars().take(ERROR_CHARACTERS).collect();
         let exception = self.cause.as_ref().map_or(Cow::Borrowed(""), Cause::exception);
-        Fault { ruling: self.ruling(), code: self.reason, error, exception, delay }
+        Box::new(Fault { ruling: self.ruling(), code: self.reason, error, exception, delay })
     }
 }
 

@@ -18,18 +18,22 @@ pub(crate) struct Judge {
 
 impl Judge {
     /// Classifies the error that a handler returned, unless it has ruled on the message or could not decode it.
-    pub(crate) fn failed(&self, failure: Failure, attempt: u32) -> Fault {
+    pub(crate) fn failed(&self, failure: Failure, attempt: u32) -> Box<Fault> {
         let failure = self.classified(failure);
         let delay = self.delay(&failure, attempt);
         failure.reduce(delay)
     }
 
     /// The same for the failure of a call that took several messages, at these attempts.
-    pub(crate) fn failed_all(&self, failure: Failure, attempts: impl Iterator<Item = u32>) -> Vec<Fault> {
+    pub(crate) fn failed_all(
+        &self,
+        failure: Failure,
+        attempts: impl Iterator<Item = u32>,
+    ) -> Vec<Box<Fault>> {
         let failure = self.classified(failure);
         let delays: Vec<_> = attempts.map(|attempt| self.delay(&failure, attempt)).collect();
         let fault = failure.reduce(None);
-        delays.into_iter().map(|delay| Fault { delay, ..fault.clone() }).collect()
+        delays.into_iter().map(|delay| Box::new(Fault { delay, ..Fault::clone(&fault) })).collect()
     }
 
     fn classified(&self, failure: Failure) -> Failure {

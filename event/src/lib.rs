@@ -17,7 +17,8 @@ use serde::de::{Deserializer, Visitor};
 use serde_json::value::RawValue;
 
 /// The `eventSource` of its records.
-const SQS: &str = "aws:sqs";
+#[doc(hidden)]
+pub const SQS: &str = "aws:sqs";
 
 /// The payload of an invocation.
 #[doc(hidden)]

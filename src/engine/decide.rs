@@ -9,7 +9,7 @@ use super::guards::{Guard, holds};
 use crate::backoff::Backoff;
 use crate::deliveries::{Deliveries, Standing};
 use crate::engine::{Action, Outcome};
-use crate::failure::{Fault, Ruling};
+use crate::failure::Ruling;
 use crate::overrides::Asked;
 use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
 
@@ -169,10 +169,11 @@ impl<'a> Policy<'a> {
     /// The user's schedule for its failure, else the consumer's backoff; or what the message asks for, as far as that is
     /// granted.
     fn delay(&self, case: &Case<'_>) -> Duration {
-        let own = match case.outcome {
-            Outcome::Failed(Fault { delay: Some(delay), .. }) => *delay,
-            _ => self.backoff.delay(case.attempt, case.random),
+        let by_failure = match case.outcome {
+            Outcome::Failed(fault) => fault.delay,
+            _ => None,
         };
+        let own = by_failure.unwrap_or_else(|| self.backoff.delay(case.attempt, case.random));
         let asked = case.asked.backoff.as_ref().map(|backoff| backoff.delay(case.attempt, case.random));
         self.within_limits(asked.map_or(own, |asked| self.overrides.grant(asked, own)))
     }

@@ -11,7 +11,8 @@ use crate::failure::{Fault, Ruling};
 #[derive(Debug, Default, Clone)]
 pub(crate) enum Outcome {
     Done,
-    Failed(Fault),
+    /// Boxed, because few messages fail.
+    Failed(Box<Fault>),
     Panicked {
         text: String,
         /// The function is at fault, not the message: others panicked before and none has succeeded since, or the runtime

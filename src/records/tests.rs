@@ -1,12 +1,12 @@
 //! Whatever arrives: never a panic, never an empty item identifier, and both ways in see the same.
 
-use aws_lambda_events::sqs::SqsEvent;
-use proptest::prelude::*;
-use serde_json::{Value, json};
-
 use std::borrow::Cow;
 
+use aws_lambda_events::sqs::SqsEvent;
+use proptest::prelude::*;
 use redrive_event::Borrowed;
+use redrive_sqs::{Attribute, Attributes};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::Backoff;

@@ -61,9 +61,9 @@ impl Batch {
     }
 }
 
-fn fault() -> Fault {
+fn fault() -> Box<Fault> {
     let (error, exception) = ("poison".to_owned(), "error".into());
-    Fault { ruling: Ruling::Retry, code: None, error, exception, delay: None }
+    Box::new(Fault { ruling: Ruling::Retry, code: None, error, exception, delay: None })
 }
 
 /// A batch whose handlers have ended.

@@ -274,7 +274,7 @@ fn of_each(whole: Outcome, is_shared: bool) -> Outcome {
 /// The outcome of a message for which there is no time to be tried again: that of several is no reason to dead-letter one.
 fn spared(outcome: Outcome) -> Outcome {
     match outcome {
-        Outcome::Failed(fault) => Outcome::Failed(Fault { ruling: Ruling::Retry, ..fault }),
+        Outcome::Failed(fault) => Outcome::Failed(Box::new(Fault { ruling: Ruling::Retry, ..*fault })),
         outcome => outcome,
     }
 }
