@@ -25,15 +25,11 @@ impl Judge {
     }
 
     /// The same for the failure of a call that took several messages, at these attempts.
-    pub(crate) fn failed_all(
-        &self,
-        failure: Failure,
-        attempts: impl Iterator<Item = u32>,
-    ) -> Vec<Box<Fault>> {
+    pub(crate) fn failed_all(&self, failure: Failure, attempts: impl Iterator<Item = u32>) -> Vec<Fault> {
         let failure = self.classified(failure);
         let delays: Vec<_> = attempts.map(|attempt| self.delay(&failure, attempt)).collect();
         let fault = failure.reduce(None);
-        delays.into_iter().map(|delay| Box::new(Fault { delay, ..Fault::clone(&fault) })).collect()
+        delays.into_iter().map(|delay| Fault { delay, ..Fault::clone(&fault) }).collect()
     }
 
     fn classified(&self, failure: Failure) -> Failure {

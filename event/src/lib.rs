@@ -67,15 +67,18 @@ pub struct Entry<'event> {
 
 impl Entry<'_> {
     /// The ARN of its queue; empty without one.
+    #[must_use]
     pub fn source(&self) -> &str {
         self.source.as_ref().map_or("", |source| &source.0)
     }
 
+    #[must_use]
     pub fn receipt_handle(&self) -> &str {
         self.receipt_handle.as_ref().map_or("", |handle| &handle.0)
     }
 
     /// Whether another service sent it.
+    #[must_use]
     pub fn is_other(&self) -> bool {
         let is_empty = || self.message_id.is_none() && self.receipt_handle.is_none() && self.body.is_none();
         self.event_source.as_ref().map_or_else(is_empty, |source| source.0 != SQS)
@@ -213,6 +216,7 @@ impl<'event> Visitor<'event> for TextVisitor {
 
 impl UserAttributes<'_> {
     /// Leaves out attributes that are neither text nor base64.
+    #[must_use]
     pub fn read(&self) -> Attributes {
         match self {
             Self::Owned(attributes) => Attributes::clone(attributes),
@@ -228,6 +232,7 @@ impl UserAttributes<'_> {
     }
 
     /// Whether there are none, without parsing them.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Owned(attributes) => attributes.is_empty(),

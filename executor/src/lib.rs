@@ -54,16 +54,19 @@ impl Executor {
         Self(Arc::new(Shared::new(context, None, false)))
     }
 
+    #[must_use]
     pub fn context(&self) -> &Handle {
         &self.0.context
     }
 
     /// How many threads may poll at a time, blocked ones not counted: as many as the user's runtime has workers.
+    #[must_use]
     pub fn parallelism(&self) -> usize {
         self.0.context.metrics().num_workers()
     }
 
     /// Why no handler can run in the context, in words for people.
+    #[must_use]
     pub fn fault(&self) -> Option<&'static str> {
         if self.has_lost_its_context() {
             return Some("a runtime that was shut down");
@@ -76,6 +79,7 @@ impl Executor {
     }
 
     /// Whether the user's runtime has been shut down: it then cancels every task at once.
+    #[must_use]
     pub fn has_lost_its_context(&self) -> bool {
         self.0.context.spawn(std::future::ready(())).now_or_never().is_some_and(|ended| ended.is_err())
     }
@@ -108,6 +112,7 @@ impl Executor {
     }
 
     /// Whether too many threads are blocked for tasks to be polled.
+    #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.0.queue.is_exhausted()
     }

@@ -140,7 +140,10 @@ where
             }
             let attempts = open.iter().map(|&item| chunk.records[item].attempt());
             let faults = self.terms.judge.failed_all(failure, attempts);
-            open.iter().copied().zip(faults.into_iter().map(Outcome::Failed)).collect()
+            open.iter()
+                .copied()
+                .zip(faults.into_iter().map(|fault| Outcome::Failed(Box::new(fault))))
+                .collect()
         };
         handled.instrument(log::bulk_span(&chunk.of.span, &records)).await
     }

@@ -2,10 +2,9 @@
 
 use jiter::{Jiter, JiterResult};
 
-use crate::library;
 
 pub(crate) fn redrive(text: &str, _: &mut Vec<u8>) -> usize {
-    let event = library::event::Event::read(text).expect("an event");
+    let event = redrive_event::Event::read(text).expect("an event");
     event.records.iter().flat_map(|entry| &entry.body).map(|body| body.0.len()).sum()
 }
 

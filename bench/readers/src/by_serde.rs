@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::library;
 
 #[derive(Deserialize)]
 struct Event<'event> {
@@ -60,7 +59,7 @@ impl Event<'_> {
 
 /// As redrive did before it had a reader of its own, and does with unusual events.
 pub(crate) fn serde_json(text: &str, _: &mut Vec<u8>) -> usize {
-    let event: library::event::Event<'_> = serde_json::from_str(text).expect("an event");
+    let event: redrive_event::Event<'_> = serde_json::from_str(text).expect("an event");
     event.records.iter().flat_map(|entry| &entry.body).map(|body| body.0.len()).sum()
 }
 

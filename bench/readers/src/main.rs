@@ -5,12 +5,6 @@ mod by_hand;
 mod by_serde;
 mod measure;
 
-/// The reader itself, not a copy of it.
-#[path = "../../../src"]
-#[allow(dead_code, unreachable_pub)]
-mod library {
-    pub(crate) mod event;
-}
 #[path = "../../src"]
 #[allow(dead_code)]
 mod batch {
