@@ -183,7 +183,7 @@ mod tests {
         assert!(what(&record(&"x".repeat(1_000_000))).0.len() < 100);
     }
 
-    /// Whoever answers for a message without a failure has it deleted.
+    /// Lambda deletes the messages of an event that is answered without a failure.
     #[test]
     fn what_may_hold_messages_of_sqs_is_handed_to_nobody() {
         let message = json!({ "messageId": {}, "body": "1", "eventSource": "aws:sqs" });

@@ -79,7 +79,7 @@ pub use message::{FromMessage, Message};
 pub use message_report::{MessageOutcome, MessageReport, Timing};
 pub use other_event::OtherEvent;
 pub use record::{Record, RecordBuilder};
-/// What happened to one batch: for metrics of your own, see [`Consumer::observe`].
+/// What happened to one batch. To publish your own metrics from it, see [`Consumer::observe`].
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }

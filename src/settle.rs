@@ -25,7 +25,7 @@ use crate::record::Record;
 
 const IN_FLIGHT: usize = 16;
 
-/// Sends entries by an operation of the SDK: each has types of its own, which are alike.
+/// Sends entries by an operation of the SDK. The operations have different types with the same methods.
 macro_rules! send_by {
     ($call:expr, $entries:expr, $kind:expr) => {
         send($entries, $kind, |entries| {

@@ -36,7 +36,7 @@ impl Drop for Closing {
     }
 }
 
-/// Runs a future on a thread of its own and returns its output, `None` if it panicked. With `inline`, that thread also polls the
+/// Starts a thread for a future, and returns the future's output, `None` if it panicked. With `inline`, that thread also polls the
 /// tasks that the future spawns; batches that run at the same time would then wait for each other's handlers.
 ///
 /// # Errors

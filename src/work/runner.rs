@@ -149,7 +149,7 @@ impl<H, M> Job<H, M> {
         Some(record.until(limit.into_std()))
     }
 
-    /// The timers of a runtime that has been shut down panic, which is no fault of the message.
+    /// After a shutdown of the runtime its timers panic: the message did not cause that.
     pub(super) fn panicked(&self, text: String, is_early: bool) -> Outcome {
         let executor = self.tasks.executor.as_ref();
         let again = executor.is_some_and(|executor| executor.has_lost_its_context());

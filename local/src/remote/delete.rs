@@ -9,7 +9,7 @@ use super::Ids;
 use super::queue::{RemoteQueue, reason};
 use crate::queue::Received;
 
-/// How often SQS is asked to delete a message that it fails to delete for a reason of its own.
+/// How often a delete is sent if SQS answers that it failed to carry it out.
 const TRIES: usize = 3;
 
 /// What could be deleted, and why the rest could not.
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// SQS fails the first message for a reason of its own until the given call, and the second one for good.
+    /// SQS fails to delete the first message until the given call, and refuses to delete the second one.
     async fn deleted(first_succeeds_at: usize) -> (BTreeSet<String>, Vec<String>, usize) {
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_delete_that_sqs_fails_for_a_reason_of_its_own_is_tried_again() {
+    async fn a_delete_that_sqs_failed_to_carry_out_is_tried_again() {
         let ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<BTreeSet<_>>();
         let gone = "ReceiptHandleIsInvalid: no message".to_owned();
         assert_eq!(deleted(3).await, (ids(&["id-0", "id-2"]), vec![gone.clone()], 3));
