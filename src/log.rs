@@ -200,7 +200,7 @@ fn failure(record: &Record<'_>, settled: &Settled) {
     }
 }
 
-/// What becomes of the message, and in how many seconds it is visible again.
+/// What happens to the message, and in how many seconds it is visible again.
 fn describe(settled: &Settled) -> (&'static str, Option<u64>) {
     let seconds = settled.action.back_after().map(|after| after.as_secs());
     match &settled.action {
