@@ -62,12 +62,14 @@ EXPLORED := $(foreach crate,redrive redrive-local redrive-sqs,--config profile.d
 explore: ## Explore what may happen to messages within larger bounds than make test does: millions of states, in minutes
 	REDRIVE_EXPLORE=1 cargo test --locked --workspace --lib $(EXPLORED) explorer -- --nocapture --test-threads 2
 
-# What is new stays below target, beside the inputs that are committed.
+# What is new stays below target, beside the inputs that are committed. Its versions are those of all else.
+SEEDS = $$(case $$fuzzer in event | messages) echo events;; template | plan) echo cli/tests/doctor/corpus;; esac)
 fuzz: $(CARGO_FUZZ) ## Run each fuzzer for ten minutes, with nightly Rust; MINUTES=1 and FUZZERS="cbor query" for less
+	cp Cargo.lock fuzz/Cargo.lock
 	for fuzzer in $(FUZZERS); do \
 		mkdir -p target/fuzz/corpus/$$fuzzer; \
 		PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo +nightly fuzz run --fuzz-dir fuzz --target-dir target/fuzz --sanitizer none \
-			$$fuzzer target/fuzz/corpus/$$fuzzer fuzz/corpus/$$fuzzer -- -max_total_time=$$((60 * $(MINUTES))) -timeout=10 || exit; \
+			$$fuzzer target/fuzz/corpus/$$fuzzer fuzz/corpus/$$fuzzer $(SEEDS) -- -max_total_time=$$((60 * $(MINUTES))) -timeout=10 || exit; \
 	done
 
 page: $(PAGE)/requirements.stamp ## Drive the page of redrive local --ui in a headless Chromium

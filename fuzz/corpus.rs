@@ -1,21 +1,22 @@
-//! The inputs that fuzzers found worth keeping, for the tests of each crate.
+//! The inputs that fuzzers begin with, and those that once failed, for the tests of each crate.
 
 use std::fs;
 use std::path::Path;
 
-/// Tries a property on all inputs of a fuzzer.
-pub(crate) fn check(fuzzer: &str, property: impl Fn(&[u8])) {
-    let mut corpora =
-        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|above| above.join("fuzz/corpus"));
-    let corpus = corpora.find(|corpus| corpus.is_dir()).expect("it is there").join(fuzzer);
-    let inputs = fs::read_dir(corpus).expect("it is the name of a fuzzer");
-    let mut tried = 0;
-    for input in inputs {
-        let path = input.expect("it can be listed").path();
-        // Shown if it is the last one before a panic.
-        println!("{}", path.display());
-        property(&fs::read(&path).expect("it can be read"));
-        tried += 1;
+/// Tries a property on all inputs of a fuzzer, and on the files of other folders with what it reads.
+pub(crate) fn check(fuzzer: &str, others: &[&str], property: impl Fn(&[u8])) {
+    let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let root = above.find(|above| above.join("fuzz/corpus").is_dir()).expect("it is there");
+    let corpus = format!("fuzz/corpus/{fuzzer}");
+    for folder in [corpus.as_str()].iter().chain(others) {
+        let entries = fs::read_dir(root.join(folder)).expect("there is such a folder");
+        let paths = entries.map(|entry| entry.expect("it can be listed").path());
+        let inputs: Vec<_> = paths.filter(|path| path.is_file()).collect();
+        assert!(!inputs.is_empty(), "{folder} has no inputs");
+        for path in inputs {
+            // Shown if it is the last one before a panic.
+            println!("{}", path.display());
+            property(&fs::read(&path).expect("it can be read"));
+        }
     }
-    assert!(tried > 0, "{fuzzer} has no inputs");
 }

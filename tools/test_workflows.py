@@ -77,10 +77,10 @@ class Dependabot(unittest.TestCase):
 
 
 def sources(pattern: str) -> list[Path]:
-    """Files of that name, but not those of builds and templates."""
+    """Files of that name, but not those of builds, templates and fuzzers, whose lock file `make fuzz` writes."""
     found = []
     for folder, folders, files in os.walk(ROOT):
-        folders[:] = set(folders) - {"target", "templates", "node_modules", ".git", ".aws-sam"}
+        folders[:] = set(folders) - {"target", "fuzz", "templates", "node_modules", ".git", ".aws-sam"}
         found += [Path(folder, name) for name in fnmatch.filter(files, pattern)]
     return found
 

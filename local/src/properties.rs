@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn the_corpora_of_the_fuzzers_hold() {
-        check("query", super::query);
-        check("cbor", super::cbor);
-        check("filter", super::filter);
+        check("query", &[], super::query);
+        check("cbor", &[], super::cbor);
+        check("filter", &[], super::filter);
     }
 }

@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_corpora_of_the_fuzzers_hold() {
-        check("note", super::note);
-        check("origin", super::origin);
+        check("note", &[], super::note);
+        check("origin", &[], super::origin);
     }
 }

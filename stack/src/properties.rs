@@ -124,10 +124,12 @@ mod tests {
         }
     }
 
+    const TEMPLATES: &str = "cli/tests/doctor/corpus";
+
     #[test]
     fn the_corpora_of_the_fuzzers_hold() {
-        check("template", super::template);
-        check("plan", super::plan);
-        check("messages", super::messages);
+        check("template", &[TEMPLATES], super::template);
+        check("plan", &[TEMPLATES], super::plan);
+        check("messages", &["events"], super::messages);
     }
 }

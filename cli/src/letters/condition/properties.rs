@@ -42,5 +42,5 @@ mod corpus;
 
 #[test]
 fn the_corpus_of_the_fuzzer_holds() {
-    corpus::check("condition", condition);
+    corpus::check("condition", &[], condition);
 }
