@@ -125,17 +125,19 @@ impl<T> RunQueue<T> {
         self.try_add_thread(self.state())
     }
 
-    fn try_add_thread(&self, mut state: MutexGuard<'_, State<T>>) -> Start {
+    fn try_add_thread(&self, state: MutexGuard<'_, State<T>>) -> Start {
         if state.queue.is_empty() || state.active() >= self.parallelism || !state.may_poll() {
             return Start::Nothing;
         }
-        self.wake_or_start(&mut state)
+        self.wake_or_start(state)
     }
 
-    fn wake_or_start(&self, state: &mut State<T>) -> Start {
+    fn wake_or_start(&self, mut state: MutexGuard<'_, State<T>>) -> Start {
         if state.idle > 0 {
             state.idle -= 1;
             state.waking += 1;
+            // The thread that wakes takes the lock.
+            drop(state);
             self.wanted.notify_one();
             return Start::Nothing;
         }
@@ -252,7 +254,7 @@ impl<T> RunQueue<T> {
             *only_drives = false;
         }
         match state.driver {
-            Driver::Wanted if state.asking() == 0 => self.wake_or_start(&mut state),
+            Driver::Wanted if state.asking() == 0 => self.wake_or_start(state),
             Driver::None | Driver::Is { only_drives: true, .. } => self.try_add_thread(state),
             Driver::Wanted | Driver::Is { .. } => Start::Nothing,
         }
