@@ -157,19 +157,24 @@ where
     M: Input,
 {
     pub(crate) fn new(handler: &Arc<H>, terms: Terms, host: &Host) -> Self {
-        let queue = ReadyQueue::new(terms.concurrency.max(1), terms.tells_all);
         let (handler, tasks) = (Arc::clone(handler), Tasks::new(host));
+        let teller = tasks.executor.clone().filter(|_| terms.tells_all);
+        let queue = ReadyQueue::new(terms.concurrency.max(1), terms.tells_all, teller);
         Self(Arc::new(Job { handler, terms, queue, tasks, message: PhantomData }))
     }
 
-    /// Adds lanes of a batch; may be called at any time.
+    /// Adds lanes of a batch, which run after [`Self::start`]; may be called at any time.
     pub(crate) fn add(&self, of: &Arc<Begun>, lanes: Vec<Range<usize>>) {
+        self.0.queue.add(of, lanes);
+    }
+
+    /// Starts runners for so many lanes that were added.
+    pub(crate) fn start(&self, lanes: usize) {
         let executor = self.0.tasks.executor.as_ref();
         let threads = executor.map_or(1, |executor| executor.parallelism());
-        let more = (lanes.len() / LANES_PER_THREAD).min(threads).max(1);
-        self.0.queue.add(of, lanes);
+        let runners = (lanes / LANES_PER_THREAD).min(threads).max(1);
         Runner::start(&self.0);
-        for _ in 1..more {
+        for _ in 1..runners {
             Runner::start(&self.0);
             executor.iter().for_each(|executor| executor.add_thread());
         }

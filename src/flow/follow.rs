@@ -61,7 +61,11 @@ impl Flow<'_> {
             }
             while let Some(command) = engine.next(began.elapsed()) {
                 match command {
-                    Command::Run { lanes, .. } => work.add(&begun, lanes),
+                    Command::Run { lanes, .. } => {
+                        let added = lanes.len();
+                        work.add(&begun, lanes);
+                        work.start(added);
+                    }
                     Command::Stop(_) => {
                         queue.stop(&begun);
                         is_ending = true;

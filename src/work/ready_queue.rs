@@ -12,13 +12,16 @@ use super::chunk_runner::SharedChunk;
 use super::{Begun, Phase, Worked, ran};
 use crate::engine::keys::{BatchKey, MessageKey};
 use crate::engine::{Outcome, Ran};
+use redrive_executor::Executor;
 
 pub(crate) struct ReadyQueue {
     state: Mutex<State>,
-    notify: Notify,
+    notify: Arc<Notify>,
     concurrency: usize,
     /// Whether each outcome is told at once, and not failures only.
     tells_all: bool,
+    /// Tells behind the messages that are ready, so that those that end together are told together.
+    teller: Option<Arc<Executor>>,
 }
 
 /// Messages of a batch that run one after the other.
@@ -68,8 +71,8 @@ pub(super) enum What {
 }
 
 impl ReadyQueue {
-    pub(super) fn new(concurrency: usize, tells_all: bool) -> Self {
-        Self { state: Mutex::default(), notify: Notify::new(), concurrency, tells_all }
+    pub(super) fn new(concurrency: usize, tells_all: bool, teller: Option<Arc<Executor>>) -> Self {
+        Self { state: Mutex::default(), notify: Arc::default(), concurrency, tells_all, teller }
     }
 
     /// No user code runs under this lock, so nothing panics.
@@ -233,8 +236,15 @@ impl ReadyQueue {
 
     fn unlock(&self, mut state: MutexGuard<'_, State>, is_told: bool) {
         if is_told && !std::mem::replace(&mut state.changed, true) {
+            let teller = self.teller.as_ref().filter(|_| !state.is_closed);
             drop(state);
-            self.notify.notify_one();
+            match teller {
+                Some(teller) => {
+                    let notify = Arc::clone(&self.notify);
+                    teller.spawn(async move { notify.notify_one() });
+                }
+                None => self.notify.notify_one(),
+            }
         }
     }
 

@@ -74,6 +74,8 @@ pub(super) struct Drive<'a, H, M> {
     clock: Clock,
     engine: Engine<'a, Arc<Polled>>,
     work: Work<H, M>,
+    /// Lanes that were added in this turn.
+    added: usize,
     polled: HashMap<LeaseKey, Arc<Polled>>,
     next_lease: usize,
     batches: HashMap<BatchKey, Batch>,
@@ -98,6 +100,7 @@ where
             clock: Clock::start(),
             engine: Engine::of_worker(worker.receiving, policy, fastrand::u64(..)),
             work: Work::new(worker.handler, worker.flow.terms(true), worker.flow.host),
+            added: 0,
             polled: HashMap::new(),
             next_lease: 0,
             batches: HashMap::new(),
@@ -133,6 +136,9 @@ where
                     return self.end(exit);
                 }
                 self.perform(command, now)?;
+            }
+            if self.added > 0 {
+                self.work.start(std::mem::take(&mut self.added));
             }
             let is_idle = |batch: &mut BatchKey| self.work.queue().is_idle(*batch);
             let idle: Vec<_> = self.ending.extract_if(.., is_idle).collect();
@@ -220,6 +226,7 @@ where
             Command::Begin { batch, leases, order, until } => self.begin(batch, &leases, order, until)?,
             Command::Run { batch, lanes } => {
                 if let Some(batch) = self.batches.get(&batch) {
+                    self.added += lanes.len();
                     self.work.add(&batch.begun, lanes);
                 }
             }

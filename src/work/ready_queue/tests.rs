@@ -26,7 +26,7 @@ fn begun(now: Instant) -> Arc<Begun> {
 
 fn queue(concurrency: usize) -> (ReadyQueue, Arc<Begun>, Instant) {
     let now = Instant::now();
-    (ReadyQueue::new(concurrency, false), begun(now), now)
+    (ReadyQueue::new(concurrency, false, None), begun(now), now)
 }
 
 fn next_lane(queue: &ReadyQueue, now: Instant) -> Option<(Arc<Begun>, Lane)> {
