@@ -7,8 +7,8 @@ VENV := target/venv
 TOOLS := $(VENV)/requirements.stamp
 MINISTACK := target/ministack
 BENCH := target/bench
-# The whole workspace and an example, so that Cargo unites features as it does for tests, and compiles nothing twice.
-DEMO := cargo build --locked --workspace --bin orders --example redrive
+# The whole workspace and some programs, so that Cargo unites features as it does for tests, and compiles nothing twice.
+DEMO := cargo build --locked --workspace --bin orders --bin demo
 PROGRAMS := $(DEMO) --bin redrive
 # Says first how long it takes, if this is not built yet: minutes of CPU time, to divide by the processors.
 NEW = @test -e $(TARGET)/debug/$(1) || echo "$(2), the AWS SDK with it: about $$(($(3) / $$(getconf _NPROCESSORS_ONLN) + 1)) minutes, the first time"
@@ -41,9 +41,9 @@ help: ## List these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 run: ## Run the demo: real messages, retries, dead letters and an alarm
-	$(call NEW,examples/redrive,compiling the demo,4)
+	$(call NEW,demo,compiling the demo,4)
 	$(DEMO)
-	$(TARGET)/debug/examples/redrive local --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
+	$(TARGET)/debug/demo --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
 test: $(TOOLS) $(CHECKOV)/requirements.stamp $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests

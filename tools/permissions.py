@@ -13,7 +13,7 @@ BY_LAMBDA = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"
 # What ECS's agent does for a worker, with the role of its task.
 BY_AGENT = {"ecs:GetTaskProtection", "ecs:UpdateTaskProtection"}
 # What the function calls stands in `src/`, what an operator's commands call in the others.
-FUNCTION, OPERATOR = ("src",), ("cli/src", "stack/src", "local/src/remote")
+FUNCTION, OPERATOR = ("src",), ("cli/src", "local/src/command", "local/src/remote")
 # Payloads are on top, for whoever has them: nothing local serves S3.
 PAYLOADS = ("s3/src", "cli/src")
 OF_S3 = {"get_object": "s3:GetObject", "put_object": "s3:PutObject", "delete_object": "s3:DeleteObject"}

@@ -1,7 +1,7 @@
 //! What was typed. What it means is for each verb's plan.
 
 use clap::{Parser, Subcommand};
-use redrive_stack::arguments::LocalArguments;
+use redrive_local::command::arguments::LocalArguments;
 
 use crate::{completions, dlq, doctor, manual, queue, schedule, send};
 

@@ -9,15 +9,15 @@ use std::time::Duration;
 use aws_config::SdkConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
+use redrive_local::command::aws::{Wire, connect, is_emulator, of_sqs};
 use redrive_sqs::QueueArn;
-use redrive_stack::aws::{Wire, connect, is_emulator, of_sqs};
 
 use crate::find::Queue;
 use crate::output::Stream;
 use crate::tell::tell;
 
 pub(crate) use errors::{DescribeError, answered_of, code_of, describe_error};
-pub(crate) use redrive_stack::aws::Place;
+pub(crate) use redrive_local::command::aws::Place;
 
 /// What clients are made of.
 #[derive(Debug, Clone)]

@@ -31,7 +31,7 @@ use finding::Counts;
 use flags::{Chosen, Format, code};
 use paths::Files;
 use redrive_sqs::Quoted;
-use redrive_stack::template::parse;
+use redrive_template::parse;
 use report::Report;
 #[cfg(test)]
 use report::judge;

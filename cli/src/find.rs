@@ -12,7 +12,7 @@ use redrive_sqs::queue_name;
 use crate::aws::{Aws, DescribeError, Place};
 use crate::problem::{OrProblem, Problem};
 pub(crate) use queue::{Queue, queue_address};
-pub(crate) use redrive_stack::subject::function_name;
+pub(crate) use redrive_template::subject::function_name;
 pub(crate) use source::WhichSource;
 pub(crate) use stack::StackOutputs;
 

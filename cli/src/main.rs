@@ -5,6 +5,7 @@ mod arguments;
 mod aws;
 mod completions;
 mod counted;
+mod demo;
 mod dlq;
 mod doctor;
 mod find;
@@ -28,9 +29,10 @@ mod width;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Verb};
+use redrive_local::command::{ask, input, local, messages, output, problem};
 #[cfg(test)]
-use redrive_stack::template;
-use redrive_stack::{ask, demo, input, local, messages, nearest, output, problem};
+use redrive_template as template;
+use redrive_template::nearest;
 
 fn main() -> ExitCode {
     if let Some(code) = demo::function() {
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
         Err(code) => return queue::forget_names(code),
     };
     let result = match &arguments.verb {
-        Verb::Local(arguments) => local::run(arguments),
+        Verb::Local(arguments) => demo::run(arguments),
         Verb::Doctor(arguments) => doctor::run(arguments),
         Verb::Schedule(arguments) => schedule::run(arguments),
         Verb::Dlq(arguments) => dlq::run(arguments),

@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     body: Option<String>,
 
     /// Message attribute of type String (may be repeated)
-    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = redrive_stack::arguments::key_and_value)]
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = redrive_local::command::arguments::key_and_value)]
     attributes: Vec<(String, String)>,
 
     /// Message group id

@@ -3,5 +3,5 @@
 pub(crate) mod live;
 mod target;
 
-pub(crate) use redrive_stack::subject::*;
+pub(crate) use redrive_template::subject::*;
 pub(crate) use target::Target;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::counted::counted;
 use crate::output::{self, Line};
 use crate::problem::{OrProblem, Problem};
-pub(crate) use redrive_stack::output::tell;
+pub(crate) use redrive_local::command::output::tell;
 
 /// Prints a result.
 ///

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "what the other modules of the command call")]
 
 use libfuzzer_sys::fuzz_target;
-use redrive_stack::problem;
+use redrive_local::command::problem;
 
 #[path = "../../cli/src/letters"]
 mod letters {

@@ -2,4 +2,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &[u8]| redrive_stack::properties::messages(text));
+fuzz_target!(|text: &[u8]| redrive_local::command::properties::messages(text));

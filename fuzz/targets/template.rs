@@ -2,4 +2,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &[u8]| redrive_stack::properties::template(text));
+fuzz_target!(|text: &[u8]| {
+    redrive_template::properties::template(text);
+    redrive_local::command::properties::template(text);
+});

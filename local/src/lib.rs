@@ -16,6 +16,10 @@ mod account;
 mod clock;
 mod cloudformation;
 mod cloudwatch;
+#[cfg(feature = "command")]
+#[expect(clippy::must_use_candidate, reason = "for the command alone")]
+#[doc(hidden)]
+pub mod command;
 mod door;
 pub mod kit;
 mod lambda;

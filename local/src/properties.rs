@@ -100,7 +100,7 @@ fn queues() -> Sqs {
 
 #[cfg(test)]
 #[path = "../../fuzz/corpus.rs"]
-mod corpus;
+pub(crate) mod corpus;
 
 #[cfg(test)]
 mod tests {

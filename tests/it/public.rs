@@ -60,7 +60,7 @@ fn every_published_library_is_listed() {
         manifest.split("\nname = \"").nth(1).unwrap().split('"').next().unwrap().to_owned()
     };
     let mut names: BTreeSet<_> = published.map(name).collect();
-    for internal in ["redrive-event", "redrive-executor", "redrive-stack"] {
+    for internal in ["redrive-event", "redrive-executor", "redrive-template"] {
         assert!(names.remove(internal), "for redrive or the command alone");
     }
     assert_eq!(listings().into_keys().collect::<BTreeSet<_>>(), names);

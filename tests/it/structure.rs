@@ -116,7 +116,8 @@ fn pure_files_name_no_client_runtime_clock_environment_or_chance() {
     let pure = files().into_iter().filter(is_pure);
     let observers = root().join("observers/src");
     let impure: Vec<_> = IMPURE_OBSERVERS.iter().map(|file| observers.join(file)).collect();
-    let mut shared = ["sqs/src", "event/src"].map(|folder| sources(&root().join(folder))).concat();
+    let mut shared =
+        ["sqs/src", "event/src", "template/src"].map(|folder| sources(&root().join(folder))).concat();
     shared.extend(sources(&observers));
     for file in &impure {
         assert!(file.exists(), "{} is gone", file.display());
@@ -239,8 +240,11 @@ fn the_command_writes_to_the_terminal_in_one_place() {
         "indicatif",
         "/dev/std",
     ];
-    let output = root().join("stack/src/output");
-    for file in ["cli/src", "stack/src"].into_iter().flat_map(|folder| sources(&root().join(folder))) {
+    let output = root().join("local/src/command/output");
+    for file in ["cli/src", "local/src/command", "template/src"]
+        .into_iter()
+        .flat_map(|folder| sources(&root().join(folder)))
+    {
         let text = fs::read_to_string(&file).unwrap();
         let found = words.iter().find(|word| text.contains(**word));
         let is_output = file.starts_with(&output) || file == output.with_extension("rs");

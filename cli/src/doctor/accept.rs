@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use anyhow::{anyhow, bail, ensure};
 use redrive_sqs::Quoted;
-use redrive_stack::subject::kubernetes;
-use redrive_stack::template::{Comment, Node, comments, parse};
+use redrive_template::subject::kubernetes;
+use redrive_template::{Comment, Node, comments, parse};
 use regex::Regex;
 
 use super::finding::Finding;

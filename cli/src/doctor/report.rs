@@ -8,7 +8,7 @@ use super::finding::{Counts, Finding};
 use super::flags::Chosen;
 use super::variants::{Variant, is_unchecked};
 use crate::subject::Subject;
-use redrive_stack::template::Absent;
+use redrive_template::Absent;
 
 #[derive(Debug)]
 pub(super) struct Report {

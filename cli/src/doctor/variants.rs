@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::were;
 use crate::subject::{Subject, Target};
-use redrive_stack::template::{Absent, Varying};
+use redrive_template::{Absent, Varying};
 
 /// So many sets of values are read beside the defaults.
 const MOST: usize = 8;

@@ -12,7 +12,7 @@ use crate::aws::{Aws, Place};
 use crate::input;
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
-use redrive_stack::arguments::key_and_value;
+use redrive_local::command::arguments::key_and_value;
 
 /// What was typed.
 #[derive(Debug, Clone, Default, Args)]

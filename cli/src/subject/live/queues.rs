@@ -12,7 +12,7 @@ use super::most::Most;
 use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError};
 use crate::find;
-use redrive_stack::template::parse;
+use redrive_template::parse;
 
 /// Of what SQS lists; each of them is one call more.
 pub(super) const MOST: Most = Most { pages: 10, on_a_page: 1_000 };

@@ -1,0 +1,178 @@
+//! Where the command finds AWS: region, profile, endpoint and credentials as the AWS command line has them.
+
+mod endpoint;
+mod wire;
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_sqs::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use clap::Args;
+use redrive_sqs::Quoted;
+
+pub use self::endpoint::{check_is_aws, endpoint, is_emulator, is_loopback, of_sqs};
+pub use self::wire::Wire;
+use redrive_template::nearest::or_known;
+
+/// How long a call may take if nobody says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where an endpoint on this machine is if nobody says otherwise.
+const LOCAL_REGION: &str = "us-east-1";
+
+/// Which AWS.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "AWS")]
+pub struct Place {
+    /// Region [default: the one of your AWS settings]
+    #[arg(long, value_name = "REGION")]
+    pub region: Option<String>,
+
+    /// Profile of your AWS settings
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+
+    /// Endpoint to call instead of AWS, such as that of `redrive local` [default: AWS_ENDPOINT_URL, else endpoint_url of the
+    /// profile, else AWS]
+    #[arg(long, value_name = "URL")]
+    pub endpoint_url: Option<String>,
+
+    /// Seconds that a call may take before the command gives up, 2 to 3600 [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(2..=3_600))]
+    pub timeout: Option<u64>,
+}
+
+/// Reads the settings, without a call to any service but that which gives the credentials.
+///
+/// # Errors
+/// No region, or no credentials.
+pub async fn connect(place: &Place) -> anyhow::Result<(SdkConfig, Wire)> {
+    let limit = place.timeout.map_or(TIMEOUT, Duration::from_secs);
+    let config = settings(place, limit).await?;
+    let wire = Wire::around(config.http_client().context("no HTTP client")?, limit);
+    Ok((wire.on(config), wire))
+}
+
+async fn settings(place: &Place, limit: Duration) -> anyhow::Result<SdkConfig> {
+    let http =
+        aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
+    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(limit).build();
+    let mut loader =
+        aws_config::defaults(BehaviorVersion::latest()).http_client(http).timeout_config(timeouts);
+    if let Some(profile) = &place.profile {
+        loader = loader.profile_name(profile);
+    }
+    match (&place.region, &place.endpoint_url) {
+        (Some(region), _) => loader = loader.region(Region::new(region.clone())),
+        (None, Some(url)) if is_loopback(url) => loader = loader.region(Region::new(LOCAL_REGION)),
+        (None, _) => (),
+    }
+    if let Some(url) = &place.endpoint_url {
+        loader = loader.endpoint_url(endpoint(url)?);
+        if is_loopback(url) {
+            loader = loader.credentials_provider(for_this_machine());
+        }
+    }
+    check_environment(std::env::vars())?;
+    check_profile(place).await?;
+    let mut config = loader.load().await;
+    let here = of_sqs(&config).is_some_and(|url| is_loopback(&url));
+    if config.region().is_none() && here {
+        config = config.into_builder().region(Region::new(LOCAL_REGION)).build();
+    }
+    if config.region().is_none() {
+        match &place.profile {
+            Some(profile) => bail!("the profile {profile} has no region: pass --region, or set AWS_REGION"),
+            None => bail!("no region: pass --region, or set AWS_REGION"),
+        }
+    }
+    match credentials(&config).await {
+        Ok(_) => Ok(config),
+        Err(_) if here => {
+            let provider = SharedCredentialsProvider::new(for_this_machine());
+            Ok(config.into_builder().credentials_provider(provider).build())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The credentials, as they are now.
+///
+/// # Errors
+/// There are none.
+pub async fn credentials(config: &SdkConfig) -> anyhow::Result<Credentials> {
+    let without = "no credentials for AWS: set a profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+    let provider: SharedCredentialsProvider = config.credentials_provider().context(without)?;
+    provider.provide_credentials().await.map_err(|error| anyhow!("{without} ({})", cause(&error.into())))
+}
+
+/// What is behind an error of the SDK, without the list of all that it tried.
+fn cause(error: &anyhow::Error) -> String {
+    let cause = error.root_cause().to_string();
+    let first = cause.lines().next().unwrap_or_default();
+    first.trim_end_matches(" Attempted:").trim_end_matches('.').to_owned()
+}
+
+/// The SDK would ignore an endpoint that is none, and call AWS.
+fn check_environment(variables: impl Iterator<Item = (String, String)>) -> anyhow::Result<()> {
+    for (name, value) in variables.filter(|(name, _)| name.starts_with("AWS_ENDPOINT_URL")) {
+        if !value.is_empty() && endpoint(&value).is_err() {
+            bail!("{name} is {}, allowed: http://HOST:PORT or https://HOST:PORT", Quoted(&value));
+        }
+    }
+    Ok(())
+}
+
+/// The SDK would take a profile that does not exist for one without settings.
+async fn check_profile(place: &Place) -> anyhow::Result<()> {
+    let (named_by, name) = match (&place.profile, std::env::var("AWS_PROFILE")) {
+        (Some(name), _) => ("--profile", name.clone()),
+        (None, Ok(name)) if !name.is_empty() => ("AWS_PROFILE", name),
+        (None, _) => return Ok(()),
+    };
+    let (files, environment, which) = (Default::default(), Default::default(), Default::default());
+    let read = aws_config::profile::load(&files, &environment, &which, None).await;
+    let known =
+        read.map_err(|error| anyhow!("could not read your AWS settings: {}", cause(&error.into())))?;
+    if known.get_profile(&name).is_some() {
+        return Ok(());
+    }
+    let mut names: Vec<&str> = known.profiles().collect();
+    names.sort_unstable();
+    let known = or_known(&name, &names);
+    bail!("{named_by} is {}, but your AWS settings have no such profile{known}", Quoted(&name))
+}
+
+/// What an emulator gets: never the credentials of a profile.
+fn for_this_machine() -> Credentials {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let id = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
+    let (id, secret) = id.unwrap_or_else(|| ("local".to_owned(), "local".to_owned()));
+    Credentials::new(id, secret, variable("AWS_SESSION_TOKEN"), None, "redrive")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_of_the_environment_that_is_none_is_named() {
+        let given = |name: &str, value: &str| {
+            check_environment(std::iter::once((name.to_owned(), value.to_owned())))
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(given("AWS_ENDPOINT_URL", "http://127.0.0.1:9324"), Ok(()));
+        assert_eq!(given("AWS_PROFILE", "shop"), Ok(()));
+        let error = given("AWS_ENDPOINT_URL_SQS", "127.0.0.1:9324").unwrap_err();
+        assert!(error.starts_with("AWS_ENDPOINT_URL_SQS is \"127.0.0.1:9324\", allowed: "), "{error}");
+    }
+
+    #[test]
+    fn why_there_are_no_credentials_is_one_line() {
+        let error = anyhow!("none found in chain. Attempted:\n  Environment: none\n").context("not enabled");
+        assert_eq!(cause(&error), "none found in chain");
+    }
+}

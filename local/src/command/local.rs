@@ -1,0 +1,232 @@
+//! `redrive local`: a template's function and queues at work, in this process.
+
+mod audience;
+mod executable;
+mod line;
+mod plan;
+mod real;
+mod screen;
+mod addressed;
+pub(crate) mod stack;
+mod formatter;
+mod table;
+mod ui;
+mod workers;
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::{Event, EventKind, Local, Speed, StartError, Totals};
+use anyhow::{Context, anyhow};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::command::arguments::LocalArguments;
+use crate::command::problem::{OrProblem, Problem};
+use addressed::Addressed;
+use audience::Audience;
+use plan::{Plan, QueuesAt};
+use real::Connection;
+use screen::Screen;
+use ui::Listener;
+
+/// How often another free port is looked for, if someone takes the one found in the moment before it is used.
+const PORT_TRIES: usize = 5;
+
+/// Runs until Ctrl-C, or with `--until-idle` until no message is left to work on.
+pub fn run(arguments: &LocalArguments) -> Result<(), Problem> {
+    let plan = Plan::new(arguments)?;
+    let executables = executable::make(&plan)?;
+    let runtime = tokio::runtime::Runtime::new().context("could not start").or_failed()?;
+    match plan.queues {
+        QueuesAt::Here => runtime.block_on(work(&plan, &executables)),
+        QueuesAt::Endpoint(_) | QueuesAt::Aws => runtime.block_on(work_on_real_queues(&plan, &executables)),
+    }
+}
+
+async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
+    let mut signals = Signals::listen()?;
+    let door = match plan.ui {
+        Some(port) => Some(Listener::open(port).await?),
+        None => None,
+    };
+    let mut local = start(plan, executables).await?;
+    let mut events = local.take_events();
+    let mut about = vec![
+        format!("endpoint  aws --endpoint-url {} sqs list-queues", local.endpoint_url()),
+        format!(
+            "waiting   {}; times below are hours, minutes and seconds of the simulated clock",
+            speed(plan)
+        ),
+    ];
+    let mut audience = Audience { screen: Screen::new(plan), page: None };
+    if let Some(door) = door {
+        about.push(format!("page      {}", door.url()?));
+        audience.page = Some(door.serve(plan, local.control()));
+    }
+    audience.screen.introduce(plan, &about, local.warnings());
+    let end = match send(&local, &plan.messages, &mut audience.screen) {
+        Ok(()) => attend(idle(plan, &local), &mut signals, &mut events, &mut audience).await,
+        Err(problem) => Err(problem),
+    };
+    let end = match end {
+        Ok(end) => drained(end, &local, &mut signals, &mut events, &mut audience).await,
+        Err(problem) => Err(problem),
+    };
+    // Whatever happened, all processes end here.
+    let totals = local.stop().await;
+    let end = end?;
+    audience.dismiss(&mut events, &totals).await.or_failed()?;
+    verdict(end, &totals)
+}
+
+async fn idle(plan: &Plan, local: &Local) {
+    if plan.until_idle {
+        local.until_idle().await;
+    } else {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Lets workers end, unless another signal says not to wait for them. What they publish last is for the alarms, too.
+async fn drained(
+    end: End,
+    local: &Local,
+    signals: &mut Signals,
+    events: &mut UnboundedReceiver<Event>,
+    audience: &mut Audience,
+) -> Result<End, Problem> {
+    let drained = attend(local.end_workers(), signals, events, audience).await?;
+    if end == End::Idle && drained == End::Idle {
+        return attend(local.until_idle(), signals, events, audience).await;
+    }
+    Ok(end)
+}
+
+/// The same on messages of real queues.
+async fn work_on_real_queues(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
+    let connection = Connection::new(plan).await?;
+    connection.confirm(plan)?;
+    let mut signals = Signals::listen()?;
+    let mut remote = connection.start(plan, executables)?;
+    let mut events = remote.take_events();
+    let mut audience = Audience { screen: Screen::new(plan), page: None };
+    audience.screen.introduce(plan, &connection.lines(), remote.warnings());
+    let end = attend(std::future::pending(), &mut signals, &mut events, &mut audience).await;
+    let totals = remote.stop().await;
+    let end = end?;
+    audience.dismiss(&mut events, &totals).await.or_failed()?;
+    verdict(end, &totals)
+}
+
+/// Starts on the port asked for, or on a free one, which queue URLs in the function's environment then name.
+async fn start(plan: &Plan, executables: &[PathBuf]) -> Result<Local, Problem> {
+    let mut tries = PORT_TRIES;
+    loop {
+        let port = if plan.port == 0 {
+            free_port().context("no free port on 127.0.0.1").or_failed()?
+        } else {
+            plan.port
+        };
+        let config = plan.config(port, executables).or_input()?;
+        match Local::start(config).await {
+            Err(StartError::PortInUse(_)) if plan.port == 0 && tries > 1 => tries -= 1,
+            Err(error @ (StartError::Invalid(_) | StartError::Queue { .. })) => {
+                return Err(Problem::Input(anyhow!(error).context(plan.template.display().to_string())));
+            }
+            result => return result.or_failed(),
+        }
+    }
+}
+
+fn speed(plan: &Plan) -> String {
+    match plan.speed {
+        Speed::Times(1.0) => "real time".to_owned(),
+        Speed::Times(times) if times < 1.0 => format!("{times} times as fast as real time"),
+        Speed::Times(times) => {
+            format!("{times} times as fast as real time, but real time while a client holds messages")
+        }
+        Speed::Max => "skipped, but real time while a client holds messages".to_owned(),
+    }
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// All at one moment, so that what becomes of them is the same each time.
+fn send(local: &Local, messages: &[Addressed], screen: &mut Screen) -> Result<(), Problem> {
+    let batch = messages.iter().map(|message| (message.queue.as_str(), message.message.clone()));
+    match local.send_all(batch) {
+        Ok(ids) => {
+            ids.iter().zip(messages).for_each(|(id, message)| screen.expect(id, &message.message.body))
+        }
+        Err((place, error)) => {
+            let Addressed { place, queue, .. } = &messages[place];
+            return Err(Problem::Input(anyhow!(error).context(format!("{place}: rejected by {queue}"))));
+        }
+    }
+    Ok(())
+}
+
+/// Listened for before anything starts, so that whoever reads an address can end what it belongs to.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// The terminal is gone.
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Problem> {
+        let listen = |kind| signal(kind).context("could not listen for signals").or_failed();
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+}
+
+/// Why the work is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum End {
+    Idle,
+    Interrupted,
+    GaveUp(String),
+}
+
+async fn attend(
+    idle: impl Future<Output = ()>,
+    signals: &mut Signals,
+    events: &mut UnboundedReceiver<Event>,
+    audience: &mut Audience,
+) -> Result<End, Problem> {
+    tokio::pin!(idle);
+    loop {
+        let event = tokio::select! {
+            biased;
+            event = events.recv() => event,
+            _ = signals.interrupt.recv() => return Ok(End::Interrupted),
+            _ = signals.terminate.recv() => return Ok(End::Interrupted),
+            _ = signals.hang_up.recv() => return Ok(End::Interrupted),
+            () = &mut idle => return Ok(End::Idle),
+        };
+        let Some(event) = event else { return Ok(End::Idle) };
+        audience.tell(&event).or_failed()?;
+        if let EventKind::GaveUp { function, reason } = event.kind {
+            return Ok(End::GaveUp(format!("{function} does not start: {reason}")));
+        }
+    }
+}
+
+/// Dead letters are a result, not a failure; messages that nobody can work on are.
+fn verdict(end: End, totals: &Totals) -> Result<(), Problem> {
+    match end {
+        End::GaveUp(reason) => Err(Problem::Failed(anyhow!(reason))),
+        End::Idle if totals.left > 0 => {
+            Err(Problem::Failed(anyhow!("{} messages are left in queues that feed no function", totals.left)))
+        }
+        End::Idle | End::Interrupted => Ok(()),
+    }
+}

@@ -1,0 +1,46 @@
+//! Those who are told what happens: the screen, and the page if there is one.
+
+use std::io;
+
+use crate::{Event, Totals};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::screen::Screen;
+use super::ui::Page;
+
+#[derive(Debug)]
+pub(super) struct Audience {
+    pub(super) screen: Screen,
+    pub(super) page: Option<Page>,
+}
+
+impl Audience {
+    /// Tells of one event.
+    ///
+    /// # Errors
+    /// stdout is gone, other than by a closed pipe.
+    pub(super) fn tell(&mut self, event: &Event) -> io::Result<()> {
+        if let Some(page) = &self.page {
+            page.observe(event);
+        }
+        self.screen.show(event)
+    }
+
+    /// Tells of what is left in the stream, and what everything came to.
+    ///
+    /// # Errors
+    /// stdout is gone, other than by a closed pipe.
+    pub(super) async fn dismiss(
+        mut self,
+        events: &mut UnboundedReceiver<Event>,
+        totals: &Totals,
+    ) -> io::Result<()> {
+        while let Ok(event) = events.try_recv() {
+            self.tell(&event)?;
+        }
+        if let Some(page) = self.page {
+            page.close(totals).await;
+        }
+        self.screen.close(totals)
+    }
+}

@@ -1,0 +1,241 @@
+//! Events as lines for people: which message, by the order of sending, and what became of it. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::{AlarmState, Event, EventKind, InvocationOutcome};
+
+use super::line::{Line, Tone};
+
+/// What has been told so far.
+#[derive(Debug)]
+pub(super) struct EventFormatter {
+    /// The queues whose messages are told about. Dead-letter queues are not: a letter is told as its message's end.
+    sources: Vec<String>,
+    /// By message id.
+    messages: BTreeMap<String, Known>,
+    alarms: BTreeSet<String>,
+    /// What functions wrote that did not start, and workers before they ended, as last told.
+    last_words: BTreeMap<String, Vec<String>>,
+    /// A failure, which the event that follows completes with the delay.
+    failure: Option<Line>,
+    pub(super) progress: Progress,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    number: usize,
+    body: String,
+}
+
+/// How far it has come.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Progress {
+    pub(super) done: usize,
+    pub(super) dead: usize,
+    /// Deleted although they failed.
+    pub(super) lost: usize,
+    /// When each waiting message comes back.
+    pub(super) back_at: BTreeMap<String, Duration>,
+}
+
+impl EventFormatter {
+    pub(super) fn new(sources: Vec<String>) -> Self {
+        Self {
+            sources,
+            messages: BTreeMap::new(),
+            alarms: BTreeSet::new(),
+            last_words: BTreeMap::new(),
+            failure: None,
+            progress: Progress::default(),
+        }
+    }
+
+    /// Remembers the body of a message that is about to be told of.
+    pub(super) fn expect(&mut self, message_id: &str, body: &str) {
+        body.clone_into(&mut self.known(message_id).body);
+    }
+
+    /// The lines that an event completes, if any.
+    pub(super) fn tell(&mut self, event: &Event) -> Vec<Line> {
+        let failure = self.failure.take();
+        match (&event.kind, failure) {
+            (EventKind::BackIn { message_id, seconds, .. }, Some(mut failure))
+                if failure.is_about(message_id) =>
+            {
+                self.progress.back_at.insert(message_id.clone(), event.at + Duration::from_secs(*seconds));
+                failure.detail = match seconds {
+                    0 => format!("{}, back at once", failure.detail),
+                    seconds => format!("{}, back in {seconds} s", failure.detail),
+                };
+                vec![failure]
+            }
+            (EventKind::Failed { .. }, failure) => {
+                self.failure = self.line(event);
+                Vec::from_iter(failure)
+            }
+            (_, failure) => {
+                let lines = failure.into_iter().chain(self.line(event));
+                lines.collect::<Vec<_>>().into_iter().chain(self.last_words(event)).collect()
+            }
+        }
+    }
+
+    /// What a function wrote that did not start, or a worker that ended on its own, unless that was the same the last time.
+    fn last_words(&mut self, event: &Event) -> Vec<Line> {
+        let (name, output) = match &event.kind {
+            EventKind::InvocationEnded {
+                function, outcome: InvocationOutcome::NotStarted(failure), ..
+            } => (function, &failure.output),
+            EventKind::WorkerEnded { worker, output, restart_in: Some(_), .. } => (worker, output),
+            _ => return Vec::new(),
+        };
+        let told = self.last_words.insert(name.clone(), output.clone());
+        let new = if told.as_ref() == Some(output) { &[] } else { &output[..] };
+        let line = |text: &String| {
+            let (tone, detail) = (Tone::Quiet, format!("| {text}"));
+            Line { at: event.at, message: None, tone, word: "", detail }
+        };
+        new.iter().map(line).collect()
+    }
+
+    fn line(&mut self, event: &Event) -> Option<Line> {
+        let at = event.at;
+        let (message, tone, word, detail) = match &event.kind {
+            EventKind::Sent { queue, message_id } if self.sources.contains(queue) => {
+                let body = self.known(message_id).body.clone();
+                let to = if self.sources.len() > 1 { format!("to {queue} ") } else { String::new() };
+                (self.name(message_id), Tone::Quiet, "sent", format!("{to}{body}"))
+            }
+            EventKind::FilteredOut { queue, message_id, .. } if self.sources.contains(queue) => {
+                self.ended(message_id);
+                let detail = "no filter matches it".to_owned();
+                (self.name(message_id), Tone::Quiet, "filtered out", detail)
+            }
+            EventKind::NotDelivered { message_id, attempt, .. } => {
+                let detail = format!("attempt {attempt} is used up: its function was throttled");
+                (self.name(message_id), Tone::Warning, "throttled", detail)
+            }
+            EventKind::Throttled { function, messages } => {
+                let detail = format!("{function} is throttled with {messages} messages");
+                (None, Tone::Warning, "throttled", detail)
+            }
+            EventKind::Received { queue, message_id, attempt, .. } if self.sources.contains(queue) => {
+                self.progress.back_at.remove(message_id);
+                (self.name(message_id), Tone::Quiet, "received", format!("attempt {attempt}"))
+            }
+            EventKind::BackIn { queue, message_id, seconds } if self.sources.contains(queue) => {
+                (self.name(message_id), Tone::Quiet, "hidden", format!("back in {seconds} s"))
+            }
+            EventKind::Failed { message_id, attempt, .. } => {
+                (self.name(message_id), Tone::Warning, "failed", format!("attempt {attempt}"))
+            }
+            EventKind::Done { queue, message_id, attempt } if self.sources.contains(queue) => {
+                self.ended(message_id);
+                self.progress.done += 1;
+                (self.name(message_id), Tone::Good, "done", format!("attempt {attempt}"))
+            }
+            EventKind::DeletedAlthoughFailed { queue, message_id, attempt }
+                if self.sources.contains(queue) =>
+            {
+                self.ended(message_id);
+                self.progress.lost += 1;
+                let detail = format!("deleted although it failed, attempt {attempt}");
+                (self.name(message_id), Tone::Bad, "lost", detail)
+            }
+            EventKind::DeadLettered { message_id, attempt, reason, error, .. } => {
+                self.ended(message_id);
+                self.progress.dead += 1;
+                let error = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+                (
+                    self.name(message_id),
+                    Tone::Bad,
+                    "dead-lettered",
+                    format!("attempt {attempt}, {reason}{error}"),
+                )
+            }
+            EventKind::Released { queue, message_id, attempt } if self.sources.contains(queue) => {
+                (self.name(message_id), Tone::Quiet, "released", format!("attempt {attempt}, back at once"))
+            }
+            EventKind::Expired { queue, message_id } if self.sources.contains(queue) => {
+                self.ended(message_id);
+                let detail = "its retention period ended".to_owned();
+                (self.name(message_id), Tone::Bad, "expired", detail)
+            }
+            EventKind::InvocationEnded { function, outcome, failed, .. } => {
+                let what = trouble(outcome)?;
+                (None, Tone::Warning, "function", format!("{function} {what}; {failed} messages come back"))
+            }
+            EventKind::WorkerStarted { worker, queue } => {
+                (None, Tone::Quiet, "worker", format!("{worker} has started, for {queue}"))
+            }
+            EventKind::WorkerEnded { worker, status, restart_in, .. } => {
+                let (tone, then) = match restart_in {
+                    Some(seconds) => (Tone::Warning, format!("; it is started again in {seconds} s")),
+                    None => (Tone::Quiet, String::new()),
+                };
+                (None, tone, "worker", format!("{worker} has ended ({status}){then}"))
+            }
+            EventKind::Alarm { name, state, reason } => {
+                let (tone, word) = self.alarm(name, *state)?;
+                (None, tone, word, format!("{name}: {reason}"))
+            }
+            EventKind::CallFailed { queue, operation, reason } => {
+                (None, Tone::Warning, "call failed", format!("{operation} of {queue}: {reason}"))
+            }
+            EventKind::GaveUp { function, reason } => {
+                (None, Tone::Bad, "gave up", format!("{function} does not start: {reason}"))
+            }
+            EventKind::Sent { .. }
+            | EventKind::Received { .. }
+            | EventKind::BackIn { .. }
+            | EventKind::Done { .. }
+            | EventKind::DeletedAlthoughFailed { .. }
+            | EventKind::FilteredOut { .. }
+            | EventKind::Released { .. }
+            | EventKind::Expired { .. }
+            | EventKind::InvocationStarted { .. }
+            | EventKind::Output { .. } => return None,
+        };
+        Some(Line { at, message, tone, word, detail })
+    }
+
+    fn known(&mut self, message_id: &str) -> &mut Known {
+        let number = self.messages.len() + 1;
+        self.messages.entry(message_id.to_owned()).or_insert_with(|| Known { number, ..Known::default() })
+    }
+
+    fn name(&mut self, message_id: &str) -> Option<(usize, String)> {
+        Some((self.known(message_id).number, message_id.to_owned()))
+    }
+
+    fn ended(&mut self, message_id: &str) {
+        self.progress.back_at.remove(message_id);
+    }
+
+    /// That all is well is news only after an alarm.
+    fn alarm(&mut self, name: &str, state: AlarmState) -> Option<(Tone, &'static str)> {
+        match state {
+            AlarmState::Alarm => {
+                self.alarms.insert(name.to_owned());
+                Some((Tone::Bad, "ALARM"))
+            }
+            AlarmState::Ok => self.alarms.remove(name).then_some((Tone::Good, "OK")),
+            AlarmState::InsufficientData => None,
+        }
+    }
+}
+
+fn trouble(outcome: &InvocationOutcome) -> Option<String> {
+    match outcome {
+        InvocationOutcome::Succeeded => None,
+        InvocationOutcome::BadResponse(what) => Some(format!("returned an invalid response ({what})")),
+        InvocationOutcome::Error(what) => Some(format!("failed ({what})")),
+        InvocationOutcome::NotStarted(failure) => Some(format!("did not start: {}", failure.reason)),
+        InvocationOutcome::TimedOut => Some("timed out".to_owned()),
+        InvocationOutcome::Exited(what) => Some(format!("ended ({what})")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! What `redrive local` was asked to do: files read and checked, nothing done yet.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::{Config, RemoteQueue, Speed, StackConfig};
+use anyhow::{Context, anyhow, bail};
+
+use super::addressed::{self, Addressed, Queues};
+use super::stack::{self, Stack};
+use super::workers;
+use crate::command::arguments::LocalArguments;
+use crate::command::aws::endpoint;
+use crate::command::input;
+use crate::command::problem::{OrProblem, Problem};
+use redrive_template::Surroundings;
+use redrive_template::nearest::{list, or_known};
+use redrive_template::subject::template::not_yet;
+use redrive_template::subject::terraform::is_terraform;
+
+/// The account that local queues belong to, as in other emulators.
+const ACCOUNT: &str = "000000000000";
+
+/// Where functions believe to be if nobody says otherwise.
+pub(super) const REGION: &str = "us-east-1";
+
+/// What to run, send and print.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(super) template: PathBuf,
+    source: String,
+    parameters: Vec<(String, String)>,
+    set: Vec<(String, String)>,
+    pub(super) region: Option<String>,
+    stack_name: String,
+    pub(super) queues: QueuesAt,
+    /// Seconds that a call to real queues may take.
+    pub(super) timeout: Option<u64>,
+    /// As read for a port not yet known.
+    pub(super) stack: Stack,
+    pub(super) messages: Vec<Addressed>,
+    /// Executables that need not be made, by the logical ids of their functions.
+    pub(super) binaries: BTreeMap<String, PathBuf>,
+    /// Cargo's examples to build for functions, by their logical ids.
+    pub(super) examples: BTreeMap<String, String>,
+    pub(super) release: bool,
+    pub(super) speed: Speed,
+    pub(super) port: u16,
+    pub(super) until_idle: bool,
+    /// Whether the functions' executables poll their queues by themselves.
+    pub(super) worker: bool,
+    /// Whether not to ask.
+    pub(super) yes: bool,
+    pub(super) output: Output,
+    pub(super) show_output: bool,
+    /// The port of the page, if there is to be one.
+    pub(super) ui: Option<u16>,
+}
+
+/// Where the queues are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum QueuesAt {
+    /// In this process.
+    Here,
+    Endpoint(String),
+    Aws,
+}
+
+/// How events are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Output {
+    Lines,
+    Json,
+}
+
+impl Plan {
+    pub(super) fn new(arguments: &LocalArguments) -> Result<Self, Problem> {
+        let source = input::template(&arguments.template).or_input()?;
+        let template = input::named(&arguments.template).to_owned();
+        if is_terraform(&source) {
+            let what = "what Terraform prints; redrive local runs SAM and CloudFormation templates";
+            return Err(Problem::Input(anyhow!("{} is {what}", template.display())));
+        }
+        if let Some(what) = not_yet(&template, &source) {
+            return Err(Problem::Input(anyhow!("{}: {what}", template.display())));
+        }
+        let queues_at = match (&arguments.endpoint_url, arguments.aws) {
+            (Some(url), _) => QueuesAt::Endpoint(endpoint(url).or_input()?),
+            (None, true) => QueuesAt::Aws,
+            (None, false) => QueuesAt::Here,
+        };
+        let surroundings = here(arguments.region.as_deref(), &arguments.stack, 0, &arguments.set);
+        let mut stack = read(&template, &source, &arguments.parameters, &surroundings).or_input()?;
+        if arguments.worker {
+            stack.warnings.extend(workers::warnings(&stack.mappings));
+        }
+        let queues =
+            Queues::new(&stack, &arguments.stack, &template, arguments.queue.as_deref()).or_input()?;
+        let binaries = by_function("--binary", &arguments.binary, &stack).or_input()?;
+        let examples = by_function("--example", &arguments.example, &stack).or_input()?;
+        if let Some(function) = examples.keys().find(|function| binaries.contains_key(*function)) {
+            return Err(Problem::Input(anyhow!("{function}: pass --binary or --example, not both")));
+        }
+        Ok(Self {
+            source,
+            parameters: arguments.parameters.clone(),
+            set: arguments.set.clone(),
+            region: arguments.region.clone(),
+            stack_name: arguments.stack.clone(),
+            queues: queues_at,
+            timeout: arguments.timeout,
+            messages: addressed::read(&arguments.send, &queues).or_input()?,
+            binaries: binaries.into_iter().map(executable).collect::<anyhow::Result<_>>().or_input()?,
+            examples,
+            release: arguments.release,
+            speed: arguments.speed,
+            port: arguments.port,
+            until_idle: arguments.until_idle,
+            worker: arguments.worker,
+            yes: arguments.yes,
+            output: if arguments.json { Output::Json } else { Output::Lines },
+            show_output: arguments.show_output,
+            ui: arguments.ui,
+            template,
+            stack,
+        })
+    }
+
+    /// The configuration for a port, with an executable for each function.
+    pub(super) fn config(&self, port: u16, executables: &[PathBuf]) -> anyhow::Result<Config> {
+        let surroundings = here(self.region.as_deref(), &self.stack_name, port, &self.set);
+        let Stack { queues, functions, mut mappings, alarms, said, .. } =
+            self.stack_in(&surroundings, executables)?;
+        let workers = if self.worker { workers::of(&functions, &mut mappings) } else { Vec::new() };
+        let region = self.region.clone().unwrap_or_else(|| REGION.to_owned());
+        let (account, name) = (ACCOUNT.to_owned(), self.stack_name.clone());
+        let stack = Some(StackConfig { name, template: self.source.clone(), ..said });
+        let speed = self.speed;
+        Ok(Config { region, account, queues, functions, mappings, workers, alarms, speed, port, stack })
+    }
+
+    /// The stack as it is for real queues, of which this is one, by its URL.
+    pub(super) fn stack_beside(&self, queue: &RemoteQueue, executables: &[PathBuf]) -> anyhow::Result<Stack> {
+        let (region, account) = queue.place();
+        let endpoint = queue.url.strip_suffix(&format!("/{account}/{}", queue.name));
+        self.stack_in(
+            &Surroundings {
+                region: Some(region.to_owned()),
+                account: Some(account.to_owned()),
+                stack: Some(self.stack_name.clone()),
+                endpoint: endpoint
+                    .with_context(|| format!("not the URL of a queue: {}", queue.url))?
+                    .to_owned(),
+                names: BTreeMap::new(),
+                values: self.set.iter().cloned().collect(),
+            },
+            executables,
+        )
+    }
+
+    fn stack_in(&self, surroundings: &Surroundings, executables: &[PathBuf]) -> anyhow::Result<Stack> {
+        let mut stack = read(&self.template, &self.source, &self.parameters, surroundings)?;
+        for (function, executable) in stack.functions.iter_mut().zip(executables) {
+            function.command.clone_from(executable);
+            function.show_output = self.show_output || self.ui.is_some();
+        }
+        Ok(stack)
+    }
+
+    /// The dead-letter queue of each queue that has one, both by name.
+    pub(super) fn dead_letter_queues(&self) -> BTreeMap<&str, String> {
+        let target = |policy: &String| {
+            let policy: serde_json::Value = serde_json::from_str(policy).ok()?;
+            Some(policy["deadLetterTargetArn"].as_str()?.rsplit(':').next()?.to_owned())
+        };
+        let queues = self.stack.queues.iter();
+        queues
+            .filter_map(|queue| Some((queue.name.as_str(), target(queue.attributes.get("RedrivePolicy")?)?)))
+            .collect()
+    }
+}
+
+fn here(region: Option<&str>, stack: &str, port: u16, set: &[(String, String)]) -> Surroundings {
+    Surroundings {
+        region: Some(region.unwrap_or(REGION).to_owned()),
+        account: Some(ACCOUNT.to_owned()),
+        stack: Some(stack.to_owned()),
+        endpoint: format!("http://127.0.0.1:{port}"),
+        names: BTreeMap::new(),
+        values: set.iter().cloned().collect(),
+    }
+}
+
+fn read(
+    path: &Path,
+    source: &str,
+    parameters: &[(String, String)],
+    surroundings: &Surroundings,
+) -> anyhow::Result<Stack> {
+    stack::read(source, parameters, surroundings)
+        .map_err(|error| anyhow!("{}:{}: {}", path.display(), error.line, error.message))
+}
+
+/// What a flag says of each function, by the functions' logical ids.
+fn by_function(flag: &str, given: &[String], stack: &Stack) -> anyhow::Result<BTreeMap<String, String>> {
+    let ids: Vec<&str> = stack.builds.iter().map(|build| build.function.as_str()).collect();
+    let mut values = BTreeMap::new();
+    for text in given {
+        let (name, value) =
+            text.split_once('=').map_or((None, text.as_str()), |(name, value)| (Some(name), value));
+        let build = match (name, stack.builds.as_slice()) {
+            (Some(name), builds) => builds
+                .iter()
+                .find(|build| build.function == name || build.name == name)
+                .with_context(|| format!("{flag} {text}: no function {name}{}", or_known(name, &ids)))?,
+            (None, [build]) => build,
+            (None, builds) => bail!(
+                "{flag} {text}: which of {} functions? Pass {flag} FUNCTION={text}; {}",
+                builds.len(),
+                list(&ids)
+            ),
+        };
+        if values.insert(build.function.clone(), value.to_owned()).is_some() {
+            bail!("{flag} {text}: {} has one already", build.function);
+        }
+    }
+    Ok(values)
+}
+
+fn executable((function, path): (String, String)) -> anyhow::Result<(String, PathBuf)> {
+    // Not what a symbolic link leads to: some programs do what the name says under which they are started.
+    let found = std::path::absolute(&path).with_context(|| format!("--binary {path}"))?;
+    let metadata = found.metadata().with_context(|| format!("--binary {path}"))?;
+    if !metadata.is_file() {
+        bail!("--binary {path}: not a file");
+    }
+    if metadata.permissions().mode() & 0o111 == 0 {
+        bail!("--binary {path}: not executable; chmod +x {path} makes it so");
+    }
+    Ok((function, found))
+}

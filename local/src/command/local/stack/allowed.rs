@@ -1,0 +1,119 @@
+//! What AWS allows of a resource's properties, in errors that name the property, the value and what is allowed.
+
+use redrive_sqs::Quoted;
+
+use super::Result;
+use redrive_template::nearest::did_you_mean;
+use redrive_template::{Node, Resource, TemplateError, scalar};
+
+/// The properties of a resource, or a part of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Properties<'a> {
+    pub(super) node: &'a Node,
+    /// How errors name the resource: its logical id.
+    pub(super) id: &'a str,
+}
+
+/// What a property may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Allowed {
+    Text,
+    /// A map of them, of which some may be unknown.
+    Texts,
+    Number,
+    Flag,
+    /// From the first to the last.
+    Whole(u64, u64),
+}
+
+impl<'a> Properties<'a> {
+    pub(super) fn of(resource: &'a Resource) -> Self {
+        Self { node: &resource.properties, id: &resource.id }
+    }
+
+    /// A property, which must be known.
+    pub(super) fn part(self, name: &str) -> Result<Option<Self>> {
+        let part = self.known()?.node.get(name).map(|node| Self { node, ..self });
+        part.map(Self::known).transpose()
+    }
+
+    fn known(self) -> Result<Self> {
+        self.node.unknown().map_or(Ok(self), |why| Err(why.clone()))
+    }
+
+    pub(super) fn text(self, name: &str) -> Option<&'a str> {
+        self.node.get(name).and_then(Node::as_text)
+    }
+
+    pub(super) fn required(self, name: &str) -> Result<&'a str> {
+        self.text(name).ok_or_else(|| self.error(format!("{name} is missing")))
+    }
+
+    /// Refuses a property that is none of these.
+    pub(super) fn only(self, allowed: &[&str], whose: &str) -> Result<()> {
+        match self.node.entries().iter().find(|(name, _)| !allowed.contains(&name.as_str())) {
+            Some((name, value)) => {
+                let meant = did_you_mean(name, allowed.iter().copied());
+                Err(value.error(format!("{}: unknown property {name} of {whose}{meant}", self.id)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what is not allowed of the properties at some paths, such as `Environment.Variables`.
+    pub(super) fn check(self, rules: &[(&str, Allowed)]) -> Result<()> {
+        for (path, allowed) in rules {
+            let (parts, name) = path.rsplit_once('.').unwrap_or(("", path));
+            let parts = parts.split('.').filter(|part| !part.is_empty());
+            let step = |part: Option<Self>, name| part.map_or(Ok(None), |part| part.part(name));
+            let Some(part) = parts.into_iter().try_fold(Some(self), step)? else { continue };
+            let Some(value) = part.part(name)? else { continue };
+            match allowed {
+                Allowed::Texts => {
+                    let known = value.node.entries().iter().filter(|(_, value)| value.unknown().is_none());
+                    let names = known.map(|(name, _)| (name.as_str(), Allowed::Text));
+                    value.check(&names.collect::<Vec<_>>())?;
+                }
+                _ => part.check_one(name, value.node, *allowed)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn check_one(self, name: &str, value: &Node, allowed: Allowed) -> Result<()> {
+        let text = value.as_text();
+        let text = text.ok_or_else(|| value.error(format!("{name} of {} must be a string", self.id)))?;
+        let refuse = |allowed: &str| Err(self.refuse(name, text, allowed));
+        match allowed {
+            Allowed::Number if scalar::number::<f64>(text).is_none() => refuse("a number"),
+            Allowed::Flag if scalar::flag(text).is_none() => refuse("true, false"),
+            Allowed::Whole(first, last)
+                if !scalar::number(text).is_some_and(|number| (first..=last).contains(&number)) =>
+            {
+                refuse(&format!("{first} to {last}"))
+            }
+            Allowed::Text | Allowed::Texts | Allowed::Number | Allowed::Flag | Allowed::Whole(..) => Ok(()),
+        }
+    }
+
+    /// What a word stands for.
+    pub(super) fn choice<T: Copy>(self, name: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        match choices.iter().find(|(word, _)| *word == text) {
+            Some((_, choice)) => Ok(Some(*choice)),
+            None => {
+                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+                Err(self.refuse(name, text, &words.join(", ")))
+            }
+        }
+    }
+
+    pub(super) fn error(self, message: impl std::fmt::Display) -> TemplateError {
+        self.node.error(format!("{}: {message}", self.id))
+    }
+
+    pub(super) fn refuse(self, name: &str, value: &str, allowed: &str) -> TemplateError {
+        let place = self.node.get(name).unwrap_or(self.node);
+        place.error(format!("{name} of {} is {}, allowed: {allowed}", self.id, Quoted(value)))
+    }
+}

@@ -1,0 +1,105 @@
+//! `--ui`: a page on loopback that shows a run while it goes on, and can send messages to it.
+//!
+//! `model` makes rows of events, `update` says what is new to a reader, `stream` tells it. `page/` is what the browser
+//! gets. The run does not depend on any of it: a page that is opened later is told everything that is kept.
+
+mod actions;
+mod assets;
+mod attribute;
+mod clock;
+mod details;
+mod guard;
+mod invocation;
+mod letter;
+mod logs;
+mod message;
+mod model;
+mod routes;
+mod samples;
+mod search;
+mod setup;
+mod shared;
+mod shelf;
+mod stream;
+mod update;
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::{Control, Event, Totals};
+use anyhow::{Context, anyhow};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use super::plan::Plan;
+use crate::command::problem::{OrProblem, Problem};
+use setup::Setup;
+use shared::Shared;
+
+/// How often the numbers are looked at when nothing happens: messages come back by themselves.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
+
+/// How long pages may take to hear that the run is over.
+const FAREWELL: Duration = Duration::from_millis(300);
+
+/// The page's port, taken.
+#[derive(Debug)]
+pub(super) struct Listener(TcpListener);
+
+/// The page, served until it is closed.
+#[derive(Debug)]
+pub(super) struct Page {
+    shared: Arc<Shared>,
+    tasks: JoinSet<()>,
+}
+
+impl Listener {
+    /// Listens on a port of 127.0.0.1, 0 for any that is free.
+    pub(super) async fn open(port: u16) -> Result<Self, Problem> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+        let listener = listener.with_context(|| {
+            format!("--ui {port}: could not listen on 127.0.0.1:{port}; choose another port, or 0 for any that is free")
+        });
+        listener.map(Self).or_failed()
+    }
+
+    pub(super) fn url(&self) -> Result<String, Problem> {
+        let address = self.0.local_addr().map_err(|error| anyhow!(error)).or_failed()?;
+        Ok(format!("http://{address}/"))
+    }
+
+    /// Serves the page of a run that has just started.
+    pub(super) fn serve(self, plan: &Plan, control: Control) -> Page {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let run = format!("{:x}", since_epoch.as_nanos());
+        let shared = Arc::new(Shared::new(control, Setup::new(plan), run));
+        let routes = routes::router(Arc::clone(&shared));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(crate::serve(self.0, routes));
+        let looking = Arc::clone(&shared);
+        tasks.spawn(async move {
+            loop {
+                looking.sample();
+                tokio::time::sleep(BETWEEN_LOOKS).await;
+            }
+        });
+        Page { shared, tasks }
+    }
+}
+
+impl Page {
+    /// Takes in an event.
+    pub(super) fn observe(&self, event: &Event) {
+        self.shared.observe(event);
+    }
+
+    /// Tells pages that are open that the run is over, and stops serving.
+    pub(super) async fn close(mut self, totals: &Totals) {
+        self.shared.end(totals);
+        if self.shared.has_readers() {
+            tokio::time::sleep(FAREWELL).await;
+        }
+        self.tasks.shutdown().await;
+    }
+}

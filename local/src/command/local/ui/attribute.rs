@@ -1,0 +1,78 @@
+//! Message attributes on their way to the page and back: what is copied there is sent as it was. Pure.
+
+use crate::{AttributeValue, MessageAttribute};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// An attribute to send: text, or with its type. The value of a `Binary` is base64.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Given {
+    Text(String),
+    Typed {
+        #[serde(rename = "type")]
+        data_type: String,
+        value: String,
+    },
+}
+
+impl Given {
+    pub(super) fn attribute(self, name: &str) -> Result<MessageAttribute, String> {
+        let (data_type, value) = match self {
+            Self::Text(value) => return Ok(MessageAttribute::text(&value)),
+            Self::Typed { data_type, value } => (data_type, value),
+        };
+        let value = if is_binary(&data_type) {
+            let bytes = BASE64_STANDARD.decode(&value);
+            AttributeValue::Binary(bytes.map_err(|wrong| format!("attribute {name} is not base64: {wrong}"))?)
+        } else {
+            AttributeValue::Text(value)
+        };
+        Ok(MessageAttribute { data_type, value })
+    }
+}
+
+pub(super) fn shown(attribute: &MessageAttribute) -> Value {
+    let value = match &attribute.value {
+        AttributeValue::Text(text) => text.clone(),
+        AttributeValue::Binary(bytes) => BASE64_STANDARD.encode(bytes),
+    };
+    json!({ "type": attribute.data_type, "value": value })
+}
+
+/// `Binary`, with a custom suffix at will.
+fn is_binary(data_type: &str) -> bool {
+    data_type.split('.').next() == Some("Binary")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(json: &Value) -> Result<MessageAttribute, String> {
+        serde_json::from_value::<Given>(json.clone()).expect("it is an attribute").attribute("a")
+    }
+
+    #[test]
+    fn an_attribute_comes_back_as_it_went() {
+        let text = |value: &str| AttributeValue::Text(value.to_owned());
+        for (data_type, value) in [
+            ("String", text("web")),
+            ("Number.int", text("7")),
+            ("Binary", AttributeValue::Binary(vec![0, 255])),
+            ("Binary.png", AttributeValue::Binary(vec![1])),
+        ] {
+            let attribute = MessageAttribute { data_type: data_type.to_owned(), value };
+            assert_eq!(given(&shown(&attribute)), Ok(attribute));
+        }
+        assert_eq!(given(&json!("web")), Ok(MessageAttribute::text("web")));
+    }
+
+    #[test]
+    fn a_binary_value_that_is_no_base64_is_refused_by_its_name() {
+        let refused = given(&json!({ "type": "Binary", "value": "???" })).unwrap_err();
+        assert!(refused.starts_with("attribute a is not base64"), "{refused}");
+    }
+}

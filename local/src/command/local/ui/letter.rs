@@ -1,0 +1,147 @@
+//! Dead letters: what is written beside them, and the way back. Pure but for the last.
+
+use std::collections::BTreeMap;
+
+use crate::{AttributeValue, Control, Letter, MessageAttribute, NewMessage, ResendError, SentMessage};
+use redrive_sqs::origin_of_letter;
+use redrive_sqs::{DeadLetter, Origin};
+
+type Attributes = BTreeMap<String, MessageAttribute>;
+
+/// Where a message began that was a dead letter before.
+pub(super) fn origin(attributes: &Attributes) -> Option<Origin> {
+    serde_json::from_str(text(attributes, Origin::ATTRIBUTE)?).ok()
+}
+
+pub(super) fn text<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a str> {
+    match &attributes.get(name)?.value {
+        AttributeValue::Text(text) => Some(text),
+        AttributeValue::Binary(_) => None,
+    }
+}
+
+/// Whether a letter was written for this message, as its note says.
+fn is_written_for(message_id: &str, letter: &Letter<'_>) -> bool {
+    note(letter).is_some_and(|note| note.message_id == message_id)
+}
+
+fn note(letter: &Letter<'_>) -> Option<DeadLetter> {
+    DeadLetter::read(text(letter.attributes, DeadLetter::ATTRIBUTE)?, letter.moved_from)
+}
+
+/// The note of the letter that the function sent to the dead-letter queue for a message. What is sent to other queues may
+/// hold anything.
+pub(super) fn note_for(message_id: &str, dead_letter_queue: &str, control: &Control) -> Option<DeadLetter> {
+    let note = |sent: &SentMessage| {
+        let text = text(&sent.message.attributes, DeadLetter::ATTRIBUTE)?;
+        DeadLetter::read(text, None).filter(|note| note.message_id == message_id)
+    };
+    let found = control.find_message(|_, sent| sent.queue == dead_letter_queue && note(sent).is_some());
+    found.as_ref().and_then(note)
+}
+
+/// Makes of a letter what its queue is sent: without the note, with the origin. The deduplication id is a new one, since
+/// the queue may still remember the old one.
+fn send_back(letter: &Letter<'_>, message: &mut NewMessage) {
+    let note = note(letter);
+    let message_id = note.as_ref().map_or(letter.id, |note| &note.message_id);
+    let origin = origin_of_letter(message_id, origin(letter.attributes).as_ref());
+    message.attributes.remove(DeadLetter::ATTRIBUTE);
+    let json = serde_json::to_string(&origin).expect("an origin is a map with text keys");
+    message.attributes.insert(Origin::ATTRIBUTE.to_owned(), MessageAttribute::text(&json));
+    if message.deduplication_id.is_some() {
+        // An origin is a sender's word, and must not make this one look like another.
+        message.deduplication_id = Some(format!("{}-{}", letter.id, origin.redrives));
+    }
+}
+
+/// Sends the letter of a message back to its queue, and returns the id that it has there. SQS keeps the id of what it moves;
+/// a note names any message that it likes, and so is asked second.
+pub(super) fn retry(
+    control: &Control,
+    dead_letter_queue: &str,
+    queue: &str,
+    message_id: &str,
+) -> Result<String, ResendError> {
+    let moved = control.resend(dead_letter_queue, queue, |letter| letter.id == message_id, send_back);
+    match moved {
+        Err(ResendError::NotThere(_)) => {
+            let is_it = |letter: &Letter<'_>| is_written_for(message_id, letter);
+            control.resend(dead_letter_queue, queue, is_it, send_back)
+        }
+        sent_or_refused => sent_or_refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Local, QueueConfig};
+
+    use super::*;
+
+    const NOTE: &str = r#"{"reason":"rejected","error":"no","exception":"E","failed_at":"2026-11-21T07:50:00.000Z",
+        "attempts":1,"message_id":"first","source":"arn:aws:sqs:eu-central-1:123456789012:orders"}"#;
+
+    fn message(attributes: &[(&str, &str)]) -> NewMessage {
+        let attribute = |(name, value): &(&str, &str)| ((*name).to_owned(), MessageAttribute::text(value));
+        let attributes = attributes.iter().map(attribute).collect();
+        NewMessage { body: "b".to_owned(), attributes, ..NewMessage::default() }
+    }
+
+    /// What is sent for a letter, and its origin.
+    fn sent_back(id: &str, moved_from: Option<&str>, message: &NewMessage) -> (NewMessage, Origin) {
+        let mut sent = message.clone();
+        send_back(&Letter { id, moved_from, attributes: &message.attributes }, &mut sent);
+        let origin = origin(&sent.attributes).unwrap();
+        (sent, origin)
+    }
+
+    #[test]
+    fn a_letter_goes_back_with_its_origin_instead_of_its_note() {
+        let letter = message(&[(DeadLetter::ATTRIBUTE, NOTE), ("channel", "web")]);
+        let (sent, origin) = sent_back("letter", None, &letter);
+        let names: Vec<&str> = sent.attributes.keys().map(String::as_str).collect();
+        assert_eq!(names, ["channel", Origin::ATTRIBUTE]);
+        assert_eq!((origin.message_id.as_str(), origin.redrives), ("first", 1));
+    }
+
+    #[test]
+    fn what_sqs_moved_goes_back_under_its_own_id_whatever_its_sender_wrote() {
+        let forged = message(&[(DeadLetter::ATTRIBUTE, NOTE)]);
+        let (sent, origin) = sent_back("own", Some("arn:aws:sqs:eu-central-1:123456789012:orders"), &forged);
+        assert_eq!((origin.message_id.as_str(), sent.attributes.len()), ("own", 1));
+    }
+
+    #[test]
+    fn a_letter_that_sqs_moved_keeps_its_first_id_through_all_lives() {
+        let mut letter = message(&[(Origin::ATTRIBUTE, r#"{"message_id":"first","redrives":1}"#)]);
+        letter.deduplication_id = Some("a".to_owned());
+        let (sent, origin) = sent_back("second", Some("arn"), &letter);
+        assert_eq!((origin.message_id.as_str(), origin.redrives), ("first", 2));
+        assert_eq!(sent.deduplication_id.as_deref(), Some("second-2"));
+    }
+
+    #[tokio::test]
+    async fn a_note_counts_in_the_dead_letter_queue_only_and_a_letter_with_the_id_itself_goes_first() {
+        let queue = |name: &str| QueueConfig { name: name.to_owned(), attributes: BTreeMap::new() };
+        let queues = vec![queue("orders"), queue("dead")];
+        let local = Local::start(Config { queues, ..Config::default() }).await.unwrap();
+        let control = local.control();
+        control.keep_messages(1 << 20);
+        let note = |id: &str| NOTE.replace("first", id);
+        let forge = |id: &str| message(&[(DeadLetter::ATTRIBUTE, &note(id))]);
+        control.send("orders", forge("first")).unwrap();
+        assert_eq!(note_for("first", "dead", &control), None);
+        let own = control.send("dead", message(&[])).unwrap();
+        control.send("dead", forge(&own)).unwrap();
+        control.send("dead", forge("first")).unwrap();
+        assert_eq!(note_for("first", "dead", &control).unwrap().reason, "rejected");
+
+        let body = |id: String| control.message(&id).unwrap().message;
+        let sent = body(retry(&control, "dead", "orders", &own).unwrap());
+        assert_eq!(origin(&sent.attributes).unwrap().message_id, own);
+        assert!(retry(&control, "dead", "orders", "first").is_ok());
+        assert!(retry(&control, "dead", "orders", "nobody").is_err());
+        local.stop().await;
+    }
+}

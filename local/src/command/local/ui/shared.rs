@@ -1,0 +1,141 @@
+//! What the page's server and the run share.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::{Control, Event, EventKind, Totals, Vitals};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, watch};
+
+use super::clock::Clock;
+use super::model::Model;
+use super::samples::Numbers;
+use super::setup::Setup;
+
+/// Bodies are kept up to so many bytes.
+const KEPT_BODIES: usize = 64 << 20;
+
+/// No more samples than one in so much real time, unless so much simulated time has been jumped over.
+const BETWEEN_SAMPLES: Duration = Duration::from_millis(20);
+const JUMP: Duration = Duration::from_millis(500);
+
+/// So many readers at once; a browser has six connections to a site.
+const MOST_READERS: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) control: Control,
+    pub(super) setup: Setup,
+    /// Distinguishes this run from an earlier one on the same port.
+    pub(super) run: String,
+    pub(super) readers: Arc<Semaphore>,
+    /// One at a time looks through the bodies.
+    pub(super) searches: Arc<Semaphore>,
+    pub(super) changes: watch::Sender<()>,
+    ended: Mutex<Option<Value>>,
+    model: Mutex<Model>,
+    begun: Instant,
+    /// When the last sample was taken, in real and in simulated time.
+    sampled: Mutex<Option<(Instant, Duration)>>,
+    queues: Vec<String>,
+    /// Which of them are dead-letter queues.
+    dead: Vec<bool>,
+}
+
+impl Shared {
+    pub(super) fn new(control: Control, setup: Setup, run: String) -> Self {
+        control.keep_messages(KEPT_BODIES);
+        let sources = setup.sources.iter().cloned().collect();
+        let mut model = Model::new(sources, setup.alarms.iter().map(String::as_str));
+        model.has_workers = setup.has_workers;
+        let (queues, dead) = setup.queues().into_iter().unzip();
+        Self {
+            control,
+            setup,
+            run,
+            readers: Arc::new(Semaphore::new(MOST_READERS)),
+            searches: Arc::new(Semaphore::new(1)),
+            changes: watch::Sender::new(()),
+            ended: Mutex::new(None),
+            model: Mutex::new(model),
+            begun: Instant::now(),
+            sampled: Mutex::new(None),
+            queues,
+            dead,
+        }
+    }
+
+    pub(super) fn has_readers(&self) -> bool {
+        self.readers.available_permits() < MOST_READERS
+    }
+
+    pub(super) fn model(&self) -> MutexGuard<'_, Model> {
+        self.model.lock().expect("nothing panics while it holds the model")
+    }
+
+    pub(super) fn clock(&self) -> Clock {
+        Clock::new(self.control.clock(), self.begun.elapsed())
+    }
+
+    /// Takes in an event.
+    pub(super) fn observe(&self, event: &Event) {
+        let sent = match &event.kind {
+            EventKind::Sent { message_id, .. } => self.control.message(message_id),
+            _ => None,
+        };
+        self.model().apply(event, sent.as_ref());
+        let recent = |(real, simulated): (Instant, Duration)| {
+            real.elapsed() < BETWEEN_SAMPLES && event.at < simulated + JUMP
+        };
+        let sampled = *self.sampled();
+        if sampled.is_some_and(recent) {
+            self.changes.send_replace(());
+        } else {
+            self.sample();
+        }
+    }
+
+    /// Takes in what everything adds up to now.
+    pub(super) fn sample(&self) {
+        let vitals = self.control.vitals(&self.queues);
+        *self.sampled() = Some((Instant::now(), vitals.at));
+        let numbers = self.numbers(&vitals);
+        self.model().sample(vitals.at.as_secs_f64(), numbers);
+        self.changes.send_replace(());
+    }
+
+    /// The run is over.
+    pub(super) fn end(&self, totals: &Totals) {
+        self.sample();
+        let ended = json!({
+            "messages": totals.messages,
+            "done": totals.done,
+            "lost": totals.deleted_although_failed,
+            "left": totals.left,
+        });
+        *self.ended() = Some(ended);
+        self.changes.send_replace(());
+    }
+
+    pub(super) fn ended(&self) -> MutexGuard<'_, Option<Value>> {
+        self.ended.lock().expect("nothing panics while it holds the end")
+    }
+
+    fn sampled(&self) -> MutexGuard<'_, Option<(Instant, Duration)>> {
+        self.sampled.lock().expect("nothing panics while it holds the time")
+    }
+
+    fn numbers(&self, vitals: &Vitals) -> Numbers {
+        let mut numbers = Numbers { errors: vitals.worker_errors, ..Numbers::default() };
+        for (counts, dead) in vitals.queues.iter().zip(&self.dead) {
+            let counts = counts.unwrap_or_default();
+            if *dead {
+                numbers.dead += counts.visible + counts.in_flight + counts.delayed;
+            } else {
+                numbers.depth += counts.visible + counts.delayed;
+                numbers.in_flight += counts.in_flight;
+            }
+        }
+        numbers
+    }
+}

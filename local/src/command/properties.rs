@@ -1,0 +1,106 @@
+//! What must hold of whatever a file says, for the fuzzers of `fuzz/` and for tests.
+
+use redrive_template::Surroundings;
+
+use crate::command::local::stack;
+use crate::command::messages::{self, Place};
+
+/// A template is read as what runs here, the same each time, or refused.
+///
+/// # Panics
+/// It is not.
+pub fn template(text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    let surroundings = surroundings();
+    let read = || stack::read(&text, &[], &surroundings).map(|run| format!("{run:?}"));
+    assert_eq!(read(), read());
+}
+
+pub(crate) fn surroundings() -> Surroundings {
+    Surroundings {
+        region: Some("us-east-1".to_owned()),
+        account: Some("000000000000".to_owned()),
+        stack: Some("local".to_owned()),
+        endpoint: "http://127.0.0.1:0".to_owned(),
+        ..Surroundings::default()
+    }
+}
+
+/// Each line of a file is a message, in its order, or the first one that is not is named.
+///
+/// # Panics
+/// It is not.
+pub fn messages(text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    match messages::parse(&text) {
+        Ok(found) => {
+            let places: Vec<_> = found.iter().map(|message| message.place).collect();
+            assert!(places.is_sorted_by(|one, next| one < next), "{places:?}");
+        }
+        Err(error) => {
+            let Place::Line(number) = error.place else { return };
+            let line = text.lines().nth(number - 1).expect("the line is there");
+            assert!(!line.trim().is_empty() && !error.message.contains('\n'), "{error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::properties::corpus::check;
+
+    /// Resources of which each is named after the one before, twice.
+    fn doubling(last: usize) -> String {
+        let name = |queue| match queue {
+            0 => "x".to_owned(),
+            _ => format!("!Sub '${{Q{0}.QueueName}}-${{Q{0}.QueueName}}'", queue - 1),
+        };
+        let queue =
+            |at| format!("  Q{at}: {{Type: AWS::SQS::Queue, Properties: {{QueueName: {}}}}}\n", name(at));
+        format!("Resources:\n{}", (0..=last).map(queue).collect::<String>())
+    }
+
+    /// A text in a text in a text, each of them twice.
+    fn nested(depth: usize) -> String {
+        let text = (0..depth)
+            .fold("x".to_owned(), |inner, _| format!("{{'Fn::Sub': ['${{a}}${{a}}', {{a: {inner}}}]}}"));
+        format!("Resources: {{Q: {{Type: AWS::SQS::Queue, Properties: {{QueueName: {text}}}}}}}")
+    }
+
+    fn lists(depth: usize) -> String {
+        let list = (0..depth).fold("!Split [',', !Join [',', !Ref Many]]".to_owned(), |inner, _| {
+            format!("!Split [',', !Join [',', [{}]]]", vec![format!("!Join [',', {inner}]"); 10].join(", "))
+        });
+        let many = "x,".repeat(1_000);
+        format!(
+            "Parameters: {{Many: {{Type: CommaDelimitedList, Default: '{many}'}}}}\n\
+             Resources: {{Q: {{Type: AWS::SQS::Queue, Properties: {{Tags: {list}}}}}}}"
+        )
+    }
+
+    #[test]
+    fn what_grows_without_end_or_is_made_of_itself_is_not_worked_out() {
+        let circle = "Conditions: {A: !Condition B, B: !Not [!Condition A]}\nResources:\n  \
+            P: {Type: AWS::SQS::Queue, Condition: A, Properties: {QueueName: !GetAtt Q.QueueName}}\n  \
+            Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !GetAtt R.QueueName}}\n  \
+            R: {Type: AWS::SQS::Queue, Properties: {QueueName: !Sub '${Q.QueueName}'}}";
+        let surroundings = surroundings();
+        for (bomb, expected) in [
+            (doubling(40), "too complex to resolve"),
+            (nested(30), "too complex to resolve"),
+            (lists(4), "too complex to resolve"),
+            (circle.to_owned(), "refers to itself"),
+        ] {
+            template(bomb.as_bytes());
+            let why = stack::read(&bomb, &[], &surroundings).expect_err("it is refused").to_string();
+            assert!(why.contains(expected), "{why}: {}", &bomb[..bomb.len().min(200)]);
+        }
+    }
+
+    #[test]
+    fn the_corpora_of_the_fuzzers_hold() {
+        check("template", &["cli/tests/doctor/corpus"], super::template);
+        check("messages", &["events"], super::messages);
+    }
+}

@@ -1,0 +1,60 @@
+//! What must hold of whatever a file says, for the fuzzers of `fuzz/` and for tests.
+
+use std::path::Path;
+
+use crate::Surroundings;
+use crate::subject::template::{self, Source};
+use crate::subject::terraform;
+
+/// A template is read, the same each time, or refused.
+///
+/// # Panics
+/// It is not.
+pub fn template(text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    let read = || {
+        let known = template::read(&Source::new(Path::new("template.yaml"), &text, &[]));
+        known.map(|known| format!("{known:?}"))
+    };
+    assert_eq!(read(), read());
+}
+
+/// What Terraform prints of a plan or a state is read, the same each time, or refused.
+///
+/// # Panics
+/// It is not.
+pub fn plan(text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    let read = || {
+        let known = terraform::read(&Source::new(Path::new("plan.json"), &text, &[]));
+        known.map(|known| format!("{known:?}"))
+    };
+    assert_eq!(read(), read());
+}
+
+pub(crate) fn surroundings() -> Surroundings {
+    Surroundings {
+        region: Some("us-east-1".to_owned()),
+        account: Some("000000000000".to_owned()),
+        stack: Some("local".to_owned()),
+        endpoint: "http://127.0.0.1:0".to_owned(),
+        ..Surroundings::default()
+    }
+}
+
+#[cfg(test)]
+#[path = "../../fuzz/corpus.rs"]
+mod corpus;
+
+#[cfg(test)]
+mod tests {
+    use super::corpus::check;
+
+    const TEMPLATES: &str = "cli/tests/doctor/corpus";
+
+    #[test]
+    fn the_corpora_of_the_fuzzers_hold() {
+        check("template", &[TEMPLATES], super::template);
+        check("plan", &[TEMPLATES], super::plan);
+    }
+}

@@ -1,0 +1,296 @@
+//! CloudFormation's functions worked out: what a template says once its parameters are known. Pure.
+
+mod absent;
+mod conditions;
+mod functions;
+mod names;
+mod arns;
+mod outputs;
+
+pub use absent::{Absent, Property, Varying};
+pub(crate) use names::{ACCOUNT, REGION};
+pub use outputs::{DeployedResource, Output};
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::document::{DEEPEST, Node, TemplateError, Value};
+use crate::parameters::{self, Parameters};
+
+/// What CloudFormation would know besides the template.
+#[derive(Debug, Default)]
+pub struct Surroundings {
+    /// None if nobody says. It then stands as a word in names and ARNs, and nothing is decided by it.
+    pub region: Option<String>,
+    /// The same.
+    pub account: Option<String>,
+    /// The same.
+    pub stack: Option<String>,
+    /// What queue URLs begin with, such as `http://127.0.0.1:9324`.
+    pub endpoint: String,
+    /// What resources are called, by their logical ids.
+    pub names: BTreeMap<String, String>,
+    /// Attributes, by `Resource.Attribute`, and outputs of other stacks, by their names.
+    pub values: BTreeMap<String, String>,
+}
+
+/// A template with values for its parameters.
+#[derive(Debug)]
+pub struct Resolver<'a> {
+    template: &'a Node,
+    /// Of the template, by their logical ids.
+    resources: HashMap<&'a str, &'a Node>,
+    parameters: Parameters,
+    surroundings: &'a Surroundings,
+    gaps: Gaps,
+    depth: Cell<usize>,
+    steps: Cell<usize>,
+    /// What the value being worked out holds that nobody has said, and why that is not known.
+    unsaid: Cell<Option<&'static str>>,
+    /// What values could be given for, as far as anything has asked.
+    asked: RefCell<BTreeSet<String>>,
+    made_up: RefCell<BTreeSet<String>>,
+    /// The template's rules that the defaults of its parameters do not meet, in words.
+    pub unmet_rules: Vec<String>,
+}
+
+/// What becomes of what only a deployment knows: attributes, other stacks' outputs, parameters kept in SSM, and
+/// `{{resolve:...}}`. A parameter without a value stays unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gaps {
+    /// They stay unknown.
+    Kept,
+    /// They stay unknown, and the reason names the flag that gives a value.
+    Settable,
+    /// Attributes and outputs are made up, and the others are taken as they are written.
+    Filled,
+}
+
+/// A resource that exists, with its properties worked out.
+#[derive(Debug)]
+pub struct Resource {
+    pub id: String,
+    /// Where what follows its logical id begins.
+    pub line: usize,
+    /// What AWS would call it.
+    pub name: String,
+    pub properties: Node,
+    pub metadata: Option<Node>,
+}
+
+impl Resource {
+    /// Where its code is, as SAM (`CodeUri`) or CloudFormation (`Code`) says; none if that is not a path.
+    pub fn code(&self) -> Option<&str> {
+        let code = ["CodeUri", "Code"].iter().find_map(|name| self.properties.get(name));
+        code.map_or(Some("."), Node::as_text)
+    }
+}
+
+/// A resource of which it is not known whether it exists, and why.
+#[derive(Debug)]
+pub struct Doubtful {
+    pub id: String,
+    pub why: TemplateError,
+}
+
+type Result<T> = std::result::Result<T, TemplateError>;
+
+/// What is said of a name that is made of itself.
+const ENDLESS: &str = "nested too deeply, or refers to itself";
+
+/// A large template takes some ten thousand; one whose names double each other has no end.
+const MOST_STEPS: usize = 1_000_000;
+
+/// So many bytes of text are a step too.
+const STEP: usize = 64;
+
+impl<'a> Resolver<'a> {
+    /// Takes parameters given as names and values, and the defaults for the rest.
+    ///
+    /// # Errors
+    /// A parameter that the template does not declare, or that has a value that is not allowed; a rule that given ones break.
+    pub fn new(
+        template: &'a Node,
+        given: &[(String, String)],
+        surroundings: &'a Surroundings,
+        gaps: Gaps,
+    ) -> Result<Self> {
+        let parameters = parameters::check(template, given, gaps)?;
+        let entries = template.get("Resources").map(Node::entries).unwrap_or_default();
+        let mut resolver = Self {
+            template,
+            resources: entries.iter().map(|(id, resource)| (id.as_str(), resource)).collect(),
+            parameters,
+            surroundings,
+            gaps,
+            depth: Cell::default(),
+            steps: Cell::default(),
+            unsaid: Cell::default(),
+            asked: RefCell::default(),
+            made_up: RefCell::default(),
+            unmet_rules: Vec::new(),
+        };
+        resolver.unmet_rules = resolver.unmet_rules(given)?;
+        Ok(resolver)
+    }
+
+    /// What values could be given for, as far as anything has asked: `Resource.Attribute`, and names of exports.
+    pub fn asked(&self) -> BTreeSet<String> {
+        self.asked.borrow().clone()
+    }
+
+    /// What values were given for.
+    pub fn set(&self) -> impl Iterator<Item = &str> {
+        self.surroundings.values.keys().map(String::as_str)
+    }
+
+    /// What is made up where a part of the template is worked out, by the same names.
+    pub fn made_up_in(&self, node: &Node) -> BTreeSet<String> {
+        self.made_up.take();
+        self.value(node);
+        self.made_up.take()
+    }
+
+    /// The template as it is written.
+    pub fn document(&self) -> &'a Node {
+        self.template
+    }
+
+    /// The resources of some kinds, in the template's order, without those whose condition is false.
+    pub fn resources(&self, kinds: &[&str]) -> (Vec<Resource>, Vec<Doubtful>) {
+        let (mut resources, mut doubtful) = (Vec::new(), Vec::new());
+        for (id, resource) in self.template.get("Resources").map(Node::entries).unwrap_or_default() {
+            let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
+            if !kinds.contains(&kind) {
+                continue;
+            }
+            let exists = |exists: bool| exists.then(|| self.resource_with(id, kind, resource)).transpose();
+            match self.exists(resource).and_then(exists) {
+                Ok(resource) => resources.extend(resource),
+                Err(why) => doubtful.push(Doubtful { id: id.clone(), why }),
+            }
+        }
+        (resources, doubtful)
+    }
+
+    fn resource_with(&self, id: &str, kind: &str, resource: &Node) -> Result<Resource> {
+        let part = |name: &str| resource.get(name).and_then(|part| self.value(part));
+        let empty = Node { line: resource.line, value: Value::Map(Vec::new()) };
+        let mut properties = part("Properties").unwrap_or(empty);
+        if kind == "AWS::Serverless::Function"
+            && let Some(globals) = self.globals("Function", resource.get("IgnoreGlobals"))
+        {
+            properties = properties.over(&globals);
+        }
+        Ok(Resource {
+            id: id.to_owned(),
+            line: resource.line,
+            name: self.physical_name(id, resource)?,
+            properties,
+            metadata: part("Metadata"),
+        })
+    }
+
+    /// The logical id and the kind of every resource that is known to exist.
+    pub fn kinds(&self) -> Vec<(&'a str, &'a str)> {
+        let resources = self.template.get("Resources").map(Node::entries).unwrap_or_default().iter();
+        let existing = resources.filter(|(_, resource)| self.exists(resource) == Ok(true));
+        let kind = |resource: &'a Node| resource.get("Type").and_then(Node::as_text).unwrap_or_default();
+        existing.map(|(id, resource)| (id.as_str(), kind(resource))).collect()
+    }
+
+    /// `Globals` for one kind of SAM resource, without those that it ignores.
+    /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification-template-anatomy-globals.html>
+    fn globals(&self, kind: &str, ignored: Option<&Node>) -> Option<Node> {
+        let globals = self.value(self.template.get("Globals")?.get(kind)?)?;
+        let is_ignored = |name: &str| {
+            ignored.is_some_and(|ignored| {
+                ignored.as_text() == Some("*")
+                    || ignored.as_list().unwrap_or_default().iter().any(|item| item.as_text() == Some(name))
+            })
+        };
+        Some(globals.without(is_ignored))
+    }
+
+    /// A part of the template worked out; `None` where it says `AWS::NoValue`.
+    pub fn value(&self, node: &Node) -> Option<Node> {
+        let value = self.step(node, 1).and_then(|()| {
+            self.depth.set(self.depth.get() + 1);
+            let value = self.value_one_deeper(node);
+            self.depth.set(self.depth.get() - 1);
+            value
+        });
+        value.unwrap_or_else(|why| {
+            let why = self.step(node, why.message.len() / STEP).err().unwrap_or(why);
+            Some(Node { line: node.line, value: Value::Unknown(why) })
+        })
+    }
+
+    /// Ends what has no end.
+    fn step(&self, node: &Node, steps: usize) -> Result<()> {
+        self.steps.set(self.steps.get() + steps);
+        if self.depth.get() > DEEPEST {
+            return Err(node.error(ENDLESS));
+        }
+        if self.steps.get() > MOST_STEPS {
+            return Err(node.error("too complex to resolve"));
+        }
+        Ok(())
+    }
+
+    fn value_one_deeper(&self, node: &Node) -> Result<Option<Node>> {
+        let value = match &node.value {
+            // <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html>
+            Value::Text(text) if self.gaps != Gaps::Filled && text.contains("{{resolve:") => {
+                return Err(node.error(format!("{text} is resolved only at deployment")));
+            }
+            Value::Text(text) => {
+                self.step(node, text.len() / STEP)?;
+                Value::Text(text.clone())
+            }
+            value @ (Value::Null | Value::Unknown(_)) => value.clone(),
+            Value::List(items) => Value::List(items.iter().filter_map(|item| self.value(item)).collect()),
+            Value::Map(entries) => match entries.as_slice() {
+                [(name, argument)] if name == "Ref" || name.starts_with("Fn::") => {
+                    let value = self.call(name, argument)?;
+                    self.step(node, value.as_ref().map_or(0, steps))?;
+                    return Ok(value);
+                }
+                entries => {
+                    let value = |(key, entry): &(String, Node)| Some((key.clone(), self.value(entry)?));
+                    Value::Map(entries.iter().filter_map(value).collect())
+                }
+            },
+        };
+        Ok(Some(Node { line: node.line, value }))
+    }
+
+    fn text(&self, node: &Node) -> Result<String> {
+        let value = self.value(node);
+        let text = value.as_ref().and_then(Node::as_text).map(str::to_owned);
+        text.ok_or_else(|| why(value.as_ref()).unwrap_or_else(|| node.error("expected a string")))
+    }
+
+    fn texts(&self, node: &Node) -> Result<Vec<String>> {
+        let value = self.value(node);
+        let items = value.as_ref().and_then(Node::as_list);
+        let items =
+            items.ok_or_else(|| why(value.as_ref()).unwrap_or_else(|| node.error("expected a list")))?;
+        items.iter().map(|item| self.text(item)).collect()
+    }
+}
+
+fn why(value: Option<&Node>) -> Option<TemplateError> {
+    value.and_then(Node::unknown).cloned()
+}
+
+/// What a value costs that may be given many times.
+fn steps(value: &Node) -> usize {
+    match &value.value {
+        Value::Null => 1,
+        Value::Unknown(why) => 1 + why.message.len() / STEP,
+        Value::Text(text) => 1 + text.len() / STEP,
+        Value::List(items) => 1 + items.iter().map(steps).sum::<usize>(),
+        Value::Map(entries) => 1 + entries.iter().map(|(_, value)| steps(value)).sum::<usize>(),
+    }
+}

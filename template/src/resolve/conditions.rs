@@ -1,0 +1,102 @@
+//! What is true of a template: conditions, and the rules its parameters must obey.
+
+use super::{Resolver, Result};
+use crate::document::Node;
+
+impl Resolver<'_> {
+    /// The rules that defaults alone do not meet, in words. One that a given parameter breaks is an error.
+    pub(super) fn unmet_rules(&self, given: &[(String, String)]) -> Result<Vec<String>> {
+        let mut unmet = Vec::new();
+        for (name, rule) in self.template.get("Rules").map(Node::entries).unwrap_or_default() {
+            let Some((place, why)) = self.broken(rule)? else { continue };
+            let mut parameters = Vec::new();
+            self.parameters_in(rule, &mut parameters);
+            if given.iter().any(|(given, _)| parameters.contains(&given.as_str())) {
+                return Err(place.error(why));
+            }
+            let give: Vec<String> =
+                parameters.iter().map(|name| format!("--parameter {name}=VALUE")).collect();
+            let give = if give.is_empty() { String::new() } else { format!("; pass {}", give.join(" ")) };
+            unmet.push(format!("rule {name} not met: {}{give}", why.trim_end_matches('.')));
+        }
+        Ok(unmet)
+    }
+
+    /// The first assertion that does not hold, and its words. One on what is not known is let be.
+    fn broken<'n>(&self, rule: &'n Node) -> Result<Option<(&'n Node, &'n str)>> {
+        if rule.get("RuleCondition").is_some_and(|condition| self.condition(condition) != Ok(true)) {
+            return Ok(None);
+        }
+        for assertion in rule.get("Assertions").and_then(Node::as_list).unwrap_or_default() {
+            let assert = assertion.get("Assert").ok_or_else(|| assertion.error("Assert is missing"))?;
+            if self.condition(assert) == Ok(false) {
+                let text = assertion.get("AssertDescription").and_then(Node::as_text);
+                return Ok(Some((assertion, text.unwrap_or("the assertion is false"))));
+            }
+        }
+        Ok(None)
+    }
+
+    fn parameters_in<'n>(&self, node: &'n Node, found: &mut Vec<&'n str>) {
+        for (key, value) in node.entries() {
+            match value.as_text().filter(|name| key == "Ref" && self.parameters.contains_key(*name)) {
+                Some(name) if !found.contains(&name) => found.push(name),
+                Some(_) => {}
+                None => self.parameters_in(value, found),
+            }
+        }
+        node.as_list().unwrap_or_default().iter().for_each(|item| self.parameters_in(item, found));
+    }
+
+    pub(super) fn exists(&self, resource: &Node) -> Result<bool> {
+        resource.get("Condition").map_or(Ok(true), |name| self.named_condition(name))
+    }
+
+    pub(super) fn named_condition(&self, name: &Node) -> Result<bool> {
+        let text = name.as_text().ok_or_else(|| name.error("expected the name of a condition"))?;
+        match self.template.get("Conditions").and_then(|conditions| conditions.get(text)) {
+            Some(condition) => self.condition(condition),
+            None => Err(name.error(format!("no such condition: {text}"))),
+        }
+    }
+
+    fn condition(&self, node: &Node) -> Result<bool> {
+        self.step(node, 1)?;
+        let [(function, argument)] = node.entries() else {
+            return Err(node.error("expected a condition"));
+        };
+        self.depth.set(self.depth.get() + 1);
+        let holds = self.call_condition(function, argument);
+        self.depth.set(self.depth.get() - 1);
+        holds
+    }
+
+    pub(super) fn call_condition(&self, function: &str, argument: &Node) -> Result<bool> {
+        let items = argument.as_list().unwrap_or_default();
+        match (function, items) {
+            ("Condition", _) => self.named_condition(argument),
+            ("Fn::Equals", [left, right]) => {
+                self.said(argument, || Ok(self.text(left)? == self.text(right)?))
+            }
+            ("Fn::Contains", [items, item]) => {
+                self.said(argument, || Ok(self.texts(items)?.contains(&self.text(item)?)))
+            }
+            ("Fn::Not", [condition]) => Ok(!self.condition(condition)?),
+            ("Fn::And", [_, _, ..]) => self.unless_any(items, false),
+            ("Fn::Or", [_, _, ..]) => self.unless_any(items, true).map(|none| !none),
+            ("Fn::Equals" | "Fn::Contains" | "Fn::Not" | "Fn::And" | "Fn::Or", _) => {
+                Err(argument.error(format!("{function} does not take {} items", items.len())))
+            }
+            (other, _) => Err(argument.error(format!("{other} is not a condition"))),
+        }
+    }
+
+    /// Whether no condition is this, which one that is decides, whatever is not known of the others.
+    fn unless_any(&self, items: &[Node], decisive: bool) -> Result<bool> {
+        let holds: Vec<Result<bool>> = items.iter().map(|item| self.condition(item)).collect();
+        if holds.contains(&Ok(decisive)) {
+            return Ok(false);
+        }
+        holds.into_iter().collect::<Result<Vec<bool>>>().map(|_| true)
+    }
+}

@@ -1,0 +1,158 @@
+//! The containers of a pod: what they are told, and what asks for their health.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+
+use redrive_sqs::cut_to;
+
+use super::super::worker::QUEUE_URL;
+use super::super::{Probe, Process};
+use super::{LONGEST_NAME, at, is, list_at, text_at};
+use crate::{Node, TemplateError, scalar};
+
+const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
+
+/// What containers may get from the ConfigMaps of a file, in bytes: each of them could get all of it.
+const MOST_COPIED: usize = 32 * 1_024 * 1_024;
+/// A variable without its text.
+const VARIABLE: usize = 64;
+
+/// A ConfigMap with its namespace, if it says one.
+type Map = (Option<String>, BTreeMap<String, String>);
+
+/// The ConfigMaps of the same file.
+pub(super) struct Maps {
+    by_name: HashMap<String, Vec<Map>>,
+    copied: Cell<usize>,
+}
+
+/// A container that polls a queue.
+pub(super) struct Container {
+    pub(super) name: String,
+    pub(super) process: Process,
+    pub(super) probes: Vec<Probe>,
+    /// What is set, but not to what.
+    pub(super) unknown: Vec<String>,
+    pub(super) line: usize,
+}
+
+impl Maps {
+    pub(super) fn of(resources: &[(String, Node)]) -> Self {
+        let maps = resources.iter().filter(|(_, resource)| is(resource, "ConfigMap"));
+        let data = |resource: &Node| {
+            let entries = resource.get("data").map(Node::entries).unwrap_or_default();
+            entries
+                .iter()
+                .filter_map(|(key, value)| Some((key.clone(), value.as_text()?.to_owned())))
+                .collect()
+        };
+        let mut by_name: HashMap<_, Vec<_>> = HashMap::new();
+        for (name, resource) in maps {
+            let namespace = text_at(resource, &["metadata", "namespace"]).map(str::to_owned);
+            by_name.entry(name.clone()).or_default().push((namespace, data(resource)));
+        }
+        Self { by_name, copied: Cell::new(0) }
+    }
+
+    /// The one that a pod of a namespace gets: `kubectl` puts what says none into the namespace of its own flag. The last
+    /// of several is the one that stays.
+    fn named(&self, name: &str, namespace: Option<&str>) -> Option<&BTreeMap<String, String>> {
+        let maps = self.by_name.get(name)?;
+        let same = |it: &&Map| it.0.as_deref() == namespace;
+        let perhaps = |it: &&Map| it.0.is_none() || namespace.is_none();
+        let found = maps.iter().rev().find(same).or_else(|| {
+            let mut perhaps = maps.iter().filter(perhaps);
+            perhaps.next().filter(|_| perhaps.next().is_none())
+        });
+        found.map(|(_, data)| data)
+    }
+
+    /// A copy of a variable, within bounds.
+    fn copy(&self, of: &Node, prefix: &str, (key, value): (&str, &str)) -> Result<Variable, TemplateError> {
+        let size = VARIABLE + prefix.len() + key.len() + value.len();
+        self.copied.set(self.copied.get() + size);
+        match self.copied.get() > MOST_COPIED {
+            true => Err(of.error("too large once its ConfigMaps are in its containers")),
+            false => Ok((format!("{prefix}{key}"), Some(value.to_owned()))),
+        }
+    }
+}
+
+/// Its value is none if it is not known.
+type Variable = (String, Option<String>);
+
+/// What a container is.
+pub(super) enum Read {
+    Worker(Container),
+    /// It has a setting of redrive, and what is not in this file may name its queue.
+    Doubtful,
+    Other,
+}
+
+/// Reads a container of a pod in a namespace.
+///
+/// # Errors
+/// ConfigMaps make more of the file than any holds.
+pub(super) fn container(node: &Node, maps: &Maps, namespace: Option<&str>) -> Result<Read, TemplateError> {
+    let (mut environment, mut has_more_variables) = (BTreeMap::new(), false);
+    for from in list_at(node, &["envFrom"]) {
+        let prefix = text_at(from, &["prefix"]).unwrap_or_default();
+        let Some(map) = text_at(from, &["configMapRef", "name"]).and_then(|name| maps.named(name, namespace))
+        else {
+            has_more_variables = true;
+            continue;
+        };
+        for (key, value) in map {
+            environment.extend([maps.copy(from, prefix, (key, value))?]);
+        }
+    }
+    // A variable of its own takes the place of one with this name from elsewhere.
+    for variable in list_at(node, &["env"]) {
+        let name = text_at(variable, &["name"]).unwrap_or_default();
+        environment.insert(name.to_owned(), value(variable, maps, namespace)?);
+    }
+    if !environment.contains_key(QUEUE_URL) {
+        let is_ours = |name: &String| name.starts_with("REDRIVE_");
+        let is_doubtful = has_more_variables && environment.keys().any(is_ours);
+        return Ok(if is_doubtful { Read::Doubtful } else { Read::Other });
+    }
+    let is_unknown =
+        |(name, value): &(&String, &Option<String>)| name.starts_with("REDRIVE_") && value.is_none();
+    let mut unknown: Vec<_> = environment.iter().filter(is_unknown).map(|(name, _)| name.clone()).collect();
+    if has_more_variables {
+        unknown.push("envFrom".to_owned());
+    }
+    Ok(Read::Worker(Container {
+        name: cut_to(text_at(node, &["name"]).unwrap_or_default(), LONGEST_NAME).into_owned(),
+        process: Process { environment: Some(environment), has_more_variables, statements: None },
+        probes: PROBES.into_iter().filter_map(|kind| probe(node, kind)).collect(),
+        unknown,
+        line: node.line,
+    }))
+}
+
+/// <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#environment-variables>
+fn value(variable: &Node, maps: &Maps, namespace: Option<&str>) -> Result<Option<String>, TemplateError> {
+    if let Some(from) = variable.get("valueFrom") {
+        let key = |part: &str| text_at(from, &["configMapKeyRef", part]);
+        let own = || maps.named(key("name")?, namespace)?.get_key_value(key("key")?);
+        return own().map_or(Ok(None), |(key, value)| Ok(maps.copy(from, "", (key, value))?.1));
+    }
+    let value = text_at(variable, &["value"]).unwrap_or_default();
+    // It stands for another variable.
+    Ok((!value.contains("$(")).then(|| value.to_owned()))
+}
+
+/// None for one that does not ask over HTTP.
+fn probe(container: &Node, kind: &'static str) -> Option<Probe> {
+    let get = at(container, &[kind, "httpGet"])?;
+    let port = text_at(get, &["port"]).unwrap_or_default();
+    let is_named = |it: &&Node| text_at(it, &["name"]) == Some(port);
+    let named = || text_at(list_at(container, &["ports"]).iter().find(is_named)?, &["containerPort"]);
+    let path = text_at(get, &["path"]).unwrap_or("/");
+    Some(Probe {
+        kind,
+        path: path.to_owned(),
+        port: scalar::number(port).or_else(|| scalar::number(named()?)),
+    })
+}

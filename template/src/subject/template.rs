@@ -1,0 +1,327 @@
+//! What a template would deploy. Nothing in it is refused here: what cannot be worked out is named as not seen.
+
+mod actions;
+mod alarms;
+mod elsewhere;
+mod functions;
+mod look;
+mod notes;
+mod manifest;
+mod not_yet;
+mod mappings;
+mod network;
+mod queue_policy;
+mod queues;
+mod roles;
+mod same;
+mod senders;
+mod workers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+pub use functions::ASYNCHRONOUS_LIMITS;
+pub use not_yet::not_yet;
+use notes::Notes;
+pub use queue_policy::{Sender, open_actions, policy_allows_others};
+pub use queues::PROPERTIES as QUEUE_PROPERTIES;
+use roles::Roles;
+
+use super::{Function, Index, Mapping, Queue, Subject, kubernetes, not_an_arn, terraform};
+use crate::{Absent, Gaps, Node, Property, REGION, Resolver, Surroundings, TemplateError, Varying};
+
+/// A template and what is known besides it.
+pub struct Source<'a> {
+    pub path: &'a Path,
+    pub text: &'a str,
+    /// Values of its parameters, before their defaults.
+    pub parameters: &'a [(String, String)],
+    /// Where it will be deployed, if somebody says.
+    pub region: Option<&'a str>,
+    /// What has become of it, if it is deployed.
+    pub deployment: Option<Deployment<'a>>,
+    /// Reads a file beside it: a Cargo manifest.
+    pub file: &'a dyn Fn(&Path) -> Option<String>,
+}
+
+impl<'a> Source<'a> {
+    /// A template alone, not deployed.
+    pub fn new(path: &'a Path, text: &'a str, parameters: &'a [(String, String)]) -> Self {
+        Self { path, text, parameters, region: None, deployment: None, file: &|_| None }
+    }
+}
+
+/// What is known of a template once it is deployed.
+pub struct Deployment<'a> {
+    pub account: &'a str,
+    pub stack: &'a str,
+    /// What queue URLs begin with, if that is not as everywhere on AWS.
+    pub endpoint: Option<&'a str>,
+    /// What the resources are called, by their logical ids.
+    pub names: BTreeMap<String, String>,
+}
+
+/// What resources may hide others from us.
+const HIDING: [&str; 4] = [
+    "AWS::CloudFormation::Stack",
+    "AWS::CloudFormation::Macro",
+    "AWS::Serverless::Application",
+    "AWS::CloudFormation::ModuleDefaultVersion",
+];
+
+const EXPANDED: &str = "CloudFormation expands it only at deployment";
+const NESTED: &str = "the resources of another stack are not in this template";
+
+/// Reads a whole template, what Terraform prints of a plan, or manifests of Kubernetes.
+///
+/// # Errors
+/// It is no template, or a parameter is not declared or not allowed, or given ones break a rule of its own.
+pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
+    if terraform::is_terraform(source.text) {
+        return terraform::read(source);
+    }
+    if let Some(what) = not_yet(source.path, source.text) {
+        return Err(TemplateError { line: 1, message: what.to_owned() });
+    }
+    if kubernetes::is_kubernetes(source.text) {
+        return kubernetes::read(source);
+    }
+    let (document, remarks) = crate::read(source.text)?;
+    let deployment = source.deployment.as_ref();
+    let endpoint = deployment.and_then(|it| it.endpoint).map(str::to_owned);
+    let region = source.region.unwrap_or(REGION);
+    let surroundings = Surroundings {
+        region: source.region.map(str::to_owned),
+        account: deployment.map(|it| it.account.to_owned()),
+        stack: deployment.map(|it| it.stack.to_owned()),
+        endpoint: endpoint.unwrap_or_else(|| format!("https://sqs.{region}.amazonaws.com")),
+        names: deployment.map(|it| it.names.clone()).unwrap_or_default(),
+        ..Surroundings::default()
+    };
+    let resolver = Resolver::new(&document, source.parameters, &surroundings, Gaps::Kept)?;
+    let mut subject = of(&resolver, source)?;
+    // What is deployed has the values that it has.
+    if deployment.is_none() {
+        subject.absent = absent(&resolver, source.parameters);
+        subject.varying = varying(&resolver, source.parameters);
+    }
+    // A queue may be what a remark is about, such as the first of two keys.
+    if source.text.contains("SQS") {
+        subject.notes.extend(remarks.iter().map(ToString::to_string));
+    }
+    Ok(subject)
+}
+
+/// Reads what a template would deploy where its resolver says.
+///
+/// # Errors
+/// It has no resources.
+pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, TemplateError> {
+    let document = resolver.document();
+    if document.get("Resources").is_none() {
+        return Err(document.error("no Resources: this is not a CloudFormation template"));
+    }
+    let about_others = Notes::default();
+    let mut hides_alarms = false;
+    for (id, resource) in document.get("Resources").map(Node::entries).unwrap_or_default() {
+        let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
+        if HIDING.contains(&kind) || id.starts_with("Fn::") {
+            hides_alarms = true;
+            about_others.add(id, id, if kind.is_empty() { EXPANDED } else { NESTED });
+        }
+    }
+    let about_queues = Notes::default();
+    let about_functions = Notes::default();
+    let about_alarms = Notes::default();
+    let mut queues = queues::read(resolver, &about_queues);
+    let roles = Roles::read(resolver, &about_functions);
+    let (mut functions, resources) = functions::read(resolver, source, &roles, &about_functions);
+    let about_mappings = Notes::default();
+    let (mut mappings, unknown_sources) = mappings::read(resolver, &resources, &about_mappings);
+    same::call(&mut queues, &mut functions, &mut mappings);
+    let about_workers = Notes::default();
+    let workers = workers::read(resolver, &queues, &roles, &about_workers);
+    elsewhere::read(resolver, &mut queues, &about_queues);
+    senders::read(resolver, &mut queues);
+    pipes(resolver, &queues, &about_queues);
+    network::read(resolver, (&functions, &resources), &mappings, &about_functions);
+    let (alarms, all) = alarms::read(resolver, &about_alarms);
+    hides_alarms |= !all;
+    if hides_alarms && queues.iter().any(|queue| !queue.redrive_policy.is_absent()) {
+        let what = "whether an alarm watches each dead-letter queue: some alarms may be defined elsewhere";
+        about_alarms.add("", what, "");
+    }
+    let ids = resolver.queue_ids();
+    let is_here = |arn: &str| queues.iter().any(|queue| queue.arn == arn);
+    let outside = |id: &str, what: String, arn: &str| {
+        let why = not_an_arn(arn, &ids).unwrap_or_else(|| format!("{arn} is not in this template"));
+        about_mappings.add(id, what, why);
+    };
+    for queue in &queues {
+        if let Some(arn) = queue.dead_letter_target().filter(|arn| !is_here(arn)) {
+            outside(&queue.id, format!("the dead-letter queue of {}", queue.id), arn);
+        }
+    }
+    for mapping in &mappings {
+        if let Some(arn) = mapping.queue_arn.as_deref().filter(|arn| !is_here(arn)) {
+            outside(&mapping.id, format!("the queue of {}", mapping.id), arn);
+        }
+        let is_function = |name: &&str| functions.iter().any(|function| function.name == **name);
+        if let Some(name) = mapping.function.as_deref().filter(|name| !is_function(name)) {
+            let why = format!("{name} is not in this template");
+            about_mappings.add(&mapping.id, format!("the function of {}", mapping.id), why);
+        }
+    }
+    let has_queues =
+        !(queues.is_empty() && mappings.is_empty() && unknown_sources.is_empty() && workers.is_empty());
+    let mut notes = about_queues.into_notes();
+    if has_queues {
+        notes.splice(..0, about_others.into_notes());
+    }
+    let about_functions = about_functions.into_notes().into_iter();
+    notes.extend(about_functions.filter(|note| concerns_a_queue(&note.id, &functions, &mappings, document)));
+    notes.extend(about_workers.into_notes());
+    notes.extend(about_mappings.into_notes());
+    if has_queues {
+        let concerns = |id: &str| {
+            let alarm = alarms.iter().find(|alarm| alarm.id == id);
+            alarm.is_none_or(|alarm| alarms::may_concern(alarm, &queues, &functions, &mappings))
+        };
+        notes.extend(about_alarms.into_notes().into_iter().filter(|note| concerns(&note.id)));
+    }
+    Ok(Subject {
+        name: source.path.display().to_string(),
+        is_plan: false,
+        queues,
+        functions,
+        mappings,
+        workers,
+        scalers: Vec::new(),
+        unknown_sources,
+        alarms: Some(alarms),
+        hides_alarms,
+        drift: Vec::new(),
+        absent: Vec::new(),
+        varying: Vec::new(),
+        not_seen: notes::lines(&notes),
+        notes: resolver.unmet_rules.iter().cloned().chain(queues::unknown_properties(resolver)).collect(),
+        index: Index::default(),
+    })
+}
+
+/// What has to do with queues, but does not exist with these parameters.
+fn absent(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Absent> {
+    let resources = resolver.document().get("Resources").map(Node::entries).unwrap_or_default();
+    let kind = |resource: &'_ Node| resource.get("Type").and_then(Node::as_text).map(str::to_owned);
+    let has_queues =
+        resources.iter().any(|(_, it)| kind(it).is_some_and(|kind| kind.starts_with("AWS::SQS::")));
+    resolver.absent(given, |resource| {
+        let properties = resource.get("Properties");
+        match kind(resource).as_deref() {
+            Some("AWS::SQS::Queue") => true,
+            Some("AWS::Lambda::EventSourceMapping") => {
+                properties.is_none_or(|it| it.get("StartingPosition").or_else(|| it.get("Queues")).is_none())
+            }
+            Some("AWS::Serverless::Function") => has_queue_event(resource),
+            Some("AWS::ECS::TaskDefinition") => properties.is_some_and(workers::may_poll),
+            Some("AWS::CloudWatch::Alarm") => {
+                has_queues && properties.is_some_and(alarms::may_concern_a_queue)
+            }
+            _ => false,
+        }
+    })
+}
+
+/// What is judged of a queue and of a function, besides its mappings.
+const OF_QUEUES: [&str; 6] = [
+    "FifoQueue",
+    "MaximumMessageSize",
+    "MessageRetentionPeriod",
+    "RedriveAllowPolicy",
+    "RedrivePolicy",
+    "VisibilityTimeout",
+];
+const OF_FUNCTIONS: [&str; 2] = ["ReservedConcurrentExecutions", "Timeout"];
+/// A mapping that is switched on to replay letters, and off otherwise, is as its authors want it; the others do not matter.
+const NOT_OF_MAPPINGS: [&str; 3] = ["Enabled", "KmsKeyArn", "Tags"];
+
+/// What has to do with queues, but has other values with other parameters.
+fn varying(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Varying> {
+    let resources = resolver.document().get("Resources").map(Node::entries).unwrap_or_default();
+    let kind = |resource: &'_ Node| resource.get("Type").and_then(Node::as_text).map(str::to_owned);
+    let is_mapping = |resource: &Node| {
+        let of_stream = resource.get("Properties").and_then(|it| it.get("StartingPosition"));
+        kind(resource).as_deref() == Some("AWS::Lambda::EventSourceMapping") && of_stream.is_none()
+    };
+    let has_mappings = resources.iter().any(|(_, it)| is_mapping(it));
+    let existing: BTreeSet<&str> = resolver.kinds().into_iter().map(|(id, _)| id).collect();
+    let mut found: Vec<Property<'_>> = Vec::new();
+    for (id, resource) in resources.iter().filter(|(id, _)| existing.contains(id.as_str())) {
+        let properties = resource.get("Properties").map(Node::entries).unwrap_or_default();
+        let all = properties.iter().map(|(name, value)| (id.as_str(), name.as_str(), value));
+        let of_functions = |it: &Property<'_>| OF_FUNCTIONS.contains(&it.1);
+        match kind(resource).as_deref() {
+            Some("AWS::SQS::Queue") => found.extend(all.filter(|it| OF_QUEUES.contains(&it.1))),
+            Some(_) if is_mapping(resource) => {
+                found.extend(all.filter(|it| !NOT_OF_MAPPINGS.contains(&it.1)));
+            }
+            Some("AWS::Lambda::Function") if has_mappings => found.extend(all.filter(of_functions)),
+            Some("AWS::Serverless::Function") if has_mappings || has_queue_event(resource) => {
+                found.extend(all.filter(of_functions));
+                for event in queue_events(resource) {
+                    let properties = event.get("Properties").map(Node::entries).unwrap_or_default();
+                    let all = properties.iter().map(|(name, value)| (id.as_str(), name.as_str(), value));
+                    found.extend(all.filter(|it| !NOT_OF_MAPPINGS.contains(&it.1)));
+                }
+            }
+            _ => {}
+        }
+    }
+    let globals = resolver.document().get("Globals").and_then(|it| it.get("Function"));
+    if resources.iter().any(|(_, it)| has_queue_event(it)) {
+        let all = globals.map(Node::entries).unwrap_or_default().iter();
+        let all = all.map(|(name, value)| ("Globals", name.as_str(), value));
+        found.extend(all.filter(|it| OF_FUNCTIONS.contains(&it.1)));
+    }
+    resolver.varying(given, &found)
+}
+
+/// Whether SAM makes a mapping of a queue for a function.
+fn has_queue_event(function: &Node) -> bool {
+    queue_events(function).next().is_some()
+}
+
+fn queue_events(function: &Node) -> impl Iterator<Item = &Node> {
+    let events = function.get("Properties").and_then(|it| it.get("Events")).map(Node::entries);
+    let events = events.unwrap_or_default().iter().map(|(_, event)| event);
+    events.filter(|event| event.get("Type").and_then(Node::as_text) == Some("SQS"))
+}
+
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-pipes-pipe.html>
+fn pipes(resolver: &Resolver<'_>, queues: &[Queue], notes: &Notes) {
+    for pipe in notes.resources(resolver, &["AWS::Pipes::Pipe"]) {
+        let source = pipe.properties.get("Source").and_then(Node::as_text).unwrap_or_default();
+        if let Some(queue) = queues.iter().find(|queue| queue.arn == source) {
+            let what = format!("{}, which receives from {}", pipe.id, queue.id);
+            notes.add(&pipe.id, what, "EventBridge Pipes are not checked");
+        }
+    }
+}
+
+/// Whether a function, or a role or policy, is of a function that a queue feeds.
+fn concerns_a_queue(id: &str, functions: &[Function], mappings: &[Mapping], document: &Node) -> bool {
+    let is_fed = |function: &&Function| {
+        mappings.iter().any(|mapping| mapping.function.as_ref() == Some(&function.name))
+    };
+    let raw = document.get("Resources").and_then(|resources| resources.get(id));
+    let kind = raw.and_then(|raw| raw.get("Type")).and_then(Node::as_text).unwrap_or_default();
+    match functions.iter().find(|function| function.id == id) {
+        Some(function) => is_fed(&function),
+        // It may not exist.
+        None if functions::KINDS.contains(&kind) => raw.is_some_and(has_queue_event),
+        None => functions.iter().filter(is_fed).any(|function| function.process.statements.is_none()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

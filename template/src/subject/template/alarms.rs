@@ -1,0 +1,171 @@
+//! `AWS::CloudWatch::Alarm`.
+//! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-cloudwatch-alarm.html>
+
+use std::collections::BTreeMap;
+
+use super::super::{Alarm, Function, Mapping, Metric, Queue, Seen};
+use super::actions;
+use super::look::Look;
+use super::notes::Notes;
+use crate::{Node, Resolver, Resource};
+
+const MATH: &str = "only alarms on a single metric are checked";
+
+/// The alarms, and whether they are all.
+pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool) {
+    let document = resolver.document();
+    let (resources, mut unknown) = resolver.resources(&["AWS::CloudWatch::Alarm"]);
+    let properties = |id: &str| document.get("Resources")?.get(id)?.get("Properties");
+    unknown.retain(|alarm| properties(&alarm.id).is_none_or(may_concern_a_queue));
+    let all = unknown.is_empty();
+    let others = Notes::default();
+    notes.add_all(&unknown);
+    let read = |resource: &Resource| {
+        let notes = if may_concern_a_queue(&resource.properties) { notes } else { &others };
+        let actions = properties(&resource.id).and_then(|properties| properties.get("AlarmActions"));
+        alarm(resource, actions, document, notes)
+    };
+    let mut alarms: Vec<Alarm> = resources.iter().map(read).collect();
+    // A composite alarm may notify for the alarms in its rule, at a time that a template does not tell.
+    let (composites, unknown) = resolver.resources(&["AWS::CloudWatch::CompositeAlarm"]);
+    let is_unknown = !unknown.is_empty();
+    notes.add_all(&unknown);
+    let rules: Vec<Seen<String>> =
+        composites.iter().map(|composite| Look::at(composite, notes).text("AlarmRule")).collect();
+    for alarm in &mut alarms {
+        let stands_on_it =
+            |rule: &Seen<String>| rule.there().is_none_or(|rule| rule.contains(alarm.name.as_str()));
+        if is_unknown || rules.iter().any(stands_on_it) {
+            (alarm.actions, alarm.actions_enabled) = (Seen::Unknown, true);
+        }
+    }
+    (alarms, all)
+}
+
+/// Whether an alarm watches no metric of AWS's other services.
+pub(super) fn may_concern_a_queue(properties: &Node) -> bool {
+    let is_others = |metric: &Node| {
+        let namespace = metric.get("Namespace").and_then(Node::as_text).unwrap_or_default();
+        namespace.starts_with("AWS/") && !["AWS/Lambda", "AWS/SQS"].contains(&namespace)
+    };
+    let queries = properties.get("Metrics").and_then(Node::as_list).unwrap_or_default();
+    let mut metrics = queries.iter().filter_map(|query| query.get("MetricStat")?.get("Metric")).peekable();
+    match metrics.peek() {
+        Some(_) => !metrics.all(is_others),
+        None => !is_others(properties),
+    }
+}
+
+fn alarm(resource: &Resource, raw_actions: Option<&Node>, document: &Node, notes: &Notes) -> Alarm {
+    let look = Look::at(resource, notes);
+    let text = |name: &str| look.text(name).there().cloned();
+    let periods = look.number("EvaluationPeriods").there().copied();
+    let statistic = text("Statistic").or_else(|| text("ExtendedStatistic"));
+    Alarm {
+        name: resource.name.clone(),
+        // Nothing is lost by a description that is known only at deployment, hence no note.
+        description: resource
+            .properties
+            .get("AlarmDescription")
+            .and_then(Node::as_text)
+            .unwrap_or_default()
+            .to_owned(),
+        metric: metric(look),
+        may_be_of_a_queue: may_be_of_a_queue(look),
+        math: math(look),
+        statistic: statistic.unwrap_or_default(),
+        period: look.seconds("Period").there().copied(),
+        evaluation_periods: periods,
+        datapoints_to_alarm: match look.number("DatapointsToAlarm") {
+            Seen::There(points) => Some(points),
+            Seen::Absent => periods,
+            Seen::Unknown => None,
+        },
+        threshold: look.number("Threshold").there().copied(),
+        comparison: text("ComparisonOperator").unwrap_or_default(),
+        missing_data: look.text("TreatMissingData").or("missing".to_owned()).unwrap_or_default(),
+        actions: actions::read(look, raw_actions, document),
+        actions_enabled: look.flag("ActionsEnabled").or(true).unwrap_or(true),
+        line: Some(resource.line),
+        id: resource.id.clone(),
+    }
+}
+
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-cloudwatch-alarm-metricdataquery.html>
+fn math(look: Look<'_>) -> Seen<Vec<Metric>> {
+    let Seen::There(queries) = look.part("Metrics") else { return Seen::Absent };
+    let mut metrics = Vec::new();
+    for query in queries.items() {
+        let stat = query.get("MetricStat").and_then(|stat| stat.get("Metric"));
+        let found = match (stat, query.get("Expression").and_then(Node::as_text)) {
+            (Some(node), _) => one(Look { node, ..look }),
+            (None, Some(expression)) if !may_find_queues(expression) => continue,
+            (None, _) => None,
+        };
+        match found {
+            Some(found) => metrics.push(found),
+            None if stat.is_some_and(|node| !may_be_of_a_queue(Look { node, ..look })) => {}
+            None => return Seen::Unknown,
+        }
+    }
+    Seen::There(metrics)
+}
+
+/// Whether it searches for metrics, and not in namespaces of other services only.
+fn may_find_queues(expression: &str) -> bool {
+    let is_elsewhere = expression.contains("AWS/") && !expression.contains("AWS/SQS");
+    Metric::are_found_by(expression) && !is_elsewhere
+}
+
+/// Whether an alarm may watch one of the queues, or a function that a queue feeds.
+pub(super) fn may_concern(
+    alarm: &Alarm,
+    queues: &[Queue],
+    functions: &[Function],
+    mappings: &[Mapping],
+) -> bool {
+    let Seen::There(metrics) = &alarm.math else { return true };
+    let named = |metric: &Metric, dimension: &str, is_it: &dyn Fn(&str) -> bool| {
+        metric.dimensions.get(dimension).is_some_and(|name| is_it(name))
+    };
+    let is_fed = |name: &str| {
+        let mut fed = mappings.iter().filter_map(|mapping| mapping.function.as_deref());
+        functions.iter().any(|function| function.name == name) && fed.any(|function| function == name)
+    };
+    metrics.iter().any(|metric| {
+        named(metric, "QueueName", &|name| queues.iter().any(|queue| queue.name() == name))
+            || named(metric, "FunctionName", &is_fed)
+    })
+}
+
+/// Whether it may watch a queue, as far as its namespace tells.
+fn may_be_of_a_queue(look: Look<'_>) -> bool {
+    look.node.get("Namespace").is_none_or(|namespace| namespace.as_text().is_none_or(|it| it == "AWS/SQS"))
+}
+
+fn metric(look: Look<'_>) -> Option<Metric> {
+    if let Seen::There(_) = look.part("Metrics") {
+        look.notes.add(look.id, format!("the metric math of {}", look.id), MATH);
+        return None;
+    }
+    one(look)
+}
+
+fn one(look: Look<'_>) -> Option<Metric> {
+    let mut dimensions = BTreeMap::new();
+    if let Seen::There(list) = look.part("Dimensions") {
+        for item in list.items() {
+            let dimension = Look { node: item, ..look };
+            let (Seen::There(name), Seen::There(value)) = (dimension.text("Name"), dimension.text("Value"))
+            else {
+                return None;
+            };
+            dimensions.insert(name, value);
+        }
+    }
+    let (Seen::There(namespace), Seen::There(name)) = (look.text("Namespace"), look.text("MetricName"))
+    else {
+        return None;
+    };
+    Some(Metric { namespace, name, dimensions })
+}

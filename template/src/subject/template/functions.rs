@@ -1,0 +1,141 @@
+//! `AWS::Serverless::Function` and `AWS::Lambda::Function`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::super::{Function, Process, Seen};
+use super::look::Look;
+use super::notes::Notes;
+use super::roles::Roles;
+use super::{Source, manifest};
+use crate::subject::function_name;
+use crate::{Node, Resolver, Resource};
+
+pub(super) const KINDS: [&str; 2] = ["AWS::Serverless::Function", "AWS::Lambda::Function"];
+
+/// The functions, and the resources that they are.
+pub(super) fn read(
+    resolver: &Resolver<'_>,
+    source: &Source<'_>,
+    roles: &Roles<'_>,
+    notes: &Notes,
+) -> (Vec<Function>, Vec<Resource>) {
+    let resources = notes.resources(resolver, &KINDS);
+    let (permissions, _) = resolver.resources(&["AWS::Lambda::Permission"]);
+    let (invokes, _) = resolver.resources(&["AWS::Lambda::EventInvokeConfig"]);
+    let read = |resource: &Resource| {
+        let mut function = function(resource, roles, source, notes);
+        function.invoked_asynchronously |= invoked_by_a_service(resource, &permissions);
+        for invoke in &invokes {
+            let name = invoke.properties.get("FunctionName").and_then(Node::as_text).map(function_name);
+            if name == Some(function.name.as_str()) {
+                function.asynchronous_dead_letters.extend(target(&invoke.properties, &FAILED));
+                function.asynchronous_limits.extend(limits(&invoke.properties));
+            }
+        }
+        function
+    };
+    let functions = resources.iter().map(read).collect();
+    (functions, resources)
+}
+
+fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: &Notes) -> Function {
+    let look = Look::at(resource, notes);
+    Function {
+        name: resource.name.clone(),
+        runtime: look.text("Runtime").there().cloned(),
+        timeout: look.seconds("Timeout").or(Duration::from_secs(3)),
+        reserved_concurrency: look.number("ReservedConcurrentExecutions"),
+        has_capacity_provider: !look.part("CapacityProviderConfig").is_absent(),
+        process: Process {
+            environment: environment(look),
+            statements: roles.of(resource),
+            ..Process::default()
+        },
+        asynchronous_dead_letters: asynchronous_dead_letters(look),
+        asynchronous_limits: look.node.get("EventInvokeConfig").map(limits).unwrap_or_default(),
+        invoked_asynchronously: invoked_asynchronously(resource),
+        depends_on_redrive: manifest::is_redrive(resource, source),
+        panics: manifest::read(resource, source),
+        line: Some(resource.line),
+        id: resource.id.clone(),
+    }
+}
+
+fn environment(look: Look<'_>) -> Option<BTreeMap<String, Option<String>>> {
+    let variables = match look.part("Environment") {
+        Seen::There(environment) => environment.part("Variables"),
+        Seen::Absent => Seen::Absent,
+        Seen::Unknown => Seen::Unknown,
+    };
+    let variables = match variables {
+        Seen::There(variables) => variables,
+        Seen::Absent => return Some(BTreeMap::new()),
+        Seen::Unknown => return None,
+    };
+    let entries = variables.node.entries().iter();
+    // Only what redrive reads is worth a note.
+    let value = |(name, node): &(String, Node)| match node.as_text() {
+        None if name.starts_with("REDRIVE_") => variables.text(name).there().cloned(),
+        text => text.map(str::to_owned),
+    };
+    Some(entries.map(|entry| (entry.0.clone(), value(entry))).collect())
+}
+
+/// By one of SAM's events, of which these are pulled, or wait for the answer.
+/// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-eventsource.html>
+fn invoked_asynchronously(function: &Resource) -> bool {
+    const OTHERS: [&str; 12] = [
+        "Alexa",
+        "AlexaSkill",
+        "Api",
+        "Cognito",
+        "DocumentDB",
+        "DynamoDB",
+        "HttpApi",
+        "Kinesis",
+        "MQ",
+        "MSK",
+        "SQS",
+        "SelfManagedKafka",
+    ];
+    let events = function.properties.get("Events").map(Node::entries).unwrap_or_default();
+    events.iter().any(|(_, event)| {
+        event.get("Type").and_then(Node::as_text).is_none_or(|kind| !OTHERS.contains(&kind))
+    })
+}
+
+/// By a service that does not wait for the answer, as far as it is allowed to.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-services.html>
+fn invoked_by_a_service(function: &Resource, permissions: &[Resource]) -> bool {
+    const SERVICES: [&str; 8] = ["codecommit", "config", "events", "iot", "logs", "s3", "ses", "sns"];
+    permissions.iter().any(|permission| {
+        let text = |name: &str| permission.properties.get(name).and_then(Node::as_text);
+        let service = text("Principal").and_then(|principal| principal.split('.').next());
+        service.is_some_and(|service| SERVICES.contains(&service))
+            && text("FunctionName").is_none_or(|name| function_name(name) == function.name)
+    })
+}
+
+/// What limits the retries of asynchronous invocations.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-configuring.html>
+pub const ASYNCHRONOUS_LIMITS: [&str; 2] = ["MaximumRetryAttempts", "MaximumEventAgeInSeconds"];
+
+fn limits(config: &Node) -> Vec<&'static str> {
+    ASYNCHRONOUS_LIMITS.into_iter().filter(|name| config.get(name).is_some()).collect()
+}
+
+/// Where a failed asynchronous invocation goes, in an `EventInvokeConfig`.
+const FAILED: [&str; 3] = ["DestinationConfig", "OnFailure", "Destination"];
+
+/// SAM says `DeadLetterQueue` and `EventInvokeConfig`, CloudFormation `DeadLetterConfig`.
+fn asynchronous_dead_letters(look: Look<'_>) -> Vec<String> {
+    let own = [["DeadLetterQueue", "TargetArn"], ["DeadLetterConfig", "TargetArn"]];
+    let own = own.iter().filter_map(|path| target(look.node, path));
+    own.chain(look.node.get("EventInvokeConfig").and_then(|config| target(config, &FAILED))).collect()
+}
+
+fn target(node: &Node, path: &[&str]) -> Option<String> {
+    let node = path.iter().try_fold(node, |node, name| node.get(name))?;
+    node.as_text().filter(|arn| arn.starts_with("arn:")).map(str::to_owned)
+}

@@ -1,0 +1,95 @@
+//! A resource's properties, of which each may be there, absent, or not known.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::super::Seen;
+use super::notes::Notes;
+use crate::{Node, Resource, scalar};
+
+/// Properties, or a part of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look<'a> {
+    pub(super) node: &'a Node,
+    /// The resource's logical id.
+    pub(super) id: &'a str,
+    pub(super) notes: &'a Notes,
+}
+
+impl<'a> Look<'a> {
+    pub(super) fn at(resource: &'a Resource, notes: &'a Notes) -> Self {
+        Self { node: &resource.properties, id: &resource.id, notes }
+    }
+
+    /// A property as it is, with a note if it is not known.
+    pub(super) fn part(self, name: &str) -> Seen<Self> {
+        let why = self.node.unknown();
+        match (why, self.node.get(name)) {
+            (None, None) => Seen::Absent,
+            (None, Some(node)) if node.unknown().is_none() => Seen::There(Self { node, ..self }),
+            (why, node) => {
+                let why = why.or_else(|| node?.unknown()).map_or("", |why| &why.message);
+                self.note(name, why);
+                Seen::Unknown
+            }
+        }
+    }
+
+    /// That a property is not known.
+    pub(super) fn note(self, name: &str, why: &str) {
+        self.notes.add(self.id, format!("{name} of {}", self.id), why);
+    }
+
+    pub(super) fn text(self, name: &str) -> Seen<String> {
+        self.parsed(name, "a text", |text| Some(text.to_owned()))
+    }
+
+    pub(super) fn number<T: FromStr>(self, name: &str) -> Seen<T> {
+        self.parsed(name, "a number", scalar::number)
+    }
+
+    pub(super) fn seconds(self, name: &str) -> Seen<Duration> {
+        self.parsed(name, "a number of seconds", |text| scalar::number(text).map(Duration::from_secs))
+    }
+
+    pub(super) fn flag(self, name: &str) -> Seen<bool> {
+        self.parsed(name, "true or false", scalar::flag)
+    }
+
+    /// The texts of a list, or the one text that stands for a list of one. What is no text is none, as is what is not
+    /// known.
+    pub(super) fn texts(self, name: &str) -> Vec<Option<String>> {
+        let part = match self.part(name) {
+            Seen::There(part) => part,
+            Seen::Absent => return Vec::new(),
+            Seen::Unknown => return vec![None],
+        };
+        let text = |item: &Node| {
+            if let Some(why) = item.unknown() {
+                self.note(name, &why.message);
+            }
+            item.as_text().map(str::to_owned)
+        };
+        part.items().iter().map(text).collect()
+    }
+
+    /// The items of a list, or the one that stands for a list of one.
+    pub(super) fn items(self) -> &'a [Node] {
+        self.node.as_list().unwrap_or(std::slice::from_ref(self.node))
+    }
+
+    fn parsed<T>(self, name: &str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Seen<T> {
+        let part = match self.part(name) {
+            Seen::There(part) => part,
+            Seen::Absent => return Seen::Absent,
+            Seen::Unknown => return Seen::Unknown,
+        };
+        match part.node.as_text().and_then(parse) {
+            Some(value) => Seen::There(value),
+            None => {
+                self.notes.add(self.id, format!("{name} of {} is not {expected}", self.id), "");
+                Seen::Unknown
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What the Cargo project beside a template says of a function: whether it depends on redrive, and how panics end in its
+//! release build.
+//! <https://doc.rust-lang.org/cargo/reference/profiles.html#panic>
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::super::Panics;
+use super::Source;
+use crate::{Node, Resource};
+
+/// A project's root is not further up.
+const LEVELS: usize = 8;
+
+#[derive(Deserialize)]
+struct Manifest {
+    package: Option<toml::Table>,
+    profile: Option<Profiles>,
+    workspace: Option<toml::Table>,
+    dependencies: Option<toml::Table>,
+    #[serde(default)]
+    bin: Vec<toml::Table>,
+}
+
+#[derive(Deserialize)]
+struct Profiles {
+    release: Option<Release>,
+}
+
+#[derive(Deserialize)]
+struct Release {
+    panic: Option<Spanned<String>>,
+}
+
+/// Whether its manifest depends on redrive: the project's own, or that of the workspace's member that makes it.
+pub(super) fn is_redrive(resource: &Resource, source: &Source<'_>) -> bool {
+    let Some(Project { folder, binary, .. }) = Project::of(resource, source) else { return false };
+    let read = |folder: &Path| toml::from_str::<Manifest>(&(source.file)(&folder.join("Cargo.toml"))?).ok();
+    let Some(manifest) = read(&folder) else { return false };
+    let name = binary.as_deref().unwrap_or_default();
+    manifest.depends_on_redrive()
+        || manifest.members().any(|member| {
+            // What a pattern covers cannot be listed, but most folders are named like what is in them.
+            let member = read(&folder.join(member.replace('*', name)));
+            member.is_some_and(|it| (name.is_empty() || it.makes(name)) && it.depends_on_redrive())
+        })
+}
+
+impl Manifest {
+    fn depends_on_redrive(&self) -> bool {
+        self.dependencies.iter().flatten().any(|(name, dependency)| {
+            dependency.get("package").and_then(toml::Value::as_str).unwrap_or(name) == "redrive"
+        })
+    }
+
+    fn members(&self) -> impl Iterator<Item = &str> {
+        let members = self.workspace.as_ref().and_then(|workspace| workspace.get("members")?.as_array());
+        members.into_iter().flatten().filter_map(toml::Value::as_str)
+    }
+
+    /// Whether it makes a binary of this name.
+    fn makes(&self, binary: &str) -> bool {
+        let mut named = self.package.iter().chain(&self.bin).filter_map(|it| it.get("name")?.as_str());
+        named.any(|name| name == binary)
+    }
+}
+
+pub(super) fn read(resource: &Resource, source: &Source<'_>) -> Option<Panics> {
+    let Project { folder, by_cargo_lambda, .. } = Project::of(resource, source)?;
+    let own = folder.join("Cargo.toml");
+    let text = (source.file)(&own)?;
+    let manifest = toml::from_str::<Manifest>(&text).ok()?;
+    // Profiles count at the workspace's root only.
+    let (path, text, manifest) = match manifest.workspace {
+        Some(_) => (own, text, manifest),
+        None => workspace(&folder, source).unwrap_or((own, text, manifest)),
+    };
+    let strategy = manifest.profile.and_then(|profiles| profiles.release?.panic).map(|panic| {
+        let line = text[..panic.span().start.min(text.len())].matches('\n').count() + 1;
+        (panic.into_inner(), line)
+    });
+    Some(Panics { manifest: path, strategy, by_cargo_lambda })
+}
+
+/// Where a function's code is made.
+struct Project {
+    folder: PathBuf,
+    by_cargo_lambda: bool,
+    /// What the function's binary is called, where the template tells.
+    binary: Option<String>,
+}
+
+impl Project {
+    /// None for code that is elsewhere, or that no compiler makes.
+    fn of(resource: &Resource, source: &Source<'_>) -> Option<Self> {
+        let text = |name: &str| resource.properties.get(name).and_then(Node::as_text);
+        if text("Runtime").is_some_and(|runtime| !runtime.starts_with("provided"))
+            || resource.properties.get("InlineCode").is_some()
+        {
+            return None;
+        }
+        let metadata = |name: &str| resource.metadata.as_ref()?.get(name);
+        let is_built = metadata("BuildMethod").and_then(Node::as_text) == Some("rust-cargolambda");
+        let named = metadata("BuildProperties").and_then(|it| it.get("Binary")?.as_text());
+        let code = resource.code()?;
+        if code.contains("://") || Path::new(code).is_absolute() {
+            return None;
+        }
+        let base = source.path.parent().unwrap_or(Path::new(""));
+        let (folder, prebuilt) = project(Path::new(code));
+        let binary = named.map(str::to_owned).or_else(|| {
+            let name = Path::new(code).file_name().filter(|_| prebuilt)?;
+            Some(name.to_string_lossy().into_owned())
+        });
+        Some(Self { folder: plain(&base.join(folder)), by_cargo_lambda: prebuilt || is_built, binary })
+    }
+}
+
+/// The project's folder for `target/lambda/NAME`, where cargo-lambda puts what it builds.
+fn project(code: &Path) -> (PathBuf, bool) {
+    let mut folder = PathBuf::new();
+    let mut components = code.components().peekable();
+    while let Some(component) = components.next() {
+        let next = components.peek().map(|next| next.as_os_str());
+        if component == Component::Normal("target".as_ref()) && next == Some("lambda".as_ref()) {
+            return (folder, true);
+        }
+        folder.push(component);
+    }
+    (folder, false)
+}
+
+/// Without `.` and `x/..`, as others write the paths of files.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match (component, plain.components().next_back()) {
+            (Component::CurDir, _) | (Component::ParentDir, Some(Component::RootDir)) => {}
+            (Component::ParentDir, Some(Component::Normal(_))) => drop(plain.pop()),
+            _ => plain.push(component),
+        }
+    }
+    plain
+}
+
+fn workspace(folder: &Path, source: &Source<'_>) -> Option<(PathBuf, String, Manifest)> {
+    let mut folder = folder.to_owned();
+    for _ in 0..LEVELS {
+        folder = plain(&folder.join(".."));
+        let path = folder.join("Cargo.toml");
+        let Some(text) = (source.file)(&path) else { continue };
+        let Ok(manifest) = toml::from_str::<Manifest>(&text) else { continue };
+        if manifest.workspace.is_some() {
+            return Some((path, text, manifest));
+        }
+    }
+    None
+}

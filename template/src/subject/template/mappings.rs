@@ -1,0 +1,163 @@
+//! Event source mappings of SQS queues, as SAM's `Events` and plain.
+
+use std::time::Duration;
+
+use super::super::{Mapping, Pollers, Seen};
+use super::look::Look;
+use super::notes::Notes;
+use crate::subject::{function_name, not_an_arn};
+use crate::{Node, Resolver, Resource};
+
+/// What Lambda takes for streams and topics of Kafka only.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
+const OF_STREAMS: [&str; 6] = [
+    "MaximumRetryAttempts",
+    "MaximumRecordAgeInSeconds",
+    "BisectBatchOnFunctionError",
+    "DestinationConfig",
+    "ParallelizationFactor",
+    "TumblingWindowInSeconds",
+];
+
+/// The mappings of queues, and the ids of those of which it is not known what they are of.
+pub(super) fn read(
+    resolver: &Resolver<'_>,
+    functions: &[Resource],
+    notes: &Notes,
+) -> (Vec<Mapping>, Vec<String>) {
+    let resources = notes.resources(resolver, &["AWS::Lambda::EventSourceMapping"]);
+    let queues = resolver.queue_ids();
+    let (mut mappings, mut unknown) = (Vec::new(), Vec::new());
+    // Only streams have a starting position, and only brokers have names of their queues.
+    let others = [
+        "StartingPosition",
+        "Queues",
+        "Topics",
+        "SelfManagedEventSource",
+        "SelfManagedKafkaEventSourceConfig",
+        "AmazonManagedKafkaEventSourceConfig",
+        "DocumentDBEventSourceConfig",
+    ];
+    for resource in resources.iter().filter(|it| others.iter().all(|name| it.properties.get(name).is_none()))
+    {
+        match plain(resource, &queues, notes) {
+            Seen::There(mapping) => mappings.push(mapping),
+            Seen::Absent => {}
+            Seen::Unknown => unknown.push(resource.id.clone()),
+        }
+    }
+    mappings.extend(functions.iter().flat_map(|function| events(function, notes)));
+    (mappings, unknown)
+}
+
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-lambda-eventsourcemapping.html>
+fn plain(resource: &Resource, queues: &[(String, String)], notes: &Notes) -> Seen<Mapping> {
+    let look = Look::at(resource, notes);
+    let of = |queue| {
+        let function = look.text("FunctionName").there().map(|name| function_name(name).to_owned());
+        mapping(look, resource.id.clone(), resource.line, queue, function)
+    };
+    // Without an ARN it is not known whether the source is a queue at all.
+    let queue = match look.text("EventSourceArn") {
+        Seen::There(queue) => queue,
+        Seen::Absent => {
+            return Seen::There(Mapping { lacks: Some("EventSourceArn"), ..of(None) });
+        }
+        Seen::Unknown => return Seen::Unknown,
+    };
+    if let Some(why) = not_an_arn(&queue, queues) {
+        notes.add(&resource.id, format!("the queue of {}", resource.id), why);
+        return Seen::Unknown;
+    }
+    if !queue.contains(":sqs:") {
+        return Seen::Absent;
+    }
+    Seen::There(of(Some(queue)))
+}
+
+/// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-sqs.html>
+fn events(function: &Resource, notes: &Notes) -> Vec<Mapping> {
+    let mut mappings = Vec::new();
+    let Seen::There(events) = Look::at(function, notes).part("Events") else { return mappings };
+    for (name, event) in events.node.entries() {
+        let kind = event.get("Type").and_then(Node::unknown);
+        if let Some(why) = event.unknown().or(kind) {
+            notes.add(&function.id, format!("the event {}.{name}", function.id), &why.message);
+        }
+        if event.get("Type").and_then(Node::as_text) != Some("SQS") {
+            continue;
+        }
+        let id = format!("{}.{name}", function.id);
+        let look = Look { node: event.get("Properties").unwrap_or(event), id: &id, notes };
+        let queue = look.text("Queue");
+        let lacks = queue.is_absent().then_some("Queue");
+        let function = Some(function.name.clone());
+        mappings.push(Mapping {
+            lacks,
+            ..mapping(look, id.clone(), event.line, queue.there().cloned(), function)
+        });
+    }
+    mappings
+}
+
+fn mapping(
+    look: Look<'_>,
+    id: String,
+    line: usize,
+    queue_arn: Option<String>,
+    function: Option<String>,
+) -> Mapping {
+    let scaling = look.part("ScalingConfig");
+    Mapping {
+        queue_arn,
+        function,
+        batch_size: look.number("BatchSize").or(10),
+        window: look.seconds("MaximumBatchingWindowInSeconds").or(Duration::ZERO),
+        maximum_concurrency: match scaling {
+            Seen::There(scaling) => scaling.number("MaximumConcurrency"),
+            Seen::Absent => Seen::Absent,
+            Seen::Unknown => Seen::Unknown,
+        },
+        pollers: match look.part("ProvisionedPollerConfig") {
+            Seen::There(config) => {
+                let number = |name: &str| config.number(name);
+                Seen::There(Pollers::new(number("MinimumPollers"), number("MaximumPollers")))
+            }
+            Seen::Absent => Seen::Absent,
+            Seen::Unknown => Seen::Unknown,
+        },
+        reports_batch_item_failures: has(look.part("FunctionResponseTypes"), "ReportBatchItemFailures"),
+        filters: filters(look),
+        counts_events: match look.part("MetricsConfig") {
+            Seen::There(config) => has(config.part("Metrics"), "EventCount"),
+            Seen::Absent => Some(false),
+            Seen::Unknown => None,
+        },
+        enabled: look.flag("Enabled").or(true),
+        lacks: None,
+        of_streams: OF_STREAMS.into_iter().filter(|name| look.node.get(name).is_some()).collect(),
+        line: Some(line),
+        id,
+    }
+}
+
+/// Whether a list has an item, if that is known.
+fn has(list: Seen<Look<'_>>, item: &str) -> Option<bool> {
+    match list {
+        Seen::There(list) => {
+            let items = list.items();
+            let has = items.iter().any(|it| it.as_text() == Some(item));
+            let unknown = items.iter().any(|it| it.unknown().is_some());
+            (has || !unknown).then_some(has)
+        }
+        Seen::Absent => Some(false),
+        Seen::Unknown => None,
+    }
+}
+
+fn filters(look: Look<'_>) -> Vec<String> {
+    let Seen::There(criteria) = look.part("FilterCriteria") else { return Vec::new() };
+    let Seen::There(filters) = criteria.part("Filters") else { return Vec::new() };
+    let pattern = |filter| Look { node: filter, ..look }.text("Pattern").there().cloned();
+    filters.items().iter().filter_map(pattern).collect()
+}

@@ -1,0 +1,189 @@
+//! What a function's role allows, from everything in the template that adds to it.
+
+mod managed;
+mod sam;
+mod statements;
+
+use std::collections::BTreeMap;
+
+use super::super::{Seen, Statement};
+use super::look::Look;
+use super::notes::Notes;
+use crate::{Node, Resolver, Resource};
+
+/// What is allowed, or none if a part of that is not known.
+type Known = Option<Vec<Statement>>;
+
+/// The template's roles and policies.
+pub(super) struct Roles<'a> {
+    resolver: &'a Resolver<'a>,
+    notes: &'a Notes,
+    /// By the roles' names.
+    roles: BTreeMap<String, Known>,
+    /// Those of the template, by their names.
+    managed: BTreeMap<String, Known>,
+    /// Whether something adds to roles that are not known by name: those that SAM makes.
+    adds_to_others: bool,
+    /// SAM's connectors add to roles too.
+    has_connectors: bool,
+}
+
+const POLICIES: [&str; 2] = ["AWS::IAM::Policy", "AWS::IAM::RolePolicy"];
+
+impl<'a> Roles<'a> {
+    pub(super) fn read(resolver: &'a Resolver<'a>, notes: &'a Notes) -> Self {
+        let mut roles = Self {
+            resolver,
+            notes,
+            roles: BTreeMap::new(),
+            managed: BTreeMap::new(),
+            adds_to_others: false,
+            has_connectors: !resolver.resources(&["AWS::Serverless::Connector"]).0.is_empty(),
+        };
+        let managed = notes.resources(resolver, &["AWS::IAM::ManagedPolicy"]);
+        for policy in &managed {
+            let document = statements::of_document(Look::at(policy, notes));
+            roles.managed.insert(policy.name.clone(), document);
+        }
+        for role in &notes.resources(resolver, &["AWS::IAM::Role"]) {
+            let known = roles.role(role);
+            roles.roles.insert(role.name.clone(), known);
+        }
+        for policy in managed.iter().chain(&notes.resources(resolver, &POLICIES)) {
+            roles.add(policy);
+        }
+        roles
+    }
+
+    /// What a function may do.
+    pub(super) fn of(&self, function: &Resource) -> Known {
+        let look = Look::at(function, self.notes);
+        if self.has_connectors || function.properties.get("Connectors").is_some() {
+            self.unknown(look, "SAM connectors add to them");
+            return None;
+        }
+        match look.text("Role") {
+            Seen::There(arn) => self.at(&arn, look),
+            Seen::Unknown => None,
+            Seen::Absent if self.adds_to_others => {
+                self.unknown(look, "policies name unknown roles");
+                None
+            }
+            Seen::Absent => self.generated(look),
+        }
+    }
+
+    /// What the containers of a task on ECS may do: nothing without a role on Fargate, but what the instance may on EC2.
+    /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html>
+    pub(super) fn of_task(&self, look: Look<'_>) -> Known {
+        match look.text("TaskRoleArn") {
+            Seen::There(arn) => self.at(&arn, look),
+            Seen::Unknown => None,
+            Seen::Absent => {
+                let kinds = look.texts("RequiresCompatibilities");
+                kinds.iter().flatten().any(|kind| kind == "FARGATE").then(Vec::new)
+            }
+        }
+    }
+
+    fn at(&self, arn: &str, look: Look<'_>) -> Known {
+        let name = arn.rsplit('/').next().unwrap_or(arn);
+        self.roles.get(name).cloned().unwrap_or_else(|| {
+            self.unknown(look, "its role is not in this template");
+            None
+        })
+    }
+
+    fn unknown(&self, of: Look<'_>, why: &str) {
+        self.notes.add(of.id, format!("the permissions of {}", of.id), why);
+    }
+
+    /// The role that SAM makes.
+    /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-resource-function.html>
+    fn generated(&self, look: Look<'_>) -> Known {
+        let mut known = managed::by_name("AWSLambdaSQSQueueExecutionRole");
+        let Seen::There(policies) = look.part("Policies") else {
+            return if look.part("Policies").is_absent() { known } else { None };
+        };
+        for policy in policies.items() {
+            let policy = Look { node: policy, ..look };
+            join(&mut known, self.sam_policy(policy));
+        }
+        known
+    }
+
+    /// A managed policy's name or ARN, a document, or a template of SAM's with its parameters.
+    fn sam_policy(&self, look: Look<'_>) -> Known {
+        match (look.node.as_text(), look.node.entries()) {
+            (Some(name), _) => self.managed_policy(look, name),
+            (None, entries) if entries.iter().any(|(key, _)| key == "Statement") => statements::of(look),
+            (None, [(template, parameters)]) => {
+                sam::policy(template, Look { node: parameters, ..look }, self.resolver)
+            }
+            (None, _) => None,
+        }
+    }
+
+    fn managed_policy(&self, look: Look<'_>, name: &str) -> Known {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let known = self.managed.get(name).cloned().unwrap_or_else(|| managed::by_name(name));
+        if known.is_none() {
+            let what = format!("the permissions of {}", look.id);
+            self.notes.add(look.id, what, format!("what the policy {name} allows"));
+        }
+        known
+    }
+
+    fn role(&self, role: &Resource) -> Known {
+        let look = Look::at(role, self.notes);
+        let mut known = Some(Vec::new());
+        match look.part("Policies") {
+            Seen::There(policies) => {
+                for policy in policies.items() {
+                    join(&mut known, statements::of_document(Look { node: policy, ..look }));
+                }
+            }
+            Seen::Absent => {}
+            Seen::Unknown => known = None,
+        }
+        for name in look.texts("ManagedPolicyArns") {
+            join(&mut known, name.and_then(|name| self.managed_policy(look, &name)));
+        }
+        known
+    }
+
+    /// Adds a policy to the roles that it names.
+    fn add(&mut self, policy: &Resource) {
+        let look = Look::at(policy, self.notes);
+        let document = match self.managed.get(&policy.name) {
+            Some(document) => document.clone(),
+            None => statements::of_document(look),
+        };
+        for name in look.texts("Roles").into_iter().chain(look.texts("RoleName")) {
+            let Some(name) = name else {
+                // It may be any of them.
+                self.roles.values_mut().for_each(|role| *role = None);
+                self.adds_to_others = true;
+                continue;
+            };
+            match self.roles.get_mut(&name) {
+                Some(role) => join(role, document.clone()),
+                None => self.adds_to_others = true,
+            }
+        }
+    }
+}
+
+/// Two parts make a whole only if both are known.
+fn join(known: &mut Known, more: Known) {
+    *known = known.take().zip(more).map(|(mut known, more)| {
+        known.extend(more);
+        known
+    });
+}
+
+/// A list's items, none if one of them is no text.
+fn texts(node: &Node) -> Option<Vec<String>> {
+    let items = node.as_list().unwrap_or(std::slice::from_ref(node));
+    items.iter().map(|item| item.as_text().map(str::to_owned)).collect()
+}

@@ -1,0 +1,131 @@
+//! What Terraform would deploy, or has deployed: `terraform show -json` of a plan or a state, read as a template. Pure.
+//!
+//! `plan` reads the JSON, `resources` makes resources of a template of Terraform's, whose logical ids are the addresses, and
+//! `subject/template` reads those. What a plan does not show, `references` follows to the resource that it comes from.
+
+mod address;
+mod attributes;
+mod companions;
+mod names;
+mod plan;
+mod policies;
+mod references;
+mod resources;
+mod words;
+
+use std::collections::HashMap;
+
+use super::Subject;
+use super::template::{self, Source};
+use crate::{Gaps, Node, Resolver, Surroundings, TemplateError, Value};
+use attributes::Attributes;
+use names::Names;
+use plan::{Kind, Plan};
+use references::References;
+use resources::Resource;
+
+/// More would take minutes to judge; no plan has as many.
+const MOST_RESOURCES: usize = 20_000;
+
+/// Whether a text is JSON of Terraform's, and not a template.
+pub fn is_terraform(text: &str) -> bool {
+    plan::kind(text).is_some()
+}
+
+/// Whether a text is what `terraform show -json` prints.
+pub fn is_shown(text: &str) -> bool {
+    plan::kind(text) == Some(Kind::Shown)
+}
+
+/// Reads a plan or a state.
+///
+/// # Errors
+/// It is another of Terraform's files, it is larger than any plan, or parameters are given, of which it has none.
+pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
+    if plan::kind(source.text) == Some(Kind::Other) {
+        return Err(error("neither planned_values nor values: pass the output of terraform show -json"));
+    }
+    if let Some((name, _)) = source.parameters.first() {
+        return Err(error(format!(
+            "no parameter {name}: the variables of a Terraform plan have their values"
+        )));
+    }
+    let plan = Plan::parse(source.text).map_err(|why| error(format!("Terraform's JSON: {why}")))?;
+    let names = Names::new(&plan, source.region);
+    let references = References::new(&plan);
+    let surroundings = Surroundings {
+        region: Some(names.region.clone()),
+        account: Some(names.account.clone()),
+        endpoint: names.endpoint.clone(),
+        ..Surroundings::default()
+    };
+    let (document, notes) = document(&references, &names)?;
+    let resolver = Resolver::new(&document, &[], &surroundings, Gaps::Kept)?;
+    let mut subject = template::of(&resolver, source)?;
+    let lacks = plan.lacks.map(|why| format!("the resources that this plan leaves out: {why}"));
+    subject.not_seen = lacks
+        .into_iter()
+        .chain(notes)
+        .chain(subject.not_seen.iter().map(|it| words::of_terraform(it)))
+        .collect();
+    // The place is the address.
+    subject.is_plan = true;
+    subject.queues.iter_mut().for_each(|queue| queue.line = None);
+    subject.functions.iter_mut().for_each(|function| function.line = None);
+    subject.mappings.iter_mut().for_each(|mapping| mapping.line = None);
+    subject.workers.iter_mut().for_each(|worker| worker.line = None);
+    subject.alarms.iter_mut().flatten().for_each(|alarm| alarm.line = None);
+    Ok(subject)
+}
+
+/// A template that says the same, and what it leaves out.
+fn document(references: &References<'_>, names: &Names) -> Result<(Node, Vec<String>), TemplateError> {
+    let of = |instance| Attributes::of(instance, references, names);
+    let managed = || references.plan.instances.iter().filter(|instance| !instance.is_data);
+    let mut resources: Vec<Resource> =
+        managed().filter_map(|it| resources::resource(&of(it))).take(MOST_RESOURCES + 1).collect();
+    if resources.len() > MOST_RESOURCES {
+        return Err(error(format!(
+            "more than {MOST_RESOURCES} resources of queues, functions, roles and alarms"
+        )));
+    }
+    let notes = without_namesakes(&mut resources);
+    managed().for_each(|instance| companions::add(&mut resources, &of(instance)));
+    let resources = resources.into_iter().map(|Resource { id, kind, properties }| {
+        let properties = Node { line: 1, value: Value::Map(properties) };
+        (id, attributes::map([("Type", attributes::text(kind)), ("Properties", properties)]))
+    });
+    let resources = Node { line: 1, value: Value::Map(resources.collect()) };
+    Ok((attributes::map([("Resources", resources)]), notes))
+}
+
+/// Leaves out queues and functions that another one has the name of: they are in another region or account, which their
+/// names do not tell.
+fn without_namesakes(resources: &mut Vec<Resource>) -> Vec<String> {
+    let mut first: HashMap<(&'static str, String), String> = HashMap::new();
+    let mut notes = Vec::new();
+    resources.retain(|resource| {
+        let name = ["QueueName", "FunctionName"].iter().find_map(|name| resource.text(name));
+        let is_named = matches!(resource.kind, "AWS::SQS::Queue" | "AWS::Lambda::Function");
+        let Some(name) = name.filter(|_| is_named) else { return true };
+        match first.get(&(resource.kind, name.to_owned())) {
+            Some(other) => {
+                let why = format!("{other} has its name, in another region or account");
+                notes.push(format!("{}: {why}", resource.id));
+                false
+            }
+            None => {
+                first.insert((resource.kind, name.to_owned()), resource.id.clone());
+                true
+            }
+        }
+    });
+    notes
+}
+
+fn error(message: impl Into<String>) -> TemplateError {
+    TemplateError { line: 1, message: message.into() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Attributes of a resource as values of a template: known, absent, or known after apply only.
+
+use serde_json::Value as Json;
+
+use super::names::Names;
+use super::plan::Instance;
+use super::references::{Ends, References};
+use crate::{Node, TemplateError, Value};
+
+/// Nodes of a plan have no lines of their own: Terraform prints it in one.
+const LINE: usize = 1;
+
+const AFTER_APPLY: &str = "known only after apply";
+
+/// A resource's attributes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attributes<'p> {
+    pub(super) instance: &'p Instance,
+    pub(super) references: &'p References<'p>,
+    pub(super) names: &'p Names,
+    /// As they are written: none in a state.
+    written: Option<&'p Json>,
+}
+
+/// One of them, or a part.
+#[derive(Debug, Clone, Copy)]
+struct Part<'p> {
+    value: &'p Json,
+    unknown: &'p Json,
+    written: Option<&'p Json>,
+}
+
+impl<'p> Attributes<'p> {
+    pub(super) fn of(instance: &'p Instance, references: &'p References<'p>, names: &'p Names) -> Self {
+        let written = references.plan.module(&instance.module).and_then(|it| it.resource(&instance.name));
+        let written = written.map(|written| &written.expressions);
+        Self { instance, references, names, written }
+    }
+
+    /// An attribute, or one of its only block: `scaling_config.maximum_concurrency`. None if it is not set.
+    pub(super) fn get(&self, path: &str) -> Option<Node> {
+        let (mut part, mut name) = (self.all(), "");
+        for step in path.split('.') {
+            part = part.only_block().get(step);
+            name = step;
+            // What nobody has written has its default.
+            if part.is_unknown() && part.written.is_none() && self.written.is_some() {
+                return None;
+            }
+        }
+        self.node(part, name)
+    }
+
+    /// The blocks of a kind, each with what it says.
+    pub(super) fn blocks(
+        &self,
+        name: &str,
+        read: impl Fn(&dyn Fn(&str) -> Option<Node>) -> Node,
+    ) -> Vec<Node> {
+        let blocks = self.all().get(name);
+        let count = blocks.value.as_array().map_or(0, Vec::len);
+        let block = |at| read(&|name: &str| self.node(blocks.at(at).get(name), name));
+        (0..count).map(block).collect()
+    }
+
+    /// What an attribute refers to, where it is known after apply only.
+    pub(super) fn ends(&self, name: &str) -> Option<Ends<'p>> {
+        let part = self.all().get(name);
+        let written = part.written.filter(|_| part.is_unknown())?;
+        Some(self.references.of(written, self.instance))
+    }
+
+    /// What the lists of blocks refer to: the block's place, and its attribute.
+    pub(super) fn ends_in_block(&self, blocks: &str, at: usize, name: &str) -> Option<Ends<'p>> {
+        let written = self.all().get(blocks).at(at).get(name).written?;
+        Some(self.references.of(written, self.instance))
+    }
+
+    fn all(&self) -> Part<'p> {
+        Part { value: &self.instance.values, unknown: &self.instance.unknown, written: self.written }
+    }
+
+    fn node(&self, part: Part<'p>, name: &str) -> Option<Node> {
+        if part.is_unknown() {
+            let text = part.written.and_then(|written| self.only_text(written, name));
+            return Some(text.unwrap_or_else(unknown));
+        }
+        let value = match part.value {
+            Json::Null => {
+                let unknown = part.unknown.as_object().filter(|entries| !entries.is_empty())?;
+                Value::Map(unknown.keys().filter_map(|key| self.entry(part, key)).collect())
+            }
+            Json::String(text) if text.is_empty() => return None,
+            Json::Object(entries) => {
+                let only_unknown = part.unknown.as_object().into_iter().flatten().map(|(key, _)| key);
+                let more = only_unknown.filter(|key| !entries.contains_key(*key));
+                Value::Map(entries.keys().chain(more).filter_map(|key| self.entry(part, key)).collect())
+            }
+            Json::Array(items) => {
+                let length = items.len().max(part.unknown.as_array().map_or(0, Vec::len));
+                Value::List((0..length).filter_map(|at| self.node(part.at(at), name)).collect())
+            }
+            known => return Some(of_json(known)),
+        };
+        Some(Node { line: LINE, value })
+    }
+
+    fn entry(&self, part: Part<'p>, key: &str) -> Option<(String, Node)> {
+        Some((key.to_owned(), self.node(part.get(key), key)?))
+    }
+
+    /// What an expression must be that refers to one thing only.
+    fn only_text(&self, written: &'p Json, name: &str) -> Option<Node> {
+        let ends = self.references.of(written, self.instance);
+        let [target] = ends.targets.as_slice() else { return None };
+        let text = self.names.text(target, name).filter(|_| !ends.is_partial)?;
+        Some(Node::text(LINE, text))
+    }
+}
+
+const NULL: &Json = &Json::Null;
+
+impl<'p> Part<'p> {
+    fn is_unknown(self) -> bool {
+        self.unknown == &Json::Bool(true)
+    }
+
+    /// What is in a part that is not known is not known either, and stands in the same expression.
+    fn get(self, name: &str) -> Self {
+        let below = |json: &'p Json| json.get(name).unwrap_or(NULL);
+        Self {
+            value: below(self.value),
+            unknown: if self.is_unknown() { self.unknown } else { below(self.unknown) },
+            written: self.written.and_then(|it| if is_expression(it) { Some(it) } else { it.get(name) }),
+        }
+    }
+
+    fn at(self, at: usize) -> Self {
+        let below = |json: &'p Json| json.get(at).unwrap_or(NULL);
+        Self {
+            value: below(self.value),
+            unknown: if self.is_unknown() { self.unknown } else { below(self.unknown) },
+            written: self.written.and_then(|it| if is_expression(it) { Some(it) } else { it.get(at) }),
+        }
+    }
+
+    fn only_block(self) -> Self {
+        if self.value.is_array() || self.unknown.is_array() { self.at(0) } else { self }
+    }
+}
+
+fn is_expression(written: &Json) -> bool {
+    written.get("references").is_some_and(Json::is_array) || written.get("constant_value").is_some()
+}
+
+pub(super) fn unknown() -> Node {
+    Node { line: LINE, value: Value::Unknown(TemplateError { line: LINE, message: AFTER_APPLY.to_owned() }) }
+}
+
+pub(super) fn text(text: impl Into<String>) -> Node {
+    Node::text(LINE, text)
+}
+
+pub(super) fn list(items: Vec<Node>) -> Node {
+    Node { line: LINE, value: Value::List(items) }
+}
+
+pub(super) fn map<'a>(entries: impl IntoIterator<Item = (&'a str, Node)>) -> Node {
+    let entries = entries.into_iter().map(|(name, node)| (name.to_owned(), node));
+    Node { line: LINE, value: Value::Map(entries.collect()) }
+}
+
+pub(super) fn of_json(json: &Json) -> Node {
+    Node::of_json(LINE, json)
+}
+
+/// A value that is the JSON of a document.
+pub(super) fn document(node: Node) -> Node {
+    node.parse_json().unwrap_or(node)
+}

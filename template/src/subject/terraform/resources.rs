@@ -1,0 +1,243 @@
+//! Terraform's resources as those of a template.
+//! <https://registry.terraform.io/providers/hashicorp/aws/latest/docs>
+
+use super::attributes::{Attributes, document, list, map, text, unknown};
+use super::names::name;
+use super::policies;
+use crate::{Node, Value};
+
+/// A resource of a template.
+pub(super) struct Resource {
+    pub(super) id: String,
+    pub(super) kind: &'static str,
+    pub(super) properties: Vec<(String, Node)>,
+}
+
+/// An attribute, which may be in a block, and the property that it is: `ScalingConfig.MaximumConcurrency`.
+type Row = (&'static str, &'static str);
+
+const QUEUE: &[Row] = &[
+    ("visibility_timeout_seconds", "VisibilityTimeout"),
+    ("message_retention_seconds", "MessageRetentionPeriod"),
+    ("max_message_size", "MaximumMessageSize"),
+    ("delay_seconds", "DelaySeconds"),
+    ("fifo_queue", "FifoQueue"),
+    ("content_based_deduplication", "ContentBasedDeduplication"),
+    ("kms_master_key_id", "KmsMasterKeyId"),
+];
+
+const FUNCTION: &[Row] = &[
+    ("runtime", "Runtime"),
+    ("handler", "Handler"),
+    ("timeout", "Timeout"),
+    ("memory_size", "MemorySize"),
+    ("reserved_concurrent_executions", "ReservedConcurrentExecutions"),
+    ("environment.variables", "Environment.Variables"),
+    ("role", "Role"),
+    ("dead_letter_config.target_arn", "DeadLetterConfig.TargetArn"),
+    ("vpc_config.subnet_ids", "VpcConfig.SubnetIds"),
+];
+
+const MAPPING: &[Row] = &[
+    ("event_source_arn", "EventSourceArn"),
+    ("function_name", "FunctionName"),
+    ("batch_size", "BatchSize"),
+    ("enabled", "Enabled"),
+    ("function_response_types", "FunctionResponseTypes"),
+    ("maximum_batching_window_in_seconds", "MaximumBatchingWindowInSeconds"),
+    ("scaling_config.maximum_concurrency", "ScalingConfig.MaximumConcurrency"),
+    ("provisioned_poller_config.minimum_pollers", "ProvisionedPollerConfig.MinimumPollers"),
+    ("provisioned_poller_config.maximum_pollers", "ProvisionedPollerConfig.MaximumPollers"),
+    ("metrics_config.metrics", "MetricsConfig.Metrics"),
+];
+
+const ALARM: &[Row] = &[
+    ("alarm_description", "AlarmDescription"),
+    ("namespace", "Namespace"),
+    ("metric_name", "MetricName"),
+    ("statistic", "Statistic"),
+    ("extended_statistic", "ExtendedStatistic"),
+    ("period", "Period"),
+    ("evaluation_periods", "EvaluationPeriods"),
+    ("datapoints_to_alarm", "DatapointsToAlarm"),
+    ("threshold", "Threshold"),
+    ("comparison_operator", "ComparisonOperator"),
+    ("treat_missing_data", "TreatMissingData"),
+    ("alarm_actions", "AlarmActions"),
+    ("actions_enabled", "ActionsEnabled"),
+];
+
+const COMPOSITE: &[Row] = &[("alarm_rule", "AlarmRule"), ("alarm_actions", "AlarmActions")];
+
+const SUBSCRIPTION: &[Row] = &[("topic_arn", "TopicArn"), ("protocol", "Protocol"), ("endpoint", "Endpoint")];
+
+const PERMISSION: &[Row] = &[("function_name", "FunctionName"), ("principal", "Principal")];
+
+/// Those of which the rows say all.
+const PLAIN: &[(&str, &str, &[Row])] = &[
+    ("aws_lambda_permission", "AWS::Lambda::Permission", PERMISSION),
+    // What it holds may be more alarms.
+    ("aws_cloudformation_stack", "AWS::CloudFormation::Stack", &[]),
+    (
+        "aws_cloudwatch_event_target",
+        "AWS::Events::Rule",
+        &[("dead_letter_config.arn", "DeadLetterConfig.Arn")],
+    ),
+    (
+        "aws_scheduler_schedule",
+        "AWS::Scheduler::Schedule",
+        &[("target.dead_letter_config.arn", "DeadLetterConfig.Arn")],
+    ),
+    ("aws_vpc_endpoint", "AWS::EC2::VPCEndpoint", &[("service_name", "ServiceName")]),
+    ("aws_nat_gateway", "AWS::EC2::NatGateway", &[]),
+    ("aws_instance", "AWS::EC2::Instance", &[]),
+    ("aws_vpc_peering_connection", "AWS::EC2::VPCPeeringConnection", &[]),
+    ("aws_ec2_transit_gateway_vpc_attachment", "AWS::EC2::TransitGatewayVpcAttachment", &[]),
+];
+
+/// All tables, for what is told of properties by their names.
+pub(super) const ROWS: [&[Row]; 6] = [QUEUE, FUNCTION, MAPPING, ALARM, COMPOSITE, PERMISSION];
+
+/// What a resource is in a template; none if it concerns no consumer.
+pub(super) fn resource(attributes: &Attributes<'_>) -> Option<Resource> {
+    let instance = attributes.instance;
+    let mut properties = Properties(Vec::new());
+    let kind = match instance.kind.as_str() {
+        "aws_sqs_queue" => {
+            properties.add("QueueName", text(name(instance)));
+            properties.add_rows(attributes, QUEUE);
+            properties.add("RedrivePolicy", policies::redrive_policy(attributes, "redrive_policy"));
+            properties.add("RedriveAllowPolicy", policies::allow_policy(attributes, "redrive_allow_policy"));
+            "AWS::SQS::Queue"
+        }
+        "aws_lambda_function" => {
+            properties.add("FunctionName", text(name(instance)));
+            properties.add_rows(attributes, FUNCTION);
+            // What the provider calls "unreserved".
+            properties.0.retain(|(name, node)| {
+                name != "ReservedConcurrentExecutions" || node.as_text() != Some("-1")
+            });
+            // A path to a package, from which a Cargo project is found, or what is none.
+            properties.add("Code", attributes.get("filename").unwrap_or_else(|| map([])));
+            "AWS::Lambda::Function"
+        }
+        "aws_lambda_event_source_mapping" => {
+            // One of brokers that AWS does not manage, which Terraform has checked.
+            attributes.get("event_source_arn")?;
+            properties.add_rows(attributes, MAPPING);
+            let filters = attributes.get("filter_criteria.filter").map(|filters| filters_of(&filters));
+            properties.add("FilterCriteria.Filters", filters);
+            "AWS::Lambda::EventSourceMapping"
+        }
+        "aws_sns_topic_subscription" => {
+            properties.add_rows(attributes, SUBSCRIPTION);
+            properties.add("RedrivePolicy", policies::redrive_policy(attributes, "redrive_policy"));
+            "AWS::SNS::Subscription"
+        }
+        "aws_cloudwatch_metric_alarm" => {
+            properties.add("AlarmName", text(name(instance)));
+            properties.add_rows(attributes, ALARM);
+            // In a state, what is not set.
+            properties.0.retain(|(name, node)| name != "DatapointsToAlarm" || node.as_text() != Some("0"));
+            properties.add("Dimensions", attributes.get("dimensions").map(|it| dimensions(&it)));
+            let queries = attributes
+                .get("metric_query")
+                .filter(|it| it.as_list().is_none_or(|items| !items.is_empty()));
+            properties.add("Metrics", queries.map(|queries| metrics(&queries)));
+            "AWS::CloudWatch::Alarm"
+        }
+        "aws_cloudwatch_composite_alarm" => {
+            properties.add("AlarmName", text(name(instance)));
+            properties.add_rows(attributes, COMPOSITE);
+            "AWS::CloudWatch::CompositeAlarm"
+        }
+        "aws_sqs_queue_policy" => {
+            properties.add("Queues", attributes.get("queue_url"));
+            properties.add("PolicyDocument", policies::permissions(attributes, "policy"));
+            "AWS::SQS::QueuePolicy"
+        }
+        "aws_iam_role" => {
+            properties.add("RoleName", text(name(instance)));
+            properties.add("ManagedPolicyArns", attributes.get("managed_policy_arns"));
+            let inline = attributes.blocks("inline_policy", |get| {
+                map([("PolicyDocument", get("policy").map_or_else(unknown, document))])
+            });
+            properties.add("Policies", list(inline));
+            "AWS::IAM::Role"
+        }
+        "aws_iam_policy" => {
+            properties.add("ManagedPolicyName", text(name(instance)));
+            properties.add("PolicyDocument", policies::permissions(attributes, "policy"));
+            "AWS::IAM::ManagedPolicy"
+        }
+        "aws_iam_role_policy" => {
+            properties.add("RoleName", policies::role_name(attributes, "role"));
+            properties.add("PolicyDocument", policies::permissions(attributes, "policy"));
+            "AWS::IAM::RolePolicy"
+        }
+        kind => {
+            let (_, kind, rows) = PLAIN.iter().find(|(plain, ..)| *plain == kind)?;
+            properties.add_rows(attributes, rows);
+            kind
+        }
+    };
+    Some(Resource { id: instance.address.clone(), kind, properties: properties.0 })
+}
+
+struct Properties(Vec<(String, Node)>);
+
+impl Properties {
+    fn add_rows(&mut self, attributes: &Attributes<'_>, rows: &[Row]) {
+        for (attribute, property) in rows {
+            self.add(property, attributes.get(attribute));
+        }
+    }
+
+    /// At a path; nothing if there is no value.
+    fn add(&mut self, path: &str, node: impl Into<Option<Node>>) {
+        let Some(node) = node.into() else { return };
+        let Some((outer, inner)) = path.split_once('.') else {
+            self.0.push((path.to_owned(), node));
+            return;
+        };
+        match self.0.iter_mut().find(|(name, _)| name == outer) {
+            Some((_, Node { value: Value::Map(entries), .. })) => entries.push((inner.to_owned(), node)),
+            Some(_) => {}
+            None => self.0.push((outer.to_owned(), map([(inner, node)]))),
+        }
+    }
+}
+
+fn filters_of(filters: &Node) -> Node {
+    let filter = |filter: &Node| map(filter.get("pattern").cloned().map(|pattern| ("Pattern", pattern)));
+    each(filters, filter)
+}
+
+fn dimensions(dimensions: &Node) -> Node {
+    if dimensions.unknown().is_some() {
+        return dimensions.clone();
+    }
+    let dimension = |(name, value): &(String, Node)| map([("Name", text(name)), ("Value", value.clone())]);
+    list(dimensions.entries().iter().map(dimension).collect())
+}
+
+fn metrics(queries: &Node) -> Node {
+    each(queries, |query| {
+        let metric = query.get("metric").and_then(|it| it.as_list()?.first());
+        let stat = metric.map(|metric| {
+            let named = [("namespace", "Namespace"), ("metric_name", "MetricName")];
+            let entry = |(attribute, name)| Some((name, metric.get(attribute)?.clone()));
+            let dimensions = metric.get("dimensions").map(|it| ("Dimensions", dimensions(it)));
+            map([("Metric", map(named.into_iter().filter_map(entry).chain(dimensions)))])
+        });
+        let expression = query.get("expression").map(|it| ("Expression", it.clone()));
+        map(stat.map(|stat| ("MetricStat", stat)).into_iter().chain(expression))
+    })
+}
+
+fn each(items: &Node, read: impl Fn(&Node) -> Node) -> Node {
+    match items.as_list() {
+        Some(items) => list(items.iter().map(read).collect()),
+        None => items.clone(),
+    }
+}
