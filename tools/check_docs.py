@@ -133,7 +133,8 @@ def installs():
         return
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     own = {"docs/install-released.md", "docs/install.md", "CONTRIBUTING.md", "CHANGELOG.md"}
-    folders = ("tools/", ".github/", "cli/Cargo.toml", "cli/pyproject.toml", "cli/tests/", "bench/", "fuzz/", "interface/")
+    ours = ("cli/Cargo.toml", "cli/pyproject.toml", "local/Cargo.toml")
+    folders = (*ours, "tools/", ".github/", "cli/tests/", "bench/", "fuzz/", "interface/")
     for name in sorted(set(listed) - own):
         path = ROOT / name
         if name.startswith(folders) or not path.is_file() or path.suffix not in (".md", ".rs", ".toml", ".yaml", ".html", ".js"):

@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use clap::Parser;
 use redrive_local::command::arguments::LocalArguments;
-use redrive_local::command::{local, output, problem};
+use redrive_local::command::problem::{self, Problem};
+use redrive_local::command::{local, output};
 
 #[derive(Debug, Parser)]
-#[command(name = "demo", mut_arg("demo", |flag| flag.hide(true)))]
+#[command(name = "demo")]
 struct Demo {
     #[command(flatten)]
     arguments: LocalArguments,
@@ -15,6 +17,9 @@ struct Demo {
 
 fn main() -> ExitCode {
     match output::parse::<Demo>() {
+        Ok(demo) if demo.arguments.demo => {
+            problem::exit(Err(Problem::Input(anyhow!("--demo is a flag of the command redrive"))))
+        }
         Ok(demo) => problem::exit(local::run(&demo.arguments)),
         Err(code) => code,
     }
