@@ -109,12 +109,8 @@ elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp #
 templates: ## Carry template.yaml over to templates/
 	sed -e 's/Orders/Work/g; s/Binary: orders/Binary: {{ project_name }}/; s/orders/work/g' template.yaml > templates/consumer/template.yaml
 
-# Stands in each file, where Dependabot reads how to write it.
-pins: PIN := make pins, by uv pip compile --universal --python-version=3.11
 pins: $(UV)/requirements.stamp ## Pin what the *.in files name with all they need, by the hashes of their wheels; UPGRADE=1 for the newest
-	for file in tools/requirements*.in bench/requirements.in; do \
-		$(UV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary :all: \
-			--custom-compile-command "$(PIN)" --no-annotate $(if $(UPGRADE),--upgrade) --output-file $${file%.in}.txt $$file || exit 1; done
+	python3 tools/pins.py $(UV)/bin/uv $(if $(UPGRADE),--upgrade)
 
 workflows: $(WORKFLOWS)/requirements.stamp $(ACTIONLINT)/installed ## Check .github/ and the shell scripts
 	$(WORKFLOWS)/bin/zizmor --quiet --offline --pedantic --strict-collection .github
