@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -138,5 +139,55 @@ fn images_are_named_by_their_digests() {
             let is_whole = |it: &str| it.len() == 64 && it.bytes().all(|byte| byte.is_ascii_hexdigit());
             assert!(digest.is_some_and(is_whole), "{file}: {image}");
         }
+    }
+}
+
+/// What cargo-deny checks too, with nothing installed and for all platforms.
+#[test]
+fn deny_toml_allows_the_licence_of_every_dependency() {
+    let policy: Value = toml::from_str(&read(Path::new("deny.toml"))).unwrap();
+    let (allowed, exceptions) = (&policy["licenses"]["allow"], &policy["licenses"]["exceptions"]);
+    let metadata = ["metadata", "--locked", "--all-features", "--format-version=1"];
+    let output = Command::new(env!("CARGO")).args(metadata).current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for package in metadata["packages"].as_array().unwrap() {
+        let own = exceptions.as_array().unwrap().iter().filter(|it| it["crate"] == package["name"]);
+        let lists: Vec<_> = own.map(|it| &it["allow"]).chain([allowed]).collect();
+        let is_allowed =
+            |licence: &str| lists.iter().any(|it| it.as_array().unwrap().contains(&licence.into()));
+        let licence = package["license"].as_str().unwrap_or("none");
+        assert!(satisfies(licence, &is_allowed), "{}: {licence} is not in deny.toml", package["name"]);
+    }
+}
+
+/// Whether an SPDX expression without brackets inside brackets can be satisfied; the old slash means OR.
+fn satisfies(expression: &str, is_allowed: &dyn Fn(&str) -> bool) -> bool {
+    if let Some((before, rest)) = expression.split_once('(') {
+        let (inner, after) = rest.split_once(')').expect("brackets are closed");
+        let inner = if satisfies(inner, is_allowed) { "yes" } else { "no" };
+        return satisfies(&format!("{before}{inner}{after}"), &|it| it == "yes" || is_allowed(it));
+    }
+    // AND binds closer. An exception only adds permissions.
+    let licence = |it: &str| is_allowed(it.split(" WITH ").next().unwrap_or_default().trim());
+    expression.replace('/', " OR ").split(" OR ").any(|all| all.split(" AND ").all(licence))
+}
+
+#[test]
+fn an_expression_of_licences_is_read_as_spdx_says() {
+    let table = [
+        ("MIT", true),
+        ("GPL-3.0", false),
+        ("none", false),
+        ("GPL-3.0 OR MIT", true),
+        ("GPL-3.0/MIT", true),
+        ("MIT AND GPL-3.0", false),
+        ("MIT OR GPL-3.0 AND ISC", true),
+        ("(MIT OR GPL-3.0) AND GPL-3.0", false),
+        ("(MIT OR GPL-3.0) AND MIT", true),
+        ("MIT WITH LLVM-exception", true),
+    ];
+    for (expression, expected) in table {
+        assert_eq!(satisfies(expression, &|licence| licence == "MIT"), expected, "{expression}");
     }
 }
