@@ -61,6 +61,21 @@ impl Node {
         }
     }
 
+    /// The text under a key.
+    pub fn text_at(&self, key: &str) -> Option<&str> {
+        self.get(key).and_then(Self::as_text)
+    }
+
+    /// The items of the list under a key; empty for anything else.
+    pub fn items_at(&self, key: &str) -> &[Self] {
+        self.get(key).and_then(Self::as_list).unwrap_or_default()
+    }
+
+    /// The entries of the map under a key; empty for anything else.
+    pub fn entries_at(&self, key: &str) -> &[(String, Self)] {
+        self.get(key).map(Self::entries).unwrap_or_default()
+    }
+
     pub fn as_text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),

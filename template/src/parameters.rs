@@ -18,7 +18,7 @@ pub(crate) fn check(
     given: &[(String, String)],
     gaps: Gaps,
 ) -> Result<Parameters, TemplateError> {
-    let declared = template.get("Parameters").map(Node::entries).unwrap_or_default();
+    let declared = template.entries_at("Parameters");
     if let Some((unknown, _)) =
         given.iter().find(|(name, _)| !declared.iter().any(|(known, _)| known == name))
     {
@@ -69,7 +69,7 @@ fn check_one(name: &str, parameter: &Node, text: &str) -> Result<(), TemplateErr
             return refuse(allowed.join(", "));
         }
     }
-    let bound = |key: &str| parameter.get(key).and_then(Node::as_text)?.parse::<f64>().ok();
+    let bound = |key: &str| parameter.text_at(key)?.parse::<f64>().ok();
     let (measure, least, most, unit) = match kind(parameter) {
         "Number" => match text.parse::<f64>() {
             Ok(number) => (number, bound("MinValue"), bound("MaxValue"), ""),
@@ -96,7 +96,7 @@ fn value(parameter: &Node, text: &str) -> Value {
 }
 
 fn kind(parameter: &Node) -> &str {
-    parameter.get("Type").and_then(Node::as_text).unwrap_or("String")
+    parameter.text_at("Type").unwrap_or("String")
 }
 
 #[cfg(test)]

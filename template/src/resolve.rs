@@ -116,7 +116,7 @@ impl<'a> Resolver<'a> {
         gaps: Gaps,
     ) -> Result<Self> {
         let parameters = parameters::check(template, given, gaps)?;
-        let entries = template.get("Resources").map(Node::entries).unwrap_or_default();
+        let entries = template.entries_at("Resources");
         let mut resolver = Self {
             template,
             resources: entries.iter().map(|(id, resource)| (id.as_str(), resource)).collect(),
@@ -159,8 +159,8 @@ impl<'a> Resolver<'a> {
     /// The resources of some kinds, in the template's order, without those whose condition is false.
     pub fn resources(&self, kinds: &[&str]) -> (Vec<Resource>, Vec<Doubtful>) {
         let (mut resources, mut doubtful) = (Vec::new(), Vec::new());
-        for (id, resource) in self.template.get("Resources").map(Node::entries).unwrap_or_default() {
-            let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
+        for (id, resource) in self.template.entries_at("Resources") {
+            let kind = resource.text_at("Type").unwrap_or_default();
             if !kinds.contains(&kind) {
                 continue;
             }
@@ -193,9 +193,9 @@ impl<'a> Resolver<'a> {
 
     /// The logical id and the kind of every resource that is known to exist.
     pub fn kinds(&self) -> Vec<(&'a str, &'a str)> {
-        let resources = self.template.get("Resources").map(Node::entries).unwrap_or_default().iter();
+        let resources = self.template.entries_at("Resources").iter();
         let existing = resources.filter(|(_, resource)| self.exists(resource) == Ok(true));
-        let kind = |resource: &'a Node| resource.get("Type").and_then(Node::as_text).unwrap_or_default();
+        let kind = |resource: &'a Node| resource.text_at("Type").unwrap_or_default();
         existing.map(|(id, resource)| (id.as_str(), kind(resource))).collect()
     }
 

@@ -248,9 +248,23 @@ impl<T> Seen<T> {
 
     /// The value, or that which an absent one stands for.
     pub fn or(self, default: T) -> Option<T> {
+        self.map_or(default, Some)
+    }
+
+    /// What is found in the value.
+    pub fn and_then<U>(self, look: impl FnOnce(T) -> Seen<U>) -> Seen<U> {
         match self {
-            Self::There(value) => Some(value),
-            Self::Absent => Some(default),
+            Self::There(value) => look(value),
+            Self::Absent => Seen::Absent,
+            Self::Unknown => Seen::Unknown,
+        }
+    }
+
+    /// What follows from the value, or what does if it is absent.
+    pub fn map_or<U>(self, absent: U, read: impl FnOnce(T) -> Option<U>) -> Option<U> {
+        match self {
+            Self::There(value) => read(value),
+            Self::Absent => Some(absent),
             Self::Unknown => None,
         }
     }

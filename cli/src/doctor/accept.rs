@@ -60,7 +60,7 @@ pub(super) fn read(text: &str) -> anyhow::Result<Vec<Acceptance>> {
     let Some(document) = parse(text).ok().filter(|document| document.get("Resources").is_some()) else {
         return Ok(Vec::new());
     };
-    let resources = document.get("Resources").map(Node::entries).unwrap_or_default();
+    let resources = document.entries_at("Resources");
     let mut found = commented(text, &Places::of(text, resources))?;
     for (name, resource) in resources {
         let accepted = ["Metadata", "redrive", "accept"].iter().try_fold(resource, |node, key| node.get(key));

@@ -93,7 +93,7 @@ impl<'a> Ours<'a> {
 
     /// What a section of it declares, as it is written.
     fn declared(&self, section: &str) -> &[(String, Node)] {
-        self.document.get(section).map(Node::entries).unwrap_or_default()
+        self.document.entries_at(section)
     }
 }
 
@@ -108,7 +108,7 @@ impl Stack {
 }
 
 fn text<'n>(node: &'n Node, key: &str) -> &'n str {
-    node.get(key).and_then(Node::as_text).unwrap_or_default()
+    node.text_at(key).unwrap_or_default()
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn every_rule_can_be_broken_and_finds_its_faults() {
     let (faults, mut wrong) = (parse(FAULTS).unwrap(), Vec::new());
     assert_eq!(faults.entries().len(), rules::all().count());
     for (name, rule) in rules::all() {
-        let faults = faults.get(name).and_then(Node::as_list).unwrap_or_default();
+        let faults = faults.items_at(name);
         assert!(!faults.is_empty(), "{name} is never broken");
         for fault in faults {
             let texts: Vec<_> = fault.as_list().into_iter().flatten().filter_map(Node::as_text).collect();

@@ -22,7 +22,7 @@ const ABORTING: &str = "[workspace]\n\n[profile.release]\npanic = \"abort\"\n";
 
 /// What a template is with a patch laid over it, which may say the region.
 fn laid_over(base: &str, patch: &Node) -> Subject {
-    let region = patch.get("region").and_then(Node::as_text);
+    let region = patch.text_at("region");
     let surroundings = Surroundings {
         region: region.map(str::to_owned),
         account: None,
@@ -38,7 +38,7 @@ fn laid_over(base: &str, patch: &Node) -> Subject {
 }
 
 fn text<'n>(node: &'n Node, key: &str) -> &'n str {
-    node.get(key).and_then(Node::as_text).unwrap_or_default()
+    node.text_at(key).unwrap_or_default()
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_is_found_does_not_depend_on_how_a_template_is_written() {
         let mut found: Vec<_> = findings.iter().map(|finding| finding.check.code).collect();
         found.sort_unstable();
         found.dedup();
-        let expected = shape.get("finds").and_then(Node::as_list).unwrap_or_default();
+        let expected = shape.items_at("finds");
         let is_named = |note: &str| note.is_empty() || subject.not_seen.iter().any(|it| it.contains(note));
         if !found.iter().copied().eq(expected.iter().filter_map(Node::as_text))
             || !is_named(text(shape, "not_seen"))

@@ -62,7 +62,7 @@ impl<'a> Resolver<'a> {
         let mut search = Search { resolver: self, given, trials: 0, steps: 0, visits: 0 };
         let mut conditions: HashMap<&str, Known> = HashMap::new();
         let mut absent = Vec::new();
-        for (id, resource) in self.template.get("Resources").map(Node::entries).unwrap_or_default() {
+        for (id, resource) in self.template.entries_at("Resources") {
             let Some(node) = resource.get("Condition") else { continue };
             let Some(condition) = node.as_text().filter(|_| matters(resource)) else { continue };
             let known = conditions.entry(condition).or_insert_with(|| {
@@ -121,7 +121,7 @@ impl<'a> Resolver<'a> {
                 ("Fn::FindInMap", Some([map, name, ..])) => {
                     let maps = self.template.get("Mappings");
                     let map = map.as_text().and_then(|map| maps?.get(map));
-                    let name = name.get("Ref").and_then(Node::as_text).and_then(|name| self.declared(name));
+                    let name = name.text_at("Ref").and_then(|name| self.declared(name));
                     if let (Some(map), Some(name)) = (map, name) {
                         let keys = map.entries().iter().take(MOST_VALUES);
                         found.extend(keys.map(|(key, _)| Branch::Key(name, key)));
@@ -159,7 +159,7 @@ impl<'a> Resolver<'a> {
                 }
                 if let ("Fn::Equals", Some([one, other])) = (key.as_str(), value.as_list()) {
                     for (name, value) in [(one, other), (other, one)] {
-                        let name = name.get("Ref").and_then(Node::as_text);
+                        let name = name.text_at("Ref");
                         let name = name.and_then(|name| self.declared(name));
                         choices.extend(name.zip(value.as_text()));
                     }

@@ -7,7 +7,7 @@ impl Resolver<'_> {
     /// The rules that defaults alone do not meet, in words. One that a given parameter breaks is an error.
     pub(super) fn unmet_rules(&self, given: &[(String, String)]) -> Result<Vec<String>> {
         let mut unmet = Vec::new();
-        for (name, rule) in self.template.get("Rules").map(Node::entries).unwrap_or_default() {
+        for (name, rule) in self.template.entries_at("Rules") {
             let Some((place, why)) = self.broken(rule)? else { continue };
             let mut parameters = Vec::new();
             self.parameters_in(rule, &mut parameters);
@@ -27,10 +27,10 @@ impl Resolver<'_> {
         if rule.get("RuleCondition").is_some_and(|condition| self.condition(condition) != Ok(true)) {
             return Ok(None);
         }
-        for assertion in rule.get("Assertions").and_then(Node::as_list).unwrap_or_default() {
+        for assertion in rule.items_at("Assertions") {
             let assert = assertion.get("Assert").ok_or_else(|| assertion.error("Assert is missing"))?;
             if self.condition(assert) == Ok(false) {
-                let text = assertion.get("AssertDescription").and_then(Node::as_text);
+                let text = assertion.text_at("AssertDescription");
                 return Ok(Some((assertion, text.unwrap_or("the assertion is false"))));
             }
         }

@@ -145,7 +145,7 @@ impl<'a> Resolver<'a> {
     fn resource(&self, id: &str, place: &Node) -> Result<&'a Node> {
         let resource = self.resources.get(id).copied();
         let resource = resource.ok_or_else(|| {
-            let names = |section| self.template.get(section).map(Node::entries).unwrap_or_default();
+            let names = |section| self.template.entries_at(section);
             let known = ["Resources", "Parameters"].into_iter().flat_map(names);
             let meant = did_you_mean(id, known.map(|(name, _)| name.as_str()));
             place.error(format!("no such parameter or resource: {id}{meant}"))
@@ -319,5 +319,5 @@ impl<'a> Resolver<'a> {
 }
 
 fn kind(resource: &Node) -> &str {
-    resource.get("Type").and_then(Node::as_text).unwrap_or_default()
+    resource.text_at("Type").unwrap_or_default()
 }

@@ -39,14 +39,14 @@ impl Resolver<'_> {
     /// The outputs whose condition is not false, and the keys of those that cannot be worked out here.
     pub fn outputs(&self) -> (Vec<Output>, Vec<String>) {
         let (mut outputs, mut unknown) = (Vec::new(), Vec::new());
-        for (key, output) in self.template.get("Outputs").map(Node::entries).unwrap_or_default() {
+        for (key, output) in self.template.entries_at("Outputs") {
             let exists = match self.exists(output) {
                 Ok(false) => continue,
                 exists => exists,
             };
             match exists.ok().and_then(|_| output.get("Value")).map(|value| self.text(value)) {
                 Some(Ok(value)) => {
-                    let description = output.get("Description").and_then(Node::as_text).map(str::to_owned);
+                    let description = output.text_at("Description").map(str::to_owned);
                     outputs.push(Output { key: key.clone(), value, description });
                 }
                 // Nothing that runs here needs it.

@@ -123,8 +123,8 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     }
     let about_others = Notes::default();
     let mut hides_alarms = false;
-    for (id, resource) in document.get("Resources").map(Node::entries).unwrap_or_default() {
-        let kind = resource.get("Type").and_then(Node::as_text).unwrap_or_default();
+    for (id, resource) in document.entries_at("Resources") {
+        let kind = resource.text_at("Type").unwrap_or_default();
         if HIDING.contains(&kind) || id.starts_with("Fn::") {
             hides_alarms = true;
             about_others.add(id, id, if kind.is_empty() { EXPANDED } else { NESTED });
@@ -211,8 +211,8 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
 
 /// What has to do with queues, but does not exist with these parameters.
 fn absent(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Absent> {
-    let resources = resolver.document().get("Resources").map(Node::entries).unwrap_or_default();
-    let kind = |resource: &'_ Node| resource.get("Type").and_then(Node::as_text).map(str::to_owned);
+    let resources = resolver.document().entries_at("Resources");
+    let kind = |resource: &'_ Node| resource.text_at("Type").map(str::to_owned);
     let has_queues =
         resources.iter().any(|(_, it)| kind(it).is_some_and(|kind| kind.starts_with("AWS::SQS::")));
     resolver.absent(given, |resource| {
@@ -247,8 +247,8 @@ const NOT_OF_MAPPINGS: [&str; 3] = ["Enabled", "KmsKeyArn", "Tags"];
 
 /// What has to do with queues, but has other values with other parameters.
 fn varying(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Varying> {
-    let resources = resolver.document().get("Resources").map(Node::entries).unwrap_or_default();
-    let kind = |resource: &'_ Node| resource.get("Type").and_then(Node::as_text).map(str::to_owned);
+    let resources = resolver.document().entries_at("Resources");
+    let kind = |resource: &'_ Node| resource.text_at("Type").map(str::to_owned);
     let is_mapping = |resource: &Node| {
         let of_stream = resource.get("Properties").and_then(|it| it.get("StartingPosition"));
         kind(resource).as_deref() == Some("AWS::Lambda::EventSourceMapping") && of_stream.is_none()
@@ -257,7 +257,7 @@ fn varying(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Varying> 
     let existing: BTreeSet<&str> = resolver.kinds().into_iter().map(|(id, _)| id).collect();
     let mut found: Vec<Property<'_>> = Vec::new();
     for (id, resource) in resources.iter().filter(|(id, _)| existing.contains(id.as_str())) {
-        let properties = resource.get("Properties").map(Node::entries).unwrap_or_default();
+        let properties = resource.entries_at("Properties");
         let all = properties.iter().map(|(name, value)| (id.as_str(), name.as_str(), value));
         let of_functions = |it: &Property<'_>| OF_FUNCTIONS.contains(&it.1);
         match kind(resource).as_deref() {
@@ -269,7 +269,7 @@ fn varying(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Varying> 
             Some("AWS::Serverless::Function") if has_mappings || has_queue_event(resource) => {
                 found.extend(all.filter(of_functions));
                 for event in queue_events(resource) {
-                    let properties = event.get("Properties").map(Node::entries).unwrap_or_default();
+                    let properties = event.entries_at("Properties");
                     let all = properties.iter().map(|(name, value)| (id.as_str(), name.as_str(), value));
                     found.extend(all.filter(|it| !NOT_OF_MAPPINGS.contains(&it.1)));
                 }
@@ -294,13 +294,13 @@ fn has_queue_event(function: &Node) -> bool {
 fn queue_events(function: &Node) -> impl Iterator<Item = &Node> {
     let events = function.get("Properties").and_then(|it| it.get("Events")).map(Node::entries);
     let events = events.unwrap_or_default().iter().map(|(_, event)| event);
-    events.filter(|event| event.get("Type").and_then(Node::as_text) == Some("SQS"))
+    events.filter(|event| event.text_at("Type") == Some("SQS"))
 }
 
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-pipes-pipe.html>
 fn pipes(resolver: &Resolver<'_>, queues: &[Queue], notes: &Notes) {
     for pipe in notes.resources(resolver, &["AWS::Pipes::Pipe"]) {
-        let source = pipe.properties.get("Source").and_then(Node::as_text).unwrap_or_default();
+        let source = pipe.properties.text_at("Source").unwrap_or_default();
         if let Some(queue) = queues.iter().find(|queue| queue.arn == source) {
             let what = format!("{}, which receives from {}", pipe.id, queue.id);
             notes.add(&pipe.id, what, "EventBridge Pipes are not checked");

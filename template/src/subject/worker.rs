@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Process, Seen};
+use super::Process;
 
 /// What makes a container a worker.
 pub(super) const QUEUE_URL: &str = "REDRIVE_QUEUE_URL";
@@ -65,9 +65,6 @@ impl Platform {
 
 impl Worker {
     pub fn queue_url(&self) -> Option<&str> {
-        match self.process.variable(QUEUE_URL) {
-            Seen::There(url) => Some(url),
-            Seen::Absent | Seen::Unknown => None,
-        }
+        self.process.variable(QUEUE_URL).there().copied()
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
-use crate::subject::{Seen, Worker};
+use crate::subject::Worker;
 
 /// redrive's own, where `REDRIVE_DRAIN` is not set.
 const DRAIN: Duration = Duration::from_secs(25);
@@ -44,9 +44,6 @@ pub(in crate::doctor) const GRACE_PERIOD_SHORT: Check = Check {
 
 /// None if it is not known, or refused.
 fn drain(worker: &Worker) -> Option<Duration> {
-    match worker.process.variable("REDRIVE_DRAIN") {
-        Seen::Absent => Some(DRAIN),
-        Seen::There(seconds) => Duration::try_from_secs_f64(seconds.parse().ok()?).ok(),
-        Seen::Unknown => None,
-    }
+    let seconds = worker.process.variable("REDRIVE_DRAIN");
+    seconds.map_or(DRAIN, |seconds| Duration::try_from_secs_f64(seconds.parse().ok()?).ok())
 }

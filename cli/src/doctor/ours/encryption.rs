@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::{KEY, Ours, Stack, TOLD, TOPIC, text};
-use crate::template::Node;
 
 pub(super) fn requests_need_tls(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -42,7 +41,7 @@ pub(super) fn a_key_reaches_all_that_is_kept(ours: &Ours<'_>) -> Vec<String> {
         let stack = ours.with(&[("KmsKeyArn", key.unwrap_or_default()), TOLD]);
         for (kind, property) in KEPT {
             for resource in stack.all(kind) {
-                let found = resource.properties.get(property).and_then(Node::as_text);
+                let found = resource.properties.text_at(property);
                 if found != key {
                     wrong.push(format!("{} has {found:?} as {property}, not {key:?}", resource.id));
                 }

@@ -40,7 +40,7 @@ impl Maps {
     pub(super) fn of(resources: &[(String, Node)]) -> Self {
         let maps = resources.iter().filter(|(_, resource)| is(resource, "ConfigMap"));
         let data = |resource: &Node| {
-            let entries = resource.get("data").map(Node::entries).unwrap_or_default();
+            let entries = resource.entries_at("data");
             entries
                 .iter()
                 .filter_map(|(key, value)| Some((key.clone(), value.as_text()?.to_owned())))

@@ -45,10 +45,10 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool)
 /// Whether an alarm watches no metric of AWS's other services.
 pub(super) fn may_concern_a_queue(properties: &Node) -> bool {
     let is_others = |metric: &Node| {
-        let namespace = metric.get("Namespace").and_then(Node::as_text).unwrap_or_default();
+        let namespace = metric.text_at("Namespace").unwrap_or_default();
         namespace.starts_with("AWS/") && !["AWS/Lambda", "AWS/SQS"].contains(&namespace)
     };
-    let queries = properties.get("Metrics").and_then(Node::as_list).unwrap_or_default();
+    let queries = properties.items_at("Metrics");
     let mut metrics = queries.iter().filter_map(|query| query.get("MetricStat")?.get("Metric")).peekable();
     match metrics.peek() {
         Some(_) => !metrics.all(is_others),
@@ -64,12 +64,7 @@ fn alarm(resource: &Resource, raw_actions: Option<&Node>, document: &Node, notes
     Alarm {
         name: resource.name.clone(),
         // Nothing is lost by a description that is known only at deployment, hence no note.
-        description: resource
-            .properties
-            .get("AlarmDescription")
-            .and_then(Node::as_text)
-            .unwrap_or_default()
-            .to_owned(),
+        description: resource.properties.text_at("AlarmDescription").unwrap_or_default().to_owned(),
         metric: metric(look),
         may_be_of_a_queue: may_be_of_a_queue(look),
         math: math(look),
@@ -77,9 +72,8 @@ fn alarm(resource: &Resource, raw_actions: Option<&Node>, document: &Node, notes
         period: look.seconds("Period").there().copied(),
         evaluation_periods: periods,
         datapoints_to_alarm: match look.number("DatapointsToAlarm") {
-            Seen::There(points) => Some(points),
             Seen::Absent => periods,
-            Seen::Unknown => None,
+            points => points.there().copied(),
         },
         threshold: look.number("Threshold").there().copied(),
         comparison: text("ComparisonOperator").unwrap_or_default(),
@@ -97,7 +91,7 @@ fn math(look: Look<'_>) -> Seen<Vec<Metric>> {
     let mut metrics = Vec::new();
     for query in queries.items() {
         let stat = query.get("MetricStat").and_then(|stat| stat.get("Metric"));
-        let found = match (stat, query.get("Expression").and_then(Node::as_text)) {
+        let found = match (stat, query.text_at("Expression")) {
             (Some(node), _) => one(Look { node, ..look }),
             (None, Some(expression)) if !may_find_queues(expression) => continue,
             (None, _) => None,

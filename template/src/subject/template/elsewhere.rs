@@ -48,7 +48,7 @@ pub(super) fn read(resolver: &Resolver<'_>, queues: &mut [Queue], notes: &Notes)
 
 /// What CloudFormation itself does not know.
 fn custom(resolver: &Resolver<'_>) -> Vec<Resource> {
-    let resources = resolver.document().get("Resources").map(Node::entries).unwrap_or_default();
+    let resources = resolver.document().entries_at("Resources");
     let kinds = resources.iter().filter_map(|(_, resource)| resource.get("Type")?.as_text());
     let is_custom =
         |kind: &&str| !kind.starts_with("AWS::") || *kind == "AWS::CloudFormation::CustomResource";

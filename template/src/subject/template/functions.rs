@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::super::{Function, Process, Seen};
+use super::super::{Function, Process};
 use super::look::Look;
 use super::notes::Notes;
 use super::roles::Roles;
@@ -27,7 +27,7 @@ pub(super) fn read(
         let mut function = function(resource, roles, source, notes);
         function.invoked_asynchronously |= invoked_by_a_service(resource, &permissions);
         for invoke in &invokes {
-            let name = invoke.properties.get("FunctionName").and_then(Node::as_text).map(function_name);
+            let name = invoke.properties.text_at("FunctionName").map(function_name);
             if name == Some(function.name.as_str()) {
                 function.asynchronous_dead_letters.extend(target(&invoke.properties, &FAILED));
                 function.asynchronous_limits.extend(limits(&invoke.properties));
@@ -63,23 +63,16 @@ fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: 
 }
 
 fn environment(look: Look<'_>) -> Option<BTreeMap<String, Option<String>>> {
-    let variables = match look.part("Environment") {
-        Seen::There(environment) => environment.part("Variables"),
-        Seen::Absent => Seen::Absent,
-        Seen::Unknown => Seen::Unknown,
-    };
-    let variables = match variables {
-        Seen::There(variables) => variables,
-        Seen::Absent => return Some(BTreeMap::new()),
-        Seen::Unknown => return None,
-    };
-    let entries = variables.node.entries().iter();
-    // Only what redrive reads is worth a note.
-    let value = |(name, node): &(String, Node)| match node.as_text() {
-        None if name.starts_with("REDRIVE_") => variables.text(name).there().cloned(),
-        text => text.map(str::to_owned),
-    };
-    Some(entries.map(|entry| (entry.0.clone(), value(entry))).collect())
+    let variables = look.part("Environment").and_then(|environment| environment.part("Variables"));
+    variables.map_or(BTreeMap::new(), |variables| {
+        // Only what redrive reads is worth a note.
+        let value = |(name, node): &(String, Node)| match node.as_text() {
+            None if name.starts_with("REDRIVE_") => variables.text(name).there().cloned(),
+            text => text.map(str::to_owned),
+        };
+        let entries = variables.node.entries().iter();
+        Some(entries.map(|entry| (entry.0.clone(), value(entry))).collect())
+    })
 }
 
 /// By one of SAM's events, of which these are pulled, or wait for the answer.
@@ -99,10 +92,8 @@ fn invoked_asynchronously(function: &Resource) -> bool {
         "SQS",
         "SelfManagedKafka",
     ];
-    let events = function.properties.get("Events").map(Node::entries).unwrap_or_default();
-    events.iter().any(|(_, event)| {
-        event.get("Type").and_then(Node::as_text).is_none_or(|kind| !OTHERS.contains(&kind))
-    })
+    let events = function.properties.entries_at("Events");
+    events.iter().any(|(_, event)| event.text_at("Type").is_none_or(|kind| !OTHERS.contains(&kind)))
 }
 
 /// By a service that does not wait for the answer, as far as it is allowed to.
@@ -110,7 +101,7 @@ fn invoked_asynchronously(function: &Resource) -> bool {
 fn invoked_by_a_service(function: &Resource, permissions: &[Resource]) -> bool {
     const SERVICES: [&str; 8] = ["codecommit", "config", "events", "iot", "logs", "s3", "ses", "sns"];
     permissions.iter().any(|permission| {
-        let text = |name: &str| permission.properties.get(name).and_then(Node::as_text);
+        let text = |name: &str| permission.properties.text_at(name);
         let service = text("Principal").and_then(|principal| principal.split('.').next());
         service.is_some_and(|service| SERVICES.contains(&service))
             && text("FunctionName").is_none_or(|name| function_name(name) == function.name)

@@ -79,17 +79,12 @@ impl<'a> Look<'a> {
     }
 
     fn parsed<T>(self, name: &str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Seen<T> {
-        let part = match self.part(name) {
-            Seen::There(part) => part,
-            Seen::Absent => return Seen::Absent,
-            Seen::Unknown => return Seen::Unknown,
-        };
-        match part.node.as_text().and_then(parse) {
-            Some(value) => Seen::There(value),
-            None => {
+        self.part(name).and_then(|part| {
+            let value = part.node.as_text().and_then(parse);
+            if value.is_none() {
                 self.notes.add(self.id, format!("{name} of {} is not {expected}", self.id), "");
-                Seen::Unknown
             }
-        }
+            value.map_or(Seen::Unknown, Seen::There)
+        })
     }
 }

@@ -95,7 +95,7 @@ struct Project {
 impl Project {
     /// None for code that is elsewhere, or that no compiler makes.
     fn of(resource: &Resource, source: &Source<'_>) -> Option<Self> {
-        let text = |name: &str| resource.properties.get(name).and_then(Node::as_text);
+        let text = |name: &str| resource.properties.text_at(name);
         if text("Runtime").is_some_and(|runtime| !runtime.starts_with("provided"))
             || resource.properties.get("InlineCode").is_some()
         {

@@ -84,7 +84,7 @@ fn events(function: &Resource, notes: &Notes) -> Vec<Mapping> {
         if let Some(why) = event.unknown().or(kind) {
             notes.add(&function.id, format!("the event {}.{name}", function.id), &why.message);
         }
-        if event.get("Type").and_then(Node::as_text) != Some("SQS") {
+        if event.text_at("Type") != Some("SQS") {
             continue;
         }
         let id = format!("{}.{name}", function.id);
@@ -107,32 +107,19 @@ fn mapping(
     queue_arn: Option<String>,
     function: Option<String>,
 ) -> Mapping {
-    let scaling = look.part("ScalingConfig");
     Mapping {
         queue_arn,
         function,
         batch_size: look.number("BatchSize").or(10),
         window: look.seconds("MaximumBatchingWindowInSeconds").or(Duration::ZERO),
-        maximum_concurrency: match scaling {
-            Seen::There(scaling) => scaling.number("MaximumConcurrency"),
-            Seen::Absent => Seen::Absent,
-            Seen::Unknown => Seen::Unknown,
-        },
-        pollers: match look.part("ProvisionedPollerConfig") {
-            Seen::There(config) => {
-                let number = |name: &str| config.number(name);
-                Seen::There(Pollers::new(number("MinimumPollers"), number("MaximumPollers")))
-            }
-            Seen::Absent => Seen::Absent,
-            Seen::Unknown => Seen::Unknown,
-        },
+        maximum_concurrency: look.part("ScalingConfig").and_then(|it| it.number("MaximumConcurrency")),
+        pollers: look.part("ProvisionedPollerConfig").and_then(|config| {
+            let number = |name: &str| config.number(name);
+            Seen::There(Pollers::new(number("MinimumPollers"), number("MaximumPollers")))
+        }),
         reports_batch_item_failures: has(look.part("FunctionResponseTypes"), "ReportBatchItemFailures"),
         filters: filters(look),
-        counts_events: match look.part("MetricsConfig") {
-            Seen::There(config) => has(config.part("Metrics"), "EventCount"),
-            Seen::Absent => Some(false),
-            Seen::Unknown => None,
-        },
+        counts_events: has(look.part("MetricsConfig").and_then(|it| it.part("Metrics")), "EventCount"),
         enabled: look.flag("Enabled").or(true),
         lacks: None,
         of_streams: OF_STREAMS.into_iter().filter(|name| look.node.get(name).is_some()).collect(),
@@ -143,16 +130,12 @@ fn mapping(
 
 /// Whether a list has an item, if that is known.
 fn has(list: Seen<Look<'_>>, item: &str) -> Option<bool> {
-    match list {
-        Seen::There(list) => {
-            let items = list.items();
-            let has = items.iter().any(|it| it.as_text() == Some(item));
-            let unknown = items.iter().any(|it| it.unknown().is_some());
-            (has || !unknown).then_some(has)
-        }
-        Seen::Absent => Some(false),
-        Seen::Unknown => None,
-    }
+    list.map_or(false, |list| {
+        let items = list.items();
+        let has = items.iter().any(|it| it.as_text() == Some(item));
+        let unknown = items.iter().any(|it| it.unknown().is_some());
+        (has || !unknown).then_some(has)
+    })
 }
 
 fn filters(look: Look<'_>) -> Vec<String> {

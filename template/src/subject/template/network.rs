@@ -3,7 +3,7 @@
 
 use super::super::{Function, Mapping, Seen};
 use super::notes::Notes;
-use crate::{Node, Resolver, Resource};
+use crate::{Resolver, Resource};
 
 /// What may lead out of a VPC, or to endpoints of another one.
 const WAYS_OUT: [&str; 5] = [
@@ -27,9 +27,7 @@ pub(super) fn read(
     }
     let (endpoints, doubtful) = resolver.resources(&["AWS::EC2::VPCEndpoint"]);
     let leads_to = |service: &str| {
-        let name = |endpoint: &Resource| {
-            endpoint.properties.get("ServiceName").and_then(Node::as_text).map(str::to_owned)
-        };
+        let name = |endpoint: &Resource| endpoint.properties.text_at("ServiceName").map(str::to_owned);
         !doubtful.is_empty() || endpoints.iter().any(|it| name(it).is_none_or(|name| name.ends_with(service)))
     };
     for (function, resource) in functions.iter().zip(resources) {

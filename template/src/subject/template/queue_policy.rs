@@ -105,7 +105,7 @@ const CALLS: [&str; 4] = ["sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMe
 pub fn policy_allows_others(document: &Node) -> bool {
     let Some(statements) = document.get("Statement") else { return true };
     list(statements).iter().any(|statement| {
-        let principals = statement.get("Principal").map(Node::entries).unwrap_or_default();
+        let principals = statement.entries_at("Principal");
         !denies(statement) && !matches!(principals, [(kind, _)] if kind == "Service")
     })
 }
@@ -118,7 +118,7 @@ pub fn open_actions(document: &Node) -> BTreeSet<&'static str> {
         return BTreeSet::new();
     }
     let is_open = |statement: &&Node| {
-        let allows = statement.get("Effect").and_then(Node::as_text) == Some("Allow");
+        let allows = statement.text_at("Effect") == Some("Allow");
         let is_conditional = statement.get("Condition").is_some();
         allows && !is_conditional && statement.get("Principal").is_some_and(is_everybody)
     };
@@ -137,11 +137,11 @@ fn list(node: &Node) -> &[Node] {
 }
 
 fn denies(statement: &Node) -> bool {
-    statement.get("Effect").and_then(Node::as_text) == Some("Deny")
+    statement.text_at("Effect") == Some("Deny")
 }
 
 fn is_about_tls(statement: &Node) -> bool {
-    let conditions = statement.get("Condition").map(Node::entries).unwrap_or_default();
+    let conditions = statement.entries_at("Condition");
     let mut keys = conditions.iter().flat_map(|(_, keys)| keys.entries());
     !conditions.is_empty() && keys.all(|(key, _)| key.eq_ignore_ascii_case("aws:SecureTransport"))
 }

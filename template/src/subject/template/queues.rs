@@ -11,7 +11,7 @@ use super::look::Look;
 use super::notes::Notes;
 use super::queue_policy::{joined, open_actions, policy_allows_others};
 use crate::nearest::did_you_mean;
-use crate::{Node, Resolver, Resource};
+use crate::{Resolver, Resource};
 
 /// All that a queue may have.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sqs-queue.html>
@@ -105,18 +105,18 @@ fn queue(resolver: &Resolver<'_>, resource: &Resource, notes: &Notes) -> Queue {
 
 /// A policy is a map, or its JSON as a text.
 fn policy<T>(look: Look<'_>, name: &str, read: impl Fn(Look<'_>) -> Seen<T>) -> Seen<T> {
-    match look.part(name) {
-        Seen::Absent => Seen::Absent,
-        Seen::Unknown => Seen::Unknown,
-        Seen::There(part) if part.node.as_text().is_none() => read(part),
-        Seen::There(part) => match part.node.parse_json() {
+    look.part(name).and_then(|part| {
+        if part.node.as_text().is_none() {
+            return read(part);
+        }
+        match part.node.parse_json() {
             Some(node) => read(Look { node: &node, ..part }),
             None => {
                 look.notes.add(look.id, format!("{name} of {} is not JSON", look.id), "");
                 Seen::Unknown
             }
-        },
-    }
+        }
+    })
 }
 
 fn redrive_policy(look: Look<'_>) -> Seen<PartialRedrivePolicy> {
@@ -127,7 +127,7 @@ fn redrive_policy(look: Look<'_>) -> Seen<PartialRedrivePolicy> {
 }
 
 fn redrive_allow_policy(look: Look<'_>) -> Seen<RedriveAllowPolicy> {
-    let permission = look.node.get("redrivePermission").and_then(Node::as_text);
+    let permission = look.node.text_at("redrivePermission");
     let policy = match (permission, look.node.first_unknown()) {
         // Whatever else it says.
         (Some("denyAll"), _) => Ok(RedriveAllowPolicy::DenyAll),

@@ -30,7 +30,7 @@ fn sent(
     unnamed: &[String],
 ) -> Vec<(String, Sender)> {
     let Resource { id, properties, .. } = resource;
-    let text = |name: &str| properties.get(name).and_then(Node::as_text);
+    let text = |name: &str| properties.text_at(name);
     let own = |name: &str| {
         let arn = resolver.arn_of(id)?;
         Some(Sender { id: id.clone(), arn, is_named_at_deployment: properties.get(name).is_none() })
@@ -68,11 +68,11 @@ fn sent(
 }
 
 fn items<'a>(node: &'a Node, name: &str) -> impl Iterator<Item = &'a Node> {
-    node.get(name).and_then(Node::as_list).unwrap_or_default().iter()
+    node.items_at(name).iter()
 }
 
 fn is_of_queue(subscription: &Node) -> bool {
-    subscription.get("Protocol").and_then(Node::as_text) == Some("sqs")
+    subscription.text_at("Protocol") == Some("sqs")
 }
 
 fn by<'a>(

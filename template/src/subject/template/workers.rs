@@ -22,12 +22,11 @@ pub(super) fn read(
     let mut workers = Vec::new();
     for task in &resolver.resources(&[KIND]).0 {
         let look = Look::at(task, notes);
-        let containers =
-            task.properties.get("ContainerDefinitions").and_then(Node::as_list).unwrap_or_default();
+        let containers = task.properties.items_at("ContainerDefinitions");
         let containers: Vec<_> = containers.iter().filter(|container| polls(container)).collect();
         let statements = if containers.is_empty() { None } else { roles.of_task(look) };
         for container in &containers {
-            let id = match (&containers[..], container.get("Name").and_then(Node::as_text)) {
+            let id = match (&containers[..], container.text_at("Name")) {
                 ([_, _, ..], Some(name)) => format!("{}.{name}", task.id),
                 _ => task.id.clone(),
             };
@@ -59,16 +58,16 @@ pub(super) fn read(
 
 /// Whether a task has a container that polls, as far as it is written in the template.
 pub(super) fn may_poll(task: &Node) -> bool {
-    task.get("ContainerDefinitions").and_then(Node::as_list).unwrap_or_default().iter().any(polls)
+    task.items_at("ContainerDefinitions").iter().any(polls)
 }
 
 fn polls(container: &Node) -> bool {
-    let named = |list: &str| container.get(list).and_then(Node::as_list).unwrap_or_default();
+    let named = |list: &str| container.items_at(list);
     named("Environment").iter().chain(named("Secrets")).any(|it| name(it) == QUEUE_URL)
 }
 
 fn name(variable: &Node) -> &str {
-    variable.get("Name").and_then(Node::as_text).unwrap_or_default()
+    variable.text_at("Name").unwrap_or_default()
 }
 
 fn process(look: Look<'_>) -> Process {

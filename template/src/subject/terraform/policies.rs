@@ -73,7 +73,7 @@ fn statements(source: &Attributes<'_>) -> Node {
         entries.extend(get("principals").map(|principals| ("Principal", principals_of(&principals))));
         let conditions = get("condition").and_then(|it| it.as_list().map(<[Node]>::to_vec));
         let condition = |it: &Node| {
-            let part = |name| it.get(name).and_then(Node::as_text).unwrap_or_default().to_owned();
+            let part = |name| it.text_at(name).unwrap_or_default().to_owned();
             let values = it.get("values").cloned().unwrap_or_else(unknown);
             (part("test"), map([(part("variable").as_str(), values)]))
         };

@@ -10,27 +10,8 @@ use super::notes::Notes;
 use redrive_template::subject::{Alarm, Subject};
 use redrive_template::{Node, Resolver};
 
-const STATISTICS: [(&str, Statistic); 5] = [
-    ("Sum", Statistic::Sum),
-    ("Maximum", Statistic::Maximum),
-    ("Minimum", Statistic::Minimum),
-    ("Average", Statistic::Average),
-    ("SampleCount", Statistic::SampleCount),
-];
-
-const COMPARISONS: [(&str, Comparison); 4] = [
-    ("GreaterThanThreshold", Comparison::GreaterThanThreshold),
-    ("GreaterThanOrEqualToThreshold", Comparison::GreaterThanOrEqualToThreshold),
-    ("LessThanThreshold", Comparison::LessThanThreshold),
-    ("LessThanOrEqualToThreshold", Comparison::LessThanOrEqualToThreshold),
-];
-
-const MISSING: [(&str, MissingData); 4] = [
-    ("missing", MissingData::Missing),
-    ("notBreaching", MissingData::NotBreaching),
-    ("breaching", MissingData::Breaching),
-    ("ignore", MissingData::Ignore),
-];
+const STATISTICS: [Statistic; 5] =
+    [Statistic::Sum, Statistic::Maximum, Statistic::Minimum, Statistic::Average, Statistic::SampleCount];
 
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
 const ALARM: [(&str, Allowed); 10] = [
@@ -113,7 +94,7 @@ fn alarm(known: &Alarm, properties: Properties<'_>) -> Result<AlarmConfig> {
     })?;
     let periods = known.evaluation_periods.ok_or_else(|| missing("EvaluationPeriods"))?;
     properties.check(&[("DatapointsToAlarm", Allowed::Whole(1, periods.into()))])?;
-    let comparison = properties.choice("ComparisonOperator", &COMPARISONS)?;
+    let comparison = properties.choice("ComparisonOperator", &Comparison::ALL, |it| it.name().to_owned())?;
     Ok(AlarmConfig {
         name: known.name.clone(),
         description: Some(known.description.clone()).filter(|description| !description.is_empty()),
@@ -121,13 +102,17 @@ fn alarm(known: &Alarm, properties: Properties<'_>) -> Result<AlarmConfig> {
         metric: metric.name,
         dimensions: metric.dimensions,
         unit: properties.text("Unit").map(|name| unit(name, properties)).transpose()?,
-        statistic: properties.choice("Statistic", &STATISTICS)?.ok_or_else(|| missing("Statistic"))?,
+        statistic: properties
+            .choice("Statistic", &STATISTICS, |it| it.to_string())?
+            .ok_or_else(|| missing("Statistic"))?,
         period: allowed(known.period.ok_or_else(|| missing("Period"))?, properties)?,
         evaluation_periods: periods,
         datapoints_to_alarm: known.datapoints_to_alarm.unwrap_or(periods),
         threshold: known.threshold.ok_or_else(|| missing("Threshold"))?,
         comparison: comparison.ok_or_else(|| missing("ComparisonOperator"))?,
-        missing: properties.choice("TreatMissingData", &MISSING)?.unwrap_or_default(),
+        missing: properties
+            .choice("TreatMissingData", &MissingData::ALL, |it| it.name().to_owned())?
+            .unwrap_or_default(),
     })
 }
 

@@ -42,7 +42,7 @@ impl<'a> Properties<'a> {
     }
 
     pub(super) fn text(self, name: &str) -> Option<&'a str> {
-        self.node.get(name).and_then(Node::as_text)
+        self.node.text_at(name)
     }
 
     pub(super) fn required(self, name: &str) -> Result<&'a str> {
@@ -96,16 +96,17 @@ impl<'a> Properties<'a> {
         }
     }
 
-    /// What a word stands for.
-    pub(super) fn choice<T: Copy>(self, name: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
+    /// The one of these that has this name.
+    pub(super) fn choice<T: Copy>(
+        self,
+        name: &str,
+        all: &[T],
+        word: impl Fn(&T) -> String,
+    ) -> Result<Option<T>> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        match choices.iter().find(|(word, _)| *word == text) {
-            Some((_, choice)) => Ok(Some(*choice)),
-            None => {
-                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-                Err(self.refuse(name, text, &words.join(", ")))
-            }
-        }
+        let found = all.iter().find(|it| word(it) == text);
+        let allowed = || all.iter().map(word).collect::<Vec<_>>().join(", ");
+        found.map(|it| Some(*it)).ok_or_else(|| self.refuse(name, text, &allowed()))
     }
 
     pub(super) fn error(self, message: impl std::fmt::Display) -> TemplateError {

@@ -93,9 +93,9 @@ pub(super) fn read(
         if let Err(why) = Properties::of(function).part("Events") {
             leave_out(&function.id, why, notes);
         }
-        for (name, event) in function.properties.get("Events").map(Node::entries).unwrap_or_default() {
+        for (name, event) in function.properties.entries_at("Events") {
             let Some(known) = known(&format!("{}.{name}", function.id)) else {
-                let kind = event.get("Type").and_then(Node::as_text).unwrap_or_default();
+                let kind = event.text_at("Type").unwrap_or_default();
                 let after = [format!(" is of type {kind}"), format!(" are of type {kind}")];
                 let event = format!("{name} of {}", function.id);
                 notes.add(["event ", "events "], &event, [&after[0], &after[1]]);

@@ -10,11 +10,7 @@ use crate::subject::{Seen, Statement};
 
 /// The statements of a resource's `PolicyDocument`.
 pub(super) fn of_document(look: Look<'_>) -> Known {
-    match look.part("PolicyDocument") {
-        Seen::There(document) => of(document),
-        Seen::Absent => Some(Vec::new()),
-        Seen::Unknown => None,
-    }
+    look.part("PolicyDocument").map_or(Vec::new(), of)
 }
 
 /// The statements of a policy document.
@@ -25,7 +21,7 @@ pub(super) fn of(look: Look<'_>) -> Known {
 
 /// None if it cannot be told what is denied. Where something is allowed to what is not known, it is allowed to all.
 fn statement(node: &Node) -> Option<Statement> {
-    let allows = match node.get("Effect").and_then(Node::as_text) {
+    let allows = match node.text_at("Effect") {
         Some("Allow") => true,
         Some("Deny") => false,
         Some(_) | None => return None,
@@ -44,7 +40,7 @@ fn statement(node: &Node) -> Option<Statement> {
 
 /// Keys with their values, whatever the operator.
 fn conditions(node: &Node) -> BTreeMap<String, Vec<String>> {
-    let operators = node.get("Condition").map(Node::entries).unwrap_or_default();
+    let operators = node.entries_at("Condition");
     let keys = operators.iter().flat_map(|(_, keys)| keys.entries());
     keys.map(|(key, values)| (key.clone(), texts(values).unwrap_or_default())).collect()
 }

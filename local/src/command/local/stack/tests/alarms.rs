@@ -25,7 +25,7 @@ fn an_alarm_needs_one_metric_and_words_that_cloudwatch_knows() {
     let wrong = error_of(&alarm(", TreatMissingData: good"));
     assert_eq!(
         wrong,
-        "line 4: TreatMissingData of A is \"good\", allowed: missing, notBreaching, breaching, ignore"
+        "line 4: TreatMissingData of A is \"good\", allowed: breaching, notBreaching, ignore, missing"
     );
     let list = error_of(&alarm(", TreatMissingData: [breaching]"));
     assert_eq!(list, "line 4: TreatMissingData of A must be a string");
