@@ -4,7 +4,6 @@ mod absent;
 mod conditions;
 mod functions;
 mod names;
-mod arns;
 mod outputs;
 
 pub use absent::{Absent, Property, Varying};

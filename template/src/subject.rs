@@ -7,7 +7,6 @@ mod arn;
 mod index;
 pub mod kubernetes;
 mod mapping;
-mod permissions;
 mod process;
 pub mod template;
 pub mod terraform;

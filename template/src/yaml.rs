@@ -1,8 +1,6 @@
 //! YAML or JSON to nodes, within bounds: a template may be somebody else's. Pure.
 
-mod merge;
-
-use std::collections::{HashMap, hash_map};
+use std::collections::{HashMap, HashSet, hash_map};
 
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, Tag};
 use redrive_sqs::Quoted;
@@ -146,7 +144,7 @@ impl Builder {
                     text if plain => Value::Text(scalar::plain(text)),
                     text => Value::Text(text.to_owned()),
                 };
-                let form = if plain && text == merge::KEY { Form::MergeKey } else { Form::Other };
+                let form = if plain && text == MERGE_KEY { Form::MergeKey } else { Form::Other };
                 let part = Part { node: Node { line, value }, form, size: NODE + text.len(), depth: 0 };
                 self.spend(&part)?;
                 self.end(part, anchor, tag.as_deref())
@@ -159,7 +157,7 @@ impl Builder {
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(Open { mut part, merged, anchor, tag, .. }) => {
-                    self.remarks.extend(merge::apply(&mut part.node, merged)?);
+                    self.remarks.extend(apply_merged(&mut part.node, merged)?);
                     self.end(part, anchor, tag.as_ref())
                 }
                 None => Ok(()),
@@ -209,7 +207,7 @@ impl Builder {
     fn add(&mut self, part: Part) -> Result<()> {
         self.check_depth(part.node.line, part.depth)?;
         if part.form == Form::Call && self.is_merging() {
-            return Err(part.node.error(merge::EXPECTED));
+            return Err(part.node.error(MERGED));
         }
         let Some(open) = self.open.last_mut() else {
             if self.documents.len() == MOST_DOCUMENTS {
@@ -283,6 +281,36 @@ fn long_form(tag: &Tag) -> Option<String> {
         name @ ("Ref" | "Condition") => name.to_owned(),
         function => format!("Fn::{function}"),
     })
+}
+
+/// `<<: *defaults`. Python's YAML applies merge keys, and with it SAM and `aws cloudformation package`; CloudFormation does not.
+/// <https://yaml.org/type/merge.html>,
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-formats.html>
+const MERGE_KEY: &str = "<<";
+
+const MERGED: &str = "a merge key (<<) takes a map or a list of maps";
+
+const REMARK: &str = "SAM and aws cloudformation package apply this merge key (<<); CloudFormation itself \
+                      does not support merge keys";
+
+/// Puts what a map merges behind what it says itself, and remarks on it. As in Python, the last merge key goes before the
+/// others, but the first map of a list.
+fn apply_merged(node: &mut Node, merged: Vec<Node>) -> Result<Vec<TemplateError>> {
+    let Value::Map(entries) = &mut node.value else { return Ok(Vec::new()) };
+    let remarks = merged.iter().map(|merged| merged.error(REMARK)).collect();
+    let mut known: HashSet<String> = match merged.is_empty() {
+        true => HashSet::new(),
+        false => entries.iter().map(|(key, _)| key.clone()).collect(),
+    };
+    let maps = merged.into_iter().rev().flat_map(|merged| match merged.value {
+        Value::List(maps) => maps,
+        _ => vec![merged],
+    });
+    for map in maps {
+        let Value::Map(others) = map.value else { return Err(map.error(MERGED)) };
+        entries.extend(others.into_iter().filter(|(key, _)| known.insert(key.clone())));
+    }
+    Ok(remarks)
 }
 
 #[cfg(test)]

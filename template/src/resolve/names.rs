@@ -1,6 +1,6 @@
 //! What resources are called: `Ref`, `Fn::GetAtt`, names, ARNs and URLs.
 
-use super::{ENDLESS, Gaps, Resolver, Result, STEP, Surroundings, arns};
+use super::{ENDLESS, Gaps, Resolver, Result, STEP, Surroundings};
 use crate::document::Node;
 use crate::nearest::did_you_mean;
 use crate::scalar;
@@ -94,7 +94,7 @@ impl<'a> Resolver<'a> {
             (kind, attribute) => {
                 let why = format!("{attribute} of {id} ({kind}) is known only at deployment");
                 let made_up = || match attribute.ends_with("Arn") {
-                    true => Ok(arns::made_up(kind, &name, self.region(), self.account())),
+                    true => Ok(made_up(kind, &name, self.region(), self.account())),
                     false => Ok(format!("{name}-{attribute}")),
                 };
                 self.beyond(argument, &path, why, made_up)?
@@ -320,4 +320,32 @@ impl<'a> Resolver<'a> {
 
 fn kind(resource: &Node) -> &str {
     resource.text_at("Type").unwrap_or_default()
+}
+
+/// What stands between the account and the name, where that is not nothing.
+/// <https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html>
+const BEFORE_NAMES: [(&str, &str); 8] = [
+    ("AWS::DynamoDB::Table", "table/"),
+    ("AWS::DynamoDB::GlobalTable", "table/"),
+    ("AWS::Events::EventBus", "event-bus/"),
+    ("AWS::Kinesis::Stream", "stream/"),
+    ("AWS::RDS::DBCluster", "cluster:"),
+    ("AWS::SecretsManager::Secret", "secret:"),
+    ("AWS::Serverless::SimpleTable", "table/"),
+    ("AWS::StepFunctions::StateMachine", "stateMachine:"),
+];
+
+/// An ARN in the form of its service, as far as that is known here.
+fn made_up(kind: &str, name: &str, region: &str, account: &str) -> String {
+    let service = match kind {
+        "AWS::Serverless::SimpleTable" => "dynamodb".to_owned(),
+        "AWS::Serverless::StateMachine" | "AWS::StepFunctions::StateMachine" => "states".to_owned(),
+        _ => kind.split("::").nth(1).unwrap_or("none").to_lowercase(),
+    };
+    let before = BEFORE_NAMES.iter().find(|(known, _)| *known == kind).map_or("", |(_, before)| before);
+    match service.as_str() {
+        // <https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-arn-format.html>
+        "s3" => format!("arn:{PARTITION}:s3:::{}", name.to_lowercase()),
+        _ => format!("arn:{PARTITION}:{service}:{region}:{account}:{before}{name}"),
+    }
 }

@@ -1,11 +1,9 @@
 //! What a template would deploy. Nothing in it is refused here: what cannot be worked out is named as not seen.
 
-mod actions;
 mod alarms;
 mod elsewhere;
 mod functions;
 mod look;
-mod notes;
 mod manifest;
 mod not_yet;
 mod mappings;
@@ -14,15 +12,14 @@ mod queue_policy;
 mod queues;
 mod roles;
 mod same;
-mod senders;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 pub use functions::ASYNCHRONOUS_LIMITS;
+use look::Notes;
 pub use not_yet::not_yet;
-use notes::Notes;
 pub use queue_policy::{Sender, open_actions, policy_allows_others};
 pub use queues::PROPERTIES as QUEUE_PROPERTIES;
 use roles::Roles;
@@ -142,7 +139,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     let about_workers = Notes::default();
     let workers = workers::read(resolver, &queues, &roles, &about_workers);
     elsewhere::read(resolver, &mut queues, &about_queues);
-    senders::read(resolver, &mut queues);
+    elsewhere::tell_senders(resolver, &mut queues);
     pipes(resolver, &queues, &about_queues);
     network::read(resolver, (&functions, &resources), &mappings, &about_functions);
     let (alarms, all) = alarms::read(resolver, &about_alarms);
@@ -203,7 +200,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         drift: Vec::new(),
         absent: Vec::new(),
         varying: Vec::new(),
-        not_seen: notes::lines(&notes),
+        not_seen: look::lines(&notes),
         notes: resolver.unmet_rules.iter().cloned().chain(queues::unknown_properties(resolver)).collect(),
         index: Index::default(),
     })

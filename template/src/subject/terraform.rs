@@ -3,7 +3,6 @@
 //! `plan` reads the JSON, `resources` makes resources of a template of Terraform's, whose logical ids are the addresses, and
 //! `subject/template` reads those. What a plan does not show, `references` follows to the resource that it comes from.
 
-mod address;
 mod attributes;
 mod companions;
 mod names;
@@ -11,7 +10,6 @@ mod plan;
 mod policies;
 mod references;
 mod resources;
-mod words;
 
 use std::collections::HashMap;
 
@@ -66,7 +64,7 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     subject.not_seen = lacks
         .into_iter()
         .chain(notes)
-        .chain(subject.not_seen.iter().map(|it| words::of_terraform(it)))
+        .chain(subject.not_seen.iter().map(|it| resources::in_words_of_terraform(it)))
         .collect();
     // The place is the address.
     subject.is_plan = true;

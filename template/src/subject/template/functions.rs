@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::{Function, Process};
-use super::look::Look;
-use super::notes::Notes;
+use super::look::{Look, Notes};
 use super::roles::Roles;
 use super::{Source, manifest};
 use crate::subject::function_name;

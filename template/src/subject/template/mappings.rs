@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::super::{Mapping, Pollers, Seen};
-use super::look::Look;
-use super::notes::Notes;
+use super::look::{Look, Notes};
 use crate::subject::{function_name, not_an_arn};
 use crate::{Node, Resolver, Resource};
 

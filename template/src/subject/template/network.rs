@@ -2,7 +2,7 @@
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-internetwork-traffic-privacy.html>
 
 use super::super::{Function, Mapping, Seen};
-use super::notes::Notes;
+use super::look::Notes;
 use crate::{Resolver, Resource};
 
 /// What may lead out of a VPC, or to endpoints of another one.

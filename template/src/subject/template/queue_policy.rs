@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::Seen;
-use super::super::permissions::{is_like, names};
+use super::super::process::{is_like, names};
 use crate::{Node, Value};
 
 /// What sends to a queue by the queue's own policy.

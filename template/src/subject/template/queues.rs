@@ -7,8 +7,7 @@ use std::time::Duration;
 use redrive_sqs::{MAX_BYTES, RedriveAllowPolicy};
 
 use super::super::{PartialRedrivePolicy, Queue, Seen};
-use super::look::Look;
-use super::notes::Notes;
+use super::look::{Look, Notes};
 use super::queue_policy::{joined, open_actions, policy_allows_others};
 use crate::nearest::did_you_mean;
 use crate::{Resolver, Resource};

@@ -1,14 +1,9 @@
 //! What a function's role allows, from everything in the template that adds to it.
 
-mod managed;
-mod sam;
-mod statements;
-
 use std::collections::BTreeMap;
 
 use super::super::{Seen, Statement};
-use super::look::Look;
-use super::notes::Notes;
+use super::look::{Look, Notes};
 use crate::{Node, Resolver, Resource};
 
 /// What is allowed, or none if a part of that is not known.
@@ -42,7 +37,7 @@ impl<'a> Roles<'a> {
         };
         let managed = notes.resources(resolver, &["AWS::IAM::ManagedPolicy"]);
         for policy in &managed {
-            let document = statements::of_document(Look::at(policy, notes));
+            let document = statements_of_document(Look::at(policy, notes));
             roles.managed.insert(policy.name.clone(), document);
         }
         for role in &notes.resources(resolver, &["AWS::IAM::Role"]) {
@@ -101,7 +96,7 @@ impl<'a> Roles<'a> {
     /// The role that SAM makes.
     /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-resource-function.html>
     fn generated(&self, look: Look<'_>) -> Known {
-        let mut known = managed::by_name("AWSLambdaSQSQueueExecutionRole");
+        let mut known = managed_policy_of_aws("AWSLambdaSQSQueueExecutionRole");
         let Seen::There(policies) = look.part("Policies") else {
             return if look.part("Policies").is_absent() { known } else { None };
         };
@@ -116,9 +111,9 @@ impl<'a> Roles<'a> {
     fn sam_policy(&self, look: Look<'_>) -> Known {
         match (look.node.as_text(), look.node.entries()) {
             (Some(name), _) => self.managed_policy(look, name),
-            (None, entries) if entries.iter().any(|(key, _)| key == "Statement") => statements::of(look),
+            (None, entries) if entries.iter().any(|(key, _)| key == "Statement") => statements_of(look),
             (None, [(template, parameters)]) => {
-                sam::policy(template, Look { node: parameters, ..look }, self.resolver)
+                policy_of_sam(template, Look { node: parameters, ..look }, self.resolver)
             }
             (None, _) => None,
         }
@@ -126,7 +121,7 @@ impl<'a> Roles<'a> {
 
     fn managed_policy(&self, look: Look<'_>, name: &str) -> Known {
         let name = name.rsplit('/').next().unwrap_or(name);
-        let known = self.managed.get(name).cloned().unwrap_or_else(|| managed::by_name(name));
+        let known = self.managed.get(name).cloned().unwrap_or_else(|| managed_policy_of_aws(name));
         if known.is_none() {
             let what = format!("the permissions of {}", look.id);
             self.notes.add(look.id, what, format!("what the policy {name} allows"));
@@ -140,7 +135,7 @@ impl<'a> Roles<'a> {
         match look.part("Policies") {
             Seen::There(policies) => {
                 for policy in policies.items() {
-                    join(&mut known, statements::of_document(Look { node: policy, ..look }));
+                    join(&mut known, statements_of_document(Look { node: policy, ..look }));
                 }
             }
             Seen::Absent => {}
@@ -157,7 +152,7 @@ impl<'a> Roles<'a> {
         let look = Look::at(policy, self.notes);
         let document = match self.managed.get(&policy.name) {
             Some(document) => document.clone(),
-            None => statements::of_document(look),
+            None => statements_of_document(look),
         };
         for name in look.texts("Roles").into_iter().chain(look.texts("RoleName")) {
             let Some(name) = name else {
@@ -186,4 +181,120 @@ fn join(known: &mut Known, more: Known) {
 fn texts(node: &Node) -> Option<Vec<String>> {
     let items = node.as_list().unwrap_or(std::slice::from_ref(node));
     items.iter().map(|item| item.as_text().map(str::to_owned)).collect()
+}
+
+/// What those of AWS's managed policies allow that functions with a queue often have.
+/// <https://docs.aws.amazon.com/aws-managed-policy/latest/reference/policy-list.html>
+const CONCERNED: [(&str, &[&str]); 8] = [
+    (
+        "AWSLambdaSQSQueueExecutionRole",
+        &["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"],
+    ),
+    ("AmazonSQSFullAccess", &["sqs:*"]),
+    ("AmazonSQSReadOnlyAccess", &["sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ListQueues"]),
+    ("CloudWatchFullAccess", &["cloudwatch:*"]),
+    ("CloudWatchFullAccessV2", &["cloudwatch:*"]),
+    ("CloudWatchAgentServerPolicy", &["cloudwatch:PutMetricData"]),
+    ("PowerUserAccess", &["*"]),
+    ("AdministratorAccess", &["*"]),
+];
+
+/// What those allow is no concern of ours.
+const UNCONCERNED: [&str; 12] = [
+    "AWSLambdaBasicExecutionRole",
+    "AWSLambdaVPCAccessExecutionRole",
+    "AWSLambdaENIManagementAccess",
+    "AWSLambdaKinesisExecutionRole",
+    "AWSLambdaDynamoDBExecutionRole",
+    "AWSLambdaInvocation-DynamoDB",
+    "AWSLambdaRole",
+    "AWSXRayDaemonWriteAccess",
+    "AWSXrayWriteOnlyAccess",
+    "CloudWatchLambdaInsightsExecutionRolePolicy",
+    "AmazonS3ReadOnlyAccess",
+    "AmazonDynamoDBFullAccess",
+];
+
+/// None for a policy that is not known here.
+fn managed_policy_of_aws(name: &str) -> Known {
+    if UNCONCERNED.contains(&name) {
+        return Some(Vec::new());
+    }
+    let (_, actions) = CONCERNED.iter().find(|(known, _)| *known == name)?;
+    Some(vec![Statement {
+        allows: true,
+        actions: actions.iter().map(|action| (*action).to_owned()).collect(),
+        resources: vec!["*".to_owned()],
+        ..Statement::default()
+    }])
+}
+
+/// What a policy template of SAM's allows: nothing of ours for most of them.
+/// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/serverless-policy-template-list.html>
+fn policy_of_sam(template: &str, parameters: Look<'_>, resolver: &Resolver<'_>) -> Known {
+    let actions: &[&str] = match template {
+        "SQSPollerPolicy" => &[
+            "sqs:ChangeMessageVisibility",
+            "sqs:ChangeMessageVisibilityBatch",
+            "sqs:DeleteMessage",
+            "sqs:DeleteMessageBatch",
+            "sqs:GetQueueAttributes",
+            "sqs:ReceiveMessage",
+        ],
+        "SQSSendMessagePolicy" => &["sqs:SendMessage*"],
+        "CloudWatchPutMetricPolicy" => &["cloudwatch:PutMetricData"],
+        "KMSDecryptPolicy" => &["kms:Decrypt"],
+        "KMSEncryptPolicy" => &["kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
+        other if other.ends_with("Policy") || other.contains("PolicyV") => return Some(Vec::new()),
+        _ => return None,
+    };
+    let queue = parameters.text("QueueName");
+    let resource = match queue.there() {
+        Some(name) => resolver.queue_arn(name),
+        None => "*".to_owned(),
+    };
+    Some(vec![Statement {
+        allows: true,
+        actions: actions.iter().map(|action| (*action).to_owned()).collect(),
+        resources: vec![resource],
+        ..Statement::default()
+    }])
+}
+
+/// The statements of a resource's `PolicyDocument`.
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_grammar.html>
+fn statements_of_document(look: Look<'_>) -> Known {
+    look.part("PolicyDocument").map_or(Vec::new(), statements_of)
+}
+
+/// The statements of a policy document.
+fn statements_of(look: Look<'_>) -> Known {
+    let Seen::There(statements) = look.part("Statement") else { return None };
+    statements.items().iter().map(statement).collect()
+}
+
+/// None if it cannot be told what is denied. Where something is allowed to what is not known, it is allowed to all.
+fn statement(node: &Node) -> Option<Statement> {
+    let allows = match node.text_at("Effect") {
+        Some("Allow") => true,
+        Some("Deny") => false,
+        Some(_) | None => return None,
+    };
+    let listed = |name: &str| node.get(name).and_then(texts);
+    let (actions, resources) = match (listed("Action"), listed("Resource"), allows) {
+        (Some(actions), Some(resources), _) => (actions, resources),
+        (actions, resources, true) => {
+            let all = || vec!["*".to_owned()];
+            (actions.unwrap_or_else(all), resources.unwrap_or_else(all))
+        }
+        (_, _, false) => return None,
+    };
+    Some(Statement { allows, actions, resources, conditions: conditions(node) })
+}
+
+/// Keys with their values, whatever the operator.
+fn conditions(node: &Node) -> BTreeMap<String, Vec<String>> {
+    let operators = node.entries_at("Condition");
+    let keys = operators.iter().flat_map(|(_, keys)| keys.entries());
+    keys.map(|(key, values)| (key.clone(), texts(values).unwrap_or_default())).collect()
 }

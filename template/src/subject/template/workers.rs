@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use super::super::worker::QUEUE_URL;
 use super::super::{Platform, Process, Queue, Seen, Worker};
-use super::look::Look;
-use super::notes::Notes;
+use super::look::{Look, Notes};
 use super::roles::Roles;
 use crate::{Node, Resolver};
 

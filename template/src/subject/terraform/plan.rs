@@ -1,19 +1,15 @@
 //! What `terraform show -json` prints of a plan or a state.
 //! <https://developer.hashicorp.com/terraform/internals/json-format>
 
-mod written;
-
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde::Deserialize;
 use serde::de::{Error as _, IgnoredAny};
-use serde_json::Error;
-use serde_json::Value as Json;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use serde_json::{Error, Value as Json};
 
-use super::address::{Step, split_key, steps};
-use written::{Configuration, Module};
+use super::references::{Step, split_key, steps};
 
 /// The values of these are read, and what their configuration refers to.
 const READ: [&str; 7] = [
@@ -274,5 +270,76 @@ impl Instance {
     /// An attribute that is known.
     pub(super) fn text(&self, attribute: &str) -> Option<&str> {
         self.values.get(attribute)?.as_str().filter(|text| !text.is_empty())
+    }
+}
+
+/// The root module, and how its providers are set up.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Configuration {
+    #[serde(default)]
+    pub(super) provider_config: BTreeMap<String, Provider>,
+    #[serde(default)]
+    pub(super) root_module: Module,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Provider {
+    #[serde(default)]
+    pub(super) expressions: Json,
+}
+
+/// A module as it is written.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Module {
+    #[serde(default, deserialize_with = "by_address")]
+    resources: HashMap<String, Written>,
+    #[serde(default)]
+    pub(super) module_calls: BTreeMap<String, Call>,
+    #[serde(default)]
+    pub(super) outputs: BTreeMap<String, Output>,
+    #[serde(default)]
+    pub(super) variables: BTreeMap<String, Variable>,
+}
+
+/// A resource as it is written.
+#[derive(Debug, Deserialize)]
+pub(super) struct Written {
+    address: String,
+    #[serde(default)]
+    pub(super) expressions: Json,
+    #[serde(default)]
+    pub(super) for_each_expression: Json,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Call {
+    #[serde(default)]
+    pub(super) expressions: Json,
+    #[serde(default)]
+    pub(super) for_each_expression: Json,
+    #[serde(default)]
+    pub(super) module: Module,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Output {
+    #[serde(default)]
+    pub(super) expression: Json,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Variable {
+    #[serde(default)]
+    pub(super) default: Json,
+}
+
+fn by_address<'de, D: Deserializer<'de>>(resources: D) -> Result<HashMap<String, Written>, D::Error> {
+    let written = Vec::<Written>::deserialize(resources)?;
+    Ok(written.into_iter().map(|resource| (resource.address.clone(), resource)).collect())
+}
+
+impl Module {
+    pub(super) fn resource(&self, name: &str) -> Option<&Written> {
+        self.resources.get(name)
     }
 }

@@ -96,7 +96,7 @@ const PLAIN: &[(&str, &str, &[Row])] = &[
 ];
 
 /// All tables, for what is told of properties by their names.
-pub(super) const ROWS: [&[Row]; 6] = [QUEUE, FUNCTION, MAPPING, ALARM, COMPOSITE, PERMISSION];
+const ROWS: [&[Row]; 6] = [QUEUE, FUNCTION, MAPPING, ALARM, COMPOSITE, PERMISSION];
 
 /// What a resource is in a template; none if it concerns no consumer.
 pub(super) fn resource(attributes: &Attributes<'_>) -> Option<Resource> {
@@ -239,5 +239,74 @@ fn each(items: &Node, read: impl Fn(&Node) -> Node) -> Node {
     match items.as_list() {
         Some(items) => list(items.iter().map(read).collect()),
         None => items.clone(),
+    }
+}
+
+/// What is called otherwise and stands in no table.
+const OTHERS: [(&str, &str); 3] =
+    [("policy", "PolicyDocument"), ("role", "RoleName"), ("queue_url", "Queues")];
+
+/// `VisibilityTimeout of aws_sqs_queue.orders` has the attribute's name, and what is not in the template is not in the plan.
+pub(super) fn in_words_of_terraform(line: &str) -> String {
+    let line = line.replace("in this template", "in this plan or state");
+    let words: Vec<&str> = line.split(' ').collect();
+    let of_resource = |at: usize| {
+        words.get(at + 1) == Some(&"of") && words.get(at + 2).is_some_and(|address| address.contains("aws_"))
+    };
+    let told: Vec<String> = words
+        .iter()
+        .enumerate()
+        .map(|(at, word)| if of_resource(at) { attribute(word) } else { (*word).to_owned() })
+        .collect();
+    told.join(" ")
+}
+
+/// The attribute that a property is.
+fn attribute(property: &str) -> String {
+    let is_it = |row: &&(&str, &str)| row.1.split('.').next_back() == Some(property);
+    if let Some((path, _)) = ROWS.into_iter().flatten().chain(&OTHERS).find(is_it) {
+        return (*path).to_owned();
+    }
+    let is_pascal = property.starts_with(|first: char| first.is_ascii_uppercase())
+        && property.chars().all(|it| it.is_ascii_alphanumeric());
+    if !is_pascal {
+        return property.to_owned();
+    }
+    let mut snake = String::new();
+    for (at, letter) in property.char_indices() {
+        if at > 0 && letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_words_of_terraform;
+
+    #[test]
+    fn a_property_is_named_as_its_attribute() {
+        for (line, told) in [
+            (
+                "VisibilityTimeout of aws_sqs_queue.orders: why",
+                "visibility_timeout_seconds of aws_sqs_queue.orders: why",
+            ),
+            (
+                "MaximumConcurrency of module.m.aws_lambda_event_source_mapping.orders: why",
+                "scaling_config.maximum_concurrency of module.m.aws_lambda_event_source_mapping.orders: why",
+            ),
+            (
+                "RedriveAllowPolicy of aws_sqs_queue.q is not JSON",
+                "redrive_allow_policy of aws_sqs_queue.q is not JSON",
+            ),
+            ("PolicyDocument of aws_iam_role_policy.p: why", "policy of aws_iam_role_policy.p: why"),
+            ("maxReceiveCount of aws_sqs_queue.q: why", "maxReceiveCount of aws_sqs_queue.q: why"),
+            ("the queue of a: b is not in this template", "the queue of a: b is not in this plan or state"),
+            ("The Queue of Orders", "The Queue of Orders"),
+        ] {
+            assert_eq!(in_words_of_terraform(line), told);
+        }
     }
 }
