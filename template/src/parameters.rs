@@ -46,14 +46,14 @@ pub(crate) fn check(
                     return Ok((name.clone(), Value::Unknown(parameter.error(why))));
                 }
             };
-            check_one(name, parameter, text)?;
-            Ok((name.clone(), value(parameter, text)))
+            Ok((name.clone(), read(name, parameter, text)?))
         })
         .collect()
 }
 
+/// A text or a list, if the parameter allows it.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html>
-fn check_one(name: &str, parameter: &Node, text: &str) -> Result<(), TemplateError> {
+pub(crate) fn read(name: &str, parameter: &Node, text: &str) -> Result<Value, TemplateError> {
     let refuse =
         |allowed: String| Err(parameter.error(format!("{name} is {}, allowed: {allowed}", Quoted(text))));
     if let Some(allowed) = parameter.get("AllowedValues").and_then(Node::as_list) {
@@ -84,7 +84,7 @@ fn check_one(name: &str, parameter: &Node, text: &str) -> Result<(), TemplateErr
         }
         (Some(least), _) if measure < least => refuse(format!("at least {}", of(least))),
         (_, Some(most)) if measure > most => refuse(format!("at most {}", of(most))),
-        _ => Ok(()),
+        _ => Ok(value(parameter, text)),
     }
 }
 

@@ -34,11 +34,13 @@ pub struct Surroundings {
 }
 
 /// A template with values for its parameters.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Resolver<'a> {
     template: &'a Node,
     /// Of the template, by their logical ids.
     resources: HashMap<&'a str, &'a Node>,
+    conditions: HashMap<&'a str, &'a Node>,
+    declared: HashMap<&'a str, &'a Node>,
     parameters: Parameters,
     surroundings: &'a Surroundings,
     gaps: Gaps,
@@ -115,10 +117,12 @@ impl<'a> Resolver<'a> {
         gaps: Gaps,
     ) -> Result<Self> {
         let parameters = parameters::check(template, given, gaps)?;
-        let entries = template.entries_at("Resources");
+        let by_name = |part| template.entries_at(part).iter().map(|(name, node)| (name.as_str(), node));
         let mut resolver = Self {
             template,
-            resources: entries.iter().map(|(id, resource)| (id.as_str(), resource)).collect(),
+            resources: by_name("Resources").collect(),
+            conditions: by_name("Conditions").collect(),
+            declared: by_name("Parameters").collect(),
             parameters,
             surroundings,
             gaps,

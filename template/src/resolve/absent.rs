@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Resolver, Result};
 use crate::document::{Node, Value};
+use crate::parameters;
 
 /// So many values of a parameter are tried.
 const MOST_VALUES: usize = 16;
@@ -59,7 +60,7 @@ type Choice<T> = (T, T);
 impl<'a> Resolver<'a> {
     /// Those of some resources that do not exist with the parameters that were given to this resolver.
     pub fn absent(&self, given: &[(String, String)], matters: impl Fn(&Node) -> bool) -> Vec<Absent> {
-        let mut search = Search { resolver: self, given, trials: 0, steps: 0, visits: 0 };
+        let mut search = Search::new(self, given);
         let mut conditions: HashMap<&str, Known> = HashMap::new();
         let mut absent = Vec::new();
         for (id, resource) in self.template.entries_at("Resources") {
@@ -81,7 +82,7 @@ impl<'a> Resolver<'a> {
 
     /// Those of some properties that have other values with other parameters, once for each of their other values.
     pub fn varying(&self, given: &[(String, String)], properties: &[Property<'a>]) -> Vec<Varying> {
-        let mut search = Search { resolver: self, given, trials: 0, steps: 0, visits: 0 };
+        let mut search = Search::new(self, given);
         let mut known: HashMap<Branch<'a>, Found> = HashMap::new();
         let mut varying = Vec::new();
         for (id, property, node) in properties {
@@ -136,8 +137,7 @@ impl<'a> Resolver<'a> {
 
     /// The parameters that a condition depends on, also through others, and the values that are named for them.
     fn choices(&self, condition: &str, visits: &mut usize) -> (BTreeSet<&'a str>, Vec<Choice<&'a str>>) {
-        let conditions = self.template.get("Conditions");
-        let named = |name: &str| conditions.and_then(|all| all.get(name));
+        let named = |name: &str| self.conditions.get(name).copied();
         let (mut parameters, mut choices) = (BTreeSet::new(), Vec::new());
         let mut seen = HashSet::from([condition.to_owned()]);
         let mut left: Vec<&'a Node> = named(condition).into_iter().collect();
@@ -167,8 +167,7 @@ impl<'a> Resolver<'a> {
             }
         }
         for name in &parameters {
-            let parameter = self.template.get("Parameters").and_then(|all| all.get(name));
-            let allowed = parameter.and_then(|it| it.get("AllowedValues")?.as_list()).unwrap_or_default();
+            let allowed = self.declared.get(name).map(|it| it.items_at("AllowedValues")).unwrap_or_default();
             choices.extend(allowed.iter().filter_map(|value| Some((*name, value.as_text()?))));
         }
         (parameters, choices)
@@ -183,12 +182,19 @@ impl<'a> Resolver<'a> {
 struct Search<'r, 'a> {
     resolver: &'r Resolver<'a>,
     given: &'r [(String, String)],
+    /// The same resolver with values that are tried, and what was there before these.
+    trial: Resolver<'a>,
+    before: Vec<(String, Value)>,
     trials: usize,
     steps: usize,
     visits: usize,
 }
 
-impl Search<'_, '_> {
+impl<'r, 'a> Search<'r, 'a> {
+    fn new(resolver: &'r Resolver<'a>, given: &'r [(String, String)]) -> Self {
+        Self { resolver, given, trial: resolver.clone(), before: Vec::new(), trials: 0, steps: 0, visits: 0 }
+    }
+
     /// The parameters that a condition depends on, and values with which it is true, or false if that is wanted: one, or
     /// two if one is not enough.
     fn of(&mut self, condition: &str, wanted: bool) -> Found {
@@ -237,31 +243,37 @@ impl Search<'_, '_> {
             return (Vec::new(), None);
         }
         let values = vec![(name.to_owned(), value.to_owned())];
-        match self.resolver_with(&values) {
-            Some(_) => (vec![name.to_owned()], Some(values)),
+        match self.try_values(&values) {
+            Some(()) => (vec![name.to_owned()], Some(values)),
             None => (Vec::new(), None),
         }
     }
 
     /// Whether a parameter allows nothing but what was tried.
     fn is_closed(&self, name: &str) -> bool {
-        let parameter = self.resolver.template.get("Parameters").and_then(|all| all.get(name));
+        let parameter = self.resolver.declared.get(name);
         let allowed = parameter.and_then(|it| it.get("AllowedValues")?.as_list());
         allowed.is_some_and(|allowed| allowed.len() <= MOST_VALUES)
     }
 
     /// None if it cannot be worked out, or if the values are not allowed.
     fn holds(&mut self, condition: &str, values: &[(String, String)]) -> Option<bool> {
-        let trial = self.resolver_with(values)?;
-        let holds = trial.named_condition(&Node::text(0, condition)).ok();
-        self.steps += trial.steps.get();
+        self.try_values(values)?;
+        let holds = self.trial.named_condition(&Node::text(0, condition)).ok();
+        self.steps += self.trial.steps.get();
         holds
     }
 
-    fn resolver_with(&mut self, values: &[(String, String)]) -> Option<Resolver<'_>> {
+    /// None if the values are not allowed, by their parameters or by the rules of the template.
+    fn try_values(&mut self, values: &[(String, String)]) -> Option<()> {
         self.trials += 1;
-        let Resolver { template, surroundings, gaps, .. } = self.resolver;
-        Resolver::new(template, &[self.given, values].concat(), surroundings, *gaps).ok()
+        self.trial.parameters.extend(self.before.drain(..));
+        for (name, text) in values {
+            let value = parameters::read(name, self.trial.declared.get(name.as_str())?, text).ok()?;
+            self.before.push((name.clone(), self.trial.parameters.insert(name.clone(), value)?));
+        }
+        self.trial.steps.set(0);
+        self.trial.unmet_rules(&[self.given, values].concat()).ok().map(drop)
     }
 }
 

@@ -54,7 +54,7 @@ impl Resolver<'_> {
 
     pub(super) fn named_condition(&self, name: &Node) -> Result<bool> {
         let text = name.as_text().ok_or_else(|| name.error("expected the name of a condition"))?;
-        match self.template.get("Conditions").and_then(|conditions| conditions.get(text)) {
+        match self.conditions.get(text) {
             Some(condition) => self.condition(condition),
             None => Err(name.error(format!("no such condition: {text}"))),
         }
