@@ -14,7 +14,6 @@ PROGRAMS := $(DEMO) --bin redrive
 NEW = @test -e $(TARGET)/debug/$(1) || echo "$(2), the AWS SDK with it: about $$(($(3) / $$(getconf _NPROCESSORS_ONLN) + 1)) minutes, the first time"
 RELEASE := cargo build --locked --release --target-dir target --package
 MOTO := target/moto
-CHECKOV := target/checkov
 UV := target/uv
 PAGE := target/page
 MINIMAL := target/minimal/source
@@ -46,7 +45,7 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 	$(TARGET)/debug/demo --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
-test: $(TOOLS) $(CHECKOV)/requirements.stamp $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests
+test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests
 	$(call NEW,redrive,compiling all there is,10)
 	$(HEEDING) cargo test --locked --workspace
 	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
@@ -225,12 +224,11 @@ $(TOOLS): tools/requirements.txt
 $(MINISTACK)/requirements.stamp: tools/requirements-ministack.txt
 $(MOTO)/requirements.stamp: tools/requirements-moto.txt
 $(PAGE)/requirements.stamp: tools/requirements-page.txt
-$(CHECKOV)/requirements.stamp: tools/requirements-checkov.txt
 $(UV)/requirements.stamp: tools/requirements-uv.txt
 $(WORKFLOWS)/requirements.stamp: tools/requirements-workflows.txt
 $(MATURIN)/requirements.stamp: tools/requirements-dist.txt
 $(BENCH)/venv/requirements.stamp: bench/requirements.txt
-$(foreach folder,$(VENV) $(MINISTACK) $(MOTO) $(PAGE) $(CHECKOV) $(UV) $(WORKFLOWS) $(MATURIN) $(BENCH)/venv,$(folder)/requirements.stamp):
+$(foreach folder,$(VENV) $(MINISTACK) $(MOTO) $(PAGE) $(UV) $(WORKFLOWS) $(MATURIN) $(BENCH)/venv,$(folder)/requirements.stamp):
 	python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps --require-hashes --requirement $<
 	touch $@

@@ -1,8 +1,7 @@
-"""Checks our templates offline, as AWS's own tools and auditors do. Usage: check_template.py TEMPLATE...
+"""Checks our templates offline, as AWS's own tools do. Usage: check_template.py TEMPLATE...
 
 `sam validate --lint`, then cfn-lint on what SAM makes of it, since linting the SAM form alone misses wrong values, for
-both kinds of queues with and without a KMS key. Then checkov, with tools/checkov beside its own rules; what a resource is
-excepted from, its Metadata says with the reason. What else must hold of them: cli/src/doctor/ours.
+both kinds of queues with and without a KMS key. What else must hold of them, and what auditors ask: cli/src/doctor/ours.
 """
 
 import copy
@@ -28,9 +27,6 @@ from samtranslator.translator.translator import Translator  # noqa: E402
 logging.getLogger("samtranslator.metrics.metrics").setLevel(logging.ERROR)
 
 
-ROOT = Path(__file__).parent.parent
-CHECKOV = ROOT / "target" / "checkov" / "bin" / "checkov"
-RULES = ROOT / "tools" / "checkov"
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 
 
@@ -43,7 +39,6 @@ def main(paths: list[str]) -> int:
         for fifo, key in itertools.product(("false", "true"), ("", KEY)):
             found = lint(Path(path).read_text(), Fifo=fifo, KmsKeyArn=key)
             failures += [f"{path}: {wrong} with Fifo={fifo} KmsKeyArn={key}" for wrong in found]
-    failures += [f"{path}: {wrong}" for path, wrong in audit([Path(path).resolve() for path in paths])]
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
     return 1 if failures else 0
@@ -54,21 +49,6 @@ def lint(template: str, **parameters: str) -> list[str]:
     decoded, errors = decode_str(json.dumps(translate(yaml_parse(template), parameters)))
     matches = errors or Runner(ConfigMixIn([], regions=["us-east-1"])).validate_template(decoded)
     return [f"{match.rule.id} {match.message}" for match in matches]
-
-
-def audit(paths: list[Path]) -> list[tuple[Path, str]]:
-    """What checkov finds in each template, and what is excepted there without a reason."""
-    command = [CHECKOV, "--framework", "cloudformation", "--skip-download", "--external-checks-dir", RULES]
-    command += ["--output", "json", "--file", *paths]
-    output = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300).stdout
-    results = json.loads(output)["results"]
-    found = [(Path(path), "checkov cannot read it") for path in results["parsing_errors"]]
-    for check in results["failed_checks"] + results["skipped_checks"]:
-        why = check["check_result"].get("suppress_comment", check["check_name"])
-        if check in results["failed_checks"] or why == "No comment provided":
-            resource = check["resource"].split(".")[-1]
-            found.append((Path(check["file_abs_path"]), f"{check['check_id']} {resource}: {why}"))
-    return found
 
 
 def translate(source: dict, parameters: dict[str, str]) -> dict:

@@ -28,7 +28,7 @@ const OF_FUNCTIONS: [(&str, Rule); 5] = [
 ];
 
 /// Of that of a worker too.
-pub(super) const OF_ALL: [(&str, Rule); 9] = [
+pub(super) const OF_ALL: [(&str, Rule); 10] = [
     ("alarms_tell_the_address_if_there_is_one", alarms_tell_the_address_if_there_is_one),
     ("alarms_say_what_to_type", alarms_say_what_to_type),
     ("alarms_lead_to_their_runbook_entry", alarms_lead_to_their_runbook_entry),
@@ -38,6 +38,7 @@ pub(super) const OF_ALL: [(&str, Rule); 9] = [
     ("letters_outlive_the_stack", letters_outlive_the_stack),
     ("parameters_say_what_they_take", parameters_say_what_they_take),
     ("what_is_shown_can_be_read", what_is_shown_can_be_read),
+    ("what_auditors_ask_is_answered", what_auditors_ask_is_answered),
 ];
 
 pub(super) fn all() -> impl Iterator<Item = (&'static str, Rule)> {
@@ -272,6 +273,39 @@ fn what_is_shown_can_be_read(ours: &Ours<'_>) -> Vec<String> {
         }
         if !places.insert((x, y)) {
             wrong.push(format!("{title} covers another widget"));
+        }
+    }
+    wrong
+}
+
+/// Of what checkov asks, that which no other rule here says.
+fn what_auditors_ask_is_answered(ours: &Ours<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let stack = ours.with(&[]);
+    for group in stack.all("AWS::Logs::LogGroup") {
+        if text(&group.properties, "RetentionInDays").is_empty() {
+            wrong.push(format!("{} keeps what is logged forever", group.id));
+        }
+    }
+    for role in stack.all("AWS::IAM::Role") {
+        let properties = role.properties.to_json();
+        let assumed = &properties["AssumeRolePolicyDocument"]["Statement"];
+        let services = assumed.as_array().into_iter().flatten().map(|it| &it["Principal"]["Service"]);
+        let one_of = ["lambda.amazonaws.com", "ecs-tasks.amazonaws.com"];
+        if services.map(|it| it.as_str().unwrap_or_default()).any(|it| !one_of.contains(&it)) {
+            wrong.push(format!("{} can be assumed by others than Lambda and ECS", role.id));
+        }
+        let policies = properties["Policies"].as_array().into_iter().flatten();
+        let statements = policies.flat_map(|it| it["PolicyDocument"]["Statement"].as_array().unwrap());
+        if statements.map(|it| it["Action"].to_string()).any(|actions| actions.contains('*')) {
+            wrong.push(format!("{} allows every action of a kind", role.id));
+        }
+    }
+    for (id, resource) in ours.declared("Resources") {
+        let metadata = resource.get("Metadata").and_then(|it| it.get("checkov")?.get("skip")?.as_list());
+        let excepted = metadata.unwrap_or_default();
+        if excepted.iter().any(|it| text(it, "comment").is_empty()) {
+            wrong.push(format!("{id} is excepted without a reason"));
         }
     }
     wrong
