@@ -18,21 +18,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
+use redrive_sqs::Quoted;
+use redrive_template::parse;
 
 use crate::aws::Aws;
 use crate::counted::counted;
 use crate::input;
+use crate::live::Account;
 use crate::output;
 use crate::problem::{OrProblem, Problem};
-use crate::subject::Target;
-use crate::subject::live::Account;
+use crate::target::Target;
 use crate::wait::wait;
 use finding::Counts;
 use flags::{Chosen, Format, code};
 use paths::Files;
-use redrive_sqs::Quoted;
-use redrive_template::parse;
 use report::Report;
+
 #[cfg(test)]
 use report::judge;
 

@@ -13,6 +13,7 @@ mod flags;
 mod escape;
 mod journal;
 mod letters;
+mod live;
 mod manual;
 mod queue;
 mod schedule;
@@ -21,18 +22,17 @@ mod send;
 mod shell;
 mod span;
 mod sqs;
-mod subject;
+mod target;
 mod tell;
 mod wait;
 mod width;
 
 use std::process::ExitCode;
 
-use arguments::{Arguments, Verb};
 use redrive_local::command::{ask, input, local, messages, output, problem};
-#[cfg(test)]
-use redrive_template as template;
 use redrive_template::nearest;
+
+use arguments::{Arguments, Verb};
 
 fn main() -> ExitCode {
     if let Some(code) = demo::function() {

@@ -18,7 +18,7 @@ use clap::Args;
 use crate::flags::Output;
 use crate::output::{self, Stream};
 use crate::problem::{OrProblem, Problem};
-use crate::subject::Target;
+use crate::target::Target;
 use crate::tell::tell;
 use crate::width::Width;
 use flags::{Flags, Known};

@@ -2,8 +2,7 @@
 
 use redrive::Metrics;
 use redrive::tools::{metric_names, variable_of_queue};
-
-use crate::subject::{Function, Mapping, Process, Queue, Seen, Subject, Worker};
+use redrive_template::subject::{Function, Mapping, Process, Queue, Seen, Subject, Worker};
 
 pub(super) const DEFAULT_NAMESPACE: &str = "Redrive";
 

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::iter::Sum;
 
+use redrive_template::subject::{Alarm, Drift, Function, Mapping, Queue, Scaler, Subject, Worker};
+
 use super::feed::{Consumer, Kind};
 use super::words::Words;
 use crate::counted::counted;
-use crate::subject::{Alarm, Drift, Function, Mapping, Queue, Scaler, Subject, Worker};
 
 /// One known way to lose or delay messages.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use redrive_template::subject::template::{Source, read};
 
 use super::checks::ALL;
-use crate::subject::template::{Source, read};
 
 const OURS: &str = include_str!("../../../template.yaml");
 const WORKER: &str = include_str!("../../../deploy/worker.yaml");

@@ -10,10 +10,11 @@ mod worker;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use redrive_template::subject::template::{Source, of};
+use redrive_template::subject::{Alarm, Statement, Subject};
+use redrive_template::{Gaps, Node, Resolver, Resource, Surroundings, parse};
+
 use super::judge;
-use crate::subject::template::{Source, of};
-use crate::subject::{Alarm, Statement, Subject};
-use crate::template::{Gaps, Node, Resolver, Resource, Surroundings, parse};
 
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 const RUNBOOK: &str = include_str!("../../../docs/runbook.md");

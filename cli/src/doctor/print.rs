@@ -1,12 +1,12 @@
 //! Findings told: as text for people, as JSON for programs.
 
 use anstyle::{AnsiColor, Style};
+use redrive_template::subject::Subject;
 use serde_json::{Value, json};
 
 use super::finding::{Counts, Finding, Level};
 use super::report::Report;
 use crate::output::{self, Line, Stream};
-use crate::subject::Subject;
 use crate::width::Width;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use redrive_template::Absent;
+use redrive_template::subject::Subject;
+
 use super::accept::Acceptance;
 use super::checks::ALL;
 use super::finding::{Counts, Finding};
 use super::flags::Chosen;
 use super::variants::{Variant, is_unchecked};
-use crate::subject::Subject;
-use redrive_template::Absent;
 
 #[derive(Debug)]
 pub(super) struct Report {
@@ -95,7 +96,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::subject::template::{Source, read};
+    use redrive_template::subject::template::{Source, read};
 
     /// What is looked at in a template of so many queues, each with letters, a function and an alarm.
     fn steps(queues: usize) -> u64 {

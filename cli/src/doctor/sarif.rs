@@ -2,6 +2,7 @@
 //! <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use redrive_template::subject::Subject;
 use serde_json::{Value, json};
 
 use super::checks::ALL;
@@ -9,7 +10,6 @@ use super::finding::{Check, Finding};
 use super::report::Report;
 use crate::output;
 use crate::problem::Problem;
-use crate::subject::Subject;
 
 /// What a path must not have in a URI reference.
 const NOT_IN_PATHS: &AsciiSet = &CONTROLS

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use redrive_template::subject::Subject;
+use redrive_template::subject::template::{Source, of};
+use redrive_template::{Gaps, Node, Resolver, Surroundings, parse};
+
 use super::judge;
 use crate::doctor::checks;
 use crate::doctor::finding::Finding;
 use crate::doctor::words::Words;
-use crate::subject::Subject;
-use crate::subject::template::{Source, of};
-use crate::template::{Gaps, Node, Resolver, Surroundings, parse};
 
 const FAULTS: &str = include_str!("../../tests/doctor/faults.yaml");
 const FAULTLESS: &str = include_str!("../../tests/doctor/faultless.yaml");

@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::were;
-use crate::subject::{Subject, Target};
+use redrive_template::subject::Subject;
 use redrive_template::{Absent, Varying};
+
+use super::were;
+use crate::target::Target;
 
 /// So many sets of values are read beside the defaults.
 const MOST: usize = 8;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use redrive_template::subject::Subject;
+use redrive_template::subject::template::{Source, read};
+use redrive_template::{Node, parse};
+
 use super::judge;
-use crate::subject::Subject;
-use crate::subject::template::{Source, read};
-use crate::template::{Node, parse};
 
 const FAULTS: &str = include_str!("../../tests/doctor/worker-faults.yaml");
 /// The name of a file, its text, and its parameters.

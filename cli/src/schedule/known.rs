@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail};
 use redrive::tools::{Retries, variable_of_queue};
 use redrive_sqs::{MAX_RECEIVE_COUNT, Quoted};
+use redrive_template::subject::{Function, Queue, Subject};
 
 use super::flags::{Consumer, Known};
-use crate::subject::{Function, Queue, Subject};
 
 /// The queue that feeds a function: the only one, or that of this name.
 ///
@@ -132,7 +132,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::subject::{Mapping, PartialRedrivePolicy, Seen};
+    use redrive_template::subject::{Mapping, PartialRedrivePolicy, Seen};
 
     fn queue(name: &str, policy: Seen<PartialRedrivePolicy>) -> Queue {
         Queue {

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::Speed;
 use clap::Args;
+
+use crate::Speed;
 
 /// Runs a template's queues, functions and alarms on this machine, on a simulated clock.
 #[derive(Debug, Clone, Args)]

@@ -12,10 +12,10 @@ use aws_sdk_sqs::config::{Credentials, ProvideCredentials, SharedCredentialsProv
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use clap::Args;
 use redrive_sqs::Quoted;
+use redrive_template::nearest::or_known;
 
 pub use self::endpoint::{check_is_aws, endpoint, is_emulator, is_loopback, of_sqs};
 pub use self::wire::Wire;
-use redrive_template::nearest::or_known;
 
 /// How long a call may take if nobody says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);

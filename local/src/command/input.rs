@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::{Context, ensure};
-
 use redrive_template::subject::kubernetes::is_kubernetes;
 use redrive_template::subject::terraform::is_terraform;
 

@@ -16,13 +16,13 @@ mod workers;
 use std::io;
 use std::path::PathBuf;
 
-use crate::{Event, EventKind, Local, Speed, StartError, Totals};
 use anyhow::{Context, anyhow};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::command::arguments::LocalArguments;
 use crate::command::problem::{OrProblem, Problem};
+use crate::{Event, EventKind, Local, Speed, StartError, Totals};
 use addressed::Addressed;
 use audience::Audience;
 use plan::{Plan, QueuesAt};

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use crate::{AttributeValue, MessageAttribute, NewMessage};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use redrive_sqs::{Attribute, Attributes, cut_to, queue_name};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::{AttributeValue, MessageAttribute, NewMessage};
 use advice::advice_on_body;
 pub use advice::{advice_on_layout, without_place};
 

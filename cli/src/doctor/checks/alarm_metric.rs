@@ -2,11 +2,11 @@
 
 use redrive::Metrics;
 use redrive_sqs::queue_name;
+use redrive_template::subject::{Alarm, Metric, Subject};
 
 use crate::doctor::feed::{Consumer, DEFAULT_NAMESPACE, feeds, is_ours, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Redrive};
-use crate::subject::{Alarm, Metric, Subject};
 
 const DIMENSION: &str = "QueueName";
 const MISSING_DATA: &str =

@@ -1,10 +1,11 @@
 //! Alarms that misread a minute without data.
 
+use redrive_template::subject::{Alarm, Metric, Subject};
+
 use super::alarm_metric::{alarms, concerns};
 use crate::doctor::feed::is_ours;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words;
-use crate::subject::{Alarm, Metric, Subject};
 
 pub(in crate::doctor) const ALARM_MISSING_DATA: Check = Check {
     code: "alarm-missing-data",

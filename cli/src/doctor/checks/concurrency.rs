@@ -1,10 +1,11 @@
 //! How many batches run at a time, and what happens to the others.
 
-use crate::doctor::finding::{Check, Found, Level};
-use crate::doctor::words::Words::All;
-use crate::subject::{
+use redrive_template::subject::{
     Function, MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers, Subject,
 };
+
+use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::All;
 
 /// Those that invoke it.
 fn mappings_of<'a>(subject: &'a Subject, function: &'a Function) -> impl Iterator<Item = &'a Mapping> {

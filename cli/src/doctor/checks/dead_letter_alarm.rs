@@ -1,9 +1,10 @@
 //! The alarm that says that there is a dead letter.
 
+use redrive_template::subject::{Alarm, Metric, Queue, Seen, Subject};
+
 use crate::doctor::feed::{is_received_from, letter_queues};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
-use crate::subject::{Alarm, Metric, Queue, Seen, Subject};
 
 /// The one that counts what waits, however it came.
 const VISIBLE: &str = "ApproximateNumberOfMessagesVisible";

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use redrive_sqs::{MESSAGE_RETENTION_PERIOD, RedriveAllowPolicy, is_fifo, queue_name};
+use redrive_template::subject::{Arn, Queue, Subject};
 
 use crate::doctor::feed::redrive_consumers;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Redrive};
 use crate::span::lasting;
-use crate::subject::{Arn, Queue, Subject};
 
 const PAGE: &str =
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html";

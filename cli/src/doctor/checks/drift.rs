@@ -1,8 +1,9 @@
 //! What is no longer as it was deployed.
 
+use redrive_template::subject::Drift;
+
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
-use crate::subject::Drift;
 
 pub(in crate::doctor) const STACK_DRIFTS: Check = Check {
     code: "stack-drifts",

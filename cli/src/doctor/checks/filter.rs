@@ -1,11 +1,11 @@
 //! Filter criteria.
 
 use redrive_local::Filter;
+use redrive_template::subject::Mapping;
 use serde_json::Value;
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
-use crate::subject::Mapping;
 
 const LINK: &str = "https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html";
 

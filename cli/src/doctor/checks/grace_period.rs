@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use redrive_template::subject::Worker;
+
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
-use crate::subject::Worker;
 
 /// redrive's own, where `REDRIVE_DRAIN` is not set.
 const DRAIN: Duration = Duration::from_secs(25);

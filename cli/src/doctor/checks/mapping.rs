@@ -1,10 +1,11 @@
 //! The event source mapping itself.
 
+use redrive_template::subject::{BATCH_SIZE, Function, Mapping, Queue, Subject};
+
 use super::dead_letter_alarm::is_watched;
 use crate::doctor::feed::{Feed, feeds, is_letter_queue, is_received_from};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
-use crate::subject::{BATCH_SIZE, Function, Mapping, Queue, Subject};
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting>
 const FIFO_RESPONSE: &str = "Set FunctionResponseTypes: [ReportBatchItemFailures] on the event source mapping. In the function, stop \

@@ -2,11 +2,11 @@
 
 use redrive::Metrics;
 use redrive_sqs::queue_name;
+use redrive_template::subject::{Arn, Process, Queue, Seen, Subject};
 
 use crate::doctor::feed::{Consumer, Kind, consumers, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each, Redrive};
-use crate::subject::{Arn, Process, Queue, Seen, Subject};
 
 const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html";
 

@@ -1,10 +1,10 @@
 //! What Kubernetes asks a worker for its health.
 
 use redrive_sqs::Quoted;
+use redrive_template::subject::{Platform, Probe, Seen, Subject, Worker};
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
-use crate::subject::{Platform, Probe, Seen, Subject, Worker};
 
 const PAGE: &str = "https://kubernetes.io/docs/concepts/workloads/pods/probes/";
 const HEALTH: &str = "REDRIVE_HEALTH";

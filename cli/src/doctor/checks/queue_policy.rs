@@ -1,8 +1,9 @@
 //! The policy of a queue itself.
 
+use redrive_template::subject::Seen;
+
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
-use crate::subject::Seen;
 
 pub(in crate::doctor) const QUEUE_POLICY_OPEN: Check = Check {
     code: "queue-policy-open",

@@ -1,9 +1,10 @@
 //! Messages that come back to where they came from.
 
+use redrive_template::subject::{Function, Queue, Seen, Subject};
+
 use crate::doctor::feed::{Feed, feeds as all_feeds, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
-use crate::subject::{Function, Queue, Seen, Subject};
 
 const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html";
 

@@ -1,9 +1,10 @@
 //! The redrive policy of the queue that feeds the function.
 
+use redrive_template::subject::Queue;
+
 use crate::doctor::feed::sources;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
-use crate::subject::Queue;
 
 pub(in crate::doctor) const REDRIVE_POLICY_MISSING: Check = Check {
     code: "redrive-policy-missing",

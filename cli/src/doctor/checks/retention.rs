@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use redrive_sqs::MESSAGE_RETENTION_PERIOD;
+use redrive_template::subject::Queue;
 
 use super::dead_letter_queue::{expires_early, pairs};
 use super::retries::outlive;
@@ -10,7 +11,6 @@ use crate::doctor::feed::{is_letter_queue, letter_queues, sources};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
 use crate::span::lasting;
-use crate::subject::Queue;
 
 const SHORTEST: Duration = Duration::from_secs(3_600);
 const SHORTEST_OF_LETTERS: Duration = Duration::from_secs(86_400);

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use redrive::tools::{Retries, Retry};
+use redrive_template::subject::{Queue, Seen, Subject};
 
 use crate::doctor::feed::{Consumer, consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
 use crate::span::lasting;
-use crate::subject::{Queue, Seen, Subject};
 
 /// As much as a backoff's jitter can ask for.
 const LONGEST: f64 = 1.0;

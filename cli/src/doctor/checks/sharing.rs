@@ -1,11 +1,11 @@
 //! One function for several queues.
 
 use redrive::tools::VARIABLES_OF_ONE_QUEUE;
+use redrive_template::subject::{Function, Queue};
 
 use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
-use crate::subject::{Function, Queue};
 
 /// Whether it is set to something, known or not.
 fn is_set(function: &Function, name: &str) -> bool {

@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, VISIBILITY_TIMEOUT};
+use redrive_template::subject::{BATCH_SIZE, BATCHING_WINDOW, Mapping, Queue, Subject};
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
 use crate::span::lasting;
-use crate::subject::{BATCH_SIZE, BATCHING_WINDOW, Mapping, Queue, Subject};
 
 pub(in crate::doctor) const VALUE_REFUSED: Check = Check {
     code: "value-refused",

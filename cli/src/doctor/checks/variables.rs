@@ -3,13 +3,13 @@
 use std::fmt::Display;
 
 use redrive::tools::Retries;
+use redrive_template::subject::{Arn, Process, Queue, Subject};
 
 use crate::counted::counted;
 use crate::doctor::feed::{Consumer, Feed, Kind, redrive_consumers, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
 use crate::nearest::did_you_mean;
-use crate::subject::{Arn, Process, Queue, Subject};
 
 const PAGE: &str =
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html";

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use redrive_template::subject::{Seen, Subject};
+
 use crate::doctor::feed::{Consumer, Feed, Kind, consumers, feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each, Redrive};
-use crate::subject::{Seen, Subject};
 
 /// The times of one feed.
 struct Times {

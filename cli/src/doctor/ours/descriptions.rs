@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use clap::CommandFactory;
+use redrive_template::Resource;
 
 use super::{ALARM, Ours, Stack, text};
 use crate::arguments::Arguments;
-use crate::template::Resource;
 
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
 const LONGEST: usize = 1_024;

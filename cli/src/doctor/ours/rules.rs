@@ -6,14 +6,14 @@ use std::time::Duration;
 use redrive::Metrics;
 use redrive::tools::metric_names;
 use redrive_sqs::RedriveAllowPolicy;
+use redrive_template::Node;
+use redrive_template::subject::{PartialRedrivePolicy, Seen};
 use serde_json::{Value, json};
 
 use super::descriptions::{alarms_lead_to_their_runbook_entry, alarms_say_what_to_type};
 use super::encryption::{a_key_reaches_all_that_is_kept, requests_need_tls};
 use super::names::stacks_do_not_collide;
 use super::{ALARM, KEY, Ours, Rule, TOLD, TOPIC, judge, text};
-use crate::subject::{PartialRedrivePolicy, Seen};
-use crate::template::Node;
 
 /// Of the template of a function.
 const OF_FUNCTIONS: [(&str, Rule); 5] = [

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use redrive::Metrics;
 use redrive::tools::metric_names;
+use redrive_template::Node;
 use serde_json::Value;
 
 use super::{Ours, RUNBOOK, TEMPLATE, TOLD, rules, text};
-use crate::template::Node;
 
 const WORKER: &str = include_str!("../../../../deploy/worker.yaml");
 const GIVEN: [(&str, &str); 4] =

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::NewMessage;
 use anyhow::{Context, anyhow, bail};
 use redrive_sqs::{MAX_BYTES, Outgoing, is_fifo};
+use redrive_template::nearest::or_known;
 
 use super::stack::Stack;
+use crate::NewMessage;
 use crate::command::input;
 use crate::command::messages::{self, Address, FileMessage, Place};
-use redrive_template::nearest::or_known;
 
 /// A message, its queue, and the file and line it comes from.
 #[derive(Debug)]

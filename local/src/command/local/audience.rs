@@ -2,11 +2,11 @@
 
 use std::io;
 
-use crate::{Event, Totals};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::screen::Screen;
 use super::ui::Page;
+use crate::{Event, Totals};
 
 #[derive(Debug)]
 pub(super) struct Audience {

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow, bail};
+use redrive_template::nearest::{list, or_known};
 use serde::Deserialize;
 
 use super::plan::Plan;
 use super::stack::Build;
 use crate::command::problem::{OrProblem, Problem};
-use redrive_template::nearest::{list, or_known};
 
 /// An executable for each function of the plan, in the same order. Cargo's own messages go to stderr.
 pub(super) fn make(plan: &Plan) -> Result<Vec<PathBuf>, Problem> {

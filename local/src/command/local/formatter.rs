@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::{AlarmState, Event, EventKind, InvocationOutcome};
-
 use super::line::{Line, Tone};
+use crate::{AlarmState, Event, EventKind, InvocationOutcome};
 
 /// What has been told so far.
 #[derive(Debug)]

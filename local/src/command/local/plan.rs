@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::{Config, RemoteQueue, Speed, StackConfig};
 use anyhow::{Context, anyhow, bail};
+use redrive_template::Surroundings;
+use redrive_template::nearest::{list, or_known};
+use redrive_template::subject::template::not_yet;
+use redrive_template::subject::terraform::is_terraform;
 
 use super::addressed::{self, Addressed, Queues};
 use super::stack::{self, Stack};
@@ -14,10 +17,7 @@ use crate::command::arguments::LocalArguments;
 use crate::command::aws::endpoint;
 use crate::command::input;
 use crate::command::problem::{OrProblem, Problem};
-use redrive_template::Surroundings;
-use redrive_template::nearest::{list, or_known};
-use redrive_template::subject::template::not_yet;
-use redrive_template::subject::terraform::is_terraform;
+use crate::{Config, RemoteQueue, Speed, StackConfig};
 
 /// The account that local queues belong to, as in other emulators.
 const ACCOUNT: &str = "000000000000";

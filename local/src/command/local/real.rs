@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Access, Remote, RemoteConfig, RemoteQueue};
 use anyhow::{Context, anyhow};
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
@@ -12,6 +11,7 @@ use super::plan::{Plan, QueuesAt, REGION};
 use crate::command::ask;
 use crate::command::aws::{self, Place, Wire, check_is_aws, is_loopback};
 use crate::command::problem::{OrProblem, Problem};
+use crate::{Access, Remote, RemoteConfig, RemoteQueue};
 
 /// How long SQS may wait for a message before it answers.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>

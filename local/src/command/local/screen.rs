@@ -2,7 +2,6 @@
 
 use std::io::{self, ErrorKind};
 
-use crate::{Event, EventKind, Totals};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
@@ -11,6 +10,7 @@ use super::line::{self, Tone};
 use super::plan::{Output, Plan, QueuesAt};
 use super::table::{clock, table, table_of_real, table_of_worker};
 use crate::command::output::{self, Line, Progress};
+use crate::{Event, EventKind, Totals};
 
 /// The most of a body that fits into a line of 100 characters.
 const BODY_WIDTH: usize = 60;

@@ -12,13 +12,13 @@ mod allowed;
 
 use std::path::Path;
 
+use redrive_template::subject::template::{self as subject, Source};
+use redrive_template::{self as template, Gaps, Output, Resolver, Resource, Surroundings, TemplateError};
+
+use self::notes::Notes;
 use crate::{
     AlarmConfig, FunctionConfig, MappingConfig, QueueConfig, StackConfig, StackOutput, StackResource,
 };
-
-use self::notes::Notes;
-use redrive_template::subject::template::{self as subject, Source};
-use redrive_template::{self as template, Gaps, Output, Resolver, Resource, Surroundings, TemplateError};
 
 type Result<T> = std::result::Result<T, TemplateError>;
 

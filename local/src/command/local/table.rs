@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::Totals;
 use redrive_sqs::cut_to;
+
+use crate::Totals;
 
 /// What everything came to, aligned, a row a line.
 pub(super) fn table(totals: &Totals) -> Vec<String> {

@@ -27,13 +27,13 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::{Control, Event, Totals};
 use anyhow::{Context, anyhow};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::plan::Plan;
 use crate::command::problem::{OrProblem, Problem};
+use crate::{Control, Event, Totals};
 use setup::Setup;
 use shared::Shared;
 

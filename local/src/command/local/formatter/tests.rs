@@ -1,6 +1,5 @@
-use crate::StartFailure;
-
 use super::*;
+use crate::StartFailure;
 
 fn tell(events: Vec<EventKind>) -> Vec<(Option<usize>, &'static str, String)> {
     let mut formatter = EventFormatter::new(vec!["orders".to_owned()]);

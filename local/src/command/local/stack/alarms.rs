@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::{AlarmConfig, Comparison, MissingData, Statistic, Unit, is_published};
+use redrive_template::subject::{Alarm, Subject};
+use redrive_template::{Node, Resolver};
 
 use super::Result;
 use super::allowed::{Allowed, Properties};
 use super::notes::Notes;
-use redrive_template::subject::{Alarm, Subject};
-use redrive_template::{Node, Resolver};
+use crate::{AlarmConfig, Comparison, MissingData, Statistic, Unit, is_published};
 
 const STATISTICS: [Statistic; 5] =
     [Statistic::Sum, Statistic::Maximum, Statistic::Minimum, Statistic::Average, Statistic::SampleCount];

@@ -1,10 +1,10 @@
 //! What AWS allows of a resource's properties, in errors that name the property, the value and what is allowed.
 
 use redrive_sqs::Quoted;
-
-use super::Result;
 use redrive_template::nearest::did_you_mean;
 use redrive_template::{Node, Resource, TemplateError, scalar};
+
+use super::Result;
 
 /// The properties of a resource, or a part of them.
 #[derive(Debug, Clone, Copy)]

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{FunctionConfig, MappingConfig};
 use redrive_sqs::LONGEST_INVOCATION;
+use redrive_template::subject::{Function, Subject};
+use redrive_template::{Node, Resolver, Resource, scalar};
 
 use super::allowed::{Allowed, Properties};
 use super::notes::Notes;
 use super::{Build, Result};
-use redrive_template::subject::{Function, Subject};
-use redrive_template::{Node, Resolver, Resource, scalar};
+use crate::{FunctionConfig, MappingConfig};
 
 pub(super) const KINDS: [&str; 2] = ["AWS::Serverless::Function", "AWS::Lambda::Function"];
 

@@ -1,16 +1,16 @@
 //! Event source mappings, as SAM's `Events` and plain: which queue feeds which function.
 
-use crate::{Filter, MappingConfig, QueueConfig};
 use redrive_sqs::is_fifo;
+use redrive_template::subject::{
+    BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, Mapping, Subject, not_an_arn,
+};
+use redrive_template::{Node, Resolver, Resource, TemplateError};
 
 use super::allowed::{Allowed, Properties};
 use super::notes::Notes;
 use super::queues::find;
 use super::{Result, certain};
-use redrive_template::subject::{
-    BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, Mapping, Subject, not_an_arn,
-};
-use redrive_template::{Node, Resolver, Resource, TemplateError};
+use crate::{Filter, MappingConfig, QueueConfig};
 
 /// What a mapping of an SQS queue may have besides its queue and its function. Others are for streams, and refused.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>

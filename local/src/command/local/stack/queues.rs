@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::QueueConfig;
 use redrive_sqs::{MAX_RECEIVE_COUNT, QUEUE_NUMBERS, QueueArn};
+use redrive_template::subject::{QUEUE_PROPERTIES, not_an_arn};
+use redrive_template::{Resolver, scalar};
 
 use super::allowed::{Allowed, Properties};
 use super::{Result, certain};
-use redrive_template::subject::{QUEUE_PROPERTIES, not_an_arn};
-use redrive_template::{Resolver, scalar};
+use crate::QueueConfig;
 
 /// Properties that are attributes of the same name.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>

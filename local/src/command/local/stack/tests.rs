@@ -1,8 +1,7 @@
 use std::time::Duration;
 
-use crate::MissingData;
-
 use super::*;
+use crate::MissingData;
 use crate::command::properties::surroundings;
 
 mod alarms;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{NewMessage, ResendError, Speed};
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -18,6 +17,7 @@ use super::attribute::Given;
 use super::letter;
 use super::routes::{error, respond};
 use super::shared::Shared;
+use crate::{NewMessage, ResendError, Speed};
 
 /// How long a skip may take before it is answered. What runs on the way takes its own time, and the skip goes on.
 const SKIP_TIMEOUT: Duration = Duration::from_secs(2);

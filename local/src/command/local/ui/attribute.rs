@@ -1,10 +1,11 @@
 //! Message attributes on their way to the page and back: what is copied there is sent as it was. Pure.
 
-use crate::{AttributeValue, MessageAttribute};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use crate::{AttributeValue, MessageAttribute};
 
 /// An attribute to send: text, or with its type. The value of a `Binary` is base64.
 #[derive(Debug, Deserialize)]

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{ClockReading, Speed};
 use serde::Serialize;
+
+use crate::{ClockReading, Speed};
 
 /// Simulated and real time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

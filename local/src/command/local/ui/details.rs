@@ -1,10 +1,10 @@
 //! All that is known of one message, for the one that is looked at.
 
-use crate::SentMessage;
 use serde_json::{Map, Value, json};
 
 use super::shared::Shared;
 use super::{attribute, letter};
+use crate::SentMessage;
 
 /// Body, attributes, note and log lines. The row itself has come with the stream.
 pub(super) fn message(shared: &Shared, id: &str) -> Option<Value> {

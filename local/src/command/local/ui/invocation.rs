@@ -1,7 +1,8 @@
 //! One invocation as the page shows it. Pure.
 
-use crate::InvocationOutcome;
 use serde::Serialize;
+
+use crate::InvocationOutcome;
 
 /// A bar of the page.
 #[derive(Debug, Clone, PartialEq, Serialize)]

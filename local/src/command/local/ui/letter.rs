@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::{AttributeValue, Control, Letter, MessageAttribute, NewMessage, ResendError, SentMessage};
 use redrive_sqs::origin_of_letter;
 use redrive_sqs::{DeadLetter, Origin};
+
+use crate::{AttributeValue, Control, Letter, MessageAttribute, NewMessage, ResendError, SentMessage};
 
 type Attributes = BTreeMap<String, MessageAttribute>;
 

@@ -1,7 +1,8 @@
 //! One message as the page shows it: what happened to it, from its sending to its end. Pure.
 
-use crate::{Event, SentMessage};
 use serde::Serialize;
+
+use crate::{Event, SentMessage};
 
 /// So many characters of a body are in each row; the rest is read on demand.
 const BODY_BEGINNING: usize = 200;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::{AlarmState, Event, EventKind, SentMessage};
 use serde::Serialize;
 
 use super::invocation::{Invocation, trouble};
@@ -10,6 +9,7 @@ use super::logs::Logs;
 use super::message::{EndKind, Message, Outcome, seconds};
 use super::samples::{Numbers, Sample, Samples};
 use super::shelf::Shelf;
+use crate::{AlarmState, Event, EventKind, SentMessage};
 
 /// The most that is kept of each; the oldest go.
 pub(super) const MOST_MESSAGES: usize = 20_000;

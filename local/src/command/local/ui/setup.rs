@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::{AlarmConfig, MappingConfig};
 use serde_json::{Value, json};
 
 use super::super::plan::Plan;
 use super::model::MOST_MESSAGES;
+use crate::{AlarmConfig, MappingConfig};
 
 /// The part of a plan that the page works with.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::{Control, Event, EventKind, Totals, Vitals};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
@@ -11,6 +10,7 @@ use super::clock::Clock;
 use super::model::Model;
 use super::samples::Numbers;
 use super::setup::Setup;
+use crate::{Control, Event, EventKind, Totals, Vitals};
 
 /// Bodies are kept up to so many bytes.
 const KEPT_BODIES: usize = 64 << 20;

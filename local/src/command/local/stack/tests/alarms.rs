@@ -1,8 +1,7 @@
 use std::time::Duration;
 
-use crate::{MissingData, Unit};
-
 use super::{error_of, stack_of};
+use crate::{MissingData, Unit};
 
 /// A template with one alarm that has more properties.
 fn alarm(properties: &str) -> String {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{InvocationOutcome, MessageAttribute, NewMessage};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::{InvocationOutcome, MessageAttribute, NewMessage};
 
 fn model() -> Model {
     Model::new(["orders".to_owned()].into(), ["redrive-DeadLetter"].into_iter())

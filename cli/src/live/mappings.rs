@@ -3,10 +3,10 @@
 use aws_sdk_lambda::types::{
     EventSourceMappingConfiguration, EventSourceMappingMetric, FunctionResponseType, ProvisionedPollerConfig,
 };
+use redrive_template::subject::{Mapping, Pollers};
 
-use super::super::{Mapping, Pollers};
 use super::functions::seconds;
-use super::most::Most;
+use super::unseen::Most;
 use crate::aws::{Aws, DescribeError};
 use crate::find::function_name;
 

@@ -9,14 +9,13 @@ mod drift;
 mod functions;
 mod groups;
 mod mappings;
-mod most;
 mod queues;
 mod stack;
 mod unseen;
 
 use anyhow::bail;
+use redrive_template::subject::{Function, Queue, Subject, Worker};
 
-use super::{Function, Queue, Subject, Worker};
 use crate::aws::Aws;
 use crate::find::function_name;
 pub(crate) use account::Account;

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_sdk_cloudwatch::types::{AlarmType, CompositeAlarm, Dimension, MetricAlarm};
+use redrive_template::subject::{Alarm, Function, Metric, Queue, Seen};
 
-use super::super::{Alarm, Function, Metric, Queue, Seen};
-use super::most::Most;
-use super::unseen::Unseen;
+use super::unseen::{Most, Unseen};
 use crate::aws::{Aws, DescribeError};
 
 /// Of those that CloudWatch lists.

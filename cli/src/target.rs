@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
+use redrive_local::command::arguments::key_and_value;
+use redrive_template::subject::Subject;
+use redrive_template::subject::template::{self, Source};
 
-use super::Subject;
-use super::live::{self, Deployed};
-use super::template::{self, Source};
 use crate::aws::{Aws, Place};
 use crate::input;
+use crate::live::{self, Deployed};
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
-use redrive_local::command::arguments::key_and_value;
 
 /// What was typed.
 #[derive(Debug, Clone, Default, Args)]

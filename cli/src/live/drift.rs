@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use super::super::{Alarm, Drift, Function, Mapping, Queue, Seen, Subject};
+use redrive_template::subject::{Alarm, Drift, Function, Mapping, Queue, Seen, Subject};
+
 use crate::counted::counted;
 
 /// What somebody has changed since the deployment, or has deleted; only what both sides tell.
@@ -157,7 +158,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::subject::Process;
+    use redrive_template::subject::Process;
 
     fn subject(queue: Queue, alarm: Option<Alarm>) -> Subject {
         Subject { queues: vec![queue], alarms: Some(alarm.into_iter().collect()), ..Subject::default() }

@@ -6,13 +6,14 @@ use std::time::Duration;
 use aws_sdk_sqs::types::QueueAttributeName;
 use futures_util::{StreamExt, stream};
 use redrive_sqs::{InvalidPolicy, RedriveAllowPolicy, RedrivePolicy, queue_name};
+use redrive_template::parse;
+use redrive_template::subject::{
+    Arn, Mapping, PartialRedrivePolicy, Queue, Seen, open_actions, policy_allows_others,
+};
 
-use super::super::{Arn, Mapping, PartialRedrivePolicy, Queue, Seen, open_actions, policy_allows_others};
-use super::most::Most;
-use super::unseen::Unseen;
+use super::unseen::{Most, Unseen};
 use crate::aws::{Aws, DescribeError};
 use crate::find;
-use redrive_template::parse;
 
 /// Of what SQS lists; each of them is one call more.
 pub(super) const MOST: Most = Most { pages: 10, on_a_page: 1_000 };

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, stream};
+use redrive_template::subject::{Arn, Function, Subject};
 
-use super::super::{Arn, Function, Subject};
 use super::groups::groups;
 use super::unseen::Unseen;
 use super::{Queue, alarms, functions, mappings, queues};

@@ -1,4 +1,4 @@
-//! Why parts could not be looked at.
+//! How much of a long list is read, and why parts could not be looked at.
 
 use std::collections::HashMap;
 
@@ -38,6 +38,35 @@ impl Unseen {
                 others => format!("{note}; and {others} others for the same reason"),
             });
         }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Most {
+    pub(super) pages: usize,
+    /// What is asked for; AWS may give fewer.
+    pub(super) on_a_page: i32,
+}
+
+impl Most {
+    /// The first pages, and whether there are more.
+    pub(super) async fn read<T, E>(
+        self,
+        mut next: impl AsyncFnMut() -> Option<Result<T, E>>,
+    ) -> Result<(Vec<T>, bool), E> {
+        let mut pages = Vec::new();
+        while let Some(page) = next().await {
+            if pages.len() == self.pages {
+                return Ok((pages, true));
+            }
+            pages.push(page?);
+        }
+        Ok((pages, false))
+    }
+
+    /// Why the rest of the list was not looked at.
+    pub(super) fn note(self, what: &str) -> String {
+        format!("{what}: only the first {} pages were read", self.pages)
     }
 }
 
