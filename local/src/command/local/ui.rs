@@ -5,11 +5,8 @@
 
 mod actions;
 mod assets;
-mod attribute;
-mod clock;
 mod details;
 mod guard;
-mod invocation;
 mod letter;
 mod logs;
 mod message;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::attribute::Given;
+use super::details::Given;
 use super::letter;
 use super::routes::{error, respond};
 use super::shared::Shared;

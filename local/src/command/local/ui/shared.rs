@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
-use super::clock::Clock;
 use super::model::Model;
 use super::samples::Numbers;
 use super::setup::Setup;
-use crate::{Control, Event, EventKind, Totals, Vitals};
+use crate::{ClockReading, Control, Event, EventKind, Speed, Totals, Vitals};
 
 /// Bodies are kept up to so many bytes.
 const KEPT_BODIES: usize = 64 << 20;
@@ -137,5 +137,37 @@ impl Shared {
             }
         }
         numbers
+    }
+}
+
+/// Simulated and real time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Clock {
+    /// Simulated seconds since the start.
+    at: f64,
+    /// Real seconds since the start.
+    wall: f64,
+    /// Simulated seconds in a real one, at present.
+    pace: f64,
+    /// How fast waiting passes; none if it is skipped.
+    speed: Option<f64>,
+    held: bool,
+}
+
+impl Clock {
+    pub(super) fn new(reading: ClockReading, wall: Duration) -> Self {
+        let ClockReading { at, pace, speed, held } = reading;
+        let speed = match speed {
+            Speed::Times(times) => Some(times),
+            Speed::Max => None,
+        };
+        Self { at: at.as_secs_f64(), wall: wall.as_secs_f64(), pace, speed, held }
+    }
+}
+
+#[cfg(test)]
+impl Default for Clock {
+    fn default() -> Self {
+        Self { at: 0.0, wall: 0.0, pace: 0.0, speed: None, held: false }
     }
 }

@@ -3,11 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::clock::Clock;
-use super::invocation::Invocation;
 use super::message::Message;
-use super::model::{Alarm, Model, Notice};
+use super::model::{Alarm, Invocation, Model, Notice};
 use super::samples::Sample;
+use super::shared::Clock;
 
 /// So many rows in one update; the next one goes on.
 const MOST_ROWS: usize = 1_000;
