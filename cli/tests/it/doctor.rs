@@ -232,7 +232,7 @@ fn a_queue_that_is_not_known_may_feed_a_function() {
 
 #[test]
 fn a_report_about_functions_in_other_languages_advertises_nothing() {
-    let template = root().join("cli/tests/doctor/corpus/fix-plain.yaml");
+    let (_folder, template) = crate::doctor_corpus::written("fix-plain.yaml");
     let output = redrive(&["--template", &template.to_string_lossy()]);
     let told = text(&output.stdout) + &text(&output.stderr);
     assert!(told.contains("batch-response-missing") && !told.contains("framework"), "{told}");

@@ -1,7 +1,9 @@
-//! `redrive doctor` over the templates of `cli/tests/doctor/corpus/`, each with exactly what is expected beside it.
+//! `redrive doctor` over the templates of `cli/tests/doctor/corpus/`, each with exactly what `cases.txt` expects of it.
 //!
-//! A template is `NAME.yaml` or `NAME.json` with `NAME.expected`, or with files of its own `NAME/template.yaml` with
-//! `NAME/expected`. `NAME.patch` says how NAME.json differs from another (a JSON Patch, RFC 6902). Where NAME begins with `fix-`, fixes are expected too. A first line `# redrive doctor ARGUMENTS` gives arguments. `UPDATE=1` writes all expectations anew.
+//! `== NAME: ARGUMENTS` begins a case, where `NAME` is a file. `== NAME of ANOTHER` is another case's template with changed
+//! lines, as `diff` prints them: those after a space stand there, those after `-` go, and those after `+` come. `@@` is
+//! between two places. After `>` stands what is told: a line for each finding and each note, and fixes where NAME begins with
+//! `fix-`. `UPDATE=1` writes it anew.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -9,67 +11,81 @@ use std::process::Command;
 use std::thread;
 use std::{env, fs};
 
-use json_patch::Patch;
-use serde::Deserialize;
 use serde_json::Value;
+use tempfile::TempDir;
 
-/// What a template may begin with.
-const ARGUMENTS: &str = "# redrive doctor ";
-
-struct Template {
-    path: PathBuf,
-    expected: PathBuf,
+struct Case<'a> {
+    name: &'a str,
+    base: Option<&'a str>,
+    arguments: &'a str,
+    change: Vec<&'a str>,
+    expected: Vec<&'a str>,
 }
 
-fn templates(corpus: &Path) -> Vec<Template> {
-    let entries = fs::read_dir(corpus).expect("the corpus is there");
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
-    paths.sort();
-    let template = |path: PathBuf| {
-        if path.is_dir() {
-            return Some(Template { expected: path.join("expected"), path: path.join("template.yaml") });
-        }
-        let expected = path.with_extension("expected");
-        assert!(
-            path != expected
-                || ["yaml", "json", "patch"].iter().any(|kind| path.with_extension(kind).exists()),
-            "{} has no template",
-            path.display()
-        );
-        (path != expected).then_some(Template { path, expected })
-    };
-    paths.into_iter().filter_map(template).collect()
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/doctor/corpus")
 }
 
-#[derive(Deserialize)]
-struct Patched {
-    base: String,
-    patch: Patch,
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Writes what a patch makes of its base.
-fn patched(path: &Path, folder: &Path) -> PathBuf {
-    let read = |path: &Path| fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let Patched { base, patch } = serde_json::from_slice(&read(path)).expect("it is a patch");
-    let mut template: Value = serde_json::from_slice(&read(&path.with_file_name(base))).expect("it is JSON");
-    json_patch::patch(&mut template, &patch).expect("it fits its base");
-    let written = folder.join(path.file_name().expect("it is a file")).with_extension("json");
-    fs::write(&written, template.to_string()).expect("the folder is ours");
-    written
+fn cases(text: &str) -> Vec<Case<'_>> {
+    text.trim_end().split("\n\n").map(case).collect()
+}
+
+fn case(text: &str) -> Case<'_> {
+    let mut lines = text.lines();
+    let title = lines.next().and_then(|line| line.strip_prefix("== ")).unwrap_or_else(|| panic!("{text}"));
+    let (title, arguments) = title.split_once(": ").unwrap_or((title, ""));
+    let (name, base) = title.split_once(" of ").map_or((title, None), |(name, base)| (name, Some(base)));
+    let (expected, lines): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with('>'));
+    let change = lines.into_iter().filter(|line| !line.starts_with('#')).collect();
+    Case { name, base, arguments, change, expected }
+}
+
+/// The text of a case's template.
+fn template(cases: &[Case<'_>], name: &str) -> String {
+    let case = cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no case is {name}"));
+    match case.base {
+        Some(base) => changed(&template(cases, base), &case.change, name),
+        None => read(&corpus().join(name)),
+    }
+}
+
+fn changed(base: &str, change: &[&str], name: &str) -> String {
+    let mut lines: Vec<&str> = base.lines().collect();
+    for place in change.split(|line| *line == "@@").filter(|place| !place.is_empty()) {
+        let marked = |marks: [char; 2]| {
+            place.iter().filter_map(move |line| line.starts_with(marks).then(|| &line[1..]))
+        };
+        let old: Vec<&str> = marked([' ', '-']).collect();
+        let places: Vec<usize> = (0..lines.len()).filter(|at| lines[*at..].starts_with(&old)).collect();
+        let [at] = places[..] else { panic!("{name}: {} places have {old:#?}", places.len()) };
+        lines.splice(at..at + old.len(), marked([' ', '+']));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A case's template as a file of its own, in a folder that lives as long as this.
+pub(crate) fn written(name: &str) -> (TempDir, PathBuf) {
+    let text = read(&corpus().join("cases.txt"));
+    write(&cases(&text), name)
+}
+
+fn write(cases: &[Case<'_>], name: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = folder.path().join(name);
+    fs::write(&path, template(cases, name)).expect("the folder is ours");
+    (folder, path)
 }
 
 /// A line for each finding and each note, or why the template is refused.
-fn told(path: &Path) -> String {
-    let folder = tempfile::tempdir().expect("there is room for a folder");
-    let is_patch = path.extension().is_some_and(|kind| kind == "patch");
-    let path = &if is_patch { patched(path, folder.path()) } else { path.to_owned() };
-    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let arguments = text.lines().next().and_then(|line| line.strip_prefix(ARGUMENTS)).unwrap_or_default();
-    let name = path.file_name().expect("it is a file").to_string_lossy();
+fn told(case: &Case<'_>, path: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_redrive"))
         .args(["doctor", "--json", "--template"])
-        .arg(&*name)
-        .args(arguments.split_whitespace())
+        .arg(path.file_name().expect("it is a file"))
+        .args(case.arguments.split_whitespace())
         .current_dir(path.parent().expect("it is in a folder"))
         .output()
         .expect("it runs and ends");
@@ -81,7 +97,7 @@ fn told(path: &Path) -> String {
     for finding in report["findings"].as_array().expect("it is a list") {
         let [level, code, what] = ["level", "code", "what"].map(|key| text(&finding[key]));
         let _ = writeln!(told, "{level} {code} {}: {what}", text(&finding["place"]["id"]));
-        if name.starts_with("fix-") {
+        if case.name.starts_with("fix-") {
             let _ = writeln!(told, "  fix {}", text(&finding["fix"]));
         }
     }
@@ -93,39 +109,53 @@ fn told(path: &Path) -> String {
     told
 }
 
-/// The lines that only one of two texts has.
-fn difference(expected: &str, told: &str) -> String {
-    let only = |mark: char, one: &str, other: &str| {
-        let lines = one.lines().filter(|line| other.lines().all(|it| it != *line));
-        lines.fold(String::new(), |all, line| all + &format!("  {mark} {line}\n"))
+fn judged(cases: &[Case<'_>], case: &Case<'_>) -> Vec<String> {
+    let (_folder, path) = match case.base {
+        Some(_) => {
+            let (folder, path) = write(cases, case.name);
+            (Some(folder), path)
+        }
+        None => (None, corpus().join(case.name)),
     };
-    let lines = only('-', expected, told) + &only('+', told, expected);
-    if lines.is_empty() { "  the same lines, in another order or number\n".to_owned() } else { lines }
+    told(case, &path).lines().map(|line| format!("> {line}")).collect()
 }
 
 #[test]
 fn each_template_of_the_corpus_is_told_exactly_what_is_expected() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/doctor/corpus");
-    let templates = templates(&corpus);
-    assert!(templates.len() >= 60, "{} templates are no corpus", templates.len());
-    let update = env::var_os("UPDATE").is_some();
+    let path = corpus().join("cases.txt");
+    let text = read(&path);
+    let cases = &cases(&text);
+    assert!(cases.len() >= 60, "{} cases are no corpus", cases.len());
     let workers = thread::available_parallelism().map_or(1, usize::from);
-    let wrong = thread::scope(|scope| {
-        let share = |worker| templates.iter().skip(worker).step_by(workers);
-        let work = |worker| scope.spawn(move || share(worker).filter_map(|it| judge(it, update)).collect());
-        let workers: Vec<_> = (0..workers).map(work).collect();
-        workers.into_iter().map(|it| it.join().expect("no panic")).collect::<Vec<String>>().concat()
+    let told: Vec<Vec<String>> = thread::scope(|scope| {
+        let shares = cases.chunks(cases.len().div_ceil(workers));
+        let work = |share: &'_ [Case<'_>]| share.iter().map(|case| judged(cases, case)).collect::<Vec<_>>();
+        let workers: Vec<_> = shares.map(|share| scope.spawn(move || work(share))).collect();
+        workers.into_iter().flat_map(|it| it.join().expect("no panic")).collect()
     });
-    assert!(wrong.is_empty(), "- is expected, + is told:\n{wrong}");
+    if env::var_os("UPDATE").is_some() {
+        let anew = text.trim_end().split("\n\n").zip(&told).map(|(case, told)| {
+            let kept = case.lines().filter(|line| !line.starts_with('>'));
+            kept.chain(told.iter().map(String::as_str)).collect::<Vec<_>>().join("\n")
+        });
+        let anew = anew.collect::<Vec<_>>().join("\n\n") + "\n";
+        return fs::write(path, anew).expect("it can be written");
+    }
+    let wrong = cases.iter().zip(told).filter(|(case, told)| case.expected != *told);
+    let wrong: Vec<_> = wrong
+        .map(|(case, told)| format!("{}\nexpected: {:#?}\ntold: {told:#?}", case.name, case.expected))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// How it is not as expected.
-fn judge(Template { path, expected }: &Template, update: bool) -> Option<String> {
-    let told = told(path);
-    if update {
-        fs::write(expected, &told).expect("it can be written");
+#[test]
+fn each_file_of_the_corpus_has_a_case() {
+    let text = read(&corpus().join("cases.txt"));
+    let cases = cases(&text);
+    for entry in fs::read_dir(corpus()).expect("the corpus is there") {
+        let path = entry.expect("it can be listed").path();
+        let name = path.file_name().expect("it has a name").to_string_lossy().into_owned();
+        let name = if path.is_dir() { name + "/template.yaml" } else { name };
+        assert!(name == "cases.txt" || cases.iter().any(|case| case.name == name), "{name}");
     }
-    let wanted = fs::read_to_string(expected).unwrap_or_default();
-    (!expected.exists() || wanted != told)
-        .then(|| format!("{}\n{}", path.display(), difference(&wanted, &told)))
 }

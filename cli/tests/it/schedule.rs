@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::doctor_corpus::written;
 use crate::support::running::root;
 use crate::support::{Ran, command};
 
@@ -60,7 +61,8 @@ fn the_end_follows_from_flags_a_template_and_its_parameters() {
 
 #[test]
 fn a_queue_that_redrive_queues_does_not_name_has_no_schedule() {
-    let ran = run("--template cli/tests/doctor/corpus/two-queues-one-named.yaml --queue Refunds");
+    let (_folder, path) = written("two-queues-one-named.yaml");
+    let ran = run(&format!("--template {} --queue Refunds", path.display()));
     let told = &ran.ended(2).stderr;
     assert!(told.contains("allowed: a queue that REDRIVE_QUEUES or Consumer::queue names"), "{told}");
 }
@@ -122,15 +124,16 @@ fn a_queue_outside_of_the_template_is_named() {
 
 #[test]
 fn a_queue_of_another_stack_is_not_known() {
-    let folder = "cli/tests/doctor/corpus";
-    let path = format!("{folder}/queue-imported.yaml");
+    let (_folder, path) = written("queue-imported.yaml");
+    let path = path.display();
     let expected = format!("the queue of Ship.Orders is not known in {path}: use flags instead");
     run(&format!("--template {path}")).printed(2, "").stderr_has(&expected);
 }
 
 #[test]
 fn a_max_receive_count_that_sqs_rejects_is_wrong_input() {
-    let run = run("--template cli/tests/doctor/corpus/values-too-low.yaml");
+    let (_folder, path) = written("values-too-low.yaml");
+    let run = run(&format!("--template {}", path.display()));
     run.printed(2, "").stderr_has("maxReceiveCount of Orders is 0, allowed: 1 to 1000");
 }
 
