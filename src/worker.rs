@@ -16,9 +16,10 @@ use redrive_observers::health;
 use redrive_observers::protection::Protection;
 use redrive_observers::vitals::Vitals;
 use tokio::time::{Instant, timeout_at};
+use tracing::warn;
 
 use self::drive::{Drive, Worker};
-use self::queue::reach;
+use self::queue::SourceQueue;
 use crate::engine::Receiving;
 use crate::error::{Error, Kind};
 use crate::flow::{Flow, Shutdown};
@@ -163,9 +164,22 @@ where
         };
         let agent = self.setup.agent_of_task();
         let protection = agent.as_deref().map(Protection::start).transpose().map_err(Error::worker)?;
-        let Some((queue, settings)) = reach(sqs, url, &self.setup.settings, &mut stops).await? else {
-            return Ok(false);
+        let attributes = tokio::select! {
+            biased;
+            Some(_) = stops.next() => return Ok(false),
+            attributes = calls::attributes(sqs, url) => attributes?,
         };
+        let (queue, settings) = SourceQueue::new(url, &attributes, &self.setup.settings)?;
+        let set = settings.max_receive_count.as_deref().copied();
+        if let (Some(set), Some(policy)) = (set, attributes.policy)
+            && set != policy.max_receive_count
+        {
+            warn!(
+                REDRIVE_MAX_RECEIVE_COUNT = set,
+                max_receive_count = policy.max_receive_count,
+                "the setting differs from the queue's redrive policy"
+            );
+        }
         log::settings(&settings);
         vitals.is_ready();
         let flow = Flow { settings: &settings, ..self.setup.flow() };

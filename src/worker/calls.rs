@@ -1,19 +1,23 @@
-//! The calls of a worker that settling does not make: receives, and extensions of leases.
+//! The calls of a worker that settling does not make: its queue's attributes, receives, and extensions of leases.
 
-use std::error::Error;
+use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
-use aws_sdk_sqs::types::{ChangeMessageVisibilityBatchRequestEntry, MessageSystemAttributeName};
-use redrive_sqs::has_lease_ended;
+use aws_sdk_sqs::types::{
+    ChangeMessageVisibilityBatchRequestEntry, MessageSystemAttributeName, QueueAttributeName,
+};
+use redrive_sqs::{RedrivePolicy, Refusal, has_lease_ended};
+use tokio::time::sleep;
 use tracing::warn;
 
-use super::queue::SourceQueue;
+use super::queue::{Attributes, SourceQueue};
 use crate::aws::{CallOutcome, Sqs};
 use crate::engine::keys::LeaseKey;
 use crate::engine::{Extension, Poll};
+use crate::error::Error;
 use crate::polled::Polled;
 
 /// How much longer than its wait a receive may take. The SDK's own timeouts do not bound a receive that is never answered.
@@ -21,6 +25,64 @@ use crate::polled::Polled;
 const MARGIN: Duration = Duration::from_secs(5);
 /// How long an extension may take.
 const EXTENSION: Duration = Duration::from_secs(2);
+/// How long SQS has to tell the queue's attributes.
+const ATTRIBUTES: Duration = Duration::from_secs(5);
+/// The pause between two tries to reach SQS.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Asks for the queue's attributes until SQS answers.
+///
+/// # Errors
+/// SQS refuses, as where there is no such queue or no right to read it, or there are no credentials.
+pub(super) async fn attributes(sqs: &Sqs, url: &str) -> Result<Attributes, Error> {
+    let call = sqs.client.get_queue_attributes().queue_url(url).set_attribute_names(Some(vec![
+        QueueAttributeName::QueueArn,
+        QueueAttributeName::VisibilityTimeout,
+        QueueAttributeName::RedrivePolicy,
+    ]));
+    let mut has_failed = false;
+    loop {
+        let (is_final, why) = match sqs.endpoint.call(ATTRIBUTES, call.clone().send()).await {
+            CallOutcome::Answered(output) => {
+                let all = output.attributes.unwrap_or_default();
+                let text = |name: QueueAttributeName| all.get(&name).map(String::as_str);
+                let seconds = text(QueueAttributeName::VisibilityTimeout).and_then(|text| text.parse().ok());
+                let policy = text(QueueAttributeName::RedrivePolicy);
+                return Ok(Attributes {
+                    arn: text(QueueAttributeName::QueueArn).unwrap_or_default().to_owned(),
+                    visibility: seconds.map(Duration::from_secs),
+                    policy: policy.and_then(|policy| RedrivePolicy::parse(policy).ok()),
+                });
+            }
+            CallOutcome::Refused(error) => {
+                let refusal = error.as_service_error().and_then(ProvideErrorMetadata::code).map(Refusal::of);
+                let is_passing = matches!(refusal, Some(Refusal::Throttled | Refusal::OfTheService))
+                    || error.raw_response().is_some_and(|response| response.status().is_server_error());
+                let why = error.as_service_error().and_then(reason);
+                (!is_passing, why.unwrap_or_else(|| DisplayErrorContext(&error).to_string()))
+            }
+            CallOutcome::ConnectionFailed(error) => {
+                let why = DisplayErrorContext(&error).to_string();
+                // Before there was a connection: there are no credentials. The lines that follow name every place of the SDK's.
+                match &error {
+                    SdkError::DispatchFailure(failure) if failure.is_other() => {
+                        let first = why.lines().next().unwrap_or_default();
+                        (true, first.trim_end_matches(" Attempted:").to_owned())
+                    }
+                    _ => (false, why),
+                }
+            }
+            CallOutcome::TimedOut => (false, format!("no answer within {ATTRIBUTES:?}")),
+        };
+        if is_final {
+            return Err(Error::worker(format!("the queue {url} cannot be read: {why}")));
+        }
+        if !std::mem::replace(&mut has_failed, true) {
+            warn!(queue = url, error = why, "SQS does not answer; redrive retries until it does");
+        }
+        sleep(PAUSE).await;
+    }
+}
 
 /// Receives up to so many messages. The error is one line for the log.
 pub(super) async fn receive(
@@ -80,7 +142,7 @@ pub(super) async fn extend(
 }
 
 /// What a call brings, or one line for the log.
-async fn answer<T, E: Error + 'static>(
+async fn answer<T, E: StdError + 'static>(
     sqs: &Sqs,
     limit: Duration,
     call: impl Future<Output = Result<T, SdkError<E, HttpResponse>>>,
@@ -95,7 +157,7 @@ async fn answer<T, E: Error + 'static>(
 }
 
 /// The error code of a call, and what SQS says of it.
-pub(super) fn reason<E: ProvideErrorMetadata>(error: &E) -> Option<String> {
+fn reason<E: ProvideErrorMetadata>(error: &E) -> Option<String> {
     let code = error.code()?;
     Some(error.message().map_or_else(|| code.to_owned(), |message| format!("{code}: {message}")))
 }

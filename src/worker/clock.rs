@@ -1,29 +1,25 @@
 //! The worker's clock: the time since its start, with what the steady clock missed while the machine slept.
-#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::time::{Duration, SystemTime};
-
-use tokio::time::Instant;
 
 /// By how much the two clocks may differ between two readings without a sleep.
 const AWAKE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Clock {
-    steady: Instant,
     /// The last reading of both clocks.
     last: (Duration, SystemTime),
     slept: Duration,
 }
 
 impl Clock {
-    pub(super) fn start() -> Self {
-        Self { steady: Instant::now(), last: (Duration::ZERO, SystemTime::now()), slept: Duration::ZERO }
+    pub(super) fn new(wall: SystemTime) -> Self {
+        Self { last: (Duration::ZERO, wall), slept: Duration::ZERO }
     }
 
-    /// A wall clock that is set forward counts as a sleep too: leases then end too early, which is safe.
-    pub(super) fn now(&mut self) -> Duration {
-        let (steady, wall) = (self.steady.elapsed(), SystemTime::now());
+    /// The time, by what the steady clock has counted and the wall clock shows. A wall clock that is set forward counts as a
+    /// sleep too: leases then end too early, which is safe.
+    pub(super) fn read(&mut self, steady: Duration, wall: SystemTime) -> Duration {
         let (steady_then, wall_then) = std::mem::replace(&mut self.last, (steady, wall));
         let ahead = wall.duration_since(wall_then).unwrap_or_default().saturating_sub(steady - steady_then);
         if ahead > AWAKE {
@@ -32,8 +28,25 @@ impl Clock {
         steady + self.slept
     }
 
-    /// When it will be so late, if the machine does not sleep.
-    pub(super) fn instant(&self, at: Duration) -> Instant {
-        self.steady + at.saturating_sub(self.slept)
+    /// What the steady clock will have counted at this time, if the machine does not sleep.
+    pub(super) fn steady(&self, at: Duration) -> Duration {
+        at.saturating_sub(self.slept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_counts_and_a_wall_clock_that_is_set_does_so_only_forward() {
+        let wall = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let seconds = Duration::from_secs;
+        let mut clock = Clock::new(wall(1_000));
+        assert_eq!(clock.read(seconds(10), wall(1_010)), seconds(10));
+        assert_eq!(clock.read(seconds(11), wall(1_071)), seconds(71), "it slept for a minute");
+        assert_eq!(clock.steady(seconds(80)), seconds(20));
+        assert_eq!(clock.read(seconds(12), wall(500)), seconds(72), "set back");
+        assert_eq!(clock.read(seconds(14), wall(503)), seconds(74), "ahead by a second");
     }
 }

@@ -71,6 +71,7 @@ struct Batch {
 
 pub(super) struct Drive<'a, H, M> {
     worker: Worker<'a, H>,
+    started: Instant,
     clock: Clock,
     engine: Engine<'a, Arc<Polled>>,
     work: Work<H, M>,
@@ -97,7 +98,8 @@ where
 {
     pub(super) fn new(worker: Worker<'a, H>, policy: crate::engine::decide::Policy<'a>) -> Self {
         Self {
-            clock: Clock::start(),
+            started: Instant::now(),
+            clock: Clock::new(SystemTime::now()),
             engine: Engine::of_worker(worker.receiving, policy, fastrand::u64(..)),
             work: Work::new(worker.handler, worker.flow.terms(true), worker.flow.host),
             added: 0,
@@ -123,7 +125,7 @@ where
         mut stops: impl Stream<Item = &'static str> + Unpin,
     ) -> Result<bool, Error> {
         loop {
-            let now = self.clock.now();
+            let now = self.now();
             let (worked, unblocked) = self.work.queue().take();
             self.tell(unblocked.into_iter().map(Event::Unblocked), now);
             self.tell((!worked.is_empty()).then_some(Event::Ended(worked)), now);
@@ -153,7 +155,7 @@ where
             self.show();
             let wake = self.engine.wake_at().map_or(now + TURN, |at| at.min(now + TURN));
             self.check_at = self.work.check_at(Instant::now());
-            let times = self.check_at.into_iter().chain(self.flush_at).chain([self.clock.instant(wake)]);
+            let times = self.check_at.into_iter().chain(self.flush_at).chain([self.instant(wake)]);
             let wake = times.min().unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
@@ -163,6 +165,14 @@ where
                 () = sleep_until(wake) => {}
             }
         }
+    }
+
+    fn now(&mut self) -> Duration {
+        self.clock.read(self.started.elapsed(), SystemTime::now())
+    }
+
+    fn instant(&self, at: Duration) -> Instant {
+        self.started + self.clock.steady(at)
     }
 
     fn tell(&mut self, events: impl IntoIterator<Item = Event<Arc<Polled>>>, now: Duration) {
@@ -182,12 +192,12 @@ where
             info!(signal, in_hand, drain = ?self.worker.receiving.drain, "the worker ends");
         }
         self.signal = signal;
-        let now = self.clock.now();
+        let now = self.now();
         self.engine.on(Event::Stop, now);
     }
 
     fn did(&mut self, did: Did) {
-        let now = self.clock.now();
+        let now = self.now();
         let event = match did {
             Did::Event(event) => event,
             Did::Receive(poll, result) => {
@@ -267,7 +277,7 @@ where
         order: Arc<[usize]>,
         until: Duration,
     ) -> Result<(), Error> {
-        let until = self.clock.instant(until);
+        let until = self.instant(until);
         let invocation = Invocation::until((until + TO_SETTLE).into_std());
         let limits = self.worker.flow.limits(self.worker.flow.settings, until, &invocation);
         let messages = leases.iter().filter_map(|lease| self.polled.get(lease).map(Arc::clone)).collect();
@@ -289,7 +299,7 @@ where
     fn call(&mut self, call: Call) {
         let Worker { sqs, queue, flow, .. } = self.worker;
         let dead = flow.settings.dead_letter_queue_url.as_deref().unwrap_or_default();
-        let until = self.clock.instant(call.until);
+        let until = self.instant(call.until);
         let handle = |key| self.engine.message(key).map(|message| message.facts.receipt_handle());
         let letter = |key: MessageKey| {
             let (batch, message) = (self.batches.get(&key.batch)?, self.engine.message(key)?);
@@ -332,7 +342,8 @@ where
         let (messages, bytes) = (settled.len(), begun.records.list().iter().map(|it| it.body().len()).sum());
         self.reporting = (self.reporting.0 + messages, self.reporting.1 + bytes);
         let reporting = Event::Reporting { messages: self.reporting.0, bytes: self.reporting.1 };
-        self.engine.on(reporting, self.clock.now());
+        let now = self.now();
+        self.engine.on(reporting, now);
         let until = begun.until + TO_SETTLE - crate::flow::FOR_THE_RESPONSE;
         let span = begun.span.clone();
         let reporting = async move {
