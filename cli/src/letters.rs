@@ -16,7 +16,7 @@ mod selection;
 mod tally;
 mod tracker;
 
-pub(crate) use self::job::{Choice, Decider, Job, Operation, Route};
+pub(crate) use self::job::{Choice, Decider, Job, Route, Work};
 pub(crate) use self::kinds::Kinds;
 pub(crate) use self::letter::Letter;
 pub(crate) use self::redrive::Redrive;

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 /// It was not confirmed, or the letters could not be counted.
 pub(super) async fn confirm(
     aws: &Aws,
-    job: &mut Job,
+    job: &Job,
     consent: Consent,
     question: impl Fn(&str, &str) -> String,
     [consequence, spared]: [&str; 2],

@@ -10,7 +10,7 @@ use crate::ask::Consent;
 use crate::find::Which;
 use crate::flags::{Account, Output};
 use crate::journal::Journal;
-use crate::letters::{Job, Operation, run as run_job};
+use crate::letters::{Job, Work, run as run_job};
 use crate::problem::{OrProblem, Problem};
 
 /// Deletes letters for good.
@@ -65,11 +65,9 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
     arguments.account.check(&aws, &from, arguments.consent)?;
-    let mut job = Job {
-        operation: Operation::Delete,
+    let job = Job {
+        work: Work::Delete,
         from,
-        route: None,
-        decider: None,
         selection,
         allow_none: arguments.none.allowed,
         origin_senders: None,
@@ -77,12 +75,11 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
         journal: Journal::off(),
         rate: None,
         dry_run: arguments.consent.dry.run,
-        is_preview: false,
         json: arguments.output.json,
     };
     let question = |letters: &str, which: &str| format!("delete {letters}{which}");
     let consequence = ["This cannot be undone.", "nothing was deleted"];
-    match confirm(&aws, &mut job, arguments.consent, question, consequence).await? {
+    match confirm(&aws, &job, arguments.consent, question, consequence).await? {
         true => run_job(&aws, &job).await,
         false => Ok(()),
     }

@@ -17,7 +17,7 @@ use crate::ask::Consent;
 use crate::aws::Aws;
 use crate::find::{Pair, Queue, Which};
 use crate::flags::{Journaling, Origins, Output, To};
-use crate::letters::{Choice, Decider, Job, Letter, Operation, Redrive, Route, Why, run as run_job};
+use crate::letters::{Choice, Decider, Job, Letter, Redrive, Route, Why, Work, run as run_job};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, QueueRules};
 use crate::tell::tell;
@@ -157,12 +157,15 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     if is_edited {
         announce_destination(&aws, &to, &from);
     }
-    let editing = |editor| -> Box<dyn Decider> { Box::new(Editing { editor, to: QueueRules::of(&to) }) };
-    let mut job = Job {
-        operation: Operation::Send,
-        decider: editor.map(editing),
+    let rules = QueueRules::of(&to);
+    let route = Route { to, named: arguments.to.queue.is_some() };
+    let work = match editor {
+        Some(editor) => Work::Edit(route, Box::new(Editing { editor, to: rules })),
+        None => Work::Send(route),
+    };
+    let job = Job {
+        work,
         from,
-        route: Some(Route { to, named: arguments.to.queue.is_some() }),
         selection,
         allow_none: arguments.none.allowed,
         origin_senders,
@@ -170,12 +173,11 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         journal,
         rate: arguments.rate,
         dry_run: arguments.consent.dry.run,
-        is_preview: false,
         json: arguments.output.json,
     };
     let question = |letters: &str, which: &str| format!("send {letters} to {to_name}{which}");
     let consequence = [CONSEQUENCE, "nothing was sent"];
-    match is_edited || confirm(&aws, &mut job, arguments.consent, question, consequence).await? {
+    match is_edited || confirm(&aws, &job, arguments.consent, question, consequence).await? {
         true => run_job(&aws, &job).await,
         false => Ok(()),
     }

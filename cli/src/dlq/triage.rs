@@ -14,7 +14,7 @@ use super::select::Chosen;
 use crate::ask::Yes;
 use crate::find::Which;
 use crate::flags::{Journaling, LogGroup, Origins, To};
-use crate::letters::{Job, Operation, Route, run as run_job};
+use crate::letters::{Job, Route, Work, run as run_job};
 use crate::output::Stream;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::QueueRules;
@@ -105,10 +105,8 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         is_sure: arguments.sure.yes,
     };
     let job = Job {
-        operation: Operation::Ask,
+        work: Work::Ask(Route { to, named: arguments.to.queue.is_some() }, Box::new(prompt)),
         from,
-        route: Some(Route { to, named: arguments.to.queue.is_some() }),
-        decider: Some(Box::new(prompt)),
         selection,
         allow_none: true,
         origin_senders,
@@ -116,7 +114,6 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         journal,
         rate: None,
         dry_run: false,
-        is_preview: false,
         json: false,
     };
     run_job(&aws, &job).await

@@ -16,12 +16,8 @@ use crate::sqs::Hold;
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) operation: Operation,
+    pub(crate) work: Work,
     pub(crate) from: Queue,
-    /// None where letters are deleted only.
-    pub(crate) route: Option<Route>,
-    /// Who is asked about each letter, if anybody is.
-    pub(crate) decider: Option<Box<dyn Decider>>,
     pub(crate) selection: Selection,
     /// Whether it is no failure that the selection matches nothing.
     pub(crate) allow_none: bool,
@@ -34,18 +30,57 @@ pub(crate) struct Job {
     /// Letters that are sent a second.
     pub(crate) rate: Option<u32>,
     pub(crate) dry_run: bool,
-    /// Whether it is a silent dry run, which counts letters before a question.
-    pub(crate) is_preview: bool,
     /// Whether each letter is told of as JSON, and not only problems and a sum.
     pub(crate) json: bool,
 }
 
+/// What becomes of the letters that are wanted.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Send(Route),
+    /// Somebody makes another message of each.
+    Edit(Route, Box<dyn Decider>),
+    Delete,
+    /// Either, as somebody says of each.
+    Ask(Route, Box<dyn Decider>),
+}
+
+impl Work {
+    pub(super) fn operation(&self) -> Operation {
+        match self {
+            Self::Send(_) | Self::Edit(..) => Operation::Send,
+            Self::Delete => Operation::Delete,
+            Self::Ask(..) => Operation::Ask,
+        }
+    }
+
+    pub(super) fn route(&self) -> Option<&Route> {
+        match self {
+            Self::Send(route) | Self::Edit(route, _) | Self::Ask(route, _) => Some(route),
+            Self::Delete => None,
+        }
+    }
+
+    /// Whether somebody is asked about each letter.
+    pub(super) fn is_one_by_one(&self) -> bool {
+        matches!(self, Self::Edit(..) | Self::Ask(..))
+    }
+}
+
+/// What a sum is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Send,
     Delete,
-    /// Either, as somebody says of each.
     Ask,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Real,
+    DryRun,
+    /// A silent dry run, which counts letters before a question.
+    Preview,
 }
 
 /// Where letters go.

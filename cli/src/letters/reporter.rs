@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use redrive_sqs::cut_to;
 use serde_json::{Value, json};
 
-use super::job::{Job, Operation};
+use super::job::{Job, Mode, Operation};
 use super::kinds::Kinds;
 use super::letter::{Letter, unchecked_origins};
 use super::report::Report;
@@ -21,9 +21,8 @@ const NOW_AND_THEN: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Reporter {
     operation: Operation,
-    dry_run: bool,
+    mode: Mode,
     json: bool,
-    is_quiet: bool,
     /// What a dry run would do, for people.
     kinds: Kinds,
     bar: Option<Progress>,
@@ -36,16 +35,16 @@ pub(super) struct Reporter {
 
 impl Reporter {
     /// With a bar for so many letters to look at, if there is to be one.
-    pub(super) fn new(job: &Job, expected: Option<u64>) -> Self {
-        let Job { operation, dry_run, is_preview: is_quiet, json, .. } = *job;
-        let has_bar = (!dry_run || is_quiet) && Stream::Stderr.is_terminal();
+    pub(super) fn new(job: &Job, mode: Mode, expected: Option<u64>) -> Self {
+        let (operation, json) = (job.work.operation(), job.json);
+        let has_bar = mode != Mode::DryRun && Stream::Stderr.is_terminal();
         let (bar, tally, kinds) = (
-            expected.filter(|_| has_bar).map(if is_quiet { counting } else { bar }),
+            expected.filter(|_| has_bar).map(if mode == Mode::Preview { counting } else { bar }),
             Tally::default(),
             Kinds::default(),
         );
         let (said, broken) = (Instant::now(), None);
-        Self { operation, dry_run, json, is_quiet, kinds, bar, tally, said, broken }
+        Self { operation, mode, json, kinds, bar, tally, said, broken }
     }
 
     pub(super) fn report(&mut self, letter: &Letter, what: Report<'_>) {
@@ -53,14 +52,15 @@ impl Reporter {
         if letter.has_unchecked_origin && what.is_sent(self.operation) {
             self.tally.unchecked_origins += 1;
         }
-        if self.is_quiet {
+        if self.mode == Mode::Preview {
             // Worth knowing before the answer.
             let is_warning =
                 matches!(what, Report::Failed(_) | Report::SentBefore(_) | Report::WithoutOrigin);
             let words = what.words(&letter.id, true).filter(|_| is_warning && what.is_told(count, false));
             return words.iter().for_each(|words| self.say(words));
         }
-        match what.json(letter, self.operation, self.dry_run) {
+        let dry_run = self.mode == Mode::DryRun;
+        match what.json(letter, self.operation, dry_run) {
             Some((result, more)) if self.json => {
                 let mut line =
                     json!({ "id": letter.id, "message_id": letter.message_id(), "result": result });
@@ -78,7 +78,7 @@ impl Reporter {
             }
             _ => (),
         }
-        if let Some(words) = what.words(&letter.id, self.dry_run).filter(|_| what.is_told(count, self.json)) {
+        if let Some(words) = what.words(&letter.id, dry_run).filter(|_| what.is_told(count, self.json)) {
             self.say(&words);
         }
         if matches!(what, Report::Sent(_) | Report::Deleted) {
@@ -111,7 +111,7 @@ impl Reporter {
             }
             false => {
                 let layout = Layout::Fit(Width::of(Stream::Stdout));
-                let mut lines = match (self.dry_run && !self.is_quiet, self.tally.done) {
+                let mut lines = match (self.mode == Mode::DryRun, self.tally.done) {
                     (false, _) | (true, 0..=1) => vec![],
                     (true, _) => self.kinds.lines(SystemTime::now(), "no note", layout),
                 };

@@ -15,7 +15,7 @@ use aws_sdk_sqs::Client;
 use futures_util::future::join_all;
 
 use super::condition::{Sieve, without_note};
-use super::job::{Job, Operation, Route};
+use super::job::{Job, Mode, Operation, Route};
 use super::letter::Letter;
 use super::named::Named;
 use super::report::Report;
@@ -37,7 +37,8 @@ const LETTERS_A_WORKER: u64 = 50;
 /// # Errors
 /// Some letters failed or may be twice, ids were not found, a call failed, or it was interrupted. The sum is told before.
 pub(crate) async fn run(aws: &Aws, job: &Job) -> Result<(), Problem> {
-    hold(aws, &job.from, async |hold| Run::new(aws, job, hold).run(aws).await.map(drop)).await
+    let mode = if job.dry_run { Mode::DryRun } else { Mode::Real };
+    hold(aws, &job.from, async |hold| Run::new(aws, job, mode, hold).run(aws).await).await
 }
 
 /// How many letters a job takes.
@@ -52,11 +53,8 @@ pub(crate) struct Foreseen {
 ///
 /// # Errors
 /// A call failed, no letter matches, or it was interrupted.
-pub(crate) async fn foresee(aws: &Aws, job: &mut Job) -> Result<Option<Foreseen>, Problem> {
-    (job.dry_run, job.is_preview) = (true, true);
-    let foreseen = hold(aws, &job.from, async |hold| Run::new(aws, job, hold).foresee(aws).await).await?;
-    (job.dry_run, job.is_preview) = (false, false);
-    Ok(foreseen)
+pub(crate) async fn foresee(aws: &Aws, job: &Job) -> Result<Option<Foreseen>, Problem> {
+    hold(aws, &job.from, async |hold| Run::new(aws, job, Mode::Preview, hold).foresee(aws).await).await
 }
 
 /// A run. Its workers take turns in one task, so that none sees the state half changed.
@@ -64,6 +62,7 @@ pub(crate) async fn foresee(aws: &Aws, job: &mut Job) -> Result<Option<Foreseen>
 struct Run<'run> {
     sqs: Client,
     job: &'run Job,
+    mode: Mode,
     hold: &'run Hold,
     pace: Pace,
     began: SystemTime,
@@ -86,16 +85,17 @@ struct State {
 }
 
 impl<'run> Run<'run> {
-    fn new(aws: &Aws, job: &'run Job, hold: &'run Hold) -> Self {
+    fn new(aws: &Aws, job: &'run Job, mode: Mode, hold: &'run Hold) -> Self {
         let (began, most, visible) = (SystemTime::now(), job.selection.most, job.from.visible());
-        let folding = if job.operation == Operation::Delete { Folding::ByLetter } else { Folding::ByMessage };
+        let folding =
+            if job.work.operation() == Operation::Delete { Folding::ByLetter } else { Folding::ByMessage };
         // Of letters that are selected by what they are, it takes all to find so many.
         let most_looked_at = most.filter(|_| job.selection.is_all());
         let expected =
-            job.decider.is_none().then(|| most_looked_at.map_or(visible, |most| most.min(visible)));
+            (!job.work.is_one_by_one()).then(|| most_looked_at.map_or(visible, |most| most.min(visible)));
         let state = State {
             tracker: MessageTracker::new(Scope::new(began, visible, job.from.counted()), folding, most),
-            reporter: Reporter::new(job, expected),
+            reporter: Reporter::new(job, mode, expected),
             named: Named::new(job.selection.ids.as_ref(), folding),
             sieve: Sieve::new(job.selection.conditions.clone()),
             twins: vec![],
@@ -104,14 +104,14 @@ impl<'run> Run<'run> {
             quit: false,
         };
         let pace = Pace::new(job.rate.map(f64::from));
-        Self { sqs: aws.sqs(), job, hold, pace, began, state: RefCell::new(state) }
+        Self { sqs: aws.sqs(), job, mode, hold, pace, began, state: RefCell::new(state) }
     }
 
     async fn foresee(self, aws: &Aws) -> Result<Option<Foreseen>, Problem> {
         self.go(aws).await;
         let letters = self.state().reporter.tally.done;
         if letters == 0 || self.is_stopping() {
-            return self.conclude(aws).await.map(|_| None);
+            return self.conclude(aws).await.map(|()| None);
         }
         let state = self.state();
         let has_behind =
@@ -119,7 +119,7 @@ impl<'run> Run<'run> {
         Ok(Some(Foreseen { letters, is_least: has_behind || self.hold.is_full() }))
     }
 
-    async fn run(self, aws: &Aws) -> Result<Tally, Problem> {
+    async fn run(self, aws: &Aws) -> Result<(), Problem> {
         self.go(aws).await;
         self.conclude(aws).await
     }
@@ -147,50 +147,34 @@ impl<'run> Run<'run> {
         }
     }
 
-    async fn conclude(self, aws: &Aws) -> Result<Tally, Problem> {
+    async fn conclude(self, aws: &Aws) -> Result<(), Problem> {
         let hidden = self.still_hidden(aws).await;
         self.tell_what_was_not_met(hidden);
         self.finish_journal();
-        let (to_the_end, job) = (!self.is_stopping() && self.state().tracker.room() > 0, self.job);
-        let is_full = self.hold.is_full();
+        let is_to_the_end = !self.is_stopping() && self.state().tracker.room() > 0;
+        let (job, mode, is_full) = (self.job, self.mode, self.hold.is_full());
         let State { mut reporter, named: Named { missing, .. }, sieve, fatal, .. } = self.state.into_inner();
-        let to = job.route.as_ref().map_or("", |route| route.to.name());
-        let is_told_as_dry = job.dry_run && !job.is_preview;
-        let sum = reporter.tally.sum(job.operation, is_told_as_dry, job.from.name(), to);
+        let operation = job.work.operation();
+        let to = job.work.route().map_or("", |route| route.to.name());
+        let sum = reporter.tally.sum(operation, mode == Mode::DryRun, job.from.name(), to);
         let silent = reporter.tally.left.get(&Why::NoNote).copied().unwrap_or_default();
         let remarks = without_note(silent, "pass --ids from redrive dlq list --logs --json");
         remarks.iter().chain(&sieve.absent()).for_each(|line| reporter.say(line));
         reporter.end(&sum);
         let Reporter { tally, broken, .. } = reporter;
-        let not_found = (to_the_end && !missing.is_empty()).then(|| not_found(&missing));
-        let has_no_match = to_the_end && tally.has_no_match() && !job.selection.is_all();
-        let is_unmatched = has_no_match && not_found.is_none();
-        let unseen = (has_no_match && hidden > 0)
-            .then(|| format!("about {hidden} letters are in flight, and no other was selected"));
-        let is_left = unseen.is_none() && !is_told_as_dry && job.operation != Operation::Ask;
-        let remaining = (is_left && hidden > 0).then(|| remaining(hidden));
-        let unreceived = (is_left && is_full).then(|| "some letters were not received".to_owned());
-        let parts = [tally.problem(job.operation), not_found, unseen, remaining, unreceived];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        let fatal = fatal.map(|fatal| match tally.so_far(job.operation, job.dry_run) {
-            Some(so_far) => anyhow!("{fatal:#}; {so_far}"),
-            None => fatal,
-        });
+        let has_all = job.selection.is_all();
+        let end = End { tally, operation, mode, has_all, is_to_the_end, is_full, hidden, missing, fatal };
+        let is_unmatched = end.is_unmatched();
         // That nobody reads stdout is no excuse for what failed.
-        let error = match (fatal, parts.is_empty()) {
-            (Some(fatal), true) => fatal,
-            (Some(fatal), false) => fatal.context(parts.join("; ")),
-            (None, false) => anyhow!(parts.join("; ")),
-            (None, true) => {
-                let written = broken.map_or(Ok(tally), Err);
-                let written = written.with_context(|| format!("could not write to stdout, but {sum}"));
-                return match written.map_err(Problem::Failed) {
-                    Ok(_) if is_unmatched && !job.allow_none => Err(no_match(&job.from, &sieve)),
-                    written => written,
-                };
+        match (end.error(), broken) {
+            (Some(error), _) => Err(Problem::Failed(error)),
+            (None, Some(broken)) => {
+                let written = Err(broken).with_context(|| format!("could not write to stdout, but {sum}"));
+                written.map_err(Problem::Failed)
             }
-        };
-        Err(Problem::Failed(error))
+            (None, None) if is_unmatched && !job.allow_none => Err(no_match(&job.from, &sieve)),
+            (None, None) => Ok(()),
+        }
     }
 
     /// Whether all letters were received that could be.
@@ -219,7 +203,7 @@ impl<'run> Run<'run> {
         let to_the_end = self.is_to_the_end() && !self.hold.is_full();
         let tracker = &self.state().tracker;
         let is_complete = to_the_end && tracker.scope.unmet() == 0 && tracker.scope.hidden() == 0;
-        if !self.job.dry_run {
+        if self.mode == Mode::Real {
             self.job.journal.finish(&self.job.from, |id| is_complete && !tracker.has_met(id));
         }
     }
@@ -236,7 +220,7 @@ impl<'run> Run<'run> {
         if self.job.from.is_fifo() && unmet > 0 && to_the_end {
             reporter.say(&format!("{unmet} letters behind others of their group were not received"));
         }
-        if self.job.operation == Operation::Ask && unmet > 0 {
+        if self.job.work.operation() == Operation::Ask && unmet > 0 {
             *reporter.tally.left.entry(Why::NotShown).or_default() += unmet;
         }
         if hidden > 0 && to_the_end {
@@ -254,7 +238,7 @@ impl<'run> Run<'run> {
 
     /// One where order matters or somebody is asked about each letter.
     fn workers(&self) -> u64 {
-        if self.job.from.is_fifo() || self.job.decider.is_some() || self.job.dry_run && !self.job.is_preview {
+        if self.job.from.is_fifo() || self.job.work.is_one_by_one() || self.mode == Mode::DryRun {
             return 1;
         }
         self.expected().div_ceil(LETTERS_A_WORKER).clamp(1, MOST_WORKERS)
@@ -271,7 +255,7 @@ impl<'run> Run<'run> {
 
     /// That nobody reads stdout any more ends only what was to be read: a letter is moved because somebody asked for it.
     fn should_stop(&self, state: &State) -> bool {
-        let unread = self.job.dry_run && state.reporter.broken.is_some();
+        let unread = self.mode != Mode::Real && state.reporter.broken.is_some();
         state.fatal.is_some() || state.quit || self.hold.is_stopped() || unread
     }
 
@@ -290,6 +274,58 @@ impl<'run> Run<'run> {
     /// Never kept over an await.
     fn state(&self) -> RefMut<'_, State> {
         self.state.borrow_mut()
+    }
+}
+
+/// How a run ended.
+#[derive(Debug)]
+struct End {
+    tally: Tally,
+    operation: Operation,
+    mode: Mode,
+    /// Whether all letters were asked for.
+    has_all: bool,
+    is_to_the_end: bool,
+    /// SQS returned no more while so many were in flight.
+    is_full: bool,
+    /// In flight elsewhere, about.
+    hidden: u64,
+    /// Ids that no letter has.
+    missing: BTreeSet<String>,
+    fatal: Option<anyhow::Error>,
+}
+
+impl End {
+    fn has_no_match(&self) -> bool {
+        self.is_to_the_end && !self.has_all && self.tally.has_no_match()
+    }
+
+    /// Whether that no letter matches is all there is to say.
+    fn is_unmatched(&self) -> bool {
+        self.has_no_match() && self.missing.is_empty()
+    }
+
+    /// What went wrong, if anything did.
+    fn error(self) -> Option<anyhow::Error> {
+        let Self { operation, mode, hidden, .. } = self;
+        let not_found = (self.is_to_the_end && !self.missing.is_empty()).then(|| not_found(&self.missing));
+        let unseen = (self.has_no_match() && hidden > 0)
+            .then(|| format!("about {hidden} letters are in flight, and no other was selected"));
+        let is_left = unseen.is_none() && mode != Mode::DryRun && operation != Operation::Ask;
+        let remaining = (is_left && hidden > 0).then(|| remaining(hidden));
+        let unreceived = (is_left && self.is_full).then(|| "some letters were not received".to_owned());
+        let parts = [self.tally.problem(operation), not_found, unseen, remaining, unreceived];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let fatal = self.fatal.map(|fatal| match self.tally.so_far(operation, mode != Mode::Real) {
+            Some(so_far) => anyhow!("{fatal:#}; {so_far}"),
+            None => fatal,
+        });
+        match (fatal, parts.is_empty()) {
+            (Some(fatal), true) => Some(fatal),
+            (Some(fatal), false) => Some(fatal.context(parts.join("; "))),
+            (None, false) => Some(anyhow!(parts.join("; "))),
+            (None, true) => None,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use redrive_sqs::MAX_ENTRIES;
 
 use super::Run;
 use crate::letters::condition::Verdict;
-use crate::letters::job::{Choice, Decider, Operation};
+use crate::letters::job::{Choice, Decider, Mode, Operation, Route, Work};
 use crate::letters::letter::Letter;
 use crate::letters::report::Report;
 use crate::letters::tracker::{Decision, Why};
@@ -46,9 +46,9 @@ impl Run<'_> {
             };
             let senders = self.job.origin_senders.as_ref();
             let letters: Vec<_> = letters.into_iter().map(|letter| letter.heeding(senders)).collect();
-            match self.job.decider.is_none() || letters.is_empty() {
-                true => self.batch(letters).await,
-                false => self.one_by_one(letters).await,
+            match self.job.work.is_one_by_one() && !letters.is_empty() {
+                true => self.one_by_one(letters).await,
+                false => self.batch(letters).await,
             }
         }
     }
@@ -67,7 +67,7 @@ impl Run<'_> {
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html>
     pub(super) async fn take_kept_back(&self) {
         let (letters, held) = (self.state().named.close(), self.hold.count());
-        if self.job.decider.is_some() {
+        if self.job.work.is_one_by_one() {
             self.one_by_one(letters).await;
         } else {
             for batch in letters.chunks(MAX_ENTRIES).take_while(|_| !self.is_stopping()) {
@@ -89,8 +89,8 @@ impl Run<'_> {
     /// One where each is edited; else ten, or fewer where fewer may be done and each is wanted.
     fn at_once(&self) -> usize {
         let room = usize::try_from(self.state().tracker.room()).unwrap_or(usize::MAX);
-        match self.job.operation {
-            Operation::Send if self.job.decider.is_some() => 1,
+        match self.job.work {
+            Work::Edit(..) => 1,
             _ if self.job.selection.is_all() => self.pace.most_at_once().min(room).max(1),
             _ => MAX_ENTRIES,
         }
@@ -99,18 +99,19 @@ impl Run<'_> {
     pub(super) async fn batch(&self, letters: Vec<Letter>) {
         let (received, kept_before, mut new) = (letters.len(), self.state().named.kept_back(), 0);
         let (mut wanted, mut twins, mut done) = (Vec::new(), Vec::new(), Vec::new());
+        let dry_run = self.mode != Mode::Real;
         for letter in letters {
             let kept_back = self.state().named.keep_back(letter, |letter| self.group(letter));
             let Some(letter) = kept_back else { continue };
             let decision = self.judge(&letter);
             new += usize::from(!matches!(decision, Decision::Again | Decision::Repeated));
             match decision {
-                Decision::Wanted if self.job.dry_run => self.promise(&letter),
+                Decision::Wanted if dry_run => self.promise(&letter),
                 Decision::Wanted => wanted.push(letter),
-                Decision::Duplicate if self.job.dry_run => self.report(&letter, Report::Duplicate),
+                Decision::Duplicate if dry_run => self.report(&letter, Report::Duplicate),
                 Decision::Duplicate => done.push(Deletable { letter, role: Role::Duplicate }),
                 Decision::Twin => twins.push(Deletable { letter, role: Role::Duplicate }),
-                Decision::Repeated if self.job.dry_run => (),
+                Decision::Repeated if dry_run => (),
                 Decision::Repeated => twins.push(Deletable { letter, role: Role::Repeated }),
                 Decision::Left(why) => {
                     self.report(&letter, Report::Left(why));
@@ -127,16 +128,16 @@ impl Run<'_> {
             state.tracker.scope.received(received, new);
             state.reporter.looked_at(new);
         }
-        match (&self.job.decider, &self.job.route) {
-            (Some(decider), _) => {
+        match &self.job.work {
+            Work::Edit(route, decider) | Work::Ask(route, decider) => {
                 for letter in wanted {
-                    if let Err(error) = self.ask(letter, &**decider).await {
+                    if let Err(error) = self.ask(letter, route, &**decider).await {
                         self.fail(error);
                     }
                 }
             }
-            (None, Some(route)) => done = self.send_at_the_rate(wanted, done, route).await,
-            (None, None) => done.extend(wanted.into_iter().map(|letter| self.unwanted(letter))),
+            Work::Send(route) => done = self.send_at_the_rate(wanted, done, route).await,
+            Work::Delete => done.extend(wanted.into_iter().map(|letter| self.unwanted(letter))),
         }
         for twin in twins {
             let mut state = self.state();
@@ -149,11 +150,10 @@ impl Run<'_> {
     }
 
     fn judge(&self, letter: &Letter) -> Decision {
-        let is_of_another = |route: &&super::Route| {
-            !route.named && letter.source().is_some_and(|source| source != route.to.arn)
-        };
+        let is_of_another =
+            |route: &Route| !route.named && letter.source().is_some_and(|source| source != route.to.arn);
         let mut state = self.state();
-        let wanted = if self.job.route.as_ref().filter(is_of_another).is_some() {
+        let wanted = if self.job.work.route().is_some_and(is_of_another) {
             Err(Why::OfAnotherQueue)
         } else {
             state.named.met(letter);
@@ -172,7 +172,7 @@ impl Run<'_> {
     }
 
     /// Does what somebody says about a letter.
-    async fn ask(&self, mut letter: Letter, decider: &dyn Decider) -> anyhow::Result<()> {
+    async fn ask(&self, mut letter: Letter, route: &Route, decider: &dyn Decider) -> anyhow::Result<()> {
         let number = {
             let mut state = self.state();
             state.asked += 1;
@@ -186,7 +186,6 @@ impl Run<'_> {
         };
         match choice {
             Ok(Choice::Send(redrive)) => {
-                let Some(route) = &self.job.route else { return Ok(()) };
                 let ready = redrive.map(|redrive| *redrive).or_else(|| self.prepare(&letter, route));
                 let sent = self.send(ready.map(|redrive| (letter, redrive)), route).await;
                 let is_sent = !sent.is_empty();
@@ -218,7 +217,7 @@ impl Run<'_> {
                 self.state().quit = true;
             }
             Err(error) => {
-                let is_shown = self.job.operation != Operation::Ask;
+                let is_shown = matches!(self.job.work, Work::Edit(..));
                 self.stays(&letter, Report::Left(if is_shown { Why::Interrupted } else { Why::NotShown }));
                 return Err(error);
             }
@@ -250,7 +249,7 @@ impl Run<'_> {
 
     /// The group, where order matters: what is deleted overtakes nothing.
     pub(super) fn group<'letter>(&self, letter: &'letter Letter) -> Option<&'letter str> {
-        letter.group().filter(|_| self.job.from.is_fifo() && self.job.operation != Operation::Delete)
+        letter.group().filter(|_| self.job.from.is_fifo() && self.job.work.operation() != Operation::Delete)
     }
 
     /// Deletes, with the newest handles.

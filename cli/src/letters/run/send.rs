@@ -44,7 +44,7 @@ impl Run<'_> {
         let to = QueueRules::of(&route.to);
         let redrive = Redrive::new(letter, &to).and_then(|redrive| match redrive.message.size() {
             // The decider can make it smaller.
-            bytes if bytes > to.largest && self.job.decider.is_none() => {
+            bytes if bytes > to.largest && !self.job.work.is_one_by_one() => {
                 Err(format!("body and attributes have {bytes} bytes, allowed: {}", to.largest))
             }
             _ => Ok(redrive),
@@ -54,7 +54,7 @@ impl Run<'_> {
 
     /// What a dry run says of a letter: what the run would do with it.
     pub(super) fn promise(&self, letter: &Letter) {
-        if let Some(route) = &self.job.route {
+        if let Some(route) = self.job.work.route() {
             let Some(redrive) = self.prepare(letter, route) else { return };
             if let Some(before) = self.sent_before(letter, &self.attempt(&redrive, route)) {
                 self.report(letter, Report::SentBefore(&before));

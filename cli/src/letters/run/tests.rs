@@ -10,6 +10,7 @@ use super::*;
 use crate::aws::Place;
 use crate::find::Queue;
 use crate::journal::Journal;
+use crate::letters::job::Work;
 use crate::letters::selection::Selection;
 
 const HOLD: Duration = Duration::from_secs(1);
@@ -29,10 +30,8 @@ async fn start() -> (Local, Aws, Job) {
     let (from, to) = (Queue::find(&aws, "dead").await.unwrap(), Queue::find(&aws, "orders").await.unwrap());
     aws.sqs().send_message().queue_url(&from.url).message_body("b").send().await.unwrap();
     let job = Job {
-        operation: Operation::Send,
+        work: Work::Send(Route { to, named: true }),
         from,
-        route: Some(Route { to, named: true }),
-        decider: None,
         selection: Selection::default(),
         allow_none: false,
         origin_senders: None,
@@ -40,7 +39,6 @@ async fn start() -> (Local, Aws, Job) {
         journal: Journal::off(),
         rate: None,
         dry_run: false,
-        is_preview: false,
         json: false,
     };
     (local, aws, job)
@@ -55,7 +53,7 @@ async fn until_it_lapses() {
 }
 
 async fn send(run: &Run<'_>, letters: Vec<Letter>) -> Vec<Deletable> {
-    run.send_at_the_rate(letters, vec![], run.job.route.as_ref().unwrap()).await
+    run.send_at_the_rate(letters, vec![], run.job.work.route().unwrap()).await
 }
 
 async fn visible_in(aws: &Aws, queue: &str) -> u64 {
@@ -66,7 +64,7 @@ async fn visible_in(aws: &Aws, queue: &str) -> u64 {
 async fn a_letter_that_came_back_before_its_delete_is_told_as_a_possible_duplicate() {
     let (local, aws, job) = start().await;
     let hold = short_hold(&aws, &job);
-    let run = Run::new(&aws, &job, &hold);
+    let run = Run::new(&aws, &job, Mode::Real, &hold);
     let letters = Letter::all(hold.receive(10, |_| ()).await.unwrap(), None);
     let sent = send(&run, letters).await;
     assert_eq!(hold.stop().on_its_way().len(), 1);
@@ -87,7 +85,7 @@ async fn a_letter_that_came_back_before_its_delete_is_told_as_a_possible_duplica
 async fn a_letter_that_came_back_before_its_send_is_not_sent() {
     let (local, aws, job) = start().await;
     let hold = short_hold(&aws, &job);
-    let run = Run::new(&aws, &job, &hold);
+    let run = Run::new(&aws, &job, Mode::Real, &hold);
     let letters = Letter::all(hold.receive(10, |_| ()).await.unwrap(), None);
     until_it_lapses().await;
     assert!(send(&run, letters).await.is_empty());
@@ -102,7 +100,7 @@ async fn a_letter_that_came_back_before_its_send_is_not_sent() {
 async fn a_letter_that_was_received_again_is_deleted_by_its_newest_handle() {
     let (local, aws, job) = start().await;
     let hold = short_hold(&aws, &job);
-    let run = Run::new(&aws, &job, &hold);
+    let run = Run::new(&aws, &job, Mode::Real, &hold);
     let letters = Letter::all(hold.receive(10, |_| ()).await.unwrap(), None);
     until_it_lapses().await;
     assert_eq!(hold.receive(10, |_| ()).await.unwrap().len(), 1);
@@ -116,11 +114,10 @@ async fn a_letter_that_was_received_again_is_deleted_by_its_newest_handle() {
 
 #[tokio::test]
 async fn a_letter_that_is_received_again_and_again_is_counted_once() {
-    let (local, aws, mut job) = start().await;
-    for dry_run in [true, false] {
-        job.dry_run = dry_run;
+    let (local, aws, job) = start().await;
+    for mode in [Mode::DryRun, Mode::Real] {
         let hold = short_hold(&aws, &job);
-        let run = Run::new(&aws, &job, &hold);
+        let run = Run::new(&aws, &job, mode, &hold);
         let mut received = Vec::new();
         for _ in 0..2 {
             received.push(Letter::all(hold.receive(10, |_| ()).await.unwrap(), None));
@@ -132,7 +129,7 @@ async fn a_letter_that_is_received_again_and_again_is_counted_once() {
             run.batch(letters).await;
         }
         let tally = run.state().reporter.tally.clone();
-        assert_eq!(tally, Tally { done: 1, ..Tally::default() }, "dry run: {dry_run}");
+        assert_eq!(tally, Tally { done: 1, ..Tally::default() }, "{mode:?}");
         until_it_lapses().await;
     }
     assert_eq!((visible_in(&aws, "dead").await, visible_in(&aws, "orders").await), (0, 1));
@@ -143,7 +140,7 @@ async fn a_letter_that_is_received_again_and_again_is_counted_once() {
 async fn a_queue_that_is_gone_for_too_long_ends_the_run_and_what_was_done_is_said() {
     let (local, aws, job) = start().await;
     let hold = short_hold(&aws, &job);
-    let run = Run::new(&aws, &job, &hold);
+    let run = Run::new(&aws, &job, Mode::Real, &hold);
     let letters = Letter::all(hold.receive(10, |_| ()).await.unwrap(), None);
     run.batch(letters).await;
     local.stop().await;
@@ -152,4 +149,44 @@ async fn a_queue_that_is_gone_for_too_long_ends_the_run_and_what_was_done_is_sai
     assert!(problem.contains("could not receive from dead: no connection ("), "{problem}");
     let end = "; 1 letter was sent before; run it again for the rest";
     assert!(problem.ends_with(end), "{problem}");
+}
+
+#[test]
+fn what_is_wrong_at_the_end_is_said_with_what_ended_it() {
+    let end = || End {
+        tally: Tally { done: 1, ..Tally::default() },
+        operation: Operation::Send,
+        mode: Mode::Real,
+        has_all: false,
+        is_to_the_end: true,
+        is_full: false,
+        hidden: 0,
+        missing: BTreeSet::new(),
+        fatal: None,
+    };
+    let none = || Tally { left: BTreeMap::from([(Why::NotWanted, 2)]), ..Tally::default() };
+    let error = |end: End| end.error().map(|error| format!("{error:#}"));
+    assert_eq!(error(end()), None);
+    assert_eq!(error(End { hidden: 1, mode: Mode::DryRun, ..end() }), None);
+    assert_eq!(
+        (error(End { tally: none(), ..end() }), End { tally: none(), ..end() }.is_unmatched()),
+        (None, true)
+    );
+    let missing = || BTreeSet::from(["b2".to_owned()]);
+    assert!(!End { tally: none(), missing: missing(), ..end() }.is_unmatched());
+    for (end, expected) in [
+        (End { missing: missing(), ..end() }, "not found: b2"),
+        (End { hidden: 1, ..end() }, "about 1 letter remains in flight: run it again for this one"),
+        (
+            End { tally: none(), hidden: 2, ..end() },
+            "about 2 letters are in flight, and no other was selected",
+        ),
+        (End { is_full: true, ..end() }, "some letters were not received"),
+        (
+            End { fatal: Some(anyhow!("interrupted")), ..end() },
+            "interrupted; 1 letter was sent before; run it again for the rest",
+        ),
+    ] {
+        assert_eq!(error(end).as_deref(), Some(expected));
+    }
 }
