@@ -14,6 +14,8 @@ use crate::width::{Layout, Width};
 const BODY: usize = 80;
 const LEAST_BODY: usize = 20;
 
+/// The head of the last column.
+const HEAD: &str = "BODY";
 const HEADS: [&str; 7] = ["ID", "AGE", "LEFT", "ATTEMPTS", "GROUP", "REASON", "ERROR"];
 
 /// The rows that expire first.
@@ -70,7 +72,7 @@ impl Table {
         };
         for fit in [Fit::Whole, Fit::ShortIds] {
             let room = columns.checked_sub(self.used(now, fit));
-            if let Some(room) = room.filter(|room| *room >= body.unwrap_or(LEAST_BODY)) {
+            if let Some(room) = room.filter(|room| *room >= least(body)) {
                 return self.rows_of(now, fit, body.unwrap_or(room));
             }
         }
@@ -80,8 +82,7 @@ impl Table {
     /// Whether ids are cut in such lines.
     pub(super) fn has_short_ids(&self, now: SystemTime, layout: Layout, body: Option<usize>) -> bool {
         let Layout::Fit(Width::Terminal(columns)) = layout else { return false };
-        let least = body.unwrap_or(LEAST_BODY);
-        let fits = |fit| self.used(now, fit) + least <= columns;
+        let fits = |fit| self.used(now, fit) + least(body) <= columns;
         !fits(Fit::Whole) && fits(Fit::ShortIds)
     }
 
@@ -111,7 +112,7 @@ impl Table {
             };
             columns.iter().map(padded).collect::<String>() + body
         };
-        let head = line(&HEADS.map(str::to_owned), if body > 0 { "BODY" } else { "" });
+        let head = line(&HEADS.map(str::to_owned), if body > 0 { HEAD } else { "" });
         let mut lines = vec![Line::styled(Style::new().bold(), head.trim_end())];
         let rows = self.rows.iter().map(|row| line(&row.cells(now, fit), &recut(&row.body, body)));
         lines.extend(rows.map(|row| row.trim_end().into()));
@@ -122,6 +123,11 @@ impl Table {
         self.rows.sort_by_key(|row| row.expires_at);
         self.rows.truncate(self.most);
     }
+}
+
+/// The room for the last column without which the table is not drawn.
+fn least(body: Option<usize>) -> usize {
+    body.map_or(LEAST_BODY, |body| if body > 0 { body.max(HEAD.len()) } else { 0 })
 }
 
 #[cfg(test)]
@@ -198,6 +204,14 @@ mod tests {
                 prop_assert!(width(line) <= columns, "{columns}: {line:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_body_of_one_column_has_room_for_its_head() {
+        let shown =
+            |columns| print(&[letter("a-a0-aa-", 0, "")], 10, Layout::Fit(Width::Terminal(columns)), Some(1));
+        assert!(shown(49).starts_with("a-a0-aa-\n"), "{}", shown(49));
+        assert!(shown(52).starts_with("ID"), "{}", shown(52));
     }
 
     #[test]
