@@ -85,8 +85,8 @@ pub(crate) enum Event<F> {
     Ended(Vec<Worked>),
     /// Nothing of a batch runs, of which no more messages are to begin.
     Idle(BatchKey),
-    /// What ran of a batch was given up, with these outcomes. Says whether too many threads are blocked.
-    GivenUp { batch: BatchKey, worked: Vec<Worked>, is_exhausted: bool },
+    /// What ran of a batch was given up, with these outcomes. [`Self::Exhausted`] comes before it.
+    GivenUp { batch: BatchKey, worked: Vec<Worked> },
     /// A handler has returned that blocked its thread when its batch was given up.
     Unblocked(BatchKey),
     /// SQS has confirmed a call for some messages. It would refuse it again for those that it has `refused`.
@@ -244,7 +244,7 @@ impl<'a, F: Facts> Engine<'a, F> {
                     self.give_up(batch);
                 }
             }
-            Event::GivenUp { batch, worked, is_exhausted } => self.given_up(batch, worked, is_exhausted, now),
+            Event::GivenUp { batch, worked } => self.given_up(batch, worked, now),
             Event::Unblocked(batch) => self.worker.unblocked(batch, &self.batches),
             Event::Answered { call, confirmed, refused, took } => {
                 self.answered(&call, &confirmed, &refused, took, now);
@@ -440,11 +440,14 @@ impl<'a, F: Facts> Engine<'a, F> {
         }
     }
 
-    fn given_up(&mut self, key: BatchKey, worked: Vec<Worked>, is_exhausted: bool, now: Time) {
+    fn given_up(&mut self, key: BatchKey, worked: Vec<Worked>, now: Time) {
         let Some(batch) = self.batches.get(&key) else { return };
         let is_stuck = |worked: &Worked| matches!(worked.outcome, Outcome::Stuck | Outcome::TimedOut);
         let all_have_run = batch.running == worked.len() && !worked.iter().any(is_stuck);
-        if is_exhausted && !all_have_run && self.limits.is_some_and(|limits| limits.ends_process) {
+        if self.worker.blocked_since.is_some()
+            && !all_have_run
+            && self.limits.is_some_and(|limits| limits.ends_process)
+        {
             self.rules.policy.ends = true;
             self.end_process(Why::Blocked, now);
         }

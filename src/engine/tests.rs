@@ -375,7 +375,7 @@ fn a_message_that_its_handler_still_blocks_is_left_alone() {
     bench.turn(millis(25_050));
     assert!(bench.take(|command| matches!(command, Command::GiveUp(_))).is_some());
     let worked = vec![Worked { key, outcome: Outcome::Stuck, ran: None }];
-    bench.engine.on(Event::GivenUp { batch: key.batch, worked, is_exhausted: false }, millis(25_050));
+    bench.engine.on(Event::GivenUp { batch: key.batch, worked }, millis(25_050));
     assert!(bench.call(millis(25_100)).is_none());
     assert!(matches!(bench.reports()[..], [Settled { state: State::Left, outcome: Outcome::Stuck, .. }]));
 }

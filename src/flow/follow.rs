@@ -76,8 +76,8 @@ impl Flow<'_> {
                     }
                     Command::GiveUp(_) => {
                         let worked = queue.give_up(&begun);
-                        let is_exhausted = self.host.is_exhausted();
-                        self.on(&mut engine, Event::GivenUp { batch, worked, is_exhausted }, began);
+                        self.on(&mut engine, Event::Exhausted(self.host.is_exhausted()), began);
+                        self.on(&mut engine, Event::GivenUp { batch, worked }, began);
                     }
                     Command::Call(call) => {
                         let handle = |key| engine.message(key).map(|it| it.facts.receipt_handle());

@@ -251,8 +251,7 @@ where
             Command::GiveUp(batch) => {
                 let begun = self.batches.get(&batch);
                 let worked = begun.iter().flat_map(|it| self.work.queue().give_up(&it.begun)).collect();
-                let is_exhausted = self.worker.flow.host.is_exhausted();
-                self.engine.on(Event::GivenUp { batch, worked, is_exhausted }, now);
+                self.engine.on(Event::GivenUp { batch, worked }, now);
             }
             Command::Call(call) => self.call(call),
             Command::Receive(poll) => {

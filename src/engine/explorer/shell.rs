@@ -133,7 +133,7 @@ impl World {
                     worked.push(Worked { key: MessageKey { batch, at: lane.start }, outcome, ran: None });
                 }
                 if let Some(engine) = &mut consumer.engine {
-                    engine.on(Event::GivenUp { batch, worked, is_exhausted: false }, now);
+                    engine.on(Event::GivenUp { batch, worked }, now);
                 }
                 self.begin(who)?;
             }

@@ -112,7 +112,7 @@ impl Simulation<'_> {
                     }
                     Command::GiveUp(batch) => {
                         let worked = std::mem::take(&mut stuck);
-                        course.on(Event::GivenUp { batch, worked, is_exhausted: false }, self.now);
+                        course.on(Event::GivenUp { batch, worked }, self.now);
                     }
                     Command::Call(call) => {
                         let call = self.call(course, call, began + left - FOR_THE_RESPONSE);
