@@ -57,7 +57,7 @@ fn changed(base: &str, change: &[&str], name: &str) -> String {
     let mut lines: Vec<&str> = base.lines().collect();
     for place in change.split(|line| *line == "@@").filter(|place| !place.is_empty()) {
         let marked = |marks: [char; 2]| {
-            place.iter().filter_map(move |line| line.starts_with(marks).then(|| &line[1..]))
+            place.iter().filter(move |line| line.starts_with(marks)).map(|line| &line[1..])
         };
         let old: Vec<&str> = marked([' ', '-']).collect();
         let places: Vec<usize> = (0..lines.len()).filter(|at| lines[*at..].starts_with(&old)).collect();
