@@ -1,5 +1,5 @@
-//! SQS, CloudWatch and the rules of the event source mapping as plain values: for tests that bring a clock of their
-//! own and want neither a socket nor a process.
+//! The services of one account and the rules of the event source mapping as plain values. `run/` adds processes and a
+//! clock of its own; the test kit, tokio's paused clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -8,15 +8,14 @@ use bytes::Bytes;
 use http::{Request, Response};
 
 use crate::clock::ClientClock;
-use crate::cloudwatch::AlarmConfig;
-use crate::cloudwatch::api as cloudwatch;
-use crate::cloudwatch::{AlarmChange, CloudWatch};
-use crate::mapping::MappingConfig;
-use crate::mapping::{Batch, Full, event, failed_messages, filtered};
-use crate::protocol::{AwsError, Wait, unknown_service};
+use crate::cloudformation::{CloudFormation, api as cloudformation};
+use crate::cloudwatch::{AlarmChange, AlarmConfig, CloudWatch, api as cloudwatch};
+use crate::lambda::{Lambda, api as lambda};
+use crate::logs::{Logs, api as logs};
+use crate::mapping::{Batch, Full, MappingConfig, event, failed_messages, filtered};
+use crate::protocol::{AwsError, Call, Wait, unknown_service};
 use crate::queue::{Counts, NewMessage, Received};
-use crate::sqs::api as sqs;
-use crate::sqs::{QueueEvent, Sqs};
+use crate::sqs::{QueueEvent, Sqs, api as sqs};
 
 pub(crate) const REGION: &str = "eu-central-1";
 const ACCOUNT: &str = "123456789012";
@@ -39,11 +38,30 @@ const ACCOUNT: &str = "123456789012";
 /// ```
 #[derive(Debug)]
 pub struct Account {
-    sqs: Sqs,
-    cloudwatch: CloudWatch,
+    pub(crate) sqs: Sqs,
+    pub(crate) cloudwatch: CloudWatch,
+    pub(crate) lambda: Lambda,
+    pub(crate) logs: Logs,
+    pub(crate) cloudformation: CloudFormation,
     /// When metrics were last published and alarms evaluated.
-    ticked_at: Option<SystemTime>,
+    pub(crate) ticked_at: Option<SystemTime>,
     calls: BTreeMap<String, usize>,
+}
+
+/// A client's call, and the service that it is for.
+#[derive(Debug)]
+pub(crate) struct ServiceCall<'request> {
+    pub(crate) service: AwsService,
+    pub(crate) call: Call<'request>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AwsService {
+    Sqs,
+    CloudWatch,
+    Lambda,
+    Logs,
+    CloudFormation,
 }
 
 /// A batch on its way to a function.
@@ -64,9 +82,17 @@ impl Account {
     /// An account without queues, in eu-central-1.
     #[must_use]
     pub fn new() -> Self {
+        Self::in_region(REGION, ACCOUNT)
+    }
+
+    pub(crate) fn in_region(region: &str, account: &str) -> Self {
+        let created = SystemTime::UNIX_EPOCH;
         Self {
-            sqs: Sqs::new(REGION, ACCOUNT),
-            cloudwatch: CloudWatch::new(REGION, ACCOUNT),
+            sqs: Sqs::new(region, account),
+            cloudwatch: CloudWatch::new(region, account),
+            lambda: Lambda::new(region, account, &[], &[], created),
+            logs: Logs::new(region, account, [], created),
+            cloudformation: CloudFormation::new(region, account, None, created),
             ticked_at: None,
             calls: BTreeMap::new(),
         }
@@ -106,7 +132,7 @@ impl Account {
         self.sqs.send(queue, message, now).map(|sent| sent.message_id)
     }
 
-    /// Answers a request of an AWS SDK, for SQS or CloudWatch, in any of their protocols. A long poll does not wait.
+    /// Answers a request of an AWS client, in any protocol of its service. A long poll does not wait.
     pub fn answer(&mut self, request: &Request<Bytes>, now: SystemTime) -> Response<Bytes> {
         let (response, wait) = self.try_answer(request, now);
         wait.iter().for_each(|wait| self.end_wait(wait));
@@ -119,21 +145,30 @@ impl Account {
         request: &Request<Bytes>,
         now: SystemTime,
     ) -> (Response<Bytes>, Option<Wait>) {
-        let (response, call) = if let Some(call) = cloudwatch::SERVICE.read(request) {
-            let clock = ClientClock::default();
-            let (response, _) = cloudwatch::SERVICE.answer(&call, &mut self.cloudwatch, now, clock);
-            (response, format!("cloudwatch.{}", call.operation))
-        } else if let Some(call) = sqs::SERVICE.read(request) {
-            let (response, wait) = sqs::SERVICE.answer(&call, &mut self.sqs, now, ClientClock::default());
-            if wait.is_some() {
-                return (response, wait);
+        let Some(call) = ServiceCall::read(request) else { return (unknown_service(request), None) };
+        let (response, wait) = self.perform(&call, now, ClientClock::default());
+        if wait.is_none() {
+            *self.calls.entry(call.name()).or_default() += 1;
+        }
+        (response, wait)
+    }
+
+    /// Answers the call of a client with this clock, and says whether the call may wait.
+    pub(crate) fn perform(
+        &mut self,
+        ServiceCall { service, call }: &ServiceCall<'_>,
+        now: SystemTime,
+        clock: ClientClock,
+    ) -> (Response<Bytes>, Option<Wait>) {
+        match service {
+            AwsService::Sqs => sqs::SERVICE.answer(call, &mut self.sqs, now, clock),
+            AwsService::CloudWatch => cloudwatch::SERVICE.answer(call, &mut self.cloudwatch, now, clock),
+            AwsService::Lambda => lambda::SERVICE.answer(call, &mut self.lambda, now, clock),
+            AwsService::Logs => logs::SERVICE.answer(call, &mut self.logs, now, clock),
+            AwsService::CloudFormation => {
+                cloudformation::SERVICE.answer(call, &mut self.cloudformation, now, clock)
             }
-            (response, format!("sqs.{}", call.operation))
-        } else {
-            return (unknown_service(request), None);
-        };
-        *self.calls.entry(call).or_default() += 1;
-        (response, None)
+        }
     }
 
     /// A long poll ends without messages.
@@ -169,24 +204,24 @@ impl Account {
         mapping: &MappingConfig,
         batch: &mut Batch,
         now: SystemTime,
-    ) -> Result<Option<Delivery>, AwsError> {
+    ) -> Result<Option<Full>, AwsError> {
         let (queue, arn) = (&mapping.queue, self.sqs.arn(&mapping.queue));
-        while batch.room(mapping) > 0 {
+        while mapping.enabled && batch.room(mapping) > 0 {
             let received = self.sqs.receive(queue, batch.room(mapping), None, now)?;
             if received.is_empty() {
                 break;
             }
             let (wanted, unwanted) = filtered(received, mapping, &arn);
             for message in unwanted {
-                self.sqs.delete(queue, &message.receipt_handle, now)?;
+                // If it cannot be deleted any more, it comes back.
+                let _ = self.sqs.delete(queue, &message.receipt_handle, now);
             }
             batch.add(wanted, &arn, now);
         }
-        let full = batch.take(mapping, &arn, now);
-        Ok(full.map(|Full { messages, opened: _ }| self.delivery(queue, messages)))
+        Ok(batch.take(mapping, &arn, now))
     }
 
-    fn delivery(&self, queue: &str, messages: Vec<Received>) -> Delivery {
+    pub(crate) fn delivery(&self, queue: &str, messages: Vec<Received>) -> Delivery {
         let event = event(&messages, &self.sqs.arn(queue), |stamp| stamp);
         Delivery { queue: queue.to_owned(), messages, event }
     }
@@ -236,18 +271,36 @@ impl Account {
     /// Does the first of what is due by now without a call, and says when it was due: a message of a move task moves, or
     /// metrics are published and alarms evaluated. The first call begins to count the minutes.
     pub(crate) fn step(&mut self, now: SystemTime) -> Option<SystemTime> {
-        let ticked_at = self.ticked_at.get_or_insert(now);
-        let tick = self.cloudwatch.next_tick(*ticked_at);
+        self.ticked_at.get_or_insert(now);
+        let tick = self.next_tick(now);
         let due = self.sqs.next_move().map_or(tick, |due| due.min(tick));
         if due > now {
             return None;
         }
         self.sqs.advance(due);
-        if due == tick {
-            *ticked_at = tick;
-            self.cloudwatch.tick(&mut self.sqs, tick);
-        }
+        self.tick(due);
         Some(due)
+    }
+
+    /// When metrics are next published or alarms evaluated.
+    pub(crate) fn next_tick(&self, now: SystemTime) -> SystemTime {
+        self.cloudwatch.next_tick(self.ticked_at.unwrap_or(now))
+    }
+
+    /// Publishes metrics and evaluates alarms for the next time, and says whether that was due by now.
+    pub(crate) fn tick(&mut self, now: SystemTime) -> bool {
+        let tick = self.next_tick(now);
+        let is_due = tick <= now;
+        if is_due {
+            self.cloudwatch.tick(&mut self.sqs, tick);
+            self.ticked_at = Some(tick);
+        }
+        is_due
+    }
+
+    /// Whether nothing that is due by itself can change anything from this moment on, until something happens.
+    pub(crate) fn rests(&self, from: SystemTime) -> bool {
+        self.cloudwatch.rests(&self.sqs, from)
     }
 
     /// Whether a queue holds no message, and no move task can bring it one.
@@ -282,6 +335,30 @@ impl Account {
     #[must_use]
     pub fn metric_sum(&self, namespace: &str, name: &str) -> f64 {
         self.cloudwatch.sum(Some(namespace), name)
+    }
+}
+
+impl<'request> ServiceCall<'request> {
+    /// The call that a request is, if it is one of a service that is known here.
+    pub(crate) fn read(request: &'request Request<Bytes>) -> Option<Self> {
+        let of = |service| move |call| Self { service, call };
+        let sqs = sqs::SERVICE.read(request).map(of(AwsService::Sqs));
+        sqs.or_else(|| cloudwatch::SERVICE.read(request).map(of(AwsService::CloudWatch)))
+            .or_else(|| lambda::SERVICE.read(request).map(of(AwsService::Lambda)))
+            .or_else(|| logs::SERVICE.read(request).map(of(AwsService::Logs)))
+            .or_else(|| cloudformation::SERVICE.read(request).map(of(AwsService::CloudFormation)))
+    }
+
+    /// What it is counted under, as in `sqs.SendMessageBatch`.
+    pub(crate) fn name(&self) -> String {
+        let service = match self.service {
+            AwsService::Sqs => sqs::SERVICE.name,
+            AwsService::CloudWatch => cloudwatch::SERVICE.name,
+            AwsService::Lambda => lambda::SERVICE.name,
+            AwsService::Logs => logs::SERVICE.name,
+            AwsService::CloudFormation => cloudformation::SERVICE.name,
+        };
+        format!("{service}.{}", self.call.operation)
     }
 }
 

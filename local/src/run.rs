@@ -96,7 +96,7 @@ impl Local {
     /// # Errors
     /// As SQS: the queue does not exist, or the message is not one that it takes.
     pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, AwsError> {
-        self.world.act(|state, now| Ok(state.sqs.send(queue, message, now)?.message_id))
+        self.world.act(|state, now| Ok(state.account.sqs.send(queue, message, now)?.message_id))
     }
 
     /// Sends messages, each to the queue named with it and all at one moment: a receive sees all of them or none. Returns
@@ -110,7 +110,7 @@ impl Local {
     ) -> Result<Vec<String>, (usize, AwsError)> {
         self.world.act(|state, now| {
             let messages = messages.into_iter().enumerate();
-            let send = |(place, (queue, message))| match state.sqs.send(queue, message, now) {
+            let send = |(place, (queue, message))| match state.account.sqs.send(queue, message, now) {
                 Ok(sent) => Ok(sent.message_id),
                 Err(error) => Err((place, error)),
             };

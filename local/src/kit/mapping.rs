@@ -16,8 +16,8 @@ pub(super) use run::{expect_paused_clock, waiting};
 
 use super::Queue;
 use crate::account::Delivery;
-use crate::mapping::MappingConfig;
-use crate::mapping::{Batch, Filter, check};
+use crate::mapping::{Batch, Filter, MappingConfig, check};
+use crate::protocol::AwsError;
 use crate::run::InvocationOutcome;
 
 /// A queue that invokes a function. It does so only while one of its methods is awaited.
@@ -185,7 +185,11 @@ impl Mapping<'_> {
     }
 
     fn poll(&self, config: &MappingConfig, batch: &mut Batch) -> Option<Delivery> {
-        match self.queue.aws.with(|account, now| account.poll(config, batch, now)) {
+        let delivery = self.queue.aws.with(|account, now| {
+            let full = account.poll(config, batch, now)?;
+            Ok::<_, AwsError>(full.map(|full| account.delivery(&self.queue.name, full.messages)))
+        });
+        match delivery {
             Ok(delivery) => delivery,
             Err(refusal) => panic!("queue {}: {refusal}", self.queue.name),
         }

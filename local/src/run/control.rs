@@ -54,7 +54,7 @@ impl Control {
     /// # Errors
     /// As SQS: the queue does not exist, or the message is not one that it takes.
     pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, AwsError> {
-        self.world.act(|state, now| Ok(state.sqs.send(queue, message, now)?.message_id))
+        self.world.act(|state, now| Ok(state.account.sqs.send(queue, message, now)?.message_id))
     }
 
     /// Sends a visible message of one queue to another with changes, and deletes it: both at one moment, or neither. It
@@ -69,24 +69,24 @@ impl Control {
         is_it: impl Fn(&Letter<'_>) -> bool,
         change: impl FnOnce(&Letter<'_>, &mut NewMessage),
     ) -> Result<String, ResendError> {
-        self.world.act(|state, now| state.sqs.resend(from, to, is_it, change, now))
+        self.world.act(|state, now| state.account.sqs.resend(from, to, is_it, change, now))
     }
 
     /// From now on keeps a copy of each message that is sent: of the latest, up to so many bytes.
     pub fn keep_messages(&self, most_bytes: usize) {
-        self.world.act(|state, _| state.sqs.archive.open(most_bytes));
+        self.world.act(|state, _| state.account.sqs.archive.open(most_bytes));
     }
 
     /// A message as it was sent, in its queue or gone, if a copy of it was kept.
     #[must_use]
     pub fn message(&self, message_id: &str) -> Option<SentMessage> {
-        self.world.act(|state, _| state.sqs.archive.get(message_id).cloned())
+        self.world.act(|state, _| state.account.sqs.archive.get(message_id).cloned())
     }
 
     /// The latest message of which a copy was kept and that `is_it` says is meant, by its id and itself.
     #[must_use]
     pub fn find_message(&self, is_it: impl Fn(&str, &SentMessage) -> bool) -> Option<SentMessage> {
-        self.world.act(|state, _| state.sqs.archive.find(is_it).cloned())
+        self.world.act(|state, _| state.account.sqs.archive.find(is_it).cloned())
     }
 
     /// What these queues hold, and more, at one moment.
@@ -94,8 +94,8 @@ impl Control {
     pub fn vitals(&self, queues: &[String]) -> Vitals {
         self.world.act(|state, now| Vitals {
             at: self.world.since_start(now),
-            queues: queues.iter().map(|queue| state.sqs.counts(queue, now)).collect(),
-            worker_errors: state.cloudwatch.sum(None, "WorkerErrors"),
+            queues: queues.iter().map(|queue| state.account.counts(queue, now)).collect(),
+            worker_errors: state.account.cloudwatch.sum(None, "WorkerErrors"),
         })
     }
 

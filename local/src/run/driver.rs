@@ -63,9 +63,11 @@ impl Mapping {
 impl Driver {
     pub(crate) fn new(world: Arc<World>, functions: Vec<Function>, stop: watch::Receiver<bool>) -> Self {
         let mappings = world.act(|state, _| {
-            let mappings = state.lambda.mappings().iter();
+            let mappings = state.account.lambda.mappings().iter();
             mappings
-                .map(|mapping| Mapping::new(mapping.config.clone(), state.sqs.arn(&mapping.config.queue)))
+                .map(|mapping| {
+                    Mapping::new(mapping.config.clone(), state.account.sqs.arn(&mapping.config.queue))
+                })
                 .collect()
         });
         let functions = functions
@@ -107,16 +109,7 @@ impl Driver {
         let world = Arc::clone(&self.world);
         world.act(State::end_rest);
         loop {
-            let ticked = world.act(|state, now| {
-                let tick = state.cloudwatch.next_tick(state.ticked_at);
-                let is_due = tick <= now;
-                if is_due {
-                    state.cloudwatch.tick(&mut state.sqs, tick);
-                    state.ticked_at = tick;
-                }
-                is_due
-            });
-            if !ticked {
+            if !world.act(|state, now| state.account.tick(now)) {
                 return;
             }
             world.evaluated(|state, now| self.is_at_rest(state, now));
@@ -127,18 +120,18 @@ impl Driver {
     fn apply_changes(&mut self) {
         let Self { world, mappings, functions, revision, .. } = self;
         world.act(|state, now| {
-            let changed = std::mem::replace(revision, state.lambda.revision()) != *revision;
+            let changed = std::mem::replace(revision, state.account.lambda.revision()) != *revision;
             for (index, mapping) in mappings.iter_mut().enumerate() {
                 if changed {
-                    mapping.config.clone_from(&state.lambda.mappings()[index].config);
+                    mapping.config.clone_from(&state.account.lambda.mappings()[index].config);
                 }
                 let gave_up = functions.get(&mapping.config.function).is_none_or(Pool::gave_up);
                 if mapping.config.enabled || mapping.is_drained() || gave_up {
-                    state.lambda.settled(index, now);
+                    state.account.lambda.settled(index, now);
                 }
             }
             for (name, pool) in functions.iter_mut().filter(|_| changed) {
-                pool.reserve(state.lambda.reserved_concurrency(name));
+                pool.reserve(state.account.lambda.reserved_concurrency(name));
             }
         });
     }
@@ -147,38 +140,26 @@ impl Driver {
     fn poll(&mut self, index: usize) {
         self.retry_throttled(index);
         loop {
-            let Mapping { config, queue_arn, batch, running, throttled } = &mut self.mappings[index];
+            let Mapping { config, batch, running, throttled, .. } = &mut self.mappings[index];
             let Some(pool) = self.functions.get(&config.function).filter(|pool| !pool.gave_up()) else {
                 return;
             };
             if *running + throttled.len() >= config.concurrency() {
                 return;
             }
-            let taken = self.world.act(|state, now| {
-                while config.enabled && batch.room(config) > 0 {
-                    // A queue that has been deleted gives nothing.
-                    let received = state.receive(&config.queue, batch.room(config), now).unwrap_or_default();
-                    if received.is_empty() {
-                        break;
-                    }
-                    let (wanted, unwanted) = mapping::filtered(received, config, queue_arn);
-                    state.filter_out(&config.queue, &unwanted, now);
-                    batch.add(wanted, queue_arn, now);
-                }
-                batch.take(config, queue_arn, now)
-            });
+            let taken = self.world.act(|state, now| state.poll(config, batch, now));
             let Some(Full { messages, opened }) = taken else { return };
             if pool.has_room() {
                 self.start(index, messages);
                 continue;
             }
             self.world.act(|state, now| {
-                state.cloudwatch.throttled(&config.function, now);
+                state.account.cloudwatch.throttled(&config.function, now);
                 state.tell(EventKind::Throttled {
                     function: config.function.clone(),
                     messages: messages.len(),
                 });
-                let hidden = state.sqs.visibility_timeout(&config.queue).unwrap_or_default();
+                let hidden = state.account.sqs.visibility_timeout(&config.queue).unwrap_or_default();
                 throttled.push_back(Throttled { messages, until: opened + hidden });
             });
         }
@@ -214,7 +195,7 @@ impl Driver {
         let event = mapping::event(&messages, queue_arn, |stamp| self.world.clock.to_real(stamp, real_now));
         self.world.act(|state, now| {
             state.tracker.invocation();
-            state.cloudwatch.concurrent(&config.function, concurrent, now);
+            state.account.cloudwatch.concurrent(&config.function, concurrent, now);
             EventKind::begun(config, &request_id, &messages).for_each(|event| state.tell(event));
         });
         let invocation = Invocation { mapping: index, request_id, messages, _running: guard };
@@ -242,17 +223,18 @@ impl Driver {
         self.world.act(|state, now| {
             let rests = state.begin_rest();
             let changes =
-                self.active().filter_map(|mapping| state.sqs.next_change(&mapping.config.queue, now));
+                self.active().filter_map(|mapping| state.account.sqs.next_change(&mapping.config.queue, now));
             let windows = self.active().filter_map(|mapping| mapping.batch.due(&mapping.config));
-            let worked = state.worker_holds.queues().filter_map(|queue| state.sqs.next_change(queue, now));
+            let worked =
+                state.worker_holds.queues().filter_map(|queue| state.account.sqs.next_change(queue, now));
             let throttled = self.active().filter_map(|mapping| Some(mapping.throttled.front()?.until));
-            let tick = if rests { now + DAY } else { state.cloudwatch.next_tick(state.ticked_at) };
+            let tick = if rests { now + DAY } else { state.account.next_tick(now) };
             let ticked = state.unevaluated.then_some(tick);
             let next = changes
                 .chain(worked)
                 .chain(windows)
                 .chain(throttled)
-                .chain(state.sqs.next_move())
+                .chain(state.account.sqs.next_move())
                 .chain(ticked)
                 .min();
             (next, tick)
@@ -262,7 +244,7 @@ impl Driver {
     /// Whether no invocation runs, no message moves, and nothing is left in a queue that feeds a function or a worker.
     fn is_at_rest(&self, state: &State, now: SystemTime) -> bool {
         self.invocations.is_empty()
-            && state.sqs.next_move().is_none()
+            && state.account.sqs.next_move().is_none()
             && state.worker_holds.queues().all(|queue| state.held(queue, now) == 0)
             && self
                 .active()

@@ -13,7 +13,7 @@ use crate::queue::Received;
 pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished) {
     let Judgement { outcome, failed, ignored } = finished.judge(config.report_batch_item_failures);
     world.act(|state, now| {
-        state.cloudwatch.invoked(Invoked {
+        state.account.cloudwatch.invoked(Invoked {
             function: &config.function,
             started_at: now - finished.duration,
             duration: finished.duration,
@@ -26,11 +26,12 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
             if ignored.contains(message_id.as_str()) {
                 state.tracker.ignore_failure(message_id);
             }
-            if !failed.contains(message_id.as_str()) && state.sqs.delete(&queue, receipt_handle, now).is_ok()
+            if !failed.contains(message_id.as_str())
+                && state.account.sqs.delete(&queue, receipt_handle, now).is_ok()
             {
                 continue;
             }
-            let visibility_timeout = state.sqs.visibility_timeout(&queue).unwrap_or_default();
+            let visibility_timeout = state.account.sqs.visibility_timeout(&queue).unwrap_or_default();
             let delivery = (queue.as_str(), message_id.as_str(), *receive_count);
             let told = state.tracker.give_back(delivery, visibility_timeout, now);
             told.into_iter().for_each(|kind| state.tell(kind));

@@ -13,12 +13,11 @@ use tokio::task::JoinSet;
 
 use super::driver::Driver;
 use super::server;
-use super::state::State;
 use super::worker::{Order, Worker};
-use super::{Config, Local, WorkerConfig, World};
+use super::{Config, Local, QueueConfig, WorkerConfig, World};
+use crate::account::Account;
 use crate::clock::{Clock, Speed};
 use crate::cloudformation::CloudFormation;
-use crate::cloudwatch::CloudWatch;
 use crate::door;
 use crate::lambda::Lambda;
 use crate::logs::Logs;
@@ -27,7 +26,6 @@ use crate::mapping::MappingConfig;
 use crate::protocol::AwsError;
 use crate::runtime_api::FunctionConfig;
 use crate::runtime_api::{Access, AddressForm, Function};
-use crate::sqs::Sqs;
 
 /// Why a [`Local`] could not start.
 #[derive(Debug, thiserror::Error)]
@@ -72,10 +70,9 @@ pub(super) const ACCESS_KEY: &str = "redrive-local";
 
 pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let clock = Clock::new(checked(config.speed)?, SystemTime::now());
-    let queues = queues(&config, clock.now())?;
+    let account = account(&config, clock.now())?;
     let warnings =
-        check_mappings(&config.mappings, &config.functions, |queue| queues.visibility_timeout(queue))?;
-    let state = state(&config, queues, clock.now())?;
+        check_mappings(&config.mappings, &config.functions, |queue| account.visibility_timeout(queue))?;
 
     let listener = listen(config.port).await?;
     let address = listener.local_addr().map_err(|source| StartError::Listen { port: config.port, source })?;
@@ -89,7 +86,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
 
     let workers = workers(&config, &endpoint_url, &access)?;
 
-    let (world, events) = World::new(clock, state);
+    let (world, events) = World::new(clock, account);
     let world = Arc::new(world);
     let mapped_queues = config.mappings.iter().map(|mapping| mapping.queue.clone());
     let worked_queues = config.workers.iter().map(|worker| worker.queue.clone());
@@ -137,39 +134,25 @@ pub(super) fn checked(speed: Speed) -> Result<Speed, StartError> {
     }
 }
 
-fn queues(config: &Config, now: SystemTime) -> Result<Sqs, StartError> {
-    let mut queues = Sqs::new(&config.region, &config.account);
+fn account(config: &Config, now: SystemTime) -> Result<Account, StartError> {
+    let Config { region, account: id, functions, mappings, workers, alarms, stack, .. } = config;
+    let mut account = Account::in_region(region, id);
     // A redrive policy may only name a queue that exists.
     let (sources, others): (Vec<_>, Vec<_>) =
         config.queues.iter().partition(|queue| queue.attributes.contains_key("RedrivePolicy"));
-    for queue in others.into_iter().chain(sources) {
-        queues
-            .create(&queue.name, &queue.attributes, now)
-            .map_err(|source| StartError::Queue { name: queue.name.clone(), source })?;
+    for QueueConfig { name, attributes } in others.into_iter().chain(sources) {
+        let created = account.sqs.create(name, attributes, now);
+        created.map_err(|source| StartError::Queue { name: name.clone(), source })?;
     }
-    Ok(queues)
-}
-
-fn state(config: &Config, queues: Sqs, now: SystemTime) -> Result<State, StartError> {
-    let Config { region, account, functions, mappings, workers, stack, .. } = config;
+    for alarm in alarms {
+        account.put_alarm(alarm.clone(), now).map_err(StartError::Invalid)?;
+    }
     let programs = workers.iter().map(|worker| &worker.program);
     let groups = functions.iter().chain(programs).map(FunctionConfig::log_group);
-    Ok(State::new(
-        queues,
-        cloudwatch(config, now)?,
-        Lambda::new(region, account, functions, mappings, now),
-        Logs::new(region, account, groups, now),
-        CloudFormation::new(region, account, stack.clone(), now),
-    ))
-}
-
-fn cloudwatch(config: &Config, now: SystemTime) -> Result<CloudWatch, StartError> {
-    let mut cloudwatch = CloudWatch::new(&config.region, &config.account);
-    for alarm in &config.alarms {
-        let definition = alarm.clone().definition().map_err(StartError::Invalid)?;
-        cloudwatch.put_alarm(definition, now);
-    }
-    Ok(cloudwatch)
+    account.lambda = Lambda::new(region, id, functions, mappings, now);
+    account.logs = Logs::new(region, id, groups, now);
+    account.cloudformation = CloudFormation::new(region, id, stack.clone(), now);
+    Ok(account)
 }
 
 /// The workers, each with a queue that exists.

@@ -8,13 +8,10 @@ use super::client_holds::ClientHolds;
 use super::message_tracker::MessageTracker;
 use super::worker_holds::{Meaning, WorkerHolds};
 use super::{Event, EventKind};
-use crate::cloudformation::CloudFormation;
-use crate::cloudwatch::{AlarmChange, CloudWatch};
-use crate::lambda::Lambda;
-use crate::logs::Logs;
-use crate::protocol::AwsError;
-use crate::queue::Received;
-use crate::sqs::{QueueEvent, Sqs};
+use crate::account::Account;
+use crate::cloudwatch::AlarmChange;
+use crate::mapping::{Batch, Full, MappingConfig};
+use crate::sqs::QueueEvent;
 
 /// How long a worker may take to receive a message that it could: longer, and it has its hands full or hangs.
 const TO_RECEIVE: Duration = Duration::from_secs(60);
@@ -22,11 +19,7 @@ const TO_RECEIVE: Duration = Duration::from_secs(60);
 /// What `World::act` works on.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(crate) sqs: Sqs,
-    pub(crate) cloudwatch: CloudWatch,
-    pub(crate) lambda: Lambda,
-    pub(crate) logs: Logs,
-    pub(crate) cloudformation: CloudFormation,
+    pub(crate) account: Account,
     pub(crate) tracker: MessageTracker,
     pub(super) client_holds: ClientHolds,
     pub(super) worker_holds: WorkerHolds,
@@ -34,8 +27,6 @@ pub(crate) struct State {
     pub(super) now: SystemTime,
     /// Whether something happened that no alarm has been evaluated on.
     pub(crate) unevaluated: bool,
-    /// When metrics were last published and alarms evaluated.
-    pub(crate) ticked_at: SystemTime,
     /// Whether no tick could change anything until something happens.
     pub(super) rests: bool,
     pub(super) changed: bool,
@@ -46,25 +37,14 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(
-        sqs: Sqs,
-        cloudwatch: CloudWatch,
-        lambda: Lambda,
-        logs: Logs,
-        cloudformation: CloudFormation,
-    ) -> Self {
+    pub(crate) fn new(account: Account) -> Self {
         Self {
-            sqs,
-            cloudwatch,
-            lambda,
-            logs,
-            cloudformation,
+            account,
             tracker: MessageTracker::default(),
             client_holds: ClientHolds::default(),
             worker_holds: WorkerHolds::default(),
             now: SystemTime::UNIX_EPOCH,
             unevaluated: false,
-            ticked_at: SystemTime::UNIX_EPOCH,
             rests: false,
             changed: false,
             outbox: Vec::new(),
@@ -83,68 +63,56 @@ impl State {
         self.changed = true;
     }
 
-    /// Receives messages for a mapping, which are told of when they are handed to an invocation.
-    pub(crate) fn receive(
+    /// Polls for a mapping. The messages are told of when they are handed to an invocation.
+    pub(crate) fn poll(
         &mut self,
-        queue: &str,
-        max: usize,
+        mapping: &MappingConfig,
+        batch: &mut Batch,
         now: SystemTime,
-    ) -> Result<Vec<Received>, AwsError> {
+    ) -> Option<Full> {
         self.tell_queue_events();
-        let received = self.sqs.receive(queue, max, None, now);
-        for event in self.sqs.take_events() {
+        let polled = self.account.poll(mapping, batch, now);
+        for event in self.account.take_events() {
             match event {
-                QueueEvent::Received { message_id, receive_count, .. } => {
+                QueueEvent::Received { queue, message_id, receive_count, .. } => {
                     self.changed = true;
-                    self.client_holds.end(queue, &message_id);
-                    self.let_go(queue, &message_id);
+                    self.client_holds.end(&queue, &message_id);
+                    self.let_go(&queue, &message_id);
                     self.tracker.take(&message_id, receive_count, now);
+                }
+                QueueEvent::Deleted { queue, message_id } => {
+                    self.changed = true;
+                    let event = self.tracker.filter_out(queue, message_id);
+                    self.outbox.push((now, event));
                 }
                 QueueEvent::Sent { .. }
                 | QueueEvent::VisibilityChanged { .. }
-                | QueueEvent::Deleted { .. }
                 | QueueEvent::Moved { .. }
                 | QueueEvent::Expired { .. } => self.tell_queue_event(event),
             }
         }
-        received
-    }
-
-    /// Deletes messages that the filters of a mapping keep out.
-    pub(crate) fn filter_out(&mut self, queue: &str, messages: &[Received], now: SystemTime) {
-        self.tell_queue_events();
-        for Received { receipt_handle, .. } in messages {
-            // If it cannot be deleted any more, it comes back.
-            let _ = self.sqs.delete(queue, receipt_handle, now);
-            for event in self.sqs.take_events() {
-                match event {
-                    QueueEvent::Deleted { queue, message_id } => {
-                        let event = self.tracker.filter_out(queue, message_id);
-                        self.tell(event);
-                    }
-                    event => self.tell_queue_event(event),
-                }
-            }
-        }
-        self.changed = true;
+        // A queue that has been deleted gives nothing.
+        polled.unwrap_or_else(|_| batch.take(mapping, &self.account.sqs.arn(&mapping.queue), now))
     }
 
     /// How many messages a queue holds, in whatever state.
     pub(crate) fn held(&self, queue: &str, now: SystemTime) -> usize {
-        let counts = self.sqs.counts(queue, now).unwrap_or_default();
+        let counts = self.account.counts(queue, now).unwrap_or_default();
         counts.visible + counts.in_flight + counts.delayed
     }
 
     /// Whether no tick changes anything until something happens.
     pub(crate) fn begin_rest(&mut self) -> bool {
-        self.rests = !self.unevaluated && self.cloudwatch.rests(&self.sqs, self.ticked_at);
+        let ticked_at = self.account.ticked_at.unwrap_or(self.now);
+        self.rests = !self.unevaluated && self.account.rests(ticked_at);
         self.rests
     }
 
     /// Something happens now, and until now there was nothing to publish or evaluate.
     pub(crate) fn end_rest(&mut self, now: SystemTime) {
         if std::mem::take(&mut self.rests) {
-            self.ticked_at = self.ticked_at.max(self.cloudwatch.pass_over(now));
+            let passed = self.account.cloudwatch.pass_over(now);
+            self.account.ticked_at = self.account.ticked_at.max(Some(passed));
         }
     }
 
@@ -152,13 +120,13 @@ impl State {
     /// is about to receive.
     pub(super) fn busy_until(&mut self, now: SystemTime) -> Option<SystemTime> {
         let held = self.client_holds.last(now);
-        let sqs = &mut self.sqs;
+        let sqs = &mut self.account.sqs;
         let is_due = self.worker_holds.queues().any(|queue| sqs.has_receivable(queue, now));
         held.into_iter().chain(is_due.then_some(now + TO_RECEIVE)).max()
     }
 
     /// Somebody asks a queue for messages, in vain. Returns whether a worker polls it.
-    pub(crate) fn poll(&mut self, queue: &str) -> bool {
+    pub(crate) fn polled(&mut self, queue: &str) -> bool {
         let was_polled = self.worker_holds.is_polled(queue);
         let is_worker = self.worker_holds.poll(queue);
         self.changed |= is_worker && !was_polled;
@@ -178,24 +146,37 @@ impl State {
 
     /// Looks up again which queues redrive policies name.
     pub(crate) fn find_dead_letter_queues(&mut self) {
-        self.tracker.dead_letter_queues(self.sqs.dead_letter_queues());
+        self.tracker.dead_letter_queues(self.account.sqs.dead_letter_queues());
+    }
+
+    /// A client may have changed more than is an event of a message.
+    pub(crate) fn administered(&mut self, operation: &str, now: SystemTime) {
+        if matches!(operation, "CreateQueue" | "DeleteQueue" | "SetQueueAttributes") {
+            self.find_dead_letter_queues();
+        }
+        match operation {
+            "StartMessageMoveTask" => self.change(),
+            "DeleteQueue" | "PurgeQueue" => self.forget_client_holds(now),
+            _ => (),
+        }
     }
 
     /// A purge and the deletion of a queue are no events of their messages.
-    pub(crate) fn forget_client_holds(&mut self, now: SystemTime) {
-        let in_flight = |queue: &str| self.sqs.counts(queue, now).is_some_and(|counts| counts.in_flight > 0);
+    fn forget_client_holds(&mut self, now: SystemTime) {
+        let in_flight =
+            |queue: &str| self.account.counts(queue, now).is_some_and(|counts| counts.in_flight > 0);
         self.client_holds.retain(in_flight);
         self.worker_holds.retain(in_flight);
     }
 
     pub(super) fn tell_queue_events(&mut self) {
-        for event in self.sqs.take_events() {
+        for event in self.account.take_events() {
             self.tell_queue_event(event);
         }
     }
 
     pub(super) fn tell_alarm_changes(&mut self) {
-        let changes = self.cloudwatch.take_changes().into_iter();
+        let changes = self.account.take_alarm_changes().into_iter();
         let told = |AlarmChange { name, state, reason }| EventKind::Alarm { name, state, reason };
         self.outbox.extend(changes.map(told).map(|kind| (self.now, kind)));
     }

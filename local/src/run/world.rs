@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::state::State;
 use super::{Event, EventKind, Totals};
+use crate::account::Account;
 use crate::clock::{ClientClock, Clock};
 use crate::runtime_api::FunctionConfig;
 use crate::runtime_api::Line;
@@ -23,10 +24,11 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(clock: Clock, mut state: State) -> (Self, mpsc::UnboundedReceiver<Event>) {
+    pub(crate) fn new(clock: Clock, account: Account) -> (Self, mpsc::UnboundedReceiver<Event>) {
+        let mut state = State::new(account);
         let (sender, events) = mpsc::unbounded_channel();
         state.events = Some(sender);
-        state.ticked_at = clock.now();
+        state.account.ticked_at = Some(clock.now());
         state.find_dead_letter_queues();
         let world = Self {
             started: (clock.now(), Instant::now()),
@@ -43,9 +45,9 @@ impl World {
         let mut state = self.state();
         let now = self.clock.now();
         state.now = now;
-        state.sqs.advance(now);
+        state.account.sqs.advance(now);
         let result = action(&mut state, now);
-        if state.rests && !state.cloudwatch.rests(&state.sqs, now) {
+        if state.rests && !state.account.rests(now) {
             state.end_rest(now);
             self.changes.send_replace(());
         }
@@ -53,7 +55,7 @@ impl World {
         state.tell_alarm_changes();
         self.publish(&mut state);
         if std::mem::take(&mut state.changed) {
-            state.unevaluated = state.cloudwatch.has_alarms();
+            state.unevaluated = state.account.cloudwatch.has_alarms();
             self.idle.send_replace(false);
             self.changes.send_replace(());
         }
@@ -70,10 +72,10 @@ impl World {
     pub(crate) fn log(&self, function: &FunctionConfig, stream: &str, line: Line) {
         self.act(|state, now| {
             let (Line::Own(text) | Line::Platform(text)) = &line;
-            state.logs.write(&function.log_group(), stream, text, now);
+            state.account.logs.write(&function.log_group(), stream, text, now);
             let Line::Own(line) = line else { return };
             let clock = ClientClock::showing(SystemTime::now(), now);
-            if state.cloudwatch.log_line(&function.name, &line, clock, now) {
+            if state.account.cloudwatch.log_line(&function.name, &line, clock, now) {
                 state.change();
             }
             if function.show_output {
