@@ -1,12 +1,11 @@
 //! [`Local`]: queues, functions, mappings and alarms of one account in one process.
 
-mod client_holds;
 mod config;
 mod control;
 mod driver;
 mod event;
 mod invocation;
-mod message_tracker;
+mod messages;
 mod note;
 mod pool;
 mod server;
@@ -14,7 +13,7 @@ mod settle;
 mod start;
 mod state;
 mod worker;
-mod worker_holds;
+mod worked_queues;
 mod world;
 
 use std::sync::Arc;
@@ -139,7 +138,7 @@ impl Local {
     /// are gone.
     pub async fn end_workers(&self) {
         self.world.act(|state, _| {
-            state.worker_holds.is_draining = true;
+            state.messages.worked.is_draining = true;
             state.change();
         });
         self.order.send_replace(Order::Drain);

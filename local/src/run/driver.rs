@@ -194,7 +194,7 @@ impl Driver {
         let real_now = SystemTime::now();
         let event = mapping::event(&messages, queue_arn, |stamp| self.world.clock.to_real(stamp, real_now));
         self.world.act(|state, now| {
-            state.tracker.invocation();
+            state.messages.invocation();
             state.account.cloudwatch.concurrent(&config.function, concurrent, now);
             EventKind::begun(config, &request_id, &messages).for_each(|event| state.tell(event));
         });
@@ -226,7 +226,7 @@ impl Driver {
                 self.active().filter_map(|mapping| state.account.sqs.next_change(&mapping.config.queue, now));
             let windows = self.active().filter_map(|mapping| mapping.batch.due(&mapping.config));
             let worked =
-                state.worker_holds.queues().filter_map(|queue| state.account.sqs.next_change(queue, now));
+                state.messages.worked.names().filter_map(|queue| state.account.sqs.next_change(queue, now));
             let throttled = self.active().filter_map(|mapping| Some(mapping.throttled.front()?.until));
             let tick = if rests { now + DAY } else { state.account.next_tick(now) };
             let ticked = state.unevaluated.then_some(tick);
@@ -245,7 +245,7 @@ impl Driver {
     fn is_at_rest(&self, state: &State, now: SystemTime) -> bool {
         self.invocations.is_empty()
             && state.account.sqs.next_move().is_none()
-            && state.worker_holds.queues().all(|queue| state.held(queue, now) == 0)
+            && state.messages.worked.names().all(|queue| state.held(queue, now) == 0)
             && self
                 .active()
                 .all(|mapping| mapping.config.enabled && state.held(&mapping.config.queue, now) == 0)

@@ -57,7 +57,7 @@ async fn of_service(world: &World, call: &ServiceCall<'_>) -> Response<Bytes> {
         let running = world.clock.running();
         let (response, wait) = world.act(|state, now| {
             if std::mem::take(&mut first) {
-                state.tracker.call(call.name(), call.call.access_key() == Some(ACCESS_KEY));
+                state.messages.call(call.name(), call.call.access_key() == Some(ACCESS_KEY));
             }
             let clock = ClientClock::showing(SystemTime::now(), now);
             let revision = state.account.lambda.revision();
@@ -75,7 +75,7 @@ async fn of_service(world: &World, call: &ServiceCall<'_>) -> Response<Bytes> {
                 let (end, real_end) = (begun + longest, really_begun + longest);
                 let is_worker = state.polled(&queue);
                 let is_over = match is_worker {
-                    true => state.worker_holds.is_draining || real_end <= Instant::now(),
+                    true => state.messages.worked.is_draining || real_end <= Instant::now(),
                     false => end <= now,
                 };
                 if is_over {

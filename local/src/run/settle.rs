@@ -24,7 +24,7 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
             let Received { message_id, receipt_handle, receive_count, .. } = message;
             let queue = config.queue.clone();
             if ignored.contains(message_id.as_str()) {
-                state.tracker.ignore_failure(message_id);
+                state.messages.ignore_failure(message_id);
             }
             if !failed.contains(message_id.as_str())
                 && state.account.sqs.delete(&queue, receipt_handle, now).is_ok()
@@ -33,7 +33,7 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
             }
             let visibility_timeout = state.account.sqs.visibility_timeout(&queue).unwrap_or_default();
             let delivery = (queue.as_str(), message_id.as_str(), *receive_count);
-            let told = state.tracker.give_back(delivery, visibility_timeout, now);
+            let told = state.messages.give_back(delivery, visibility_timeout, now);
             told.into_iter().for_each(|kind| state.tell(kind));
         }
     });
@@ -42,7 +42,7 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
 /// Tells that no function saw these messages while they were hidden.
 pub(super) fn give_back(state: &mut State, queue: &str, messages: &[Received]) {
     for Received { message_id, receive_count, .. } in messages {
-        if state.tracker.not_delivered(message_id, *receive_count) {
+        if state.messages.not_delivered(message_id, *receive_count) {
             let (queue, message_id, attempt) = (queue.to_owned(), message_id.clone(), *receive_count);
             state.tell(EventKind::NotDelivered { queue, message_id, attempt });
         }

@@ -97,7 +97,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let (order, ordered) = watch::channel(Order::Work);
     let mut working = JoinSet::new();
     for worker in workers {
-        world.act(|state, _| state.worker_holds.add(&worker.queue));
+        world.act(|state, _| state.messages.worked.add(&worker.queue));
         let idle = world.clock.running();
         working.spawn(worker.run(Arc::clone(&world), idle, ordered.clone()));
     }

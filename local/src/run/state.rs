@@ -1,12 +1,11 @@
 //! The state that everything shares: queues, metrics and what has been told of them.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
 
-use super::client_holds::ClientHolds;
-use super::message_tracker::MessageTracker;
-use super::worker_holds::{Meaning, WorkerHolds};
+use super::messages::Messages;
 use super::{Event, EventKind};
 use crate::account::Account;
 use crate::cloudwatch::AlarmChange;
@@ -20,9 +19,7 @@ const TO_RECEIVE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) account: Account,
-    pub(crate) tracker: MessageTracker,
-    pub(super) client_holds: ClientHolds,
-    pub(super) worker_holds: WorkerHolds,
+    pub(crate) messages: Messages,
     /// The moment at which something is being done.
     pub(super) now: SystemTime,
     /// Whether something happened that no alarm has been evaluated on.
@@ -40,9 +37,7 @@ impl State {
     pub(crate) fn new(account: Account) -> Self {
         Self {
             account,
-            tracker: MessageTracker::default(),
-            client_holds: ClientHolds::default(),
-            worker_holds: WorkerHolds::default(),
+            messages: Messages::default(),
             now: SystemTime::UNIX_EPOCH,
             unevaluated: false,
             rests: false,
@@ -76,13 +71,11 @@ impl State {
             match event {
                 QueueEvent::Received { queue, message_id, receive_count, .. } => {
                     self.changed = true;
-                    self.client_holds.end(&queue, &message_id);
-                    self.let_go(&queue, &message_id);
-                    self.tracker.take(&message_id, receive_count, now);
+                    self.outbox.extend(self.messages.take(&queue, &message_id, receive_count, now));
                 }
                 QueueEvent::Deleted { queue, message_id } => {
                     self.changed = true;
-                    let event = self.tracker.filter_out(queue, message_id);
+                    let event = self.messages.filter_out(queue, message_id);
                     self.outbox.push((now, event));
                 }
                 QueueEvent::Sent { .. }
@@ -119,16 +112,16 @@ impl State {
     /// Until when clients and workers are busy, if nothing happens: with what they have received, and a worker with what it
     /// is about to receive.
     pub(super) fn busy_until(&mut self, now: SystemTime) -> Option<SystemTime> {
-        let held = self.client_holds.last(now);
+        let held = self.messages.held_until(now);
         let sqs = &mut self.account.sqs;
-        let is_due = self.worker_holds.queues().any(|queue| sqs.has_receivable(queue, now));
+        let is_due = self.messages.worked.names().any(|queue| sqs.has_receivable(queue, now));
         held.into_iter().chain(is_due.then_some(now + TO_RECEIVE)).max()
     }
 
     /// Somebody asks a queue for messages, in vain. Returns whether a worker polls it.
     pub(crate) fn polled(&mut self, queue: &str) -> bool {
-        let was_polled = self.worker_holds.is_polled(queue);
-        let is_worker = self.worker_holds.poll(queue);
+        let was_polled = self.messages.worked.is_polled(queue);
+        let is_worker = self.messages.worked.poll(queue);
         self.changed |= is_worker && !was_polled;
         is_worker
     }
@@ -136,17 +129,14 @@ impl State {
     /// A process of a worker has ended, and has the messages that it received no longer. Returns whether it had polled its
     /// queue.
     pub(crate) fn end_worker(&mut self, queue: &str, now: SystemTime) -> bool {
-        let (has_polled, told) = self.worker_holds.end(queue, now);
-        if !told.is_empty() {
-            self.client_holds.retain(|held| held != queue);
-        }
+        let told = self.messages.end_worker(queue, now);
         told.into_iter().for_each(|kind| self.tell(kind));
-        has_polled
+        self.messages.worked.is_polled(queue)
     }
 
     /// Looks up again which queues redrive policies name.
     pub(crate) fn find_dead_letter_queues(&mut self) {
-        self.tracker.dead_letter_queues(self.account.sqs.dead_letter_queues());
+        self.messages.dead_letter_queues(self.account.sqs.dead_letter_queues());
     }
 
     /// A client may have changed more than is an event of a message.
@@ -156,17 +146,17 @@ impl State {
         }
         match operation {
             "StartMessageMoveTask" => self.change(),
-            "DeleteQueue" | "PurgeQueue" => self.forget_client_holds(now),
+            "DeleteQueue" | "PurgeQueue" => self.release_messages(now),
             _ => (),
         }
     }
 
     /// A purge and the deletion of a queue are no events of their messages.
-    fn forget_client_holds(&mut self, now: SystemTime) {
-        let in_flight =
-            |queue: &str| self.account.counts(queue, now).is_some_and(|counts| counts.in_flight > 0);
-        self.client_holds.retain(in_flight);
-        self.worker_holds.retain(in_flight);
+    fn release_messages(&mut self, now: SystemTime) {
+        let has_some =
+            |queue: &&str| self.account.counts(queue, now).is_some_and(|counts| counts.in_flight > 0);
+        let in_flight: BTreeSet<_> = self.account.sqs.names().filter(has_some).collect();
+        self.messages.release(|queue| !in_flight.contains(queue));
     }
 
     pub(super) fn tell_queue_events(&mut self) {
@@ -181,33 +171,8 @@ impl State {
         self.outbox.extend(changes.map(told).map(|kind| (self.now, kind)));
     }
 
-    fn let_go(&mut self, queue: &str, message_id: &str) {
-        if let Some((at, told)) = self.tracker.let_go(queue, message_id) {
-            self.outbox.extend(told.map(|kind| (at, kind)));
-        }
-    }
-
     fn tell_queue_event(&mut self, event: QueueEvent) {
         self.changed = true;
-        let meaning = self.worker_holds.note(&event, self.now);
-        self.client_holds.note(&event, self.worker_holds.queues(), self.now);
-        match meaning {
-            Meaning::Plain => (),
-            Meaning::Extended => return,
-            Meaning::Lapsed(failed) => self.outbox.push((self.now, failed)),
-            Meaning::GivenBack { queue, message_id, told } => {
-                // Nobody works on it until it is received again.
-                self.client_holds.end(&queue, &message_id);
-                self.outbox.extend(told.into_iter().map(|kind| (self.now, kind)));
-                return;
-            }
-        }
-        if let QueueEvent::Received { queue, message_id, .. } | QueueEvent::Moved { queue, message_id, .. } =
-            &event
-        {
-            self.let_go(queue, message_id);
-        }
-        let told = self.tracker.note(event, self.now);
-        self.outbox.extend(told.map(|kind| (self.now, kind)));
+        self.outbox.extend(self.messages.note(event, self.now));
     }
 }

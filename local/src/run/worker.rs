@@ -41,7 +41,7 @@ impl Worker {
         let (mut pause, mut failures) = (SHORTEST_PAUSE, 0);
         while *order.borrow() == Order::Work {
             let begun = Instant::now();
-            world.act(|state, _| state.worker_holds.start(&self.queue));
+            world.act(|state, _| state.messages.worked.start(&self.queue));
             let (status, output) = self.run_once(&world, idle, &mut order).await;
             let is_told = *order.borrow() != Order::Work;
             if begun.elapsed() >= LASTED {
@@ -71,7 +71,7 @@ impl Worker {
             pause = LONGEST_PAUSE.min(2 * pause);
         }
         world.act(|state, _| {
-            state.worker_holds.remove(&self.queue);
+            state.messages.worked.remove(&self.queue);
             state.change();
         });
     }
@@ -109,7 +109,7 @@ impl Worker {
         let mut changes = world.changes();
         loop {
             changes.mark_unchanged();
-            if world.act(|state, _| state.worker_holds.is_polled(&self.queue)) {
+            if world.act(|state, _| state.messages.worked.is_polled(&self.queue)) {
                 return;
             }
             // The other end is in the world.

@@ -116,7 +116,7 @@ impl World {
     pub(crate) fn totals<'queue>(&self, mapped: impl Iterator<Item = &'queue str>) -> Totals {
         let (state, now) = (self.state(), self.clock.now());
         let left = mapped.map(|queue| state.held(queue, now)).sum();
-        state.tracker.totals(self.started.1.elapsed(), self.since_start(now), left)
+        state.messages.totals(self.started.1.elapsed(), self.since_start(now), left)
     }
 
     /// A moment in simulated time since the start.

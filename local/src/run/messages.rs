@@ -1,0 +1,368 @@
+//! What happened to each message: queue events in; the event stream, the totals, and until when clients are busy out. Pure.
+//!
+//! A worker says nothing about its handlers. A message whose visibility timeout is set again to what it was received with is
+//! still worked on; set to anything else, it is given back; deleted, it is done.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, SystemTime};
+
+use redrive_sqs::queue_name;
+
+use super::note::Note;
+use super::worked_queues::WorkedQueues;
+use super::{EventKind, Totals};
+use crate::queue::MessageAttribute;
+use crate::sqs::QueueEvent;
+
+/// However long it hides a message, a client that says nothing of it for so long is taken to be gone. A worker is not: it
+/// says nothing for a third of the visibility timeout, and its end is known.
+const LONGEST: Duration = Duration::from_secs(600);
+
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    dead_letter_queues: BTreeSet<String>,
+    pub(super) worked: WorkedQueues,
+    /// Those that have been received and are not gone, by id.
+    received: BTreeMap<String, Message>,
+    /// When those are visible again that workers and other clients hold.
+    ends: BTreeSet<(SystemTime, String)>,
+    /// The reason why each dead letter is one.
+    letters: HashMap<String, String>,
+    totals: Totals,
+}
+
+#[derive(Debug, Default)]
+struct Message {
+    queue: String,
+    /// The attempt that it is on.
+    attempt: u32,
+    /// The deliveries that mappings and their invocations have, the latest last.
+    taken: Vec<Taken>,
+    /// The delivery that a worker or another client has.
+    held: Option<Held>,
+    /// A letter of it was written.
+    has_letter: bool,
+}
+
+#[derive(Debug)]
+struct Taken {
+    attempt: u32,
+    at: SystemTime,
+    /// The visibility timeout that the function gave the message, and when.
+    changed: Option<(SystemTime, Duration)>,
+    /// The function reported it as failed to nobody.
+    failed: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    by_worker: bool,
+    /// The visibility timeout that it was received with.
+    timeout: Duration,
+    until: SystemTime,
+}
+
+/// What is to be told, and when it was.
+pub(crate) type Told = Vec<(SystemTime, EventKind)>;
+
+impl Messages {
+    /// Says which queues redrive policies name.
+    pub(crate) fn dead_letter_queues(&mut self, names: BTreeSet<String>) {
+        self.dead_letter_queues = names;
+    }
+
+    /// A call of a function or worker, or of another client.
+    pub(crate) fn call(&mut self, operation: String, is_ours: bool) {
+        if !is_ours {
+            *self.totals.client_calls.entry(operation.clone()).or_default() += 1;
+        }
+        *self.totals.aws_calls.entry(operation).or_default() += 1;
+    }
+
+    pub(crate) fn invocation(&mut self) {
+        self.totals.invocations += 1;
+    }
+
+    /// Takes in what a worker, another client or time did to a message.
+    pub(crate) fn note(&mut self, event: QueueEvent, now: SystemTime) -> Told {
+        match event {
+            QueueEvent::Sent { queue, message_id, attributes } => {
+                vec![(now, self.sent(queue, message_id, &attributes))]
+            }
+            QueueEvent::Received { queue, message_id, receive_count: attempt, timeout } => {
+                let mut told = self.begin_attempt(&queue, &message_id, attempt, now);
+                let by_worker = self.worked.poll(&queue);
+                self.hold(&message_id, Some(Held { by_worker, timeout, until: now }), now);
+                told.push((now, EventKind::Received { queue, message_id, attempt, request_id: None }));
+                told
+            }
+            QueueEvent::VisibilityChanged { queue, message_id, timeout } => {
+                self.visibility_changed(queue, message_id, timeout, now)
+            }
+            QueueEvent::Deleted { queue, message_id } => {
+                let deleted = self.deleted(queue, message_id);
+                deleted.map(|kind| (now, kind)).into_iter().collect()
+            }
+            QueueEvent::Moved { queue, message_id, receive_count: attempt, .. } => {
+                let mut told = self.let_go(&queue, &message_id);
+                self.forget(&message_id);
+                let reason = "redrive policy".to_owned();
+                self.letters.entry(message_id.clone()).or_insert_with(|| reason.clone());
+                let moved = EventKind::DeadLettered { queue, message_id, attempt, reason, error: None };
+                told.push((now, moved));
+                told
+            }
+            QueueEvent::Expired { queue, message_id } => {
+                self.forget(&message_id);
+                let is_letter = self.letters.contains_key(&message_id);
+                self.totals.expired += usize::from(!is_letter && self.counts(&queue));
+                vec![(now, EventKind::Expired { queue, message_id })]
+            }
+        }
+    }
+
+    /// A mapping has received a message, so that no client holds it any more.
+    pub(crate) fn take(&mut self, queue: &str, message_id: &str, attempt: u32, now: SystemTime) -> Told {
+        let told = self.begin_attempt(queue, message_id, attempt, now);
+        if let Some(message) = self.received.get_mut(message_id) {
+            message.taken.push(Taken { attempt, at: now, changed: None, failed: false });
+        }
+        told
+    }
+
+    /// A mapping has deleted a message that its filters keep out.
+    pub(crate) fn filter_out(&mut self, queue: String, message_id: String) -> EventKind {
+        let attempt = self.forget(&message_id);
+        self.totals.filtered_out += usize::from(self.counts(&queue));
+        EventKind::FilteredOut { queue, message_id, attempt }
+    }
+
+    /// A message is back in its queue without an invocation. Returns whether the mapping still had it.
+    pub(crate) fn not_delivered(&mut self, message_id: &str, attempt: u32) -> bool {
+        self.give_up(message_id, attempt).is_some()
+    }
+
+    /// The function has reported a message as failed that is about to be deleted nevertheless.
+    pub(crate) fn ignore_failure(&mut self, message_id: &str) {
+        let message = self.received.get_mut(message_id);
+        if let Some(taken) = message.and_then(|message| message.taken.last_mut()) {
+            taken.failed = true;
+        }
+    }
+
+    /// An invocation is done with a message, which stays in its queue. Returns what there is to tell: nothing if the
+    /// message is gone or that was told already. It is back in as many seconds as the function said, else in what is left
+    /// of the queue's visibility timeout, unless another invocation has it by now.
+    pub(crate) fn give_back(
+        &mut self,
+        (queue, message_id, attempt): (&str, &str, u32),
+        visibility_timeout: Duration,
+        now: SystemTime,
+    ) -> Vec<EventKind> {
+        let Some(Taken { at, changed, .. }) = self.give_up(message_id, attempt) else { return Vec::new() };
+        let left = || visibility_timeout.saturating_sub(now.duration_since(at).unwrap_or_default());
+        let hidden = changed.map_or_else(left, |(_, timeout)| timeout);
+        let [failed, back_in] = failed(queue, message_id, attempt, hidden);
+        let is_latest = self.received.get(message_id).is_none_or(|message| message.attempt == attempt);
+        [failed].into_iter().chain(is_latest.then_some(back_in)).collect()
+    }
+
+    /// A process of a worker has ended. Returns what to tell of the messages that it had, unless another worker may have
+    /// them.
+    pub(crate) fn end_worker(&mut self, queue: &str, now: SystemTime) -> Vec<EventKind> {
+        if self.worked.has_several(queue) {
+            return Vec::new();
+        }
+        let mut told = Vec::new();
+        for (message_id, message) in &self.received {
+            if let Some(Held { by_worker: true, until, .. }) = message.held
+                && message.queue == queue
+            {
+                let left = until.duration_since(now).unwrap_or_default();
+                told.extend(given_back(queue, message_id, message.attempt, left));
+            }
+        }
+        self.release(|held| held == queue);
+        told
+    }
+
+    /// No client holds messages of these queues any more.
+    pub(crate) fn release(&mut self, is_one: impl Fn(&str) -> bool) {
+        for (message_id, message) in self.received.iter_mut().filter(|(_, message)| is_one(&message.queue)) {
+            if let Some(held) = message.held.take() {
+                self.ends.remove(&(held.until, message_id.clone()));
+            }
+        }
+    }
+
+    /// When the last message is visible again that a client holds; none if none is held now.
+    pub(crate) fn held_until(&mut self, now: SystemTime) -> Option<SystemTime> {
+        while self.ends.first().is_some_and(|(until, _)| *until <= now) {
+            self.ends.pop_first();
+        }
+        self.ends.last().map(|(until, _)| *until)
+    }
+
+    /// Of the messages that queues hold, those of which a letter was written are counted as letters.
+    pub(crate) fn totals(&self, wall: Duration, simulated: Duration, held: usize) -> Totals {
+        let mut dead_lettered = BTreeMap::new();
+        for reason in self.letters.values() {
+            *dead_lettered.entry(reason.clone()).or_default() += 1;
+        }
+        let letters = self.received.values().filter(|message| message.has_letter).count();
+        let left = held.saturating_sub(letters);
+        Totals { dead_lettered, wall, simulated, left, ..self.totals.clone() }
+    }
+
+    fn sent(
+        &mut self,
+        queue: String,
+        message_id: String,
+        attributes: &BTreeMap<String, MessageAttribute>,
+    ) -> EventKind {
+        let counts = self.counts(&queue);
+        match Note::of(attributes).filter(|_| !counts) {
+            Some(Note { reason, error, attempts, message_id: Some(original), source }) => {
+                let reason = reason.unwrap_or_else(|| "unknown".into());
+                let is_first = !self.letters.contains_key(&original);
+                let message = self.received.get_mut(&original);
+                let attempt = attempts.or(message.as_ref().map(|message| message.attempt)).unwrap_or(1);
+                if let Some(message) = message.filter(|_| is_first) {
+                    message.has_letter = true;
+                }
+                self.letters.entry(original.clone()).or_insert_with(|| reason.clone());
+                let queue = source.as_deref().map_or(&*queue, queue_name).into();
+                EventKind::DeadLettered { queue, message_id: original, attempt, reason, error }
+            }
+            Some(Note { message_id: None, .. }) | None => {
+                self.totals.messages += usize::from(counts);
+                EventKind::Sent { queue, message_id }
+            }
+        }
+    }
+
+    fn visibility_changed(
+        &mut self,
+        queue: String,
+        message_id: String,
+        timeout: Duration,
+        now: SystemTime,
+    ) -> Told {
+        let held = self.received.get(&message_id).and_then(|message| message.held);
+        match held {
+            Some(held) if held.by_worker && held.timeout == timeout => {
+                self.hold(&message_id, Some(held), now);
+                return Vec::new();
+            }
+            Some(held) if held.by_worker => {
+                // Nobody works on it until it is received again.
+                self.hold(&message_id, None, now);
+                let told = given_back(&queue, &message_id, self.received[&message_id].attempt, timeout);
+                return told.into_iter().map(|kind| (now, kind)).collect();
+            }
+            Some(held) if held.until > now => self.hold(&message_id, Some(Held { timeout, ..held }), now),
+            Some(_) | None => (),
+        }
+        let message = self.received.get_mut(&message_id);
+        if let Some(taken) = message.and_then(|message| message.taken.last_mut()) {
+            // Told when the invocation is over, after its failure, or when the message is received again.
+            taken.changed = Some((now, timeout));
+            return Vec::new();
+        }
+        vec![(now, EventKind::BackIn { queue, message_id, seconds: timeout.as_secs() })]
+    }
+
+    fn deleted(&mut self, queue: String, message_id: String) -> Option<EventKind> {
+        let message = self.received.get(&message_id);
+        let has_failed = message.is_some_and(|message| message.taken.iter().any(|taken| taken.failed));
+        let attempt = self.forget(&message_id);
+        if self.letters.contains_key(&message_id) {
+            return None;
+        }
+        let counted = usize::from(self.counts(&queue));
+        if has_failed {
+            self.totals.deleted_although_failed += counted;
+            return Some(EventKind::DeletedAlthoughFailed { queue, message_id, attempt });
+        }
+        self.totals.done += counted;
+        Some(EventKind::Done { queue, message_id, attempt })
+    }
+
+    /// Whether the messages of a queue count: those of dead-letter queues count as letters.
+    fn counts(&self, queue: &str) -> bool {
+        !self.dead_letter_queues.contains(queue)
+    }
+
+    /// A message is received. Returns what is to be told of the attempt before, of which a worker has said nothing.
+    fn begin_attempt(&mut self, queue: &str, message_id: &str, attempt: u32, now: SystemTime) -> Told {
+        let mut told = Told::new();
+        let message = self.received.entry(message_id.to_owned()).or_default();
+        if message.held.is_some_and(|held| held.by_worker) {
+            let [failed, _] = failed(queue, message_id, message.attempt, Duration::ZERO);
+            told.push((now, failed));
+        }
+        (message.queue, message.attempt) = (queue.to_owned(), attempt);
+        self.hold(message_id, None, now);
+        told.extend(self.let_go(queue, message_id));
+        told
+    }
+
+    /// A message leaves its queue, or is received again. If its latest invocation is under way and has given it another
+    /// visibility timeout, that was the end of the attempt, which the invocation's own end would tell too late.
+    fn let_go(&mut self, queue: &str, message_id: &str) -> Told {
+        let taken = self.received.get_mut(message_id).and_then(|message| {
+            let has_changed = |taken: &mut Taken| taken.changed.is_some();
+            message.taken.pop_if(has_changed)
+        });
+        let Some(Taken { attempt, changed: Some((at, timeout)), .. }) = taken else { return Told::new() };
+        failed(queue, message_id, attempt, timeout).map(|kind| (at, kind)).into()
+    }
+
+    /// A client has a message from now on, or has it no longer.
+    fn hold(&mut self, message_id: &str, held: Option<Held>, now: SystemTime) {
+        let Some(message) = self.received.get_mut(message_id) else { return };
+        if let Some(before) = message.held {
+            self.ends.remove(&(before.until, message_id.to_owned()));
+        }
+        message.held = held.map(|held| {
+            let longest = if held.by_worker { Duration::MAX } else { LONGEST };
+            let until = now + held.timeout.min(longest);
+            self.ends.insert((until, message_id.to_owned()));
+            Held { until, ..held }
+        });
+    }
+
+    /// One invocation, or a batch that is dropped, has a message no longer.
+    fn give_up(&mut self, message_id: &str, attempt: u32) -> Option<Taken> {
+        let taken = &mut self.received.get_mut(message_id)?.taken;
+        let at = taken.iter().position(|taken| taken.attempt == attempt)?;
+        Some(taken.remove(at))
+    }
+
+    /// Forgets a message that is gone, and says which attempt it was on.
+    fn forget(&mut self, message_id: &str) -> u32 {
+        let Some(message) = self.received.remove(message_id) else { return 0 };
+        if let Some(held) = message.held {
+            self.ends.remove(&(held.until, message_id.to_owned()));
+        }
+        message.attempt
+    }
+}
+
+/// A message that is visible at once may have been handed back by a worker without having been begun.
+fn given_back(queue: &str, message_id: &str, attempt: u32, hidden: Duration) -> Vec<EventKind> {
+    if hidden.is_zero() {
+        let (queue, message_id) = (queue.to_owned(), message_id.to_owned());
+        return vec![EventKind::Released { queue, message_id, attempt }];
+    }
+    failed(queue, message_id, attempt, hidden).into()
+}
+
+fn failed(queue: &str, message_id: &str, attempt: u32, hidden: Duration) -> [EventKind; 2] {
+    let (queue, message_id) = (queue.to_owned(), message_id.to_owned());
+    let failed = EventKind::Failed { queue: queue.clone(), message_id: message_id.clone(), attempt };
+    [failed, EventKind::BackIn { queue, message_id, seconds: hidden.as_secs_f64().ceil() as u64 }]
+}
+
+#[cfg(test)]
+mod tests;
