@@ -1,7 +1,7 @@
 //! The services of one account and the rules of the event source mapping as plain values. `run/` adds processes and a
 //! clock of its own; the test kit, tokio's paused clock.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use crate::cloudformation::{CloudFormation, api as cloudformation};
 use crate::cloudwatch::{AlarmChange, AlarmConfig, CloudWatch, api as cloudwatch};
 use crate::lambda::{Lambda, api as lambda};
 use crate::logs::{Logs, api as logs};
-use crate::mapping::{Batch, Full, MappingConfig, event, failed_messages, filtered};
+use crate::mapping::{Batch, Full, MappingConfig, event, filtered, settle};
 use crate::protocol::{AwsError, Call, Wait, unknown_service};
 use crate::queue::{Counts, NewMessage, Received};
 use crate::sqs::{QueueEvent, Sqs, api as sqs};
@@ -236,14 +236,7 @@ impl Account {
         response: &[u8],
         now: SystemTime,
     ) -> Result<Vec<String>, String> {
-        let known: BTreeSet<&str> = delivery.ids().collect();
-        let failed = failed_messages(response, &known)?;
-        let done = delivery.messages.iter().filter(|message| !failed.contains(message.message_id.as_str()));
-        let deleted = done.filter_map(|message| {
-            let deletion = self.sqs.delete(&delivery.queue, &message.receipt_handle, now);
-            deletion.is_ok().then(|| message.message_id.clone())
-        });
-        Ok(deleted.collect())
+        settle(&mut self.sqs, &delivery.queue, &delivery.messages, response, now)
     }
 
     /// The queue that a queue's redrive policy names.

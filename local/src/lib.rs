@@ -28,9 +28,6 @@ mod mapping;
 mod protocol;
 mod queue;
 mod remote;
-#[allow(missing_docs, reason = "for redrive's own tests")]
-#[doc(hidden)]
-pub mod rules;
 mod run;
 mod runtime_api;
 mod sqs;
@@ -38,6 +35,14 @@ mod values;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod properties;
+
+/// Queues as plain values, for the explorer of redrive's engine: copied for each state, compared by what matters.
+#[doc(hidden)]
+pub mod rules {
+    pub use crate::mapping::settle;
+    pub use crate::queue::Received;
+    pub use crate::sqs::Sqs;
+}
 
 pub use account::{Account, Delivery};
 pub use clock::Speed;

@@ -19,6 +19,7 @@ pub use filter::{Filter, InvalidFilter};
 pub(crate) use record::event;
 use record::{record, record_size};
 pub(crate) use response::failed_messages;
+pub use response::settle;
 
 use crate::queue::Received;
 

@@ -32,8 +32,9 @@ use std::time::SystemTime;
 pub(crate) use accept::size;
 pub(crate) use digest::md5_of_attributes;
 pub use leave::Letter;
-pub use message::{AttributeValue, Counts, MessageAttribute, NewMessage};
-pub(crate) use message::{Held, Received, Sent};
+pub(crate) use message::Held;
+pub use message::{AttributeValue, Counts, MessageAttribute, NewMessage, Received};
+pub(crate) use message::{Sent, Standing};
 pub(crate) use settings::Settings;
 pub(crate) use traffic::Traffic;
 
@@ -41,8 +42,6 @@ use handle::Handle;
 use message::Place;
 use receive_order::ReceiveOrder;
 use window::Window;
-
-use crate::rules::Standing;
 
 /// The most messages of one queue in flight.
 const MOST_IN_FLIGHT: usize = 120_000;
@@ -238,20 +237,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_tell_visible_in_flight_and_delayed_apart_as_time_passes() {
-        let mut queue = queue(&[]);
-        let delay = Some(Duration::from_secs(10));
-        queue.send(text("a"), "", at(0)).unwrap();
-        queue.send(text("b"), "", at(0)).unwrap();
-        queue.send(NewMessage { delay, ..text("c") }, "", at(0)).unwrap();
-        queue.receive(1, None, None, at(0)).unwrap();
-        assert_eq!(queue.counts(at(0)), Counts { visible: 1, in_flight: 1, delayed: 1 });
-        assert_eq!(queue.counts(at(9)), Counts { visible: 1, in_flight: 1, delayed: 1 });
-        assert_eq!(queue.counts(at(10)), Counts { visible: 2, in_flight: 1, delayed: 0 });
-        assert_eq!(queue.counts(at(30)), Counts { visible: 3, in_flight: 0, delayed: 0 });
-    }
-
-    #[test]
     fn the_next_change_is_the_end_of_the_earliest_delay_or_visibility_timeout() {
         let mut queue = queue(&[]);
         assert_eq!(queue.next_change(at(0)), None);
@@ -266,24 +251,6 @@ mod tests {
     }
 
     #[test]
-    fn a_message_expires_when_its_retention_period_ends_wherever_it_stands() {
-        let mut queue = queue(&[("MessageRetentionPeriod", "60")]);
-        let sent = queue.send(text("in flight"), "", at(0)).unwrap().sent;
-        queue.receive(1, Some(Duration::from_secs(600)), None, at(0)).unwrap();
-        queue
-            .send(NewMessage { delay: Some(Duration::from_secs(600)), ..text("delayed") }, "", at(1))
-            .unwrap();
-        queue.send(text("visible"), "", at(2)).unwrap();
-        assert_eq!(queue.counts(at(59)), Counts { visible: 1, in_flight: 1, delayed: 1 });
-        assert_eq!(queue.counts(at(60)), Counts { visible: 1, in_flight: 0, delayed: 1 });
-        assert_eq!(queue.counts(at(62)), Counts::default());
-        assert_eq!(queue.receive(10, None, None, at(60)).unwrap().received.len(), 1);
-        assert_eq!(queue.take_expired(), [sent.message_id]);
-        assert!(queue.receive(10, None, None, at(9_999)).unwrap().received.is_empty());
-        assert_eq!(queue.take_expired().len(), 2);
-    }
-
-    #[test]
     fn a_new_delay_reaches_the_messages_of_a_fifo_queue_that_are_delayed_already() {
         let shorter = BTreeMap::from([("DelaySeconds".to_owned(), "10".to_owned())]);
         let delayed = &[("DelaySeconds", "100")];
@@ -292,17 +259,5 @@ mod tests {
             queue.set(queue.settings().changed(&shorter).unwrap());
             assert_eq!(queue.next_change(at(5)), Some(at(next_change)));
         }
-    }
-
-    #[test]
-    fn a_queue_that_is_empty_again_holds_nothing() {
-        let mut queue = queue(&[]);
-        for round in 0..3 {
-            queue.send(text("a"), "", at(round)).unwrap();
-            let received = queue.receive(1, None, None, at(round)).unwrap().received;
-            queue.delete(&received[0].receipt_handle, at(round)).unwrap();
-        }
-        assert!(queue.messages.is_empty() && queue.by_age.is_empty());
-        assert!(queue.in_flight.is_empty() && queue.delayed.is_empty());
     }
 }

@@ -30,7 +30,7 @@ pub(crate) use vitals::Measured;
 
 /// The queues of one account in one region. Queues are known by name.
 #[derive(Debug, Clone)]
-pub(crate) struct Sqs {
+pub struct Sqs {
     region: String,
     account: String,
     entries: BTreeMap<String, Entry>,
@@ -51,7 +51,9 @@ struct Entry {
 }
 
 impl Sqs {
-    pub(crate) fn new(region: &str, account: &str) -> Self {
+    /// An account without queues.
+    #[must_use]
+    pub fn new(region: &str, account: &str) -> Self {
         Self {
             region: region.to_owned(),
             account: account.to_owned(),
@@ -68,7 +70,8 @@ impl Sqs {
     }
 
     /// The ARN of a queue of that name, whether it exists or not.
-    pub(crate) fn arn(&self, name: &str) -> String {
+    #[must_use]
+    pub fn arn(&self, name: &str) -> String {
         format!("arn:aws:sqs:{}:{}:{name}", self.region, self.account)
     }
 
@@ -87,17 +90,15 @@ impl Sqs {
     }
 
     /// Everything that happened since the last call, in order.
-    pub(crate) fn take_events(&mut self) -> Vec<QueueEvent> {
+    pub fn take_events(&mut self) -> Vec<QueueEvent> {
         std::mem::take(&mut self.events)
     }
 
     /// Sends a message. A duplicate on a FIFO queue is answered like the original and is no event.
-    pub(crate) fn send(
-        &mut self,
-        queue: &str,
-        message: NewMessage,
-        now: SystemTime,
-    ) -> Result<Sent, AwsError> {
+    ///
+    /// # Errors
+    /// What SQS would refuse.
+    pub fn send(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<Sent, AwsError> {
         self.advance(now);
         self.put(queue, message, now)
     }
@@ -126,7 +127,10 @@ impl Sqs {
     }
 
     /// Receives up to `max` (1 to 10) messages and moves to the dead-letter queue what was received too often.
-    pub(crate) fn receive(
+    ///
+    /// # Errors
+    /// What SQS would refuse.
+    pub fn receive(
         &mut self,
         queue: &str,
         max: usize,
@@ -165,7 +169,11 @@ impl Sqs {
         Ok(taken.received)
     }
 
-    pub(crate) fn change_visibility(
+    /// Hides a message for so long from now on.
+    ///
+    /// # Errors
+    /// What SQS would refuse.
+    pub fn change_visibility(
         &mut self,
         queue: &str,
         receipt_handle: &str,
@@ -179,12 +187,10 @@ impl Sqs {
     }
 
     /// Deletes a message; a stale handle succeeds and is no event.
-    pub(crate) fn delete(
-        &mut self,
-        queue: &str,
-        receipt_handle: &str,
-        now: SystemTime,
-    ) -> Result<(), AwsError> {
+    ///
+    /// # Errors
+    /// What SQS would refuse.
+    pub fn delete(&mut self, queue: &str, receipt_handle: &str, now: SystemTime) -> Result<(), AwsError> {
         self.advance(now);
         if let Some(message_id) = self.with(queue, |queue| queue.delete(receipt_handle, now))? {
             self.events.push(QueueEvent::Deleted { queue: queue.to_owned(), message_id });

@@ -2,8 +2,30 @@
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
 use std::collections::BTreeSet;
+use std::time::SystemTime;
 
 use serde_json::Value;
+
+use crate::queue::Received;
+use crate::sqs::Sqs;
+
+/// Deletes what a function's response says is done, and names it.
+///
+/// # Errors
+/// Why the response is none; nothing is deleted then.
+pub fn settle(
+    sqs: &mut Sqs,
+    queue: &str,
+    batch: &[Received],
+    response: &[u8],
+    now: SystemTime,
+) -> Result<Vec<String>, String> {
+    let known: BTreeSet<&str> = batch.iter().map(|message| message.message_id.as_str()).collect();
+    let failed = failed_messages(response, &known)?;
+    let done = batch.iter().filter(|message| !failed.contains(message.message_id.as_str()));
+    let deleted = done.filter(|message| sqs.delete(queue, &message.receipt_handle, now).is_ok());
+    Ok(deleted.map(|message| message.message_id.clone()).collect())
+}
 
 /// The ids that a batch response reports as failed; all other messages are deleted.
 ///

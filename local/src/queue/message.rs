@@ -60,8 +60,9 @@ pub struct NewMessage {
 /// What SQS says to a sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct Sent {
-    pub(crate) message_id: String,
+pub struct Sent {
+    /// The message's id.
+    pub message_id: String,
     #[serde(rename = "MD5OfMessageBody")]
     pub(crate) md5_of_body: String,
     #[serde(rename = "MD5OfMessageAttributes", skip_serializing_if = "Option::is_none")]
@@ -74,16 +75,18 @@ pub(crate) struct Sent {
 
 /// A message as one receive hands it out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Received {
-    pub(crate) message_id: String,
-    pub(crate) receipt_handle: String,
+pub struct Received {
+    /// Its id.
+    pub message_id: String,
+    /// With which it can be deleted.
+    pub receipt_handle: String,
     pub(crate) body: String,
     pub(crate) md5_of_body: String,
     /// Of all attributes; a caller that asked for some of them needs another.
     pub(crate) md5_of_attributes: Option<String>,
     pub(crate) attributes: BTreeMap<String, MessageAttribute>,
     /// Across all queues, this receive included.
-    pub(crate) receive_count: u32,
+    pub receive_count: u32,
     pub(crate) sent_at: SystemTime,
     pub(crate) first_received_at: SystemTime,
     pub(crate) sender_id: String,
@@ -105,6 +108,17 @@ pub struct Counts {
     pub in_flight: usize,
     /// Sent with a delay that has not passed.
     pub delayed: usize,
+}
+
+/// Where a message of a queue stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing<'q> {
+    /// Its id.
+    pub id: &'q str,
+    /// How often it was received.
+    pub receive_count: u32,
+    /// Until when it is hidden, or else since when it is visible.
+    pub hidden: Result<SystemTime, SystemTime>,
 }
 
 /// A message in a queue, with everything that survives a move to the dead-letter queue.

@@ -3,8 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::Sqs;
-use crate::queue::{Counts, Traffic};
-use crate::rules::Standing;
+use crate::queue::{Counts, Standing, Traffic};
 
 /// What SQS publishes of a queue.
 #[derive(Debug)]
@@ -23,19 +22,21 @@ impl Sqs {
     }
 
     /// The earliest moment after `now` at which a message may become receivable; none if nothing is hidden.
-    pub(crate) fn next_change(&self, queue: &str, now: SystemTime) -> Option<SystemTime> {
+    #[must_use]
+    pub fn next_change(&self, queue: &str, now: SystemTime) -> Option<SystemTime> {
         let present = self.at(now);
         let change = present.entries.get(queue)?.queue.next_change(now);
         change.into_iter().chain(present.moves.due()).min()
     }
 
     /// Where each message of a queue stands, in the order of sending.
-    pub(crate) fn standing(&self, name: &str) -> Vec<Standing<'_>> {
+    #[must_use]
+    pub fn standing(&self, name: &str) -> Vec<Standing<'_>> {
         self.entries.get(name).map(|entry| entry.queue.standing()).unwrap_or_default()
     }
 
-    /// Whether a receive would return a message.
-    pub(crate) fn has_receivable(&mut self, name: &str, now: SystemTime) -> bool {
+    /// Whether a receive would return a message, or move one to the dead-letter queue.
+    pub fn has_receivable(&mut self, name: &str, now: SystemTime) -> bool {
         self.entries.get_mut(name).is_some_and(|entry| entry.queue.has_receivable(now))
     }
 

@@ -4,6 +4,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use redrive_local::QueueEvent;
+use redrive_local::rules::settle;
+
 use super::super::keys::{BatchKey, MessageKey};
 use super::super::{BatchLimits, Call, Command, Engine, Event, Exit, Message, Outcome, Worked};
 use super::Consumes;
@@ -44,12 +47,13 @@ impl World {
         }
         let failed = batch.iter().zip(failed).filter(|(_, failed)| **failed);
         let failed: Vec<_> =
-            failed.map(|(message, _)| format!(r#"{{"itemIdentifier":"{}"}}"#, message.id)).collect();
+            failed.map(|(message, _)| format!(r#"{{"itemIdentifier":"{}"}}"#, message.message_id)).collect();
         let response = format!(r#"{{"batchItemFailures":[{}]}}"#, failed.join(","));
         let (source, now) = (names(self.bounds).0, at(self.now));
-        let deleted = Rc::make_mut(&mut self.queues).settle(source, &batch, response.as_bytes(), now)?;
-        for id in deleted {
-            self.is_deleted(self.message_of(&id))?;
+        settle(self.queues(), source, &batch, response.as_bytes(), now)?;
+        for event in self.queues().take_events() {
+            let QueueEvent::Deleted { message_id, .. } = event else { continue };
+            self.is_deleted(self.message_of(&message_id))?;
         }
         self.look_at_queue();
         Ok(())

@@ -1,11 +1,10 @@
 //! What SQS does with calls, by the rules of queues, and what must hold of each.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redrive_local::NewMessage;
-use redrive_local::rules::Brought;
+use redrive_local::rules::Received;
+use redrive_local::{NewMessage, QueueEvent};
 
 use super::super::{Extension, Kind};
 use super::Bounds;
@@ -85,9 +84,9 @@ impl World {
             ..NewMessage::default()
         };
         let (dead, now) = (names(self.bounds).1, at(self.now));
-        let (_, is_new) =
-            Rc::make_mut(&mut self.queues).send(dead, message, now).map_err(|it| it.to_string())?;
-        if is_new {
+        self.queues().send(dead, message, now).map_err(|it| it.to_string())?;
+        // A duplicate is no event.
+        if !self.queues().take_events().is_empty() {
             self.is_in_dead_letter_queue(fact.message)?;
         }
         Ok(true)
@@ -117,8 +116,8 @@ impl World {
     pub(super) fn delete(&mut self, fact: &Fact) -> Checked<bool> {
         self.may_settle(fact, "deleted")?;
         let (source, now) = (names(self.bounds).0, at(self.now));
-        let deleted = Rc::make_mut(&mut self.queues).delete(source, &fact.handle, now);
-        if deleted == Ok(true) {
+        let deleted = self.queues().delete(source, &fact.handle, now);
+        if !self.queues().take_events().is_empty() {
             self.is_deleted(fact.message)?;
         }
         Ok(deleted.is_ok())
@@ -137,8 +136,8 @@ impl World {
     pub(super) fn delay(&mut self, fact: &Fact, after: Duration) -> Checked<bool> {
         self.may_settle(fact, "delayed")?;
         let (source, now) = (names(self.bounds).0, at(self.now));
-        let queues = Rc::make_mut(&mut self.queues);
-        let is_delayed = queues.change_visibility(source, &fact.handle, after, now).is_ok();
+        let is_delayed = self.queues().change_visibility(source, &fact.handle, after, now).is_ok();
+        self.queues().take_events();
         if is_delayed {
             self.told[fact.message].is_delayed[fact.attempt as usize] = true;
         }
@@ -152,8 +151,8 @@ impl World {
         }
         let (source, now) = (names(self.bounds).0, at(self.now));
         let length = Duration::from_secs(seconds);
-        let is_granted =
-            Rc::make_mut(&mut self.queues).change_visibility(source, &fact.handle, length, now).is_ok();
+        let is_granted = self.queues().change_visibility(source, &fact.handle, length, now).is_ok();
+        self.queues().take_events();
         if is_granted {
             self.told[fact.message].leases[fact.attempt as usize] = self.now + length;
         }
@@ -164,12 +163,13 @@ impl World {
         &mut self,
         most: usize,
         visibility: Duration,
-    ) -> Checked<Vec<(Brought, Arc<Fact>)>> {
+    ) -> Checked<Vec<(Received, Arc<Fact>)>> {
         let (source, now) = (names(self.bounds).0, at(self.now));
-        let received = Rc::make_mut(&mut self.queues).receive(source, most, Some(visibility), now);
-        let (brought, moved) = received.map_err(|error| error.to_string())?;
-        for id in moved {
-            let message = self.message_of(&id);
+        let received = self.queues().receive(source, most, Some(visibility), now);
+        let brought = received.map_err(|error| error.to_string())?;
+        for event in self.queues().take_events() {
+            let QueueEvent::Moved { message_id, .. } = event else { continue };
+            let message = self.message_of(&message_id);
             self.comes_back(message)?;
             self.told[message].is_gone = true;
             self.say(|_| format!("m{} goes to the dead-letter queue by the redrive policy", message + 1));
@@ -177,7 +177,7 @@ impl World {
         }
         let mut messages = Vec::new();
         for brought in brought {
-            let message = self.message_of(&brought.id);
+            let message = self.message_of(&brought.message_id);
             self.comes_back(message)?;
             let attempt = brought.receive_count;
             let told = &mut self.told[message];
@@ -215,6 +215,7 @@ impl World {
 
     pub(super) fn look_at_queue(&mut self) {
         let source = names(self.bounds).0;
-        self.is_receivable = Rc::make_mut(&mut self.queues).has_receivable(source, at(self.now));
+        let now = at(self.now);
+        self.is_receivable = self.queues().has_receivable(source, now);
     }
 }

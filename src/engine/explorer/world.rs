@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redrive_local::NewMessage;
-use redrive_local::rules::{Brought, Queues};
+use redrive_local::rules::{Received, Sqs};
 
 use super::super::decide::Policy;
 use super::super::keys::{BatchKey, LeaseKey, MessageKey};
@@ -208,7 +208,7 @@ pub(super) struct Consumer {
     pub(super) batches: BTreeMap<BatchKey, Vec<Arc<Fact>>>,
     pub(super) is_told: bool,
     pub(super) is_asleep: bool,
-    pub(super) delivery: Vec<(Brought, Arc<Fact>)>,
+    pub(super) delivery: Vec<(Received, Arc<Fact>)>,
 }
 
 /// What has happened to a message.
@@ -245,7 +245,7 @@ pub(super) struct World {
     pub(super) bounds: &'static Bounds,
     pub(super) ids: Rc<[String]>,
     pub(super) now: Time,
-    pub(super) queues: Rc<Queues>,
+    pub(super) queues: Rc<Sqs>,
     pub(super) is_receivable: bool,
     pub(super) consumers: Vec<Rc<Consumer>>,
     pub(super) told: Vec<Told>,
@@ -258,23 +258,28 @@ pub(super) type Checked<T = ()> = Result<T, String>;
 
 impl World {
     pub(super) fn new(bounds: &'static Bounds) -> Self {
-        let mut queues = Queues::default();
+        let mut queues = Sqs::new("eu-central-1", "123456789012");
+        let create = |queues: &mut Sqs, name: &str, attributes: &[(&str, &str)]| {
+            let owned = attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+            queues.create(name, &owned.collect(), at(Time::ZERO)).unwrap();
+        };
         let (source, dead) = names(bounds);
         let fifo: &[_] = if bounds.is_fifo { &[("FifoQueue", "true")] } else { &[] };
-        queues.create(dead, fifo, at(Time::ZERO)).unwrap();
+        create(&mut queues, dead, fifo);
         let policy =
             format!(r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{DELIVERIES}}}"#, queues.arn(dead));
         let visibility = OF_THE_QUEUE.as_secs().to_string();
         let attributes = [("RedrivePolicy", policy.as_str()), ("VisibilityTimeout", &visibility)];
-        queues.create(source, &[&attributes, fifo].concat(), at(Time::ZERO)).unwrap();
+        create(&mut queues, source, &[&attributes, fifo].concat());
         let send = |(number, group): (usize, &&str)| {
             let group_id = bounds.is_fifo.then(|| (*group).to_owned());
             let deduplication_id = bounds.is_fifo.then(|| number.to_string());
             let message =
                 NewMessage { body: "tea".to_owned(), group_id, deduplication_id, ..NewMessage::default() };
-            queues.send(source, message, at(Time::ZERO)).unwrap().0
+            queues.send(source, message, at(Time::ZERO)).unwrap().message_id
         };
         let ids: Rc<[String]> = bounds.groups.iter().enumerate().map(send).collect();
+        queues.take_events();
         let mut world = Self {
             bounds,
             now: Time::ZERO,
@@ -311,6 +316,10 @@ impl World {
                 && it.delivery.is_empty()
         };
         self.told.iter().all(|told| told.is_gone) && self.consumers.iter().all(is_at_rest)
+    }
+
+    pub(super) fn queues(&mut self) -> &mut Sqs {
+        Rc::make_mut(&mut self.queues)
     }
 
     pub(super) fn consumer(&mut self, who: usize) -> &mut Consumer {
