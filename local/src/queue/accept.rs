@@ -141,10 +141,6 @@ mod tests {
         Settings::new("orders", &BTreeMap::new()).unwrap()
     }
 
-    fn fifo() -> Settings {
-        Settings::new("orders.fifo", &BTreeMap::from([("FifoQueue".to_owned(), "true".to_owned())])).unwrap()
-    }
-
     fn body(body: &str) -> NewMessage {
         NewMessage { body: body.to_owned(), ..NewMessage::default() }
     }
@@ -157,42 +153,6 @@ mod tests {
 
     fn code(message: &NewMessage, settings: &Settings) -> &'static str {
         check(message, settings).map_or_else(|error| error.code(), |()| "accepted")
-    }
-
-    #[test]
-    fn a_body_has_one_character_at_least_and_only_those_of_xml() {
-        let bodies = [
-            ("", "MissingParameter"),
-            ("a\0", "InvalidMessageContents"),
-            ("\u{ffff}", "InvalidMessageContents"),
-            ("\t\n\r é \u{10ffff}", "accepted"),
-        ];
-        for (text, expected) in bodies {
-            assert_eq!(code(&body(text), &standard()), expected, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn a_message_is_at_most_one_mebibyte_with_its_attributes_but_without_the_trace_header() {
-        let mut message = attributed("n", "String", "v");
-        message.body = "x".repeat((1 << 20) - "nStringv".len());
-        message.trace_header = Some("Root=1-5759e988-bd862e3fe1be46a994272793".to_owned());
-        assert_eq!(code(&message, &standard()), "accepted");
-        message.body.push('x');
-        let error = check(&message, &standard()).unwrap_err();
-        assert!(error.to_string().ends_with("Message must be shorter than 1048576 bytes."), "{error}");
-    }
-
-    #[test]
-    fn ten_attributes_are_accepted_and_eleven_refused() {
-        let mut message = body("b");
-        for index in 0..10 {
-            message.attributes.insert(format!("a{index}"), MessageAttribute::text("v"));
-        }
-        assert_eq!(code(&message, &standard()), "accepted");
-        message.attributes.insert("a10".to_owned(), MessageAttribute::text("v"));
-        let error = check(&message, &standard()).unwrap_err();
-        assert_eq!(error.to_string(), "Number of message attributes [11] exceeds the allowed maximum [10].");
     }
 
     #[test]
@@ -228,42 +188,5 @@ mod tests {
             let code = code(&attributed(name, data_type, value), &standard());
             assert_eq!(code, "InvalidParameterValue", "{name} {data_type} {value}");
         }
-    }
-
-    #[test]
-    fn a_delay_is_at_most_fifteen_minutes_and_none_on_a_fifo_queue() {
-        let delayed = |seconds| NewMessage { delay: Some(Duration::from_secs(seconds)), ..body("b") };
-        assert_eq!(code(&delayed(900), &standard()), "accepted");
-        assert_eq!(code(&delayed(901), &standard()), "InvalidParameterValue");
-        let grouped = |message| NewMessage {
-            group_id: Some("g".to_owned()),
-            deduplication_id: Some("d".to_owned()),
-            ..message
-        };
-        assert_eq!(code(&grouped(delayed(0)), &fifo()), "accepted");
-        assert_eq!(code(&grouped(delayed(1)), &fifo()), "InvalidParameterValue");
-    }
-
-    #[test]
-    fn a_fifo_queue_needs_a_group_and_a_deduplication_id() {
-        let message = |group: &str, id: Option<&str>| NewMessage {
-            group_id: Some(group.to_owned()),
-            deduplication_id: id.map(str::to_owned),
-            ..body("b")
-        };
-        assert_eq!(code(&body("b"), &fifo()), "MissingParameter");
-        assert_eq!(code(&message("g", None), &fifo()), "InvalidParameterValue");
-        assert_eq!(code(&message("g", Some("d")), &fifo()), "accepted");
-        for group in ["", "a b", &"g".repeat(129)] {
-            assert_eq!(code(&message(group, Some("d")), &fifo()), "InvalidParameterValue", "{group:?}");
-        }
-    }
-
-    #[test]
-    fn a_standard_queue_takes_a_group_but_no_deduplication_id() {
-        let mut message = NewMessage { group_id: Some("tenant".to_owned()), ..body("b") };
-        assert_eq!(code(&message, &standard()), "accepted");
-        message.deduplication_id = Some("d".to_owned());
-        assert_eq!(code(&message, &standard()), "InvalidParameterValue");
     }
 }

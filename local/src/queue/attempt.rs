@@ -60,7 +60,7 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{at, bodies, fifo, grouped, queue, seconds};
+    use super::super::testing::{at, bodies, fifo, grouped, queue};
     use super::*;
 
     fn attempt(queue: &mut Queue, id: &str, now: u64) -> Vec<Received> {
@@ -84,36 +84,6 @@ mod tests {
         assert_eq!(attempt(&mut queue, "x", 20), first);
         assert!(queue.receive(10, None, None, at(49)).unwrap().received.iter().all(|it| it.body == "c"));
         assert_eq!(bodies(&attempt(&mut queue, "y", 50)), ["a", "b"], "30 s after the retry");
-    }
-
-    #[test]
-    fn another_id_gives_other_messages() {
-        let (mut queue, _) = received();
-        assert_eq!(bodies(&attempt(&mut queue, "y", 0)), ["c"]);
-    }
-
-    #[test]
-    fn an_id_is_as_good_as_new_once_a_message_was_touched_or_came_back() {
-        let (mut queue, first) = received();
-        queue.delete(&first[0].receipt_handle, at(1)).unwrap();
-        assert_eq!(bodies(&attempt(&mut queue, "x", 2)), ["c"]);
-        let (mut queue, first) = received();
-        queue.change_visibility(&first[1].receipt_handle, seconds(60), at(1)).unwrap();
-        assert_eq!(bodies(&attempt(&mut queue, "x", 2)), ["c"]);
-        let (mut queue, first) = received();
-        let again = attempt(&mut queue, "x", 30);
-        assert_eq!(bodies(&again[..2]), ["c", "a"]);
-        assert_ne!(again[1].receipt_handle, first[0].receipt_handle);
-    }
-
-    #[test]
-    fn an_id_lasts_five_minutes_and_an_empty_receive_uses_none_up() {
-        let mut queue = fifo(&[("VisibilityTimeout", "1000")]);
-        assert!(attempt(&mut queue, "x", 0).is_empty());
-        queue.send(grouped("g", "a"), "", at(0)).unwrap();
-        let first = attempt(&mut queue, "x", 0);
-        assert_eq!(attempt(&mut queue, "x", 299), first);
-        assert!(attempt(&mut queue, "x", 300).is_empty());
     }
 
     #[test]

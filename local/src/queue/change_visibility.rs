@@ -72,7 +72,7 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{at, bodies, fifo, grouped, queue, receive, seconds, text};
+    use super::super::testing::{at, fifo, grouped, queue, receive, seconds};
     use super::super::{Queue, Received};
     use super::*;
 
@@ -87,17 +87,6 @@ mod tests {
 
     fn change(queue: &mut Queue, message: &Received, timeout: u64, now: u64) -> Result<String, AwsError> {
         queue.change_visibility(&message.receipt_handle, seconds(timeout), at(now))
-    }
-
-    #[test]
-    fn a_new_timeout_counts_from_the_change() {
-        let (mut queue, messages) = received(queue(&[]), &["a"]);
-        assert_eq!(change(&mut queue, &messages[0], 100, 20).unwrap(), messages[0].message_id);
-        assert!(receive(&mut queue, at(119)).is_empty());
-        let again = receive(&mut queue, at(120)).remove(0);
-        assert_eq!(queue.next_change(at(120)), Some(at(150)), "the next receive is back to the queue's own");
-        change(&mut queue, &again, 0, 121).unwrap();
-        assert_eq!(receive(&mut queue, at(121)).len(), 1);
     }
 
     #[test]
@@ -124,63 +113,9 @@ mod tests {
     }
 
     #[test]
-    fn a_standard_queue_accepts_a_change_after_the_timeout_and_with_an_old_handle() {
-        let (mut queue, messages) = received(queue(&[]), &["a"]);
-        change(&mut queue, &messages[0], 30, 40).unwrap();
-        assert!(receive(&mut queue, at(69)).is_empty());
-        let again = receive(&mut queue, at(70));
-        assert_eq!(again[0].receive_count, 2);
-        change(&mut queue, &messages[0], 0, 71).unwrap();
-        assert_eq!(receive(&mut queue, at(71)).len(), 1);
-    }
-
-    #[test]
-    fn a_change_on_a_deleted_message_is_refused_as_sqs_refuses_it() {
-        let (mut queue, messages) = received(queue(&[]), &["a"]);
-        queue.delete(&messages[0].receipt_handle, at(1)).unwrap();
-        let error = change(&mut queue, &messages[0], 5, 2).unwrap_err();
-        assert_eq!(error.code(), "InvalidParameterValue");
-        assert!(
-            error.to_string().ends_with(
-                "Reason: Message does not exist or is not available for visibility timeout change."
-            )
-        );
-        let error = queue.change_visibility("garbage", seconds(5), at(2)).unwrap_err();
-        assert_eq!(error.code(), "ReceiptHandleIsInvalid");
-    }
-
-    #[test]
     fn a_fifo_queue_refuses_a_change_after_the_timeout() {
         let (mut queue, messages) = received(fifo(&[]), &["a"]);
         change(&mut queue, &messages[0], 30, 29).unwrap();
         assert_eq!(change(&mut queue, &messages[0], 30, 59).unwrap_err().code(), "InvalidParameterValue");
-    }
-
-    #[test]
-    fn only_messages_before_the_one_that_stays_hidden_are_receivable() {
-        for (index, expected) in [(0, vec![]), (1, vec!["a"]), (2, vec!["a", "b"])] {
-            let (mut queue, messages) = received(fifo(&[]), &["a", "b", "c"]);
-            change(&mut queue, &messages[index], 100, 0).unwrap();
-            assert_eq!(bodies(&receive(&mut queue, at(30))), expected, "{index}");
-        }
-    }
-
-    #[test]
-    fn a_shortened_head_comes_back_alone() {
-        let (mut queue, messages) = received(fifo(&[]), &["a", "b"]);
-        change(&mut queue, &messages[0], 2, 0).unwrap();
-        assert_eq!(bodies(&receive(&mut queue, at(2))), ["a"]);
-        assert!(receive(&mut queue, at(30)).is_empty(), "b waits behind a");
-    }
-
-    #[test]
-    fn a_visible_message_can_be_hidden_and_counted_as_such() {
-        let mut queue = queue(&[]);
-        queue.send(text("a"), "", at(0)).unwrap();
-        let messages = receive(&mut queue, at(0));
-        change(&mut queue, &messages[0], 0, 1).unwrap();
-        assert_eq!(queue.counts(at(1)).visible, 1);
-        change(&mut queue, &messages[0], 9, 1).unwrap();
-        assert_eq!(queue.counts(at(1)).in_flight, 1);
     }
 }

@@ -120,52 +120,11 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{at, bodies, fifo, grouped, queue, receive, seconds, text};
+    use super::super::testing::{at, fifo, grouped, receive};
     use super::*;
 
     fn explicit(id: &str, body: &str) -> NewMessage {
         NewMessage { deduplication_id: Some(id.to_owned()), ..grouped("g", body) }
-    }
-
-    #[test]
-    fn a_message_comes_back_as_it_was_sent() {
-        let mut queue = queue(&[]);
-        let message = NewMessage {
-            attributes: [("a".to_owned(), MessageAttribute::text("v"))].into(),
-            trace_header: Some("Root=1".to_owned()),
-            group_id: Some("tenant".to_owned()),
-            ..text("hello")
-        };
-        let sent = queue.send(message.clone(), "sender", at(0)).unwrap().sent;
-        let received = receive(&mut queue, at(5)).remove(0);
-        assert_eq!(received.message_id, sent.message_id);
-        assert_eq!((received.body, received.md5_of_body), (message.body, sent.md5_of_body));
-        assert_eq!(
-            (received.attributes, received.md5_of_attributes),
-            (message.attributes, sent.md5_of_attributes)
-        );
-        assert_eq!((received.trace_header, received.group_id), (message.trace_header, message.group_id));
-        assert_eq!((received.sender_id.as_str(), received.sent_at), ("sender", at(0)));
-        assert_eq!((received.sequence_number, received.deduplication_id), (None, None), "it is not FIFO");
-    }
-
-    #[test]
-    fn a_delayed_message_appears_when_its_delay_has_passed() {
-        let mut queue = queue(&[("DelaySeconds", "20")]);
-        queue.send(text("the queue's"), "", at(0)).unwrap();
-        queue.send(NewMessage { delay: Some(seconds(5)), ..text("its own") }, "", at(0)).unwrap();
-        queue.send(NewMessage { delay: Some(seconds(0)), ..text("none") }, "", at(0)).unwrap();
-        assert_eq!(bodies(&receive(&mut queue, at(4))), ["none"]);
-        assert_eq!(bodies(&receive(&mut queue, at(5))), ["its own"]);
-        assert!(receive(&mut queue, at(19)).is_empty());
-        assert_eq!(bodies(&receive(&mut queue, at(20))), ["the queue's"]);
-    }
-
-    #[test]
-    fn a_refused_message_is_not_in_the_queue() {
-        let mut queue = queue(&[]);
-        queue.send(text(""), "", at(0)).unwrap_err();
-        assert!(queue.messages.is_empty());
     }
 
     #[test]
@@ -203,22 +162,5 @@ mod tests {
         queue.send(grouped("a", "same"), "", at(0)).unwrap();
         assert!(queue.send(grouped("b", "same"), "", at(0)).unwrap().is_new);
         assert!(!queue.send(grouped("b", "same"), "", at(0)).unwrap().is_new);
-    }
-
-    #[test]
-    fn sequence_numbers_rise_and_are_of_one_length() {
-        let mut queue = fifo(&[]);
-        let mut number =
-            |body: &str| queue.send(grouped("g", body), "", at(0)).unwrap().sent.sequence_number.unwrap();
-        let (first, second) = (number("a"), number("b"));
-        assert!(first < second && first.len() == 20 && second.len() == 20, "{first} {second}");
-    }
-
-    #[test]
-    fn a_fifo_queue_has_no_delay_but_its_own() {
-        let mut queue = fifo(&[("DelaySeconds", "10")]);
-        queue.send(NewMessage { delay: Some(seconds(0)), ..grouped("g", "a") }, "", at(0)).unwrap();
-        assert!(receive(&mut queue, at(9)).is_empty());
-        assert_eq!(bodies(&receive(&mut queue, at(10))), ["a"]);
     }
 }

@@ -201,46 +201,6 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_without_attributes_has_the_defaults_of_sqs() {
-        let settings = settings("orders", &[]).unwrap();
-        assert_eq!(settings.visibility_timeout, Duration::from_secs(30));
-        assert_eq!(settings.retention, Duration::from_secs(4 * 24 * 3_600));
-        assert_eq!(settings.maximum_message_size, 1 << 20);
-        assert_eq!(settings.attributes()["VisibilityTimeout"], "30");
-        assert!(!settings.attributes().contains_key("FifoQueue"));
-    }
-
-    #[test]
-    fn a_number_outside_its_range_is_refused() {
-        for (name, value) in [
-            ("VisibilityTimeout", "43201"),
-            ("VisibilityTimeout", "-1"),
-            ("VisibilityTimeout", "soon"),
-            ("DelaySeconds", "901"),
-            ("MessageRetentionPeriod", "59"),
-            ("MaximumMessageSize", "1048577"),
-            ("ReceiveMessageWaitTimeSeconds", "21"),
-        ] {
-            let error = settings("orders", &[(name, value)]).unwrap_err();
-            assert_eq!(error.code(), "InvalidAttributeValue");
-            assert_eq!(error.to_string(), format!("Invalid value for the parameter {name}."));
-        }
-    }
-
-    #[test]
-    fn an_unknown_attribute_and_a_fifo_attribute_of_a_standard_queue_are_refused() {
-        for name in ["Color", "ContentBasedDeduplication"] {
-            let error = settings("orders", &[(name, "true")]).unwrap_err();
-            assert_eq!(error.to_string(), format!("Unknown Attribute {name}."));
-        }
-        for name in ["DeduplicationScope", "FifoThroughputLimit"] {
-            let error = settings("orders", &[(name, "queue")]).unwrap_err();
-            assert_eq!(error.code(), "InvalidAttributeName");
-            assert!(error.to_string().ends_with("only when FifoQueue is set to true."), "{error}");
-        }
-    }
-
-    #[test]
     fn a_fifo_queue_ends_in_fifo_and_only_a_fifo_queue_does() {
         assert!(settings("orders.fifo", &[("FifoQueue", "true")]).is_ok());
         for (name, fifo) in [("orders", true), (".fifo", true), ("orders.fifo", false), ("", false)] {

@@ -49,35 +49,3 @@ impl<K: Hash + Eq + Clone, V> Window<K, V> {
         self.values.len() + self.ends.len()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::UNIX_EPOCH;
-
-    use super::*;
-
-    fn at(seconds: u64) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(seconds)
-    }
-
-    #[test]
-    fn an_entry_lasts_five_minutes_and_leaves_nothing_behind() {
-        let mut window = Window::default();
-        window.insert("id", 1, at(0));
-        window.forget(at(299));
-        assert_eq!(window.get(&"id"), Some(&1));
-        window.forget(at(300));
-        assert_eq!((window.get(&"id"), window.held()), (None, 0));
-    }
-
-    #[test]
-    fn an_entry_that_is_made_anew_lasts_five_minutes_from_then() {
-        let mut window = Window::default();
-        window.insert("id", 1, at(0));
-        window.insert("id", 2, at(200));
-        window.forget(at(300));
-        assert_eq!(window.get(&"id"), Some(&2));
-        window.forget(at(500));
-        assert_eq!(window.held(), 0);
-    }
-}

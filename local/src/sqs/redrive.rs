@@ -147,29 +147,6 @@ mod tests {
     }
 
     #[test]
-    fn a_standard_dead_letter_expires_by_its_first_send_a_fifo_one_by_its_move() {
-        let retention = &[("MessageRetentionPeriod", "100")];
-        for (suffix, left_at_100, left_at_160) in [("", 0, 0), (".fifo", 1, 1), ("", 0, 0)] {
-            let (mut queues, source, target) = pair(suffix, retention);
-            send(&mut queues, &source, 0);
-            exhaust(&mut queues, &source, 1);
-            let visible = |now| queues.counts(&target, at(now)).unwrap().visible;
-            assert_eq!((visible(99), visible(100)), (1, left_at_100));
-            assert_eq!((visible(160), visible(161)), (left_at_160, 0));
-        }
-    }
-
-    #[test]
-    fn a_fifo_dead_letter_has_its_message_id_as_deduplication_id() {
-        let (mut queues, source, target) = pair(".fifo", &[]);
-        let message_id = send(&mut queues, &source, 0);
-        exhaust(&mut queues, &source, 0);
-        let letter = queues.receive(&target, 10, None, at(60)).unwrap().remove(0);
-        assert_eq!((letter.group_id.as_deref(), letter.deduplication_id), (Some("g"), Some(message_id)));
-        assert!(letter.sequence_number.is_some());
-    }
-
-    #[test]
     fn without_its_dead_letter_queue_a_message_stays() {
         let (mut queues, source, target) = pair("", &[]);
         queues.delete_queue(&target, at(0)).unwrap();

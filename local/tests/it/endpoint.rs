@@ -1,6 +1,6 @@
 use redrive_local::{Config, EventKind, Local, MissingData, Speed};
 
-use crate::support::http::{call, post};
+use crate::support::http::call;
 use crate::support::{message, shop};
 
 async fn receive(local: &Local, queue: &str, wait: u32) -> String {
@@ -54,23 +54,6 @@ async fn another_service_is_refused_by_name() {
     assert!(response.starts_with("HTTP/1.1 400"), "{response}");
     assert!(response.contains("but not DynamoDB_20120810.PutItem"), "{response}");
     local.stop().await;
-}
-
-#[tokio::test]
-async fn the_query_protocol_is_spoken_on_the_same_port() {
-    let local = Local::start(shop(Speed::Max)).await.unwrap();
-    let form = "content-type: application/x-www-form-urlencoded";
-    let path = local.queue_url("orders-dead").replace(&local.endpoint_url(), "");
-    let sent = post(&local, &path, form, "Action=SendMessage&Version=2012-11-05&MessageBody=tea").await;
-    assert!(sent.contains("<SendMessageResult>") && sent.contains("<MD5OfMessageBody>"), "{sent}");
-    let received = post(&local, &path, form, "Action=ReceiveMessage&Version=2012-11-05").await;
-    assert!(
-        received.contains("content-type: text/xml") && received.contains("<Body>tea</Body>"),
-        "{received}"
-    );
-    let totals = local.stop().await;
-    let calls = [("sqs.ReceiveMessage".to_owned(), 1), ("sqs.SendMessage".to_owned(), 1)];
-    assert_eq!(totals.aws_calls, calls.into());
 }
 
 /// Makes the queue `other` and a task that moves a letter there after a second.

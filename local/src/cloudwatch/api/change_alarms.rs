@@ -144,25 +144,6 @@ mod tests {
     }
 
     #[test]
-    fn what_no_alarm_here_has_is_refused_by_name() {
-        for operation in [
-            "PutCompositeAlarm",
-            "PutLogAlarm",
-            "PutAnomalyDetector",
-            "DescribeAnomalyDetectors",
-            "PutDashboard",
-            "ListDashboards",
-            "TagResource",
-            "UntagResource",
-            "ListTagsForResource",
-        ] {
-            let refused = world().refused(operation, json!({}));
-            assert_eq!((refused.status, refused.code.as_str()), (400, "InvalidAction"));
-            assert!(refused.message.contains(operation), "{}", refused.message);
-        }
-    }
-
-    #[test]
     fn actions_are_switched_off_and_on() {
         let mut world = world();
         world.ask("DisableAlarmActions", json!({ "AlarmNames": ["a", "none"] }));

@@ -175,20 +175,6 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_task_says_why() {
-        let mut client = client();
-        let policy = json!({ "deadLetterTargetArn": DEAD, "maxReceiveCount": "1" }).to_string();
-        let attributes = json!({ "RedrivePolicy": policy });
-        client.ask("CreateQueue", json!({ "QueueName": "source", "Attributes": attributes }));
-        client.ask("SendMessage", json!({ "QueueUrl": "q", "MessageBody": "direct" }));
-        client.ask("StartMessageMoveTask", json!({ "SourceArn": DEAD }));
-        client.pass(1);
-        let listed = client.ask("ListMessageMoveTasks", json!({ "SourceArn": DEAD }));
-        assert_eq!(listed["Results"][0]["Status"], "FAILED");
-        assert_eq!(listed["Results"][0]["FailureReason"], "CouldNotDetermineMessageSource");
-    }
-
-    #[test]
     fn a_handle_names_a_task_of_a_queue_or_is_refused() {
         let mut client = world();
         let handle = |source: &str| {

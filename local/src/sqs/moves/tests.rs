@@ -60,24 +60,6 @@ fn visible(queues: &Sqs, queue: &str, seconds: f64) -> usize {
 }
 
 #[test]
-fn every_letter_goes_back_to_the_queue_that_it_came_from_as_a_new_message() {
-    let mut queues = queues();
-    send(&mut queues, "a", "from a");
-    send(&mut queues, "b", "from b");
-    let before = queues.receive("a", 1, None, at(0.0)).unwrap().remove(0);
-    bury(&mut queues, "a");
-    bury(&mut queues, "b");
-    start(&mut queues, None, None).unwrap();
-    assert_eq!((visible(&queues, "dead", 1.0), visible(&queues, "b", 1.0)), (0, 1));
-    let after = queues.receive("a", 1, None, at(1.0)).unwrap().remove(0);
-    assert_eq!((after.body.as_str(), after.receive_count), ("from a", 1));
-    assert_ne!(after.message_id, before.message_id);
-    assert!(after.sent_at > before.sent_at && after.dead_letter_source.is_none());
-    let task = task(&mut queues, 1.0);
-    assert_eq!((task.status, task.moved, task.to_move), (Status::Completed, 2, 2));
-}
-
-#[test]
 fn letters_move_one_by_one_at_the_rate_each_at_its_moment() {
     let mut queues = ten_letters();
     start(&mut queues, Some("other"), Some(2)).unwrap();
@@ -115,16 +97,6 @@ fn a_letter_that_was_sent_there_directly_has_no_source_to_go_back_to() {
     assert_eq!((failed.moved, visible(&queues, "dead", 1.0)), (0, 1));
     queues.start_move(&queues.arn("dead"), Some(queues.arn("other")), None, at(1.0)).unwrap();
     assert_eq!(visible(&queues, "other", 2.0), 1);
-}
-
-#[test]
-fn a_task_fails_when_its_destination_is_deleted_and_keeps_the_letters() {
-    let mut queues = ten_letters();
-    start(&mut queues, Some("other"), Some(1)).unwrap();
-    queues.delete_queue("other", at(3.5)).unwrap();
-    let failed = task(&mut queues, 9.0);
-    assert_eq!(failed.status, Status::Failed("AWS.SimpleQueueService.NonExistentQueue".to_owned()));
-    assert_eq!((failed.moved, failed.to_move, visible(&queues, "dead", 9.0)), (3, 10, 7));
 }
 
 #[test]

@@ -30,19 +30,6 @@ fn results(found: &Value) -> Vec<(&str, &Value)> {
 }
 
 #[test]
-fn the_latest_value_comes_first_unless_asked_otherwise() {
-    let mut input = input(&[query("m", "Orders", "Sum", 60)]);
-    let found = world().ask("GetMetricData", input.clone());
-    let series = &found["MetricDataResults"][0];
-    assert_eq!(series["Values"], json!([5.0, 4.0, 3.0, 2.0, 1.0]));
-    assert_eq!(series["Timestamps"][0], (BEGIN - 60) as f64);
-    assert_eq!((&series["Id"], &series["StatusCode"]), (&json!("m"), &json!("Complete")));
-    input["ScanBy"] = json!("TimestampAscending");
-    let found = world().ask("GetMetricData", input);
-    assert_eq!(found["MetricDataResults"][0]["Values"], json!([1.0, 2.0, 3.0, 4.0, 5.0]));
-}
-
-#[test]
 fn a_label_is_the_name_and_what_tells_queries_apart() {
     let labels = |queries: &[Value]| -> Vec<String> {
         let found = world().ask("GetMetricData", input(queries));
