@@ -32,6 +32,8 @@ OLDEST_RUST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MINUTES ?= 10
 FUZZERS ?= $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 export PYTHONDONTWRITEBYTECODE := 1
+# Most tests wait, for processes and sockets.
+export RUST_TEST_THREADS ?= 8
 SPEED ?= 60
 ROUNDS ?= 9
 ARCHITECTURE ?= arm64
