@@ -159,8 +159,7 @@ bench: $(BENCH)/venv/requirements.stamp ## Measure against the hand-written cons
 	$(BENCH)/venv/bin/python bench/plot.py bench/benchmarks.jsonl bench/benchmarks.svg
 
 bench-readers: ## Compare what could read an event, into bench/README.md
-	cp Cargo.lock bench/readers/Cargo.lock
-	cargo build --release --manifest-path bench/readers/Cargo.toml --target-dir target/readers
+	cargo build --release --locked --manifest-path bench/readers/Cargo.toml --target-dir target/readers
 	target/readers/release/readers
 
 bench-dlq: $(TOOLS) ## Time redrive dlq retry beside scripts with boto3; ROUNDS=1 for a short run
