@@ -24,6 +24,7 @@ use crate::event::Other;
 use crate::flow::{Flow, Observer, Shutdown, Source};
 use crate::hook::Hooks;
 use crate::judge::Judge;
+use crate::once::Rules;
 use crate::other_event::TakeOther;
 use crate::records::Received;
 use crate::settings::{InvalidSetting, Metrics, Settings};
@@ -76,6 +77,7 @@ pub(crate) struct Setup {
     judge: Judge,
     hooks: Hooks,
     bodies: Option<Arc<dyn AnyBodies>>,
+    once: Option<Rules>,
     other: Option<TakeOther>,
     /// Of a bulk handler.
     chunks: Chunks,
@@ -216,6 +218,7 @@ impl Setup {
             judge: &self.judge,
             hooks: &self.hooks,
             bodies: self.bodies.as_ref(),
+            once: self.once.as_ref(),
             chunks: self.chunks,
             host: &self.host,
             streak: &self.streak,

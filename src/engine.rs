@@ -12,6 +12,7 @@ mod explorer;
 mod guards;
 mod intake;
 pub(crate) mod keys;
+pub(crate) mod once;
 mod outbox;
 pub(crate) mod plan;
 mod pollers;

@@ -259,6 +259,12 @@ impl Failure {
         }
     }
 
+    /// The failure that was reduced to this.
+    pub(crate) fn of(fault: &Fault) -> Self {
+        let cause = Some(Cause::new(fault.error.clone()));
+        Self { ruling: Some(fault.ruling), cause, reason: fault.code.clone() }
+    }
+
     /// Calls the user's `Display` and drops the user's error, both for the last time.
     pub(crate) fn reduce(self, delay: Option<Duration>) -> Box<Fault> {
         let error = self.to_string().chars().take(ERROR_CHARACTERS).collect();

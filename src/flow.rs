@@ -25,11 +25,12 @@ pub(crate) use crate::flow::follow::make_call;
 pub(crate) use crate::flow::shutdown::Shutdown;
 use crate::hook::Hooks;
 use crate::judge::Judge;
+use crate::once::Rules;
 use crate::record::Limits;
 use crate::records::{Received, Records};
 use crate::report::{report, response};
 use crate::settings::{InvalidSetting, Settings};
-use crate::work::{Chunks, Host, Input, Terms, Work};
+use crate::work::{Chunks, Host, Input, OnceTerms, Terms, Work};
 use crate::{BatchReport, Handler, Invocation, log, sample};
 
 /// The user's closure that is called with every report.
@@ -51,6 +52,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) judge: &'a Judge,
     pub(crate) hooks: &'a Hooks,
     pub(crate) bodies: Option<&'a Arc<dyn AnyBodies>>,
+    pub(crate) once: Option<&'a Rules>,
     pub(crate) chunks: Chunks,
     pub(crate) host: &'a Host,
     pub(crate) streak: &'a Mutex<Streak>,
@@ -189,6 +191,10 @@ impl Flow<'_> {
             judge: self.judge.clone(),
             hooks: self.hooks.clone(),
             bodies: self.bodies.cloned(),
+            once: self.once.filter(|_| !self.is_sample).map(|rules| OnceTerms {
+                rules: rules.clone(),
+                renewed: tells_all.then(|| self.settings.visibility_timeout()),
+            }),
             chunks: self.chunks,
             // A worker runs several chunks at a time.
             fetches: if tells_all { 1 } else { self.settings.concurrency() },

@@ -20,6 +20,7 @@ mod sample;
 mod body;
 mod bodies;
 pub mod envelope;
+pub mod once;
 mod failure;
 mod judge;
 mod panic;

@@ -126,6 +126,11 @@ pub(crate) fn unheeded(failure: &Failure) {
     );
 }
 
+/// Says that the store of idempotency keys was not told how a message ended.
+pub(crate) fn unrecorded(error: &str) {
+    warn!(error = &*cut_to(error, 256), "the idempotency store did not record how a message ended");
+}
+
 /// Warns if a message has more deliveries than the setting allows: it differs from the queue's redrive policy.
 pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Option<u32>) {
     let Some(max) = max_receive_count else { return };
@@ -151,14 +156,15 @@ const LINES: usize = 10;
 /// One line for each failed message, as long as there is time.
 pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until: Instant) {
     let is_logged = |settled: &Settled| match settled.outcome {
-        Outcome::Done => false,
+        Outcome::Done | Outcome::Replayed => false,
         Outcome::NotStarted => matches!(settled.action, Action::DeadLetter { .. } | Action::ByRedrivePolicy),
         Outcome::Failed(_)
         | Outcome::Panicked { .. }
         | Outcome::TimedOut
         | Outcome::Stuck
         | Outcome::Interrupted
-        | Outcome::LeaseLost => true,
+        | Outcome::LeaseLost
+        | Outcome::Unrecorded => true,
     };
     let failures = records.iter().zip(settled).filter(|(_, settled)| is_logged(settled));
     let mut failures = failures.enumerate();
@@ -204,6 +210,9 @@ fn failure(record: &Record<'_>, settled: &Settled) {
 fn describe(settled: &Settled) -> (&'static str, Option<u64>) {
     let seconds = settled.action.back_after().map(|after| after.as_secs());
     match &settled.action {
+        Action::Ack if matches!(settled.outcome, Outcome::Unrecorded) => {
+            ("message done, but not recorded", None)
+        }
         Action::Ack => ("message discarded", None),
         Action::Retry { .. } if settled.outcome.is_deferral() => ("message deferred", seconds),
         Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds),
@@ -225,6 +234,7 @@ pub(crate) fn summary(report: &BatchReport) {
         dead_lettered = report.dead_lettered,
         deferred = report.deferred,
         discarded = report.discarded,
+        replayed = report.replayed,
         not_started = report.not_started,
         settle_errors = report.settle_errors,
         max_attempt = report.max_attempt,

@@ -66,6 +66,8 @@ pub enum MessageOutcome {
     Deferred,
     /// The handler discarded it; Lambda deletes the message.
     Discarded,
+    /// It was handled before, as the store of [`Consumer::once`](crate::Consumer::once) has recorded, and is deleted.
+    Replayed,
     /// It did not run, or the end of a worker interrupted it, and it comes back.
     NotStarted,
 }
@@ -158,13 +160,15 @@ impl MessageOutcome {
             Self::DeadLettered => "dead-lettered",
             Self::Deferred => "deferred",
             Self::Discarded => "discarded",
+            Self::Replayed => "replayed",
             Self::NotStarted => "not-started",
         }
     }
 
     pub(crate) fn of(settled: &Settled) -> Self {
         match (&settled.outcome, &settled.action) {
-            (Outcome::Done, _) => Self::Succeeded,
+            (Outcome::Done | Outcome::Unrecorded, _) => Self::Succeeded,
+            (Outcome::Replayed, _) => Self::Replayed,
             (Outcome::Failed(fault), _) if fault.ruling == Ruling::Discard => Self::Discarded,
             (_, Action::ByRedrivePolicy) => Self::DeadLettered,
             (_, Action::DeadLetter { .. }) if settled.is_confirmed() => Self::DeadLettered,

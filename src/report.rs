@@ -43,7 +43,7 @@ pub(crate) fn report(
         report.max_attempt = report.max_attempt.max(record.attempt());
         report.worker_durations.extend(settled.ran.filter(|ran| !ran.is_shared).map(|ran| ran.took));
         *counter(&mut report, settled) += 1;
-        if matches!(settled.outcome, Outcome::Done)
+        if matches!(settled.outcome, Outcome::Done | Outcome::Unrecorded)
             && let (Some(ran), Some(sent_at)) = (settled.ran, record.sent_at())
         {
             let response_time = (began + ran.ended).duration_since(sent_at);
@@ -56,7 +56,7 @@ pub(crate) fn report(
         }
         report.stuck += u64::from(matches!(settled.outcome, Outcome::Stuck));
         report.settle_errors += u64::from(has_client && settled.has_settle_error());
-        report.lease_lost += u64::from(settled.is_lost);
+        report.lease_lost += u64::from(settled.is_lost || matches!(settled.outcome, Outcome::Unrecorded));
     }
     report
 }
@@ -66,6 +66,7 @@ fn counter<'a>(report: &'a mut BatchReport, settled: &Settled) -> &'a mut u64 {
     match MessageOutcome::of(settled) {
         MessageOutcome::Succeeded => &mut report.succeeded,
         MessageOutcome::Discarded => &mut report.discarded,
+        MessageOutcome::Replayed => &mut report.replayed,
         // Also on its last delivery: it is no error.
         _ if settled.outcome.is_deferral() => &mut report.deferred,
         MessageOutcome::NotStarted => &mut report.not_started,

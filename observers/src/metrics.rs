@@ -13,7 +13,7 @@ pub struct Gauges {
     pub workers: u64,
 }
 
-/// Every metric. The first eight count failures, the next three are those of workers; the others only make sense if every
+/// Every metric. The first nine count failures, the next three are those of workers; the others only make sense if every
 /// batch is counted.
 pub const NAMES: &[&str] = &[
     "WorkerErrors",
@@ -22,6 +22,7 @@ pub const NAMES: &[&str] = &[
     "DeadLettered",
     "Deferred",
     "Discarded",
+    "Replayed",
     "NotStarted",
     "SettleErrors",
     "LeaseLost",
@@ -34,7 +35,7 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// Those that calls of CloudWatch carry.
-pub const NAMES_IN_CALLS: &[&str] = NAMES.split_at(11).0;
+pub const NAMES_IN_CALLS: &[&str] = NAMES.split_at(12).0;
 
 /// What one `PutMetricData` carries. Only the failure counters that are not zero: a mean over failed batches alone would be
 /// misleading. Of a worker what only workers have too.
@@ -52,7 +53,7 @@ pub fn data(report: &BatchReport, gauges: Option<Gauges>) -> Vec<MetricDatum> {
 }
 
 /// The counters of failures, by the names that alarms use.
-pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 8] {
+pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 9] {
     [
         ("WorkerErrors", report.worker_errors),
         ("Stuck", report.stuck),
@@ -60,6 +61,7 @@ pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 8] {
         ("DeadLettered", report.dead_lettered),
         ("Deferred", report.deferred),
         ("Discarded", report.discarded),
+        ("Replayed", report.replayed),
         ("NotStarted", report.not_started),
         ("SettleErrors", report.settle_errors),
     ]

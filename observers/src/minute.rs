@@ -31,6 +31,7 @@ pub(crate) fn add(sums: &mut BatchReport, report: &BatchReport) -> bool {
         dead_lettered,
         deferred,
         discarded,
+        replayed,
         not_started,
         stuck,
         settle_errors,
@@ -47,6 +48,7 @@ pub(crate) fn add(sums: &mut BatchReport, report: &BatchReport) -> bool {
     sums.dead_lettered += dead_lettered;
     sums.deferred += deferred;
     sums.discarded += discarded;
+    sums.replayed += replayed;
     sums.not_started += not_started;
     sums.stuck += stuck;
     sums.settle_errors += settle_errors;
@@ -97,6 +99,7 @@ mod tests {
             dead_lettered: 5,
             deferred: 6,
             discarded: 7,
+            replayed: 14,
             not_started: 8,
             stuck: 9,
             settle_errors: 10,

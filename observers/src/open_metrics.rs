@@ -64,6 +64,7 @@ impl OpenMetrics {
             ("dead_lettered", report.dead_lettered),
             ("deferred", report.deferred),
             ("discarded", report.discarded),
+            ("replayed", report.replayed),
             ("not_started", report.not_started),
         ] {
             self.messages.get_or_create(&[("outcome", outcome)]).inc_by(count);
@@ -164,7 +165,9 @@ mod tests {
             expected.extend(["bucket", "sum", "count"].map(|it| format!("redrive_{name}_seconds_{it}")));
         }
         assert_eq!(names, expected);
-        for outcome in ["succeeded", "retried", "dead_lettered", "deferred", "discarded", "not_started"] {
+        for outcome in
+            ["succeeded", "retried", "dead_lettered", "deferred", "discarded", "replayed", "not_started"]
+        {
             value(&text, "redrive_messages_total", &format!(r#"outcome="{outcome}""#));
         }
     }
@@ -184,6 +187,7 @@ mod tests {
             dead_lettered: 4,
             deferred: 5,
             discarded: 6,
+            replayed: 8,
             not_started: 7,
             worker_durations: vec![Duration::from_millis(2), Duration::from_hours(2)],
             response_times: vec![Duration::from_secs(40)],
@@ -207,6 +211,7 @@ mod tests {
             ("redrive_messages_total", "dead_lettered", 8.0),
             ("redrive_messages_total", "deferred", 10.0),
             ("redrive_messages_total", "discarded", 12.0),
+            ("redrive_messages_total", "replayed", 16.0),
             ("redrive_messages_total", "not_started", 14.0),
             ("redrive_handler_seconds_bucket", r#"le="0.001""#, 0.0),
             ("redrive_handler_seconds_bucket", r#"le="0.0025""#, 2.0),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Every record is counted in exactly one of `succeeded`, `worker_errors`, `deferred`, `discarded` and
+/// Every record is counted in exactly one of `succeeded`, `worker_errors`, `deferred`, `discarded`, `replayed` and
 /// `not_started`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -24,13 +24,16 @@ pub struct BatchReport {
     pub deferred: u64,
     /// Messages that the handler discarded.
     pub discarded: u64,
+    /// Messages that were deleted without running, because the store of `Consumer::once` had recorded their end.
+    pub replayed: u64,
     /// Messages that did not start, or that a worker's shutdown interrupted; they return to the queue.
     pub not_started: u64,
     /// Failed messages whose handlers blocked a thread until redrive gave them up.
     pub stuck: u64,
     /// Visibility changes, dead letters and a worker's deletes that SQS did not confirm.
     pub settle_errors: u64,
-    /// Messages whose lease a worker lost, so that SQS may have delivered them again.
+    /// Messages whose lease a worker lost, so that SQS may have delivered them again, and messages whose success the store
+    /// of `Consumer::once` did not record.
     pub lease_lost: u64,
     /// The highest receive count.
     pub max_attempt: u32,

@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 
 use crate::aws::{CloudWatch, Sqs};
 use crate::consumer::Setup;
+use crate::once::Once;
 use crate::other_event::TakeOther;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides, Settings};
 use crate::work::{Host, Input};
@@ -161,6 +162,20 @@ where
     /// Fetches bodies that are not in the message itself. Default: the message's own body.
     pub fn bodies(self, source: impl Bodies) -> Self {
         self.set(|setup| setup.bodies = Some(Arc::new(source)))
+    }
+
+    /// Handles each message once, as far as a store can ensure that: a duplicate of a finished message is deleted without
+    /// running, and a duplicate of a message that another process is working on waits. Takes a [`Store`](crate::once::Store),
+    /// or an [`Once`] with settings of its own. Default: none, so a message may be handled twice.
+    ///
+    /// ```
+    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+    /// let consumer = redrive::Consumer::new(place).once(redrive::once::Memory::new());
+    /// # })
+    /// ```
+    pub fn once(self, once: impl Into<Once<M::Message>>) -> Self {
+        self.set(|setup| setup.once = Some(once.into().rules))
     }
 
     /// Handles events that are not from SQS, such as a schedule's pings; its result is the response of the

@@ -219,7 +219,9 @@ impl<F: Facts> Batch<F> {
             if goes_on {
                 settled.action = Action::Ack;
                 self.something_finished = true;
-                rules.streak.succeeded();
+                if !matches!(settled.outcome, Outcome::Replayed) {
+                    rules.streak.succeeded();
+                }
                 self.delete(at);
             } else {
                 self.set(at, if has_run { State::Ended } else { State::Waiting });

@@ -49,7 +49,7 @@ pub(crate) struct Case<'a> {
 /// What happens to a message that ran, or could not be decoded.
 fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
     match case.outcome {
-        Outcome::Done => Action::Ack,
+        Outcome::Done | Outcome::Replayed | Outcome::Unrecorded => Action::Ack,
         Outcome::Failed(fault) => match fault.ruling {
             Ruling::Discard => Action::Ack,
             Ruling::Retry => retry(policy.delay(case), case, policy),

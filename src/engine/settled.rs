@@ -11,6 +11,10 @@ use crate::failure::{Fault, Ruling};
 #[derive(Debug, Default, Clone)]
 pub(crate) enum Outcome {
     Done,
+    /// Another delivery has handled it, so its handler did not run.
+    Replayed,
+    /// Its handler returned `Ok`, and the store did not confirm that it recorded that.
+    Unrecorded,
     /// Boxed, because few messages fail.
     Failed(Box<Fault>),
     Panicked {
@@ -40,7 +44,7 @@ impl Outcome {
     /// Whether the next message of its FIFO group may run.
     pub(crate) fn lets_the_lane_go_on(&self) -> bool {
         match self {
-            Self::Done => true,
+            Self::Done | Self::Replayed | Self::Unrecorded => true,
             Self::Failed(fault) => fault.ruling == Ruling::Discard,
             Self::Panicked { .. }
             | Self::TimedOut
@@ -59,7 +63,11 @@ impl Outcome {
     /// Why the message did not succeed, as the log and the dead letter show it.
     pub(crate) fn describe(&self) -> Description<'_> {
         let (reason, error, exception) = match self {
-            Self::Done => return Description { reason: None, error: "", exception: "" },
+            Self::Done | Self::Replayed => return Description { reason: None, error: "", exception: "" },
+            Self::Unrecorded => {
+                let error = "the handler returned Ok, but the idempotency store did not record it: a duplicate may run";
+                ("lease-lost", error, "lease-lost")
+            }
             Self::Failed(fault) => {
                 (fault.code.as_deref().unwrap_or(fault.ruling.name()), &*fault.error, &*fault.exception)
             }

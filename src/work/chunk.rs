@@ -176,6 +176,20 @@ impl Chunk {
         if goes_on { item + 1 } else { self.items.partition_point(|item| item.lane <= lane) }
     }
 
+    /// The outcome that a message has between two calls.
+    pub(crate) fn outcome(&self, item: usize) -> Option<&Outcome> {
+        self.items.get(item).map(|item| match &item.standing {
+            Standing::Open(outcome) | Standing::Unread(outcome) | Standing::Ended(outcome) => outcome,
+        })
+    }
+
+    /// The store has answered: this is the outcome of a message whose calls have ended.
+    pub(crate) fn recorded(&mut self, item: usize, outcome: Outcome) {
+        if let Some(Item { standing: Standing::Ended(known), .. }) = self.items.get_mut(item) {
+            *known = outcome;
+        }
+    }
+
     /// The handler rules on a message. A ruling counts until its call ends.
     pub(crate) fn rule(&mut self, call: u32, item: usize, outcome: Outcome) {
         if let Some(item) = self.items.get_mut(item).filter(|item| item.is_taken && self.call == call) {
@@ -288,6 +302,8 @@ fn may_be_of_one(outcome: &Outcome) -> bool {
         },
         Outcome::Panicked { .. } => true,
         Outcome::Done
+        | Outcome::Replayed
+        | Outcome::Unrecorded
         | Outcome::TimedOut
         | Outcome::Stuck
         | Outcome::Interrupted

@@ -1,15 +1,19 @@
 //! Runs a handler that takes several messages at a time.
 
+use std::any::Any;
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
+use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::OnceCell;
 use tokio::time::{Duration, Instant};
 use tracing::Instrument;
 
 use super::chunk::{Chunk, Segment, cut};
+use super::once::{Held, OnceTerms};
 use super::ready_queue::What;
 use super::runner::{Runner, Times, decode};
 use super::{Begun, Job};
@@ -18,6 +22,7 @@ use crate::bulk::{Bulk, Rule};
 use crate::engine::Outcome;
 use crate::judge::Judge;
 use crate::message::FromMessage;
+use crate::once::Claim;
 use crate::panic::{catch, panic_text};
 use crate::record::Record;
 use crate::{Failure, Handler, log};
@@ -35,6 +40,8 @@ struct OwnChunk<'a> {
     records: Vec<&'a Record<'a>>,
     /// The bodies that are not in the messages themselves, fetched once for all calls.
     bodies: OnceCell<Vec<Option<String>>>,
+    /// The keys that its messages have, for all calls.
+    held: Mutex<BTreeMap<usize, Held>>,
     shared: Arc<SharedChunk>,
 }
 
@@ -66,12 +73,17 @@ impl Rule for OfCall {
 }
 
 impl<'a> OwnChunk<'a> {
+    /// No user code runs under this lock, so nothing panics.
+    fn held(&self) -> MutexGuard<'_, BTreeMap<usize, Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn new(of: &'a Begun, segments: Vec<Segment>, judge: Judge) -> Self {
         let chunk = Chunk::new(of.key, segments);
         let records: Vec<_> = chunk.places().map(|at| of.record(at)).collect();
         let attempts = records.iter().map(|record| record.attempt()).collect();
         let shared = Arc::new(SharedChunk { attempts, judge, results: Mutex::new(chunk) });
-        Self { of, records, bodies: OnceCell::new(), shared }
+        Self { of, records, bodies: OnceCell::new(), held: Mutex::default(), shared }
     }
 }
 
@@ -110,8 +122,29 @@ where
             }
             now = runner.make_way(has_waited, now).await;
         }
+        if job.terms.once.is_some() {
+            runner.record_chunk(&chunk).await;
+        }
         if !job.queue.finish(runner.slot, Outcome::NotStarted, None) {
             return;
+        }
+    }
+}
+
+impl<H, M> Runner<H, Bulk<M>>
+where
+    H: Handler<Bulk<M>>,
+    M: FromMessage,
+{
+    /// Records how the messages of a chunk ended that have their keys.
+    async fn record_chunk(&self, chunk: &OwnChunk<'_>) {
+        let held = std::mem::take(&mut *chunk.held());
+        // Of a chunk that was given up nothing is known.
+        let outcome = |item: usize| chunk.shared.results().outcome(item).cloned().unwrap_or(Outcome::Stuck);
+        let (items, ended): (Vec<_>, Vec<_>) =
+            held.into_iter().map(|(item, held)| (item, (held, outcome(item)))).unzip();
+        for (item, outcome) in items.into_iter().zip(self.record_all(ended).await) {
+            chunk.shared.results().recorded(item, outcome);
         }
     }
 }
@@ -173,12 +206,71 @@ where
             };
             next = chunk.shared.results().unread(item, unread);
         }
+        if let Some(once) = &self.terms.once {
+            messages = self.with_keys(once, chunk, bodies, messages).await;
+        }
         if messages.is_empty() {
             return Ok(());
         }
         let call = chunk.shared.results().call();
         let rulings: Arc<dyn Rule> = Arc::new(OfCall { chunk: Arc::clone(&chunk.shared), call });
         times.of(|| self.handler.call(Bulk::on(&rulings, messages.into_iter()))).await
+    }
+
+    /// Claims the keys of messages, and returns those that have them. Behind one without its key, its lane waits.
+    async fn with_keys(
+        &self,
+        once: &OnceTerms,
+        chunk: &OwnChunk<'_>,
+        bodies: &[Option<String>],
+        messages: Vec<(usize, M)>,
+    ) -> Vec<(usize, M)> {
+        let is_held = |item: usize| chunk.held().contains_key(&item);
+        let claims = messages.iter().filter(|(item, _)| !is_held(*item)).map(|(item, message)| {
+            let record = chunk.records[*item];
+            let body = bodies.get(*item).and_then(Option::as_deref).unwrap_or(record.body());
+            let claim = catch(|| once.claim(record, message as &dyn Any, body));
+            (*item, claim)
+        });
+        // Boxed, since the compiler cannot prove otherwise that the futures are Send.
+        let claims: Vec<_> = claims.map(|(item, claim)| self.key(once, chunk, item, claim).boxed()).collect();
+        let mut refused = BTreeMap::new();
+        for (item, answer) in join_all(claims).await {
+            match answer {
+                Ok(held) => _ = chunk.held().insert(item, held),
+                Err(outcome) => _ = refused.insert(item, outcome),
+            }
+        }
+        let mut next = 0;
+        for (item, outcome) in refused {
+            if item >= next {
+                next = chunk.shared.results().unread(item, outcome);
+            }
+        }
+        let open = chunk.shared.results().open();
+        messages.into_iter().filter(|(item, _)| open.binary_search(item).is_ok() && is_held(*item)).collect()
+    }
+
+    async fn key(
+        &self,
+        once: &OnceTerms,
+        chunk: &OwnChunk<'_>,
+        item: usize,
+        claim: Result<Result<Claim, Failure>, String>,
+    ) -> (usize, Result<Held, Outcome>) {
+        let answer = match claim {
+            Ok(Ok(claim)) => match once.hold(claim, chunk.records[item]).await {
+                Ok(mut held) => {
+                    // Nobody is told of a lost key: the call has other messages too.
+                    once.renewed.iter().for_each(|visibility| drop(self.renew(&mut held, *visibility)));
+                    Ok(held)
+                }
+                Err(outcome) => Err(outcome),
+            },
+            Ok(Err(failure)) => Err(chunk.shared.judged(item, failure)),
+            Err(text) => Err(self.panicked(text, true)),
+        };
+        (item, answer)
     }
 
     /// Fetches the bodies of a chunk; none if they are in the messages.

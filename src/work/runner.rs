@@ -13,6 +13,7 @@ use tokio::task::yield_now;
 use tokio::time::{Duration, Instant};
 use tracing::Instrument;
 
+use super::once::Passage;
 use super::ready_queue::What;
 use super::{Input, Job, SLOW, ran};
 use crate::engine::{Outcome, Ran};
@@ -126,12 +127,18 @@ where
             let record = limited.as_ref().unwrap_or(record);
             let times = Times::default();
             let span = || log::message_span(&of.span, record);
-            let handled = async { job.handle(record, &times).instrument(span()).await };
+            let passage = Passage::default();
+            let handled = async { job.handle(record, &times, &passage).instrument(span()).await };
             let (handled, has_waited) = runner.call(handled, &times).await;
-            let outcome = handled.unwrap_or_else(|ended| ended);
+            let mut outcome = handled.unwrap_or_else(|ended| ended);
             now = Instant::now();
+            let ran = times.ran(now, of.began);
+            if job.terms.once.is_some() {
+                outcome = runner.record(passage, outcome).await;
+                now = Instant::now();
+            }
             let goes_on = outcome.lets_the_lane_go_on();
-            if !job.queue.finish(runner.slot, outcome, times.ran(now, of.began)) {
+            if !job.queue.finish(runner.slot, outcome, ran) {
                 return;
             }
             now = runner.make_way(has_waited, now).await;
@@ -163,23 +170,37 @@ where
     M: FromMessage,
 {
     /// Calls the handler within the hooks.
-    async fn handle(&self, record: &Record<'_>, times: &Times) -> Outcome {
-        match self.terms.hooks.around(&[record], self.call(record, times)).await {
+    async fn handle(&self, record: &Record<'_>, times: &Times, passage: &Passage) -> Outcome {
+        let result = self.terms.hooks.around(&[record], self.call(record, times, passage)).await;
+        if let Some(outcome) = passage.ended() {
+            return outcome;
+        }
+        match result {
             Ok(()) => Outcome::Done,
             Err(failure) => Outcome::Failed(self.terms.judge.failed(failure, record.attempt())),
         }
     }
 
-    async fn call(&self, record: &Record<'_>, times: &Times) -> Result<(), Failure> {
-        let message = times.reads(async {
-            match &self.terms.bodies {
+    async fn call(&self, record: &Record<'_>, times: &Times, passage: &Passage) -> Result<(), Failure> {
+        let once = self.terms.once.as_ref();
+        let (message, claim) = times
+            .reads(async {
                 // The body is dropped before the handler runs, which has its content.
-                Some(bodies) => decode(record, bodies.body(record).await?.as_deref()),
-                None => decode(record, None),
-            }
-        });
-        let message = message.await?;
-        times.of(|| self.handler.call(message)).await
+                let body = match &self.terms.bodies {
+                    Some(bodies) => bodies.body(record).await?,
+                    None => None,
+                };
+                let message: M = decode(record, body.as_deref())?;
+                let body = body.as_deref().unwrap_or(record.body());
+                let claim = once.map(|once| once.claim(record, &message, body)).transpose()?;
+                Ok::<_, Failure>((message, claim))
+            })
+            .await?;
+        let handler = || times.of(|| self.handler.call(message));
+        match once.zip(claim) {
+            Some((once, claim)) => passage.run(self, once, (claim, record), handler).await,
+            None => handler().await,
+        }
     }
 }
 

@@ -334,6 +334,8 @@ where
         let flow = self.worker.flow;
         let report = report(begun.records.list(), &settled, wall, true);
         self.worker.vitals.reported(&report);
+        let unrecorded = settled.iter().filter(|it| matches!(it.outcome, Outcome::Unrecorded));
+        unrecorded.for_each(|_| self.worker.vitals.lease_lost());
         let all_done = settled.iter().all(|settled| matches!(settled.outcome, Outcome::Done));
         if all_done && flow.nobody_listens() {
             return;

@@ -82,7 +82,12 @@ fn named(outcome: &Outcome) -> &'static str {
         Outcome::Failed(_) => "whole",
         Outcome::Stuck => "stuck",
         Outcome::NotStarted => "not started",
-        Outcome::Panicked { .. } | Outcome::TimedOut | Outcome::Interrupted | Outcome::LeaseLost => "other",
+        Outcome::Panicked { .. }
+        | Outcome::TimedOut
+        | Outcome::Interrupted
+        | Outcome::LeaseLost
+        | Outcome::Replayed
+        | Outcome::Unrecorded => "other",
     }
 }
 

@@ -1,0 +1,115 @@
+//! Handling a message once: what follows from the answer to a claim, from the end of a handler, and from the answer to what is
+//! recorded. The rules of a record itself are in `crate::once`.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::settled::Outcome;
+use crate::failure::{Fault, Ruling};
+use crate::once::{Change, Claimed, End};
+
+/// How long a lease lasts after the message's deadline: the clocks of two machines may differ, and the record is written after
+/// the handler has ended.
+pub(crate) const MARGIN: Duration = Duration::from_secs(5);
+/// How long a deferred message waits after the lease of another delivery has ended.
+const BEHIND: Duration = Duration::from_secs(1);
+/// The reason for a message whose key another message has used with another body.
+const KEY_REUSED: &str = "key-reused";
+/// The reason for a message whose claim was not answered.
+const UNREACHABLE: &str = "idempotency-store";
+/// The reason for a message that another delivery is working on.
+const IN_PROGRESS: &str = "in-progress";
+
+/// What follows from the answer to a claim.
+#[derive(Debug, Clone)]
+pub(crate) enum Next {
+    /// The handler runs.
+    Run,
+    /// Claim the key again after this time.
+    ClaimAfter(Duration),
+    /// The handler does not run.
+    Ended(Outcome),
+}
+
+/// What follows from the answer to a claim of a message with this `payload`, which has this time `left`. A deferral costs a
+/// delivery, so on its last one the message waits for the other's lease.
+pub(crate) fn after_claim(
+    answer: Result<Claimed, String>,
+    payload: Option<&str>,
+    is_last: bool,
+    left: Duration,
+) -> Next {
+    let claimed = match answer {
+        Ok(claimed) => claimed,
+        Err(error) => {
+            let error = format!("the idempotency store did not answer: {error}");
+            return ended(Ruling::Retry, Some(UNREACHABLE.into()), error);
+        }
+    };
+    let other = match &claimed {
+        // Its process was stopped meanwhile: another may have the key by now.
+        Claimed::Granted if left.is_zero() => return Next::Ended(Outcome::TimedOut),
+        Claimed::Granted => return Next::Run,
+        Claimed::InProgress { payload, .. } | Claimed::Ended { payload, .. } => payload.as_deref(),
+    };
+    if other.zip(payload).is_some_and(|(other, own)| other != own) {
+        let error = "another message has used this idempotency key with another body";
+        return ended(Ruling::Reject, Some(KEY_REUSED.into()), error.to_owned());
+    }
+    match claimed {
+        Claimed::Granted => Next::Run,
+        Claimed::InProgress { left: lease, .. } if is_last && lease + BEHIND < left => {
+            Next::ClaimAfter(lease + BEHIND)
+        }
+        Claimed::InProgress { left: lease, .. } => {
+            let error = "another delivery has the idempotency key".to_owned();
+            ended(Ruling::Defer(lease + BEHIND), Some(IN_PROGRESS.into()), error)
+        }
+        Claimed::Ended { end: End::Done | End::Discarded, .. } => Next::Ended(Outcome::Replayed),
+        Claimed::Ended { end: End::Rejected { reason, error }, .. } => {
+            ended(Ruling::Reject, reason.map(Cow::Owned), error)
+        }
+    }
+}
+
+fn ended(ruling: Ruling, code: Option<Cow<'static, str>>, error: String) -> Next {
+    let fault = Fault { ruling, code, error, exception: Cow::Borrowed(""), delay: None };
+    Next::Ended(Outcome::Failed(Box::new(fault)))
+}
+
+/// What is recorded of a message that ended like this, if anything. A blocked handler still runs, so its lease is not released.
+pub(crate) fn change_after(outcome: &Outcome, keep: Duration) -> Option<Change> {
+    let end = match outcome {
+        Outcome::Done => End::Done,
+        Outcome::Failed(fault) => match fault.ruling {
+            Ruling::Discard => End::Discarded,
+            Ruling::Reject => {
+                End::Rejected { reason: fault.code.as_deref().map(str::to_owned), error: fault.error.clone() }
+            }
+            Ruling::Retry | Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Malformed => {
+                return Some(Change::Release);
+            }
+        },
+        Outcome::Panicked { .. }
+        | Outcome::TimedOut
+        | Outcome::Interrupted
+        | Outcome::LeaseLost
+        | Outcome::NotStarted => return Some(Change::Release),
+        Outcome::Stuck | Outcome::Replayed | Outcome::Unrecorded => return None,
+    };
+    Some(Change::End { end, keep })
+}
+
+/// The outcome once the store has answered. A message whose handler returned `Ok` is not retried even if that was not recorded: the
+/// retry would repeat its effect.
+pub(crate) fn after_change(outcome: Outcome, is_recorded: bool) -> Outcome {
+    match outcome {
+        Outcome::Done if !is_recorded => Outcome::Unrecorded,
+        outcome => outcome,
+    }
+}
+
+#[cfg(test)]
+mod explorer;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::Failure;
+
+const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn in_progress(left: u64) -> Claimed {
+    Claimed::InProgress { left: secs(left), payload: None }
+}
+
+fn rejected() -> End {
+    End::Rejected { reason: Some("no-stock".to_owned()), error: "sold out".to_owned() }
+}
+
+fn outcome(claimed: Claimed, payload: Option<&str>) -> Outcome {
+    match after_claim(Ok(claimed), payload, false, secs(60)) {
+        Next::Ended(outcome) => outcome,
+        next => panic!("{next:?}"),
+    }
+}
+
+fn fault(outcome: Outcome) -> Box<Fault> {
+    match outcome {
+        Outcome::Failed(fault) => fault,
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+#[test]
+fn a_handler_runs_only_for_a_claim_that_was_granted() {
+    assert!(matches!(after_claim(Ok(Claimed::Granted), None, false, secs(60)), Next::Run));
+    let late = after_claim(Ok(Claimed::Granted), None, false, Duration::ZERO);
+    assert!(matches!(late, Next::Ended(Outcome::TimedOut)));
+    let done = Claimed::Ended { end: End::Done, payload: None };
+    assert!(matches!(outcome(done, None), Outcome::Replayed));
+    let discarded = Claimed::Ended { end: End::Discarded, payload: None };
+    assert!(matches!(outcome(discarded, None), Outcome::Replayed));
+    let Next::Ended(unreachable) = after_claim(Err("no route".to_owned()), None, false, secs(60)) else {
+        panic!("it runs although the store did not answer");
+    };
+    let unreachable = fault(unreachable);
+    assert_eq!((unreachable.ruling, unreachable.code.as_deref()), (Ruling::Retry, Some("idempotency-store")));
+    assert_eq!(unreachable.error, "the idempotency store did not answer: no route");
+}
+
+#[test]
+fn a_rejected_message_is_rejected_again_for_the_same_reason_without_running() {
+    let again = fault(outcome(Claimed::Ended { end: rejected(), payload: None }, None));
+    assert_eq!(
+        (again.ruling, again.code.as_deref(), &*again.error),
+        (Ruling::Reject, Some("no-stock"), "sold out")
+    );
+}
+
+#[test]
+fn a_message_waits_for_the_lease_of_another_delivery_and_on_its_last_delivery_in_the_process() {
+    let deferred = fault(outcome(in_progress(20), None));
+    assert_eq!((deferred.ruling, deferred.code.as_deref()), (Ruling::Defer(secs(21)), Some("in-progress")));
+    let on_last = |left| after_claim(Ok(in_progress(20)), None, true, secs(left));
+    assert!(matches!(on_last(22), Next::ClaimAfter(pause) if pause == secs(21)));
+    assert!(matches!(on_last(21), Next::Ended(_)), "the deadline comes first");
+}
+
+#[test]
+fn another_payload_under_the_same_key_is_dead_lettered_whether_the_first_has_ended_or_not() {
+    let other = || Some("other".to_owned());
+    let ended = Claimed::Ended { end: End::Done, payload: other() };
+    for claimed in [ended.clone(), Claimed::InProgress { left: secs(9), payload: other() }] {
+        let reused = fault(outcome(claimed, Some("own")));
+        assert_eq!((reused.ruling, reused.code.as_deref()), (Ruling::Reject, Some("key-reused")));
+    }
+    for (payload, recorded) in [(Some("other"), other()), (None, other()), (Some("own"), None)] {
+        let claimed = Claimed::Ended { end: End::Done, payload: recorded };
+        assert!(matches!(outcome(claimed, payload), Outcome::Replayed), "{payload:?}");
+    }
+}
+
+#[test]
+fn what_the_handler_has_decided_is_final_and_everything_else_releases_the_key() {
+    let failed = |failure: Failure| Outcome::Failed(failure.reduce(None));
+    let end = |end| Some(Change::End { end, keep: secs(9) });
+    let release = || Some(Change::Release);
+    let reject = Failure::reject("sold out").with_reason("no-stock");
+    for (outcome, expected) in [
+        (Outcome::Done, end(End::Done)),
+        (failed(Failure::discard("old")), end(End::Discarded)),
+        (failed(reject), end(rejected())),
+        (failed("down".into()), release()),
+        (failed(Failure::retry_after(secs(1), "down")), release()),
+        (failed(Failure::defer(secs(1))), release()),
+        (failed(Failure::malformed("4x")), release()),
+        (Outcome::panicked("oops"), release()),
+        (Outcome::TimedOut, release()),
+        (Outcome::Interrupted, release()),
+        (Outcome::LeaseLost, release()),
+        (Outcome::NotStarted, release()),
+        (Outcome::Stuck, None),
+        (Outcome::Replayed, None),
+        (Outcome::Unrecorded, None),
+    ] {
+        assert_eq!(change_after(&outcome, secs(9)), expected, "{outcome:?}");
+    }
+}
+
+proptest! {
+    /// An effect that took place is not repeated by a retry, whatever the store answers.
+    #[test]
+    fn a_message_whose_handler_returned_ok_is_over(is_recorded: bool) {
+        prop_assert!(after_change(Outcome::Done, is_recorded).lets_the_lane_go_on());
+        let failed = after_change(Outcome::TimedOut, is_recorded);
+        prop_assert!(matches!(failed, Outcome::TimedOut));
+    }
+}

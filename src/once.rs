@@ -1,0 +1,126 @@
+//! Handling each message once: the store that remembers which messages are done, and how a consumer uses it.
+//!
+//! Give a consumer a store with [`Consumer::once`](crate::Consumer::once). For each message, redrive then
+//!
+//! 1. claims the message's key in the store, for as long as the message's handler may run. This is the *lease*;
+//! 2. runs the handler;
+//! 3. records how the message ended, if the key still has this delivery's token.
+//!
+//! A duplicate of a finished message is deleted without running. A duplicate of a message that another process is working on
+//! is deferred until that process's lease ends. If the store cannot be reached, the handler does not run.
+//!
+//! **What a lease cannot do.** A process can stop for longer than its lease, then go on. The token keeps it from changing the
+//! record of its successor, but nothing keeps it from finishing its call to another service. Pass
+//! [`Message::key`](crate::Message::key) to services that accept an idempotency key. If the effect is in a database of your
+//! own, write the key in the same transaction instead; `redrive-postgres` does that.
+//!
+//! `redrive-dynamodb` keeps records in DynamoDB. [`Memory`] keeps them in the process, for tests. To write a store of your own,
+//! implement [`Store`] and let [`Record`] decide.
+
+mod memory;
+mod record;
+mod settings;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+
+pub use self::memory::Memory;
+pub use self::record::{Change, Claim, Claimed, End, Record};
+pub use self::settings::Once;
+pub(crate) use self::settings::Rules;
+use crate::BoxError;
+
+/// Remembers, for each key, who is working on it or how it ended.
+///
+/// Both methods must be atomic: two claims at the same time must not both be granted, and a change must not apply to the
+/// record of another token. [`Record`] has these rules as functions of values:
+///
+/// ```
+/// use redrive::BoxError;
+/// use redrive::once::{Change, Claim, Claimed, Record, Store};
+/// use std::collections::HashMap;
+/// use std::sync::Mutex;
+/// use std::time::SystemTime;
+///
+/// #[derive(Default)]
+/// struct Table(Mutex<HashMap<String, Record>>);
+///
+/// impl Store for Table {
+///     async fn claim(&self, claim: &Claim) -> Result<Claimed, BoxError> {
+///         let (mut records, now) = (self.0.lock().unwrap(), SystemTime::now());
+///         let claimed = Record::claimed(records.get(&claim.key), claim, now);
+///         if matches!(claimed, Claimed::Granted) {
+///             records.insert(claim.key.clone(), Record::of(claim, now));
+///         }
+///         Ok(claimed)
+///     }
+///
+///     async fn change(&self, key: &str, token: &str, change: &Change) -> Result<bool, BoxError> {
+///         let mut records = self.0.lock().unwrap();
+///         Ok(records.get_mut(key).is_some_and(|record| record.change(token, change, SystemTime::now())))
+///     }
+/// }
+/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// let consumer = redrive::Consumer::new(place).once(Table::default());
+/// ```
+pub trait Store: Send + Sync + 'static {
+    /// Takes the key for the claim's token, unless somebody else has it or the message has ended.
+    ///
+    /// A claim that was granted already is granted again, because its first answer may have been lost. redrive waits up to 5 s
+    /// for the answer.
+    ///
+    /// # Errors
+    /// The store did not answer. The message is then retried without running.
+    fn claim(&self, claim: &Claim) -> impl Future<Output = Result<Claimed, BoxError>> + Send;
+
+    /// Changes the record if it still has this token. Returns whether it has.
+    ///
+    /// # Errors
+    /// The store did not answer. redrive tries again while the lease holds.
+    fn change(
+        &self,
+        key: &str,
+        token: &str,
+        change: &Change,
+    ) -> impl Future<Output = Result<bool, BoxError>> + Send;
+}
+
+/// A [`Store`] of any type.
+pub(crate) trait AnyStore: Send + Sync {
+    fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Claimed, BoxError>>;
+
+    fn change<'a>(
+        &'a self,
+        key: &'a str,
+        token: &'a str,
+        change: &'a Change,
+    ) -> BoxFuture<'a, Result<bool, BoxError>>;
+}
+
+impl<S: Store> AnyStore for S {
+    fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Claimed, BoxError>> {
+        Store::claim(self, claim).boxed()
+    }
+
+    fn change<'a>(
+        &'a self,
+        key: &'a str,
+        token: &'a str,
+        change: &'a Change,
+    ) -> BoxFuture<'a, Result<bool, BoxError>> {
+        Store::change(self, key, token, change).boxed()
+    }
+}
+
+/// Two consumers, or a test and a consumer, may share a store.
+impl<S: Store> Store for Arc<S> {
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, BoxError> {
+        S::claim(self, claim).await
+    }
+
+    async fn change(&self, key: &str, token: &str, change: &Change) -> Result<bool, BoxError> {
+        S::change(self, key, token, change).await
+    }
+}

@@ -1,0 +1,259 @@
+//! Claims a message's key before its handler runs, renews the claim of a worker's message, and records how the message ended.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, OnceLock};
+
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use sha2::{Digest, Sha256};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Duration, Instant, sleep, timeout};
+
+use super::Job;
+use super::runner::{Runner, Times};
+use crate::engine::Outcome;
+use crate::engine::once::{MARGIN, Next, after_change, after_claim, change_after};
+use crate::once::{Change, Claim, Rules};
+use crate::panic::panic_text;
+use crate::record::Record;
+use crate::work::Input;
+use crate::{BoxError, Failure, Handler, log};
+
+/// How long the store may take to answer, and how often the end of a message is recorded until it does.
+const ANSWER: Duration = Duration::from_secs(5);
+const TRIES: u32 = 3;
+/// The pause before the second try.
+const PAUSE: Duration = Duration::from_millis(200);
+/// DynamoDB takes 2,048 bytes, of which a prefix needs some.
+const LONGEST_KEY: usize = 1_024;
+
+/// How messages are handled once.
+pub(crate) struct OnceTerms {
+    pub(crate) rules: Rules,
+    /// The visibility timeout of a worker's queue, with which leases are renewed.
+    pub(crate) renewed: Option<Duration>,
+}
+
+/// A key that this delivery has claimed.
+pub(super) struct Held {
+    rules: Rules,
+    claim: Claim,
+    /// Nobody else is granted the key before.
+    until: Instant,
+    /// Dropped when the handler has ended.
+    renewals: Option<oneshot::Sender<()>>,
+}
+
+/// What the store has made of a message so far.
+#[derive(Default)]
+pub(super) struct Passage {
+    held: OnceLock<Held>,
+    /// The outcome of a message whose handler did not run, or was canceled because the key was lost.
+    ended: OnceLock<Outcome>,
+}
+
+impl OnceTerms {
+    /// What is claimed for a message. Calls the user's function.
+    pub(super) fn claim(&self, record: &Record<'_>, message: &dyn Any, body: &str) -> Result<Claim, Failure> {
+        let own = self.rules.key.as_ref().and_then(|key| key(message));
+        let key = own.map_or_else(|| record.key(), Cow::Owned);
+        if key.is_empty() || key.len() > LONGEST_KEY {
+            let error = format!("the idempotency key has {} bytes, allowed: 1 to {LONGEST_KEY}", key.len());
+            return Err(Failure::malformed(error));
+        }
+        // A receive has its own receipt handle. Lambda may invoke a function twice with the same.
+        let request = record.invocation().request_id().unwrap_or_default();
+        let token = hash(&[record.id(), record.receipt_handle(), request]);
+        let payload = self.rules.checks_payload.then(|| hash(&[body]));
+        let redrives = record.origin().map_or(0, |origin| origin.redrives);
+        let keep = self.rules.keep;
+        Ok(Claim { payload, redrives, keep, ..Claim::new(key, token) })
+    }
+
+    /// Claims the key of a message. The error is the outcome of one whose handler does not run.
+    pub(super) async fn hold(&self, claim: Claim, record: &Record<'_>) -> Result<Held, Outcome> {
+        loop {
+            let (sent, deadline) = (Instant::now(), Instant::from_std(record.deadline()));
+            let until = self.renewed.map_or(deadline, |visibility| deadline.min(sent + visibility));
+            let lease = until.saturating_duration_since(sent) + MARGIN;
+            let claim = Claim { lease, ..claim.clone() };
+            let answer = answered(self.rules.store.claim(&claim)).await;
+            let left = until.saturating_duration_since(Instant::now());
+            match after_claim(answer, claim.payload.as_deref(), record.is_last_attempt(), left) {
+                Next::Run => {
+                    let (rules, until) = (self.rules.clone(), sent + lease);
+                    return Ok(Held { rules, claim, until, renewals: None });
+                }
+                Next::ClaimAfter(pause) => sleep(pause).await,
+                Next::Ended(outcome) => return Err(outcome),
+            }
+        }
+    }
+}
+
+impl Held {
+    /// What records how the message ended, and returns whether the store has confirmed that.
+    fn record(self, change: Change) -> impl Future<Output = bool> + Send + 'static {
+        // From now on nothing is renewed.
+        let Self { rules, claim, .. } = self;
+        async move {
+            let mut pause = PAUSE;
+            for last in (0..TRIES).rev() {
+                match answered(rules.store.change(&claim.key, &claim.token, &change)).await {
+                    Ok(is_recorded) => return is_recorded,
+                    Err(error) if last == 0 => log::unrecorded(&error),
+                    Err(_) => sleep(pause).await,
+                }
+                pause *= 2;
+            }
+            false
+        }
+    }
+}
+
+/// Renews a claim until its handler has ended, and tells if it was lost.
+async fn renew(
+    (rules, claim, mut until): (Rules, Claim, Instant),
+    every: Duration,
+    mut ended: oneshot::Receiver<()>,
+    lost: Arc<Notify>,
+) {
+    while timeout(every, &mut ended).await.is_err() {
+        let sent = Instant::now();
+        let renewal = Change::Renew(claim.lease);
+        match answered(rules.store.change(&claim.key, &claim.token, &renewal)).await {
+            Ok(true) => until = sent + claim.lease,
+            Err(_) if Instant::now() < until => {}
+            Ok(false) | Err(_) => return lost.notify_one(),
+        }
+    }
+}
+
+/// What the store answers, in time and without a panic.
+async fn answered<T>(call: impl Future<Output = Result<T, BoxError>>) -> Result<T, String> {
+    match timeout(ANSWER, AssertUnwindSafe(call).catch_unwind()).await {
+        Ok(Ok(answer)) => answer.map_err(|error| Failure::from(error).to_string()),
+        Ok(Err(panic)) => Err(format!("a panic: {}", panic_text(panic))),
+        Err(_elapsed) => Err(format!("no answer in {} s", ANSWER.as_secs())),
+    }
+}
+
+/// The SHA-256 of texts, in hexadecimal digits.
+fn hash(texts: &[&str]) -> String {
+    let mut hasher = Sha256::new();
+    for text in texts {
+        hasher.update(text.len().to_le_bytes());
+        hasher.update(text);
+    }
+    hasher.finalize().iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
+impl Passage {
+    /// The outcome, if the handler did not run to its end.
+    pub(super) fn ended(&self) -> Option<Outcome> {
+        self.ended.get().cloned()
+    }
+
+    /// Runs the handler if its message gets its key.
+    pub(super) async fn run<H, M, F>(
+        &self,
+        job: &Job<H, M>,
+        once: &OnceTerms,
+        (claim, record): (Claim, &Record<'_>),
+        handler: impl FnOnce() -> F,
+    ) -> Result<(), Failure>
+    where
+        H: Handler<M>,
+        M: Input,
+        F: Future<Output = Result<(), Failure>>,
+    {
+        let mut held = match once.hold(claim, record).await {
+            Ok(held) => held,
+            Err(outcome) => return self.end(outcome),
+        };
+        let lost = once.renewed.map(|visibility| job.renew(&mut held, visibility));
+        let _ = self.held.set(held);
+        let Some(lost) = lost else { return handler().await };
+        tokio::select! {
+            biased;
+            result = handler() => result,
+            () = lost.notified() => self.end(Outcome::LeaseLost),
+        }
+    }
+
+    /// The hooks around the handler see a result that says the same.
+    fn end(&self, outcome: Outcome) -> Result<(), Failure> {
+        let result = match &outcome {
+            Outcome::Failed(fault) => Err(Failure::of(fault)),
+            Outcome::LeaseLost => Err("the idempotency key was lost".into()),
+            _ => Ok(()),
+        };
+        let _ = self.ended.set(outcome);
+        result
+    }
+}
+
+impl<H, M> Job<H, M>
+where
+    H: Handler<M>,
+    M: Input,
+{
+    /// Renews a claim in a task of its own, since the handler may block its thread. Tells if it was lost.
+    pub(super) fn renew(&self, held: &mut Held, visibility: Duration) -> Arc<Notify> {
+        let (ends, ended) = oneshot::channel();
+        held.renewals = Some(ends);
+        let lost = Arc::new(Notify::new());
+        let of = (held.rules.clone(), held.claim.clone(), held.until);
+        self.tasks.spawn(renew(of, visibility / 3, ended, Arc::clone(&lost)));
+        lost
+    }
+}
+
+impl<H, M> Runner<H, M>
+where
+    H: Handler<M>,
+    M: Input,
+{
+    /// Records how a message ended, if it has its key.
+    pub(super) async fn record(&self, passage: Passage, outcome: Outcome) -> Outcome {
+        match passage.held.into_inner() {
+            Some(held) => self.record_all(vec![(held, outcome)]).await.pop().unwrap_or_default(),
+            None => outcome,
+        }
+    }
+
+    /// Records how messages ended, in tasks that also end if the messages are canceled meanwhile. Returns what then has happened.
+    pub(super) async fn record_all(&self, ended: Vec<(Held, Outcome)>) -> Vec<Outcome> {
+        let spawn = |(held, outcome): (Held, Outcome)| {
+            let change = change_after(&outcome, held.rules.keep);
+            let answer = change.map(|change| {
+                let (told, answer) = oneshot::channel();
+                let recording = held.record(change);
+                self.job.tasks.spawn(async move {
+                    // Nobody waits any more if the message was canceled.
+                    let _ = told.send(recording.await);
+                });
+                answer
+            });
+            (outcome, answer)
+        };
+        let (outcomes, answers): (Vec<_>, Vec<_>) = ended.into_iter().map(spawn).unzip();
+        let wait = |answer: Option<oneshot::Receiver<bool>>| async {
+            match answer {
+                Some(answer) => answer.await.unwrap_or_default(),
+                None => true,
+            }
+        };
+        let (answers, _) = self.call(join_all(answers.into_iter().map(wait)), &Times::default()).await;
+        let answers = answers.unwrap_or_else(|_canceled| vec![false; outcomes.len()]);
+        outcomes.into_iter().zip(answers).map(|(outcome, answer)| after_change(outcome, answer)).collect()
+    }
+}
