@@ -31,13 +31,22 @@ pub(crate) enum Next {
     Ended(Outcome),
 }
 
-/// What follows from the answer to a claim of a message with this `payload`, which has this time `left`. A deferral costs a
-/// delivery, so on its last one the message waits for the other's lease.
+/// The time that is left when a claim is answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeLeft {
+    /// Of the claim, without the margin.
+    pub(crate) claim: Duration,
+    /// Of the message.
+    pub(crate) message: Duration,
+}
+
+/// What follows from the answer to a claim of a message with this `payload`. A deferral costs a delivery, so on its last one the
+/// message waits for the other's lease.
 pub(crate) fn after_claim(
     answer: Result<Claimed, String>,
     payload: Option<&str>,
     is_last: bool,
-    left: Duration,
+    left: TimeLeft,
 ) -> Next {
     let claimed = match answer {
         Ok(claimed) => claimed,
@@ -48,7 +57,7 @@ pub(crate) fn after_claim(
     };
     let other = match &claimed {
         // Its process was stopped meanwhile: another may have the key by now.
-        Claimed::Granted if left.is_zero() => return Next::Ended(Outcome::TimedOut),
+        Claimed::Granted if left.claim.is_zero() => return Next::Ended(Outcome::TimedOut),
         Claimed::Granted => return Next::Run,
         Claimed::InProgress { payload, .. } | Claimed::Ended { payload, .. } => payload.as_deref(),
     };
@@ -58,7 +67,7 @@ pub(crate) fn after_claim(
     }
     match claimed {
         Claimed::Granted => Next::Run,
-        Claimed::InProgress { left: lease, .. } if is_last && lease + BEHIND < left => {
+        Claimed::InProgress { left: lease, .. } if is_last && lease + BEHIND < left.message => {
             Next::ClaimAfter(lease + BEHIND)
         }
         Claimed::InProgress { left: lease, .. } => {

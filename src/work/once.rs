@@ -17,7 +17,7 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 use super::Job;
 use super::runner::{Runner, Times};
 use crate::engine::Outcome;
-use crate::engine::once::{MARGIN, Next, after_change, after_claim, change_after};
+use crate::engine::once::{MARGIN, Next, TimeLeft, after_change, after_claim, change_after};
 use crate::once::{Change, Claim, Rules};
 use crate::panic::panic_text;
 use crate::record::Record;
@@ -83,7 +83,11 @@ impl OnceTerms {
             let lease = until.saturating_duration_since(sent) + MARGIN;
             let claim = Claim { lease, ..claim.clone() };
             let answer = answered(self.rules.store.claim(&claim)).await;
-            let left = until.saturating_duration_since(Instant::now());
+            let now = Instant::now();
+            let left = TimeLeft {
+                claim: until.saturating_duration_since(now),
+                message: deadline.saturating_duration_since(now),
+            };
             match after_claim(answer, claim.payload.as_deref(), record.is_last_attempt(), left) {
                 Next::Run => {
                     let (rules, until) = (self.rules.clone(), sent + lease);

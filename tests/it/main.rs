@@ -44,6 +44,8 @@ mod user_code;
 mod hooks;
 /// Handlers that take many messages at once.
 mod bulk;
+/// Each message once, with a store.
+mod once;
 /// Every row of the table of outcomes: response, visibility, letter, counts.
 mod outcomes;
 /// Generated runs, from the queue to the end of every message, with everything going wrong that can.

@@ -14,7 +14,7 @@ use crate::support::{Aws, event};
 const LEFT: Duration = Duration::from_secs(30);
 
 /// What Lambda's console offers as a test event of SQS.
-fn sample(body: &str) -> Value {
+pub(crate) fn sample(body: &str) -> Value {
     json!({ "Records": [{
         "messageId": "19dd0b57-b21e-4ac1-bd88-01bbb068cb78",
         "receiptHandle": "MessageReceiptHandle",

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::settled::Outcome;
-use super::{MARGIN, Next, after_change, after_claim, change_after};
+use super::{MARGIN, Next, TimeLeft, after_change, after_claim, change_after};
 use crate::Failure;
 use crate::failure::Ruling;
 use crate::once::{Change, Claim, Claimed, End, Record};
@@ -311,7 +311,7 @@ impl World {
                 self.losses -= 1;
                 match self.processes[at].clone() {
                     Process::Claiming { message, .. } => {
-                        let next = after_claim(Err("lost".to_owned()), None, false, Duration::ZERO);
+                        let next = after_claim(Err("lost".to_owned()), None, false, time_left(0));
                         self.follow(bounds, at, message, 0, 0, next)?;
                     }
                     Process::Recording { message, token, ended, change, answer } => {
@@ -436,7 +436,7 @@ impl World {
             Process::Claiming { message, token, sent, answer: Some(answer) } => {
                 let left = (sent + DEADLINE).saturating_sub(self.now);
                 let is_last = self.messages[message] == Message::InHand { left: 0 };
-                let next = after_claim(Ok(answer), None, is_last, Duration::from_secs(left));
+                let next = after_claim(Ok(answer), None, is_last, time_left(left));
                 self.follow(bounds, at, message, token, sent, next)?;
             }
             Process::Recording { message, ended, answer: Some(answer), .. } => {
@@ -544,6 +544,11 @@ impl World {
             };
         }
     }
+}
+
+const fn time_left(seconds: u64) -> TimeLeft {
+    let left = Duration::from_secs(seconds);
+    TimeLeft { claim: left, message: left }
 }
 
 /// Visits all states. The error is the shortest way to what must not happen, in words.

@@ -7,6 +7,10 @@ const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+const fn left(seconds: u64) -> TimeLeft {
+    TimeLeft { claim: secs(seconds), message: secs(seconds) }
+}
+
 fn in_progress(left: u64) -> Claimed {
     Claimed::InProgress { left: secs(left), payload: None }
 }
@@ -16,7 +20,7 @@ fn rejected() -> End {
 }
 
 fn outcome(claimed: Claimed, payload: Option<&str>) -> Outcome {
-    match after_claim(Ok(claimed), payload, false, secs(60)) {
+    match after_claim(Ok(claimed), payload, false, left(60)) {
         Next::Ended(outcome) => outcome,
         next => panic!("{next:?}"),
     }
@@ -31,14 +35,14 @@ fn fault(outcome: Outcome) -> Box<Fault> {
 
 #[test]
 fn a_handler_runs_only_for_a_claim_that_was_granted() {
-    assert!(matches!(after_claim(Ok(Claimed::Granted), None, false, secs(60)), Next::Run));
-    let late = after_claim(Ok(Claimed::Granted), None, false, Duration::ZERO);
+    assert!(matches!(after_claim(Ok(Claimed::Granted), None, false, left(60)), Next::Run));
+    let late = after_claim(Ok(Claimed::Granted), None, false, left(0));
     assert!(matches!(late, Next::Ended(Outcome::TimedOut)));
     let done = Claimed::Ended { end: End::Done, payload: None };
     assert!(matches!(outcome(done, None), Outcome::Replayed));
     let discarded = Claimed::Ended { end: End::Discarded, payload: None };
     assert!(matches!(outcome(discarded, None), Outcome::Replayed));
-    let Next::Ended(unreachable) = after_claim(Err("no route".to_owned()), None, false, secs(60)) else {
+    let Next::Ended(unreachable) = after_claim(Err("no route".to_owned()), None, false, left(60)) else {
         panic!("it runs although the store did not answer");
     };
     let unreachable = fault(unreachable);
@@ -59,7 +63,7 @@ fn a_rejected_message_is_rejected_again_for_the_same_reason_without_running() {
 fn a_message_waits_for_the_lease_of_another_delivery_and_on_its_last_delivery_in_the_process() {
     let deferred = fault(outcome(in_progress(20), None));
     assert_eq!((deferred.ruling, deferred.code.as_deref()), (Ruling::Defer(secs(21)), Some("in-progress")));
-    let on_last = |left| after_claim(Ok(in_progress(20)), None, true, secs(left));
+    let on_last = |seconds| after_claim(Ok(in_progress(20)), None, true, left(seconds));
     assert!(matches!(on_last(22), Next::ClaimAfter(pause) if pause == secs(21)));
     assert!(matches!(on_last(21), Next::Ended(_)), "the deadline comes first");
 }
