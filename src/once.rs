@@ -116,11 +116,16 @@ impl<S: Store> AnyStore for S {
 
 /// Two consumers, or a test and a consumer, may share a store.
 impl<S: Store> Store for Arc<S> {
-    async fn claim(&self, claim: &Claim) -> Result<Claimed, BoxError> {
-        S::claim(self, claim).await
+    fn claim(&self, claim: &Claim) -> impl Future<Output = Result<Claimed, BoxError>> + Send {
+        S::claim(self, claim)
     }
 
-    async fn change(&self, key: &str, token: &str, change: &Change) -> Result<bool, BoxError> {
-        S::change(self, key, token, change).await
+    fn change(
+        &self,
+        key: &str,
+        token: &str,
+        change: &Change,
+    ) -> impl Future<Output = Result<bool, BoxError>> + Send {
+        S::change(self, key, token, change)
     }
 }

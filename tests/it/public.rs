@@ -4,7 +4,10 @@ use std::path::Path;
 
 /// Enums that are complete, since AWS's are, or of which whoever reads them must know each variant: another one is a
 /// change of version that Cargo does not make by itself.
-const COMPLETE: [&str; 10] = [
+const COMPLETE: [&str; 13] = [
+    "redrive::once::Change",
+    "redrive::once::Claimed",
+    "redrive::once::End",
     "redrive_local::AlarmState",
     "redrive_local::AttributeValue",
     "redrive_local::Comparison",
