@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::{AnyStore, Store};
 
-/// How long records of messages that have ended are kept: longer than the 4 days of a queue and the 14 days of its
+/// How long records of messages that have ended are kept: longer than the 7 days of the template's queue and the 14 days of its
 /// dead-letter queue together.
-const KEEP: Duration = Duration::from_secs(19 * 24 * 3_600);
+const KEEP: Duration = Duration::from_secs(22 * 24 * 3_600);
 
 type KeyOf = dyn Fn(&dyn Any) -> Option<String> + Send + Sync;
 
@@ -67,7 +67,7 @@ impl<M: 'static> Once<M> {
         Self { rules: Rules { checks_payload: true, ..self.rules }, ..self }
     }
 
-    /// How long the store keeps the record of a message that has ended. Default: 19 days. It must be longer than the
+    /// How long the store keeps the record of a message that has ended. Default: 22 days. It must be longer than the
     /// retention of the queue and of its dead-letter queue together, or a message can run again.
     pub fn keep(self, keep: Duration) -> Self {
         Self { rules: Rules { keep, ..self.rules }, ..self }
