@@ -132,7 +132,15 @@ fn settings() -> Vec<Setting> {
             .to_owned(),
         allowed: allowed(&InvalidSetting::log("", &"")),
     };
-    variables().into_iter().map(of_variable).chain([queue_url, log]).collect()
+    let table = Setting {
+        variable: "REDRIVE_IDEMPOTENCY_TABLE".to_owned(),
+        method: None,
+        what: "The DynamoDB table in which `redrive-dynamodb` remembers handled messages. Nothing else reads it."
+            .to_owned(),
+        default: "none".to_owned(),
+        allowed: "the name of a table".to_owned(),
+    };
+    variables().into_iter().map(of_variable).chain([queue_url, table, log]).collect()
 }
 
 #[test]

@@ -95,11 +95,13 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
     let listed = unseen.or_note("alarms", alarms::list(aws).await);
     let hides_alarms = listed.as_ref().is_some_and(|listed| listed.hides_some(&mut unseen));
     let alarms = listed.map(|listed| listed.of(&queues, &functions, &own));
+    let tables = template.as_ref().map(|template| template.tables.clone()).unwrap_or_default();
     let mut subject = Subject {
         name: name.to_owned(),
         queues,
         functions,
         mappings,
+        tables,
         alarms,
         hides_alarms,
         ..Subject::default()
@@ -114,6 +116,12 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
         }
         Some(_) => unseen.add("drift: the stack's resources could not be listed".to_owned()),
         None => (),
+    }
+    for function in &subject.functions {
+        for table in function.process.idempotency_tables().filter(|name| subject.table(name).is_none()) {
+            let what = format!("the idempotency table of {}", function.name);
+            unseen.add(format!("{what}: {table} is not in its stack's template"));
+        }
     }
     subject.not_seen = unseen.0;
     Ok(subject)

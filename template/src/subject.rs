@@ -8,6 +8,7 @@ mod index;
 pub mod kubernetes;
 mod mapping;
 mod process;
+mod table;
 pub mod template;
 pub mod terraform;
 mod worker;
@@ -24,6 +25,7 @@ pub use mapping::{
 };
 pub use process::{Process, Statement};
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
+pub use table::{IDEMPOTENCY_TABLE, Table};
 pub use template::{ASYNCHRONOUS_LIMITS, QUEUE_PROPERTIES, Sender, open_actions, policy_allows_others};
 pub use worker::{Platform, Probe, Scaler, Worker};
 
@@ -44,6 +46,7 @@ pub struct Subject {
     pub workers: Vec<Worker>,
     /// What scales those.
     pub scalers: Vec<Scaler>,
+    pub tables: Vec<Table>,
     /// The ids of mappings whose queue is not known, which may be of something else than a queue.
     pub unknown_sources: Vec<String>,
     /// None where alarms could not be read.

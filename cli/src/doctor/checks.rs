@@ -10,6 +10,7 @@ mod drift;
 mod fifo;
 mod filter;
 mod grace_period;
+mod idempotency;
 mod limits;
 mod mapping;
 mod panic;
@@ -29,7 +30,7 @@ mod visibility;
 use super::finding::Check;
 
 /// In the order in which they are told and documented.
-pub(crate) const ALL: [&Check; 66] = [
+pub(crate) const ALL: [&Check; 71] = [
     &mapping::BATCH_RESPONSE_MISSING,
     &mapping::MAPPING_WITHOUT_QUEUE,
     &mapping::MAPPING_DISABLED,
@@ -42,6 +43,7 @@ pub(crate) const ALL: [&Check; 66] = [
     &visibility::VISIBILITY_BELOW_TIMEOUT,
     &visibility::VISIBILITY_TOO_SHORT,
     &visibility::LEASE_SHORT,
+    &visibility::IDEMPOTENCY_LEASE,
     &redrive_policy::REDRIVE_POLICY_MISSING,
     &redrive_policy::MAX_RECEIVE_COUNT_LOW,
     &retries::RETRIES_OUTLIVE_RETENTION,
@@ -79,6 +81,10 @@ pub(crate) const ALL: [&Check; 66] = [
     &permissions::PERMISSION_PUT_METRICS,
     &permissions::PERMISSION_KEY,
     &permissions::PERMISSION_TASK_PROTECTION,
+    &permissions::PERMISSION_IDEMPOTENCY,
+    &idempotency::IDEMPOTENCY_KEY,
+    &idempotency::IDEMPOTENCY_TTL,
+    &idempotency::IDEMPOTENCY_RETENTION,
     &grace_period::GRACE_PERIOD_SHORT,
     &probes::PROBE_FAILS,
     &probes::PROBE_WITHOUT_HEALTH,

@@ -2,7 +2,9 @@
 
 use redrive::Metrics;
 use redrive::tools::{metric_names, variable_of_queue};
-use redrive_template::subject::{Function, Mapping, Process, Queue, Seen, Subject, Worker};
+use redrive_template::subject::{
+    Function, IDEMPOTENCY_TABLE, Mapping, Process, Queue, Seen, Subject, Worker,
+};
 
 pub(super) const DEFAULT_NAMESPACE: &str = "Redrive";
 
@@ -115,6 +117,11 @@ impl<'a> Consumer<'a> {
             (_, Seen::Unknown) => Seen::Unknown,
             (Seen::Absent, Seen::Absent) => Seen::Absent,
         }
+    }
+
+    /// The name or the ARN of the table that redrive is told.
+    pub(super) fn idempotency_table(&self) -> Option<&'a str> {
+        self.process.variable(IDEMPOTENCY_TABLE).there().copied()
     }
 
     /// Where its metrics go, none if that is not known or cannot be kept.

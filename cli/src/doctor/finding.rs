@@ -3,7 +3,7 @@
 use std::fmt;
 use std::iter::Sum;
 
-use redrive_template::subject::{Alarm, Drift, Function, Mapping, Queue, Scaler, Subject, Worker};
+use redrive_template::subject::{Alarm, Drift, Function, Mapping, Queue, Scaler, Subject, Table, Worker};
 
 use super::feed::{Consumer, Kind};
 use super::words::Words;
@@ -225,6 +225,12 @@ impl<'a> From<&'a Mapping> for Place<'a> {
 impl<'a> From<&'a Alarm> for Place<'a> {
     fn from(alarm: &'a Alarm) -> Self {
         Self(&alarm.id, alarm.line, About::Everything)
+    }
+}
+
+impl<'a> From<&'a Table> for Place<'a> {
+    fn from(table: &'a Table) -> Self {
+        Self(&table.id, table.line, About::Everything)
     }
 }
 

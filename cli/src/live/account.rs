@@ -66,6 +66,9 @@ impl Account {
         if !functions.is_empty() {
             unseen.add("the permissions of roles: pass --stack or --function".to_owned());
         }
+        if functions.iter().any(|function| function.process.idempotency_tables().next().is_some()) {
+            unseen.add("idempotency tables: pass --stack or --function".to_owned());
+        }
         let name = name(aws, &queues);
         let mut groups = groups(queues, functions, mappings);
         for group in &mut groups {

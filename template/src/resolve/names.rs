@@ -82,6 +82,9 @@ impl<'a> Resolver<'a> {
                 self.published(self.function_of(id, resource, argument)?)
             }
             ("AWS::KMS::Key", "Arn") => self.arn("kms", &format!("key/{name}")),
+            ("AWS::DynamoDB::Table" | "AWS::DynamoDB::GlobalTable", "Arn") if self.gaps != Gaps::Filled => {
+                self.table_arn(&name)
+            }
             ("AWS::Logs::LogGroup", "Arn") => self.arn("logs", &format!("log-group:{name}:*")),
             ("AWS::IAM::Role", "Arn") => format!("arn:{PARTITION}:iam::{}:role/{name}", self.account()),
             (_, attribute) if attribute.ends_with("Name") => self.deployed_name(id, resource)?,
@@ -186,7 +189,11 @@ impl<'a> Resolver<'a> {
         }
         let property = |name: &str| self.value(resource.get("Properties")?.get(name)?);
         let kind = kind(resource).rsplit("::").next().unwrap_or_default();
-        let named = if kind == "Rule" { "Name".to_owned() } else { format!("{kind}Name") };
+        let named = match kind {
+            "Rule" => "Name".to_owned(),
+            "GlobalTable" | "SimpleTable" => "TableName".to_owned(),
+            kind => format!("{kind}Name"),
+        };
         if let Some(name) = property(&named) {
             match name.unknown() {
                 None => return self.text(&name).map(Some),
@@ -220,6 +227,11 @@ impl<'a> Resolver<'a> {
     /// The ARN of the queue with a name.
     pub fn queue_arn(&self, name: &str) -> String {
         self.arn("sqs", name)
+    }
+
+    /// The ARN of the table with a name.
+    pub fn table_arn(&self, name: &str) -> String {
+        self.arn("dynamodb", &format!("table/{name}"))
     }
 
     /// The ARN of a rule, a topic or a bucket, as far as it is known.

@@ -12,6 +12,7 @@ mod queue_policy;
 mod queues;
 mod roles;
 mod same;
+mod tables;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +25,7 @@ pub use queue_policy::{Sender, open_actions, policy_allows_others};
 pub use queues::PROPERTIES as QUEUE_PROPERTIES;
 use roles::Roles;
 
-use super::{Function, Index, Mapping, Queue, Subject, kubernetes, not_an_arn, terraform};
+use super::{Function, IDEMPOTENCY_TABLE, Index, Mapping, Queue, Subject, kubernetes, not_an_arn, terraform};
 use crate::{Absent, Gaps, Node, Property, REGION, Resolver, Surroundings, TemplateError, Varying};
 
 /// A template and what is known besides it.
@@ -99,7 +100,7 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     let mut subject = of(&resolver, source)?;
     // What is deployed has the values that it has.
     if deployment.is_none() {
-        subject.absent = absent(&resolver, source.parameters);
+        subject.absent = absent(&resolver, source);
         subject.varying = varying(&resolver, source.parameters);
     }
     // A queue may be what a remark is about, such as the first of two keys.
@@ -138,6 +139,8 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     same::call(&mut queues, &mut functions, &mut mappings);
     let about_workers = Notes::default();
     let workers = workers::read(resolver, &queues, &roles, &about_workers);
+    let about_tables = Notes::default();
+    let tables = tables::read(resolver, &about_tables);
     elsewhere::read(resolver, &mut queues, &about_queues);
     elsewhere::tell_senders(resolver, &mut queues);
     pipes(resolver, &queues, &about_queues);
@@ -178,6 +181,9 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     let about_functions = about_functions.into_notes().into_iter();
     notes.extend(about_functions.filter(|note| concerns_a_queue(&note.id, &functions, &mappings, document)));
     notes.extend(about_workers.into_notes());
+    let fed = functions.iter().filter(|it| is_fed(&it.name, &mappings));
+    let consumers = fed.map(|it| (&it.id, &it.process)).chain(workers.iter().map(|it| (&it.id, &it.process)));
+    notes.extend(tables::notes(&tables, consumers, about_tables));
     notes.extend(about_mappings.into_notes());
     if has_queues {
         let concerns = |id: &str| {
@@ -194,6 +200,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         mappings,
         workers,
         scalers: Vec::new(),
+        tables,
         unknown_sources,
         alarms: Some(alarms),
         hides_alarms,
@@ -207,12 +214,13 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
 }
 
 /// What has to do with queues, but does not exist with these parameters.
-fn absent(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Absent> {
+fn absent(resolver: &Resolver<'_>, source: &Source<'_>) -> Vec<Absent> {
+    let has_records = source.text.contains(IDEMPOTENCY_TABLE);
     let resources = resolver.document().entries_at("Resources");
     let kind = |resource: &'_ Node| resource.text_at("Type").map(str::to_owned);
     let has_queues =
         resources.iter().any(|(_, it)| kind(it).is_some_and(|kind| kind.starts_with("AWS::SQS::")));
-    resolver.absent(given, |resource| {
+    resolver.absent(source.parameters, |resource| {
         let properties = resource.get("Properties");
         match kind(resource).as_deref() {
             Some("AWS::SQS::Queue") => true,
@@ -221,6 +229,7 @@ fn absent(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Absent> {
             }
             Some("AWS::Serverless::Function") => has_queue_event(resource),
             Some("AWS::ECS::TaskDefinition") => properties.is_some_and(workers::may_poll),
+            Some(kind) if tables::KINDS.contains(&kind) => has_records,
             Some("AWS::CloudWatch::Alarm") => {
                 has_queues && properties.is_some_and(alarms::may_concern_a_queue)
             }
@@ -305,11 +314,13 @@ fn pipes(resolver: &Resolver<'_>, queues: &[Queue], notes: &Notes) {
     }
 }
 
+fn is_fed(function: &str, mappings: &[Mapping]) -> bool {
+    mappings.iter().any(|mapping| mapping.function.as_deref() == Some(function))
+}
+
 /// Whether a function, or a role or policy, is of a function that a queue feeds.
 fn concerns_a_queue(id: &str, functions: &[Function], mappings: &[Mapping], document: &Node) -> bool {
-    let is_fed = |function: &&Function| {
-        mappings.iter().any(|mapping| mapping.function.as_ref() == Some(&function.name))
-    };
+    let is_fed = |function: &&Function| is_fed(&function.name, mappings);
     let raw = document.get("Resources").and_then(|resources| resources.get(id));
     let kind = raw.and_then(|raw| raw.get("Type")).and_then(Node::as_text).unwrap_or_default();
     match functions.iter().find(|function| function.id == id) {

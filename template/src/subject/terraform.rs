@@ -72,6 +72,7 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     subject.functions.iter_mut().for_each(|function| function.line = None);
     subject.mappings.iter_mut().for_each(|mapping| mapping.line = None);
     subject.workers.iter_mut().for_each(|worker| worker.line = None);
+    subject.tables.iter_mut().for_each(|table| table.line = None);
     subject.alarms.iter_mut().flatten().for_each(|alarm| alarm.line = None);
     Ok(subject)
 }

@@ -173,6 +173,35 @@ pub(in crate::doctor) const PERMISSION_TASK_PROTECTION: Check = Check {
     },
 };
 
+pub(in crate::doctor) const PERMISSION_IDEMPOTENCY: Check = Check {
+    code: "permission-idempotency",
+    level: Level::Error,
+    title: "The consumer is not allowed to use its idempotency table",
+    why: Redrive(
+        "redrive handles a message only after it has written that it begins. Without the permission it handles none: \
+         all are retried until they are dead letters.",
+    ),
+    link: "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/using-identity-based-policies.html",
+    fix: Redrive("Allow dynamodb:PutItem, dynamodb:UpdateItem and dynamodb:GetItem on the table."),
+    find: |subject| {
+        const ACTIONS: [&str; 3] = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"];
+        let denied = redrive_consumers(subject).filter_map(|consumer| {
+            let named = consumer.idempotency_table()?;
+            let (arn, name) = match subject.table(named) {
+                Some(table) => (table.arn.clone(), table.id.as_str()),
+                None if named.starts_with("arn:") => (named.to_owned(), named),
+                None => {
+                    let Arn { region, account, .. } = Arn::parse(&consumer.source.arn)?;
+                    (format!("arn:aws:dynamodb:{region}:{account}:table/{named}"), named)
+                }
+            };
+            let is_denied = |action: &&str| consumer.process.may(action, &arn) == Some(false);
+            lacks(consumer, &ACTIONS.into_iter().filter(is_denied).collect::<Vec<_>>(), name)
+        });
+        denied.collect()
+    },
+};
+
 /// Whether a process may do so with a queue, by its role or perhaps by the queue's own policy.
 fn may(process: &Process, action: &str, queue: &Queue) -> Option<bool> {
     process.may(action, &queue.arn).filter(|may| *may || !queue.policy_allows_others)

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use redrive::tools::Retries;
-use redrive_template::subject::{Arn, Process, Queue, Subject};
+use redrive_template::subject::{Arn, IDEMPOTENCY_TABLE, Process, Queue, Subject};
 
 use crate::counted::counted;
 use crate::doctor::feed::{Consumer, Feed, Kind, redrive_consumers, redrive_feeds};
@@ -22,12 +22,13 @@ const DEAD_LETTER_URL: &str = "REDRIVE_DEAD_LETTER_QUEUE_URL";
 const VISIBILITY_TIMEOUT: &str = "REDRIVE_VISIBILITY_TIMEOUT";
 
 /// All that redrive reads.
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 21] = [
     "REDRIVE_BACKOFF",
     "REDRIVE_CONCURRENCY",
     DEAD_LETTER_URL,
     "REDRIVE_DRAIN",
     "REDRIVE_HEALTH",
+    IDEMPOTENCY_TABLE,
     "REDRIVE_LAST_DELIVERY",
     "REDRIVE_LOG",
     MAX_RECEIVE_COUNT,

@@ -86,7 +86,8 @@ pub(in crate::doctor) const VISIBILITY_TOO_SHORT: Check = Check {
     },
     find: |subject| {
         let short = feeds_with_times(subject)
-            .filter(|(_, times)| (times.least()..times.enough()).contains(&times.visibility));
+            .filter(|(_, times)| (times.least()..times.enough()).contains(&times.visibility))
+            .filter(|(feed, times)| !is_shorter_than_lease(feed, times));
         short
             .map(|(feed, times)| {
                 let what = format!(
@@ -142,4 +143,39 @@ fn lease(consumer: &Consumer<'_>) -> Option<Duration> {
         Seen::Absent => consumer.source.visibility_timeout,
         Seen::Unknown => None,
     }
+}
+
+/// How much longer than its message's deadline the lease of an idempotency record is.
+const MARGIN: Duration = Duration::from_secs(5);
+
+pub(in crate::doctor) const IDEMPOTENCY_LEASE: Check = Check {
+    code: "idempotency-lease",
+    level: Level::Warning,
+    title: "A message comes back before its lease has ended",
+    why: Redrive(
+        "If a function dies, its message stays leased until 5 s after the function's timeout. If the message comes back \
+         sooner, redrive defers it, and the deferral uses up a delivery.",
+    ),
+    link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
+    fix: Redrive("Set VisibilityTimeout to 6 times the function's timeout plus the batching window."),
+    find: |subject| {
+        let found = feeds_with_times(subject).filter(|(feed, times)| is_shorter_than_lease(feed, times));
+        let found = found.map(|(feed, times)| {
+            let what = format!(
+                "The visibility timeout of {} is {} s, but a lease of {} may last {} s.",
+                feed.source.id,
+                times.visibility.as_secs(),
+                feed.function.id,
+                (times.timeout + MARGIN).as_secs(),
+            );
+            Found::at(feed.source, what)
+        });
+        found.collect()
+    },
+};
+
+/// Whether messages come back when their delivery has ended, but not their lease.
+fn is_shorter_than_lease(feed: &Feed<'_>, times: &Times) -> bool {
+    let has_leases = feed.function.may_run_redrive() && feed.consumer().idempotency_table().is_some();
+    has_leases && (times.least()..times.timeout + MARGIN).contains(&times.visibility)
 }

@@ -185,7 +185,7 @@ fn texts(node: &Node) -> Option<Vec<String>> {
 
 /// What those of AWS's managed policies allow that functions with a queue often have.
 /// <https://docs.aws.amazon.com/aws-managed-policy/latest/reference/policy-list.html>
-const CONCERNED: [(&str, &[&str]); 8] = [
+const CONCERNED: [(&str, &[&str]); 10] = [
     (
         "AWSLambdaSQSQueueExecutionRole",
         &["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"],
@@ -195,12 +195,14 @@ const CONCERNED: [(&str, &[&str]); 8] = [
     ("CloudWatchFullAccess", &["cloudwatch:*"]),
     ("CloudWatchFullAccessV2", &["cloudwatch:*"]),
     ("CloudWatchAgentServerPolicy", &["cloudwatch:PutMetricData"]),
+    ("AmazonDynamoDBFullAccess", &["dynamodb:*"]),
+    ("AmazonDynamoDBReadOnlyAccess", &["dynamodb:GetItem"]),
     ("PowerUserAccess", &["*"]),
     ("AdministratorAccess", &["*"]),
 ];
 
 /// What those allow is no concern of ours.
-const UNCONCERNED: [&str; 12] = [
+const UNCONCERNED: [&str; 11] = [
     "AWSLambdaBasicExecutionRole",
     "AWSLambdaVPCAccessExecutionRole",
     "AWSLambdaENIManagementAccess",
@@ -212,7 +214,6 @@ const UNCONCERNED: [&str; 12] = [
     "AWSXrayWriteOnlyAccess",
     "CloudWatchLambdaInsightsExecutionRolePolicy",
     "AmazonS3ReadOnlyAccess",
-    "AmazonDynamoDBFullAccess",
 ];
 
 /// None for a policy that is not known here.
@@ -243,15 +244,18 @@ fn policy_of_sam(template: &str, parameters: Look<'_>, resolver: &Resolver<'_>) 
         ],
         "SQSSendMessagePolicy" => &["sqs:SendMessage*"],
         "CloudWatchPutMetricPolicy" => &["cloudwatch:PutMetricData"],
+        "DynamoDBCrudPolicy" => &["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"],
+        "DynamoDBReadPolicy" => &["dynamodb:GetItem"],
+        "DynamoDBWritePolicy" => &["dynamodb:PutItem", "dynamodb:UpdateItem"],
         "KMSDecryptPolicy" => &["kms:Decrypt"],
         "KMSEncryptPolicy" => &["kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
         other if other.ends_with("Policy") || other.contains("PolicyV") => return Some(Vec::new()),
         _ => return None,
     };
-    let queue = parameters.text("QueueName");
-    let resource = match queue.there() {
-        Some(name) => resolver.queue_arn(name),
-        None => "*".to_owned(),
+    let resource = match (parameters.text("QueueName"), parameters.node.text_at("TableName")) {
+        (Seen::There(queue), _) => resolver.queue_arn(&queue),
+        (_, Some(table)) => resolver.table_arn(table),
+        (_, None) => "*".to_owned(),
     };
     Some(vec![Statement {
         allows: true,

@@ -45,7 +45,8 @@ impl Names {
                 Some(self.arn(instance))
             }
             ("aws_sqs_queue", "url" | "id") => Some(self.queue_url(instance)),
-            ("aws_sqs_queue" | "aws_iam_role", "name") | ("aws_iam_role", "id") => name(),
+            ("aws_sqs_queue" | "aws_iam_role" | "aws_dynamodb_table", "name") => name(),
+            ("aws_iam_role" | "aws_dynamodb_table", "id") => name(),
             ("aws_lambda_function", "function_name" | "id") => name(),
             ("aws_cloudwatch_metric_alarm", "alarm_name" | "id") => name(),
             _ => None,
@@ -59,6 +60,7 @@ impl Names {
             "aws_iam_role" => format!("arn:aws:iam::{account}:role/{name}"),
             "aws_iam_policy" => format!("arn:aws:iam::{account}:policy/{name}"),
             "aws_lambda_function" => format!("arn:aws:lambda:{region}:{account}:function:{name}"),
+            "aws_dynamodb_table" => format!("arn:aws:dynamodb:{region}:{account}:table/{name}"),
             kind => {
                 let service = kind.split('_').nth(1).unwrap_or_default();
                 format!("arn:aws:{service}:{region}:{account}:{name}")

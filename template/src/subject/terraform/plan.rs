@@ -12,8 +12,9 @@ use serde_json::{Error, Value as Json};
 use super::references::{Step, split_key, steps};
 
 /// The values of these are read, and what their configuration refers to.
-const READ: [&str; 7] = [
+const READ: [&str; 8] = [
     "aws_cloudwatch_",
+    "aws_dynamodb_table",
     "aws_iam_",
     "aws_lambda_",
     "aws_scheduler_schedule",

@@ -69,6 +69,11 @@ const ALARM: &[Row] = &[
 
 const COMPOSITE: &[Row] = &[("alarm_rule", "AlarmRule"), ("alarm_actions", "AlarmActions")];
 
+const TABLE: &[Row] = &[
+    ("ttl.enabled", "TimeToLiveSpecification.Enabled"),
+    ("ttl.attribute_name", "TimeToLiveSpecification.AttributeName"),
+];
+
 const SUBSCRIPTION: &[Row] = &[("topic_arn", "TopicArn"), ("protocol", "Protocol"), ("endpoint", "Endpoint")];
 
 const PERMISSION: &[Row] = &[("function_name", "FunctionName"), ("principal", "Principal")];
@@ -96,7 +101,7 @@ const PLAIN: &[(&str, &str, &[Row])] = &[
 ];
 
 /// All tables, for what is told of properties by their names.
-const ROWS: [&[Row]; 6] = [QUEUE, FUNCTION, MAPPING, ALARM, COMPOSITE, PERMISSION];
+const ROWS: [&[Row]; 7] = [QUEUE, FUNCTION, MAPPING, ALARM, COMPOSITE, TABLE, PERMISSION];
 
 /// What a resource is in a template; none if it concerns no consumer.
 pub(super) fn resource(attributes: &Attributes<'_>) -> Option<Resource> {
@@ -128,6 +133,17 @@ pub(super) fn resource(attributes: &Attributes<'_>) -> Option<Resource> {
             let filters = attributes.get("filter_criteria.filter").map(|filters| filters_of(&filters));
             properties.add("FilterCriteria.Filters", filters);
             "AWS::Lambda::EventSourceMapping"
+        }
+        "aws_dynamodb_table" => {
+            properties.add("TableName", text(name(instance)));
+            properties.add_rows(attributes, TABLE);
+            let key = |attribute: &str, kind: &str| {
+                let name = attributes.get(attribute)?;
+                Some(map([("AttributeName", name), ("KeyType", text(kind))]))
+            };
+            let keys = key("hash_key", "HASH").into_iter().chain(key("range_key", "RANGE"));
+            properties.add("KeySchema", list(keys.collect()));
+            "AWS::DynamoDB::Table"
         }
         "aws_sns_topic_subscription" => {
             properties.add_rows(attributes, SUBSCRIPTION);

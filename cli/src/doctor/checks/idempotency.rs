@@ -1,0 +1,112 @@
+//! The table in which a consumer remembers what it has handled.
+
+use std::time::Duration;
+
+use redrive_template::subject::{Seen, Subject, Table};
+
+use crate::doctor::feed::{Consumer, consumers, redrive_consumers};
+use crate::doctor::finding::{Check, Found, Level};
+use crate::doctor::words::Words::{All, Redrive};
+use crate::span::lasting;
+
+const TTL: &str = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html";
+
+/// The attributes of a record that DynamoDB has to know, which are those of Powertools.
+const KEY: &str = "id";
+const EXPIRATION: &str = "expiration";
+
+/// How long redrive remembers a message that it has finished.
+const RECORDS_LAST: Duration = Duration::from_secs(22 * 86_400);
+
+pub(in crate::doctor) const IDEMPOTENCY_TTL: Check = Check {
+    code: "idempotency-ttl",
+    level: Level::Warning,
+    title: "Records of handled messages never expire",
+    why: All(
+        "DynamoDB deletes a record only if the table's TimeToLiveSpecification names the attribute that holds the time. \
+         Without it the table grows with every message, and you pay for it.",
+    ),
+    link: TTL,
+    fix: All("Set TimeToLiveSpecification: {AttributeName: expiration, Enabled: true} on the table."),
+    find: |subject| {
+        let everlasting = tables(subject).into_iter().filter_map(|table| {
+            let what = match &table.ttl_attribute {
+                Seen::There(attribute) if attribute == EXPIRATION => return None,
+                Seen::There(other) => {
+                    format!("The TTL of {} is on {other}, but records have {EXPIRATION}.", table.id)
+                }
+                Seen::Absent => format!("{} has no TTL.", table.id),
+                Seen::Unknown => return None,
+            };
+            Some(Found::at(table, what))
+        });
+        everlasting.collect()
+    },
+};
+
+pub(in crate::doctor) const IDEMPOTENCY_KEY: Check = Check {
+    code: "idempotency-key",
+    level: Level::Error,
+    title: "The idempotency table has another key than id",
+    why: Redrive(
+        "redrive finds the record of a message by the partition key id, and nothing else. DynamoDB rejects every \
+         write, so redrive handles no message: all are retried until they are dead letters.",
+    ),
+    link: "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_PutItem.html",
+    fix: Redrive(
+        "Create the table with KeySchema: [{AttributeName: id, KeyType: HASH}]. A key cannot be changed.",
+    ),
+    find: |subject| {
+        let other = redrive_consumers(subject).filter_map(|consumer| {
+            let table = subject.table(consumer.idempotency_table()?)?;
+            let keys = table.keys.there().filter(|keys| *keys != &[KEY])?;
+            let what =
+                format!("The key of {}, which {} names, is {}.", table.id, consumer.id, keys.join(" and "));
+            Some(Found::at(table, what))
+        });
+        other.collect()
+    },
+};
+
+pub(in crate::doctor) const IDEMPOTENCY_RETENTION: Check = Check {
+    code: "idempotency-retention",
+    level: Level::Warning,
+    title: "A record expires before its message's last delivery",
+    why: Redrive(
+        "redrive remembers a finished message for 22 days. A letter can be sent back until the dead-letter queue's \
+         retention period ends, and the message that is sent may then wait for that of the queue. If both together \
+         are longer, a late delivery is handled again.",
+    ),
+    link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
+    fix: Redrive(
+        "Lower the MessageRetentionPeriod of the queue, for example to 604800 (7 days). If the code keeps records for \
+         longer, accept this finding.",
+    ),
+    find: |subject| {
+        let early = redrive_consumers(subject).filter_map(|consumer| {
+            let Consumer { source, id, .. } = consumer;
+            consumer.idempotency_table()?;
+            let dead = subject.dead_letters_of(source)?;
+            let (waiting, letters) = (source.retention?, dead.retention?);
+            let what = format!(
+                "{} keeps messages for {}, and {} keeps letters for {}. Records of {id} last {}.",
+                source.id,
+                lasting(waiting),
+                dead.id,
+                lasting(letters),
+                lasting(RECORDS_LAST),
+            );
+            (waiting + letters > RECORDS_LAST).then(|| Found::at(source, what))
+        });
+        early.collect()
+    },
+};
+
+/// The tables of this template that a consumer of a queue names, each once.
+fn tables(subject: &Subject) -> Vec<&Table> {
+    let named = consumers(subject).flat_map(|consumer| consumer.process.idempotency_tables());
+    let mut tables: Vec<&Table> = named.filter_map(|name| subject.table(name)).collect();
+    tables.sort_by_key(|table| &table.id);
+    tables.dedup_by_key(|table| &table.id);
+    tables
+}
