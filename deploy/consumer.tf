@@ -3,6 +3,7 @@ variable "package" { default = "target/lambda/orders/bootstrap.zip" }
 variable "timeout" { default = 30 }
 variable "visibility_timeout" { default = 180 } # 6 x the timeout + the batching window
 variable "max_receive_count" { default = 10 }
+variable "idempotency" { default = false } # whether a table remembers handled messages, for redrive-dynamodb
 
 resource "aws_sqs_queue" "queue" {
   name                       = var.name
@@ -48,6 +49,7 @@ resource "aws_lambda_function" "function" {
       REDRIVE_DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
       REDRIVE_MAX_RECEIVE_COUNT     = var.max_receive_count
       REDRIVE_VISIBILITY_TIMEOUT    = var.visibility_timeout
+      REDRIVE_IDEMPOTENCY_TABLE     = var.idempotency ? "${var.name}-idempotency" : "" # empty counts as absent
     }
   }
 }
@@ -57,7 +59,7 @@ resource "aws_lambda_event_source_mapping" "queue" {
   function_name           = aws_lambda_function.function.arn
   batch_size              = 10
   function_response_types = ["ReportBatchItemFailures"] # without it Lambda deletes failed messages
-  depends_on              = [aws_iam_role_policy.function]
+  depends_on              = [aws_iam_role_policy.function, aws_iam_role_policy.idempotency]
 
   scaling_config {
     maximum_concurrency = 10
@@ -108,6 +110,49 @@ data "aws_iam_policy_document" "function" {
       variable = "cloudwatch:namespace"
       values   = ["Redrive"]
     }
+  }
+}
+
+resource "aws_dynamodb_table" "idempotency" {
+  count = var.idempotency ? 1 : 0
+
+  name         = "${var.name}-idempotency"
+  billing_mode = "PAY_PER_REQUEST"
+  hash_key     = "id"
+
+  attribute {
+    name = "id"
+    type = "S"
+  }
+
+  ttl {
+    attribute_name = "expiration"
+    enabled        = true
+  }
+
+  point_in_time_recovery {
+    enabled = true
+  }
+
+  lifecycle {
+    prevent_destroy = true # without its records, messages that come back are handled again
+  }
+}
+
+resource "aws_iam_role_policy" "idempotency" {
+  count = var.idempotency ? 1 : 0
+
+  name   = "${var.name}-idempotency"
+  role   = aws_iam_role.function.name
+  policy = data.aws_iam_policy_document.idempotency[0].json
+}
+
+data "aws_iam_policy_document" "idempotency" {
+  count = var.idempotency ? 1 : 0
+
+  statement {
+    actions   = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"]
+    resources = [aws_dynamodb_table.idempotency[0].arn]
   }
 }
 

@@ -1,7 +1,7 @@
 """Checks our templates offline, as AWS's own tools do. Usage: check_template.py TEMPLATE...
 
 `sam validate --lint`, then cfn-lint on what SAM makes of it, since linting the SAM form alone misses wrong values, for
-both kinds of queues with and without a KMS key. What else must hold of them, and what auditors ask: cli/src/doctor/ours.
+both kinds of queues with and without a KMS key, FIFO with an idempotency table. What else must hold of them, and what auditors ask: cli/src/doctor/ours.
 """
 
 import copy
@@ -37,8 +37,9 @@ def main(paths: list[str]) -> int:
         if subprocess.run(command, check=False, timeout=300).returncode:
             failures.append(f"{path}: sam validate --lint")
         for fifo, key in itertools.product(("false", "true"), ("", KEY)):
-            found = lint(Path(path).read_text(), Fifo=fifo, KmsKeyArn=key)
-            failures += [f"{path}: {wrong} with Fifo={fifo} KmsKeyArn={key}" for wrong in found]
+            idempotency = "on" if fifo == "true" else "off"
+            found = lint(Path(path).read_text(), Fifo=fifo, KmsKeyArn=key, Idempotency=idempotency)
+            failures += [f"{path}: {wrong} with Fifo={fifo} KmsKeyArn={key} Idempotency={idempotency}" for wrong in found]
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
     return 1 if failures else 0

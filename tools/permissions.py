@@ -17,6 +17,8 @@ FUNCTION, OPERATOR = ("src",), ("cli/src", "local/src/command", "local/src/remot
 # Payloads are on top, for whoever has them: nothing local serves S3.
 PAYLOADS = ("s3/src", "cli/src")
 OF_S3 = {"get_object": "s3:GetObject", "put_object": "s3:PutObject", "delete_object": "s3:DeleteObject"}
+# What a consumer with an idempotency table needs on top.
+OF_RECORDS = {"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"}
 # Without it S3 calls a missing object forbidden.
 BY_S3 = {"s3:ListBucket"}
 
@@ -67,7 +69,7 @@ def allowed(policy: str) -> set[str]:
 def of_template() -> set[str]:
     """The actions of the role in template.yaml."""
     role = (ROOT / "template.yaml").read_text().split("Policies:\n", 1)[1].split("\n\n", 1)[0]
-    return set(re.findall(r"\b(?:sqs|logs|cloudwatch|kms):\w+", role)) - {"cloudwatch:namespace", "kms:ViaService"}
+    return set(re.findall(r"\b(?:sqs|logs|cloudwatch|kms|dynamodb):\w+", role)) - {"cloudwatch:namespace", "kms:ViaService"}
 
 
 def problems(policies: dict[str, str]) -> Iterator[str]:
@@ -77,6 +79,7 @@ def problems(policies: dict[str, str]) -> Iterator[str]:
         "worker": called(FUNCTION) | BY_AGENT,
         "operator": called(OPERATOR),
         "key": key,
+        "idempotency": OF_RECORDS,
         "payloads": called(PAYLOADS, OF_S3) & set(OF_S3.values()) | BY_S3,
     }
     found = {name: allowed(policy) for name, policy in policies.items()}
@@ -88,8 +91,8 @@ def problems(policies: dict[str, str]) -> Iterator[str]:
         for word, some in (("does not allow", actions - have), ("allows what nothing calls,", have - actions)):
             if some:
                 yield f"deploy/permissions/{name}.json {word} {', '.join(sorted(some))}"
-    if of_template() != found["function"] | key:
+    if of_template() != found["function"] | key | OF_RECORDS:
         yield f"deploy/permissions: template.yaml's role has {sorted(of_template())}"
     doctor = (ROOT / "cli/src/doctor/checks/permissions.rs").read_text()
-    for name in sorted(set(re.findall(r'"((?:sqs|cloudwatch|kms):\w+)"', doctor)) - found["function"] - key):
+    for name in sorted(set(re.findall(r'"((?:sqs|cloudwatch|kms|dynamodb):\w+)"', doctor)) - found["function"] - key - OF_RECORDS):
         yield f"deploy/permissions: redrive doctor wants {name}"

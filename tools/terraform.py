@@ -11,6 +11,8 @@ ROOT = Path(__file__).parent.parent
 FILE = ROOT / "deploy/consumer.tf"
 PLAN = ROOT / "cli/tests/doctor/corpus/terraform-book.json"
 BLOCK = re.compile(r'^(resource|data) "(\w+)" "(\w+)" \{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
+# What does not exist unless a variable is set.
+OPTIONAL = re.compile(r"^ +count = var\.(\w+) \? 1 : 0$", re.MULTILINE)
 # An attribute with a constant; what is inside of jsonencode has other names.
 CONSTANT = re.compile(r'^ +([a-z_]+) += ("[^"$]*"|\d+|\["[^\]$]*\])(?: +#.*)?$', re.MULTILINE)
 
@@ -21,18 +23,21 @@ def problems(code: str) -> Iterator[str]:
     for resource in plan["planned_values"]["root_module"]["resources"]:
         planned.setdefault(resource["address"].split("[")[0], []).append(resource["values"])
     written = {("data." if kind == "data" else "") + f"{of}.{name}": text for kind, of, name, text in BLOCK.findall(code)}
+    variables = {name: json.loads(value) for name, value in re.findall(r'^variable "(\w+)" \{ default = (.+?) \}', code, re.MULTILINE)}
+    absent = {address for address, text in written.items() if any(not variables.get(name) for name in OPTIONAL.findall(text))}
+    written = {address: text for address, text in written.items() if address not in absent}
     if written.keys() != planned.keys():
         yield f"deploy/consumer.tf and its plan differ in {', '.join(sorted(written.keys() ^ planned.keys()))}"
-    variables = {name: json.loads(value) for name, value in re.findall(r'^variable "(\w+)" \{ default = (.+?) \}', code, re.MULTILINE)}
     if variables != {name: given["value"] for name, given in plan["variables"].items()}:
         yield f"deploy/consumer.tf has the variables {variables}, its plan others"
     for address in written.keys() & planned.keys():
         for name, value in CONSTANT.findall(written[address]):
             if not all(holds(values, name, json.loads(value)) for values in planned[address]):
                 yield f"deploy/consumer.tf: {name} of {address} is {value}, but not in its plan"
-    actions = set(re.findall(r'"((?:sqs|logs|cloudwatch):(?!namespace)\w+)"', code))
-    if actions != permissions.allowed(permissions.policies()["function"]):
-        yield f"deploy/consumer.tf allows {sorted(actions)}, deploy/permissions/function.json others"
+    actions = set(re.findall(r'"((?:sqs|logs|cloudwatch|dynamodb):(?!namespace)\w+)"', code))
+    policies = permissions.policies()
+    if actions != permissions.allowed(policies["function"]) | permissions.allowed(policies["idempotency"]):
+        yield f"deploy/consumer.tf allows {sorted(actions)}, function.json and idempotency.json of deploy/permissions others"
     alarms = set(re.findall(r'^ +(\w+) += \["([\w/]+)", "(\w+)", "(\w+)"', code, re.MULTILINE))
     of_plan = {
         (it["alarm_name"].rsplit("-", 1)[1], it["namespace"], it["metric_name"], it["statistic"])

@@ -78,7 +78,7 @@ class Permissions(unittest.TestCase):
         self.assertEqual(permissions.called(permissions.FUNCTION), of_both | of_worker)
 
     def test_a_statement_that_allows_less_or_more_is_found(self):
-        for action in ("sqs:PurgeQueue", "lambda:GetEventSourceMapping", "sqs:ChangeMessageVisibility", "kms:GenerateDataKey"):
+        for action in ("sqs:PurgeQueue", "lambda:GetEventSourceMapping", "sqs:ChangeMessageVisibility", "kms:GenerateDataKey", "dynamodb:GetItem"):
             changed = {name: policy.replace(action, "sqs:TagQueue") for name, policy in self.POLICIES.items()}
             self.assertTrue(list(permissions.problems(changed)), action)
 
@@ -97,6 +97,8 @@ class Terraform(unittest.TestCase):
             ('["ReportBatchItemFailures"]', '["Nothing"]'),
             ("default = 180", "default = 30"),
             ("sqs:ChangeMessageVisibility", "sqs:PurgeQueue"),
+            ("dynamodb:UpdateItem", "dynamodb:DeleteItem"),
+            ("count = var.idempotency ? 1 : 0", "count = 1"),
             ('"Throttles", "Sum"', '"Throttles", "Maximum"'),
         )
         for old, new in changes:

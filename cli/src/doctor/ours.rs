@@ -23,6 +23,8 @@ const ALARM: &str = "AWS::CloudWatch::Alarm";
 const TOLD: (&str, &str) = ("NotificationEmail", "me@example.com");
 /// The ARN of the topic that tells them.
 const TOPIC: &str = "arn:aws:sns:eu-west-1:123456789012:stack-AlarmTopic";
+const IDEMPOTENT: (&str, &str) = ("Idempotency", "on");
+const OF_RECORDS: [&str; 3] = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"];
 const KEY: &str = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
 
 const FAULTS: &str = include_str!("../../tests/doctor/ours.yaml");
@@ -34,9 +36,10 @@ fn granted_to(statement: &Statement) -> String {
     statement.resources.join(" ") + &conditions.collect::<String>()
 }
 
-/// The key, for messages of queues.
-fn of_key(key: &str) -> String {
-    format!("{key} if kms:ViaService=sqs.eu-west-1.amazonaws.com")
+/// The key, for messages of queues and for their records.
+fn of_key(key: &str, is_idempotent: bool) -> String {
+    let records = if is_idempotent { " dynamodb.eu-west-1.amazonaws.com" } else { "" };
+    format!("{key} if kms:ViaService=sqs.eu-west-1.amazonaws.com{records}")
 }
 
 /// What a rule finds wrong with a template and its runbook.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{KEY, Ours, Stack, TOLD, TOPIC, text};
+use super::{IDEMPOTENT, KEY, Ours, Stack, TOLD, TOPIC, text};
 
 pub(super) fn requests_need_tls(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -31,17 +31,22 @@ pub(super) fn requests_need_tls(ours: &Ours<'_>) -> Vec<String> {
 }
 
 pub(super) fn a_key_reaches_all_that_is_kept(ours: &Ours<'_>) -> Vec<String> {
-    const KEPT: [(&str, &str); 3] = [
+    const KEPT: [(&str, &str); 4] = [
+        ("AWS::DynamoDB::Table", "SSESpecification.KMSMasterKeyId"),
         ("AWS::SQS::Queue", "KmsMasterKeyId"),
         ("AWS::SNS::Topic", "KmsMasterKeyId"),
         ("AWS::Logs::LogGroup", "KmsKeyId"),
     ];
     let mut wrong = Vec::new();
     for key in [None, Some(KEY)] {
-        let stack = ours.with(&[("KmsKeyArn", key.unwrap_or_default()), TOLD]);
+        let stack = ours.with(&[("KmsKeyArn", key.unwrap_or_default()), TOLD, IDEMPOTENT]);
         for (kind, property) in KEPT {
             for resource in stack.all(kind) {
-                let found = resource.properties.text_at(property);
+                let (part, property) = match property.split_once('.') {
+                    Some((part, property)) => (resource.properties.get(part), property),
+                    None => (Some(&resource.properties), property),
+                };
+                let found = part.and_then(|part| part.text_at(property));
                 if found != key {
                     wrong.push(format!("{} has {found:?} as {property}, not {key:?}", resource.id));
                 }

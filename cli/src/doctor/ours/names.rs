@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{ALARM, Ours, Stack, TOLD};
+use super::{ALARM, IDEMPOTENT, Ours, Stack, TOLD};
 
 pub(super) fn stacks_do_not_collide(ours: &Ours<'_>) -> Vec<String> {
     const QUEUE: &str = "AWS::SQS::Queue";
     /// Unique in an account, where the others are in a region of it.
     const GLOBAL: [&str; 2] = ["AWS::CloudWatch::Dashboard", "AWS::IAM::Role"];
-    const REGIONAL: [&str; 6] = [
+    const REGIONAL: [&str; 7] = [
         ALARM,
+        "AWS::DynamoDB::Table",
         "AWS::ECS::Service",
         "AWS::Serverless::Function",
         "AWS::Logs::LogGroup",
@@ -25,7 +26,8 @@ pub(super) fn stacks_do_not_collide(ours: &Ours<'_>) -> Vec<String> {
         "AWS::SQS::QueuePolicy",
     ];
     let kinds = [&GLOBAL[..], &REGIONAL, &NAMELESS].concat();
-    let make = |name: &str, region: &str, fifo: &str| ours.stack(name, region, &[("Fifo", fifo), TOLD]);
+    let make =
+        |name: &str, region: &str, fifo: &str| ours.stack(name, region, &[("Fifo", fifo), TOLD, IDEMPOTENT]);
     let mut wrong = Vec::new();
     let mut both = |what: &str, one: BTreeSet<String>, other: BTreeSet<String>| {
         wrong.extend(one.intersection(&other).map(|name| format!("{what} have {name}")));

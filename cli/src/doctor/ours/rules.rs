@@ -7,13 +7,13 @@ use redrive::Metrics;
 use redrive::tools::metric_names;
 use redrive_sqs::RedriveAllowPolicy;
 use redrive_template::Node;
-use redrive_template::subject::{PartialRedrivePolicy, Seen};
+use redrive_template::subject::{IDEMPOTENCY_TABLE, PartialRedrivePolicy, Seen};
 use serde_json::{Value, json};
 
 use super::descriptions::{alarms_lead_to_their_runbook_entry, alarms_say_what_to_type};
 use super::encryption::{a_key_reaches_all_that_is_kept, requests_need_tls};
 use super::names::stacks_do_not_collide;
-use super::{ALARM, KEY, Ours, Rule, TOLD, TOPIC, judge, text};
+use super::{ALARM, IDEMPOTENT, KEY, Ours, Rule, TOLD, TOPIC, judge, text};
 
 /// Of the template of a function.
 const OF_FUNCTIONS: [(&str, Rule); 5] = [
@@ -28,7 +28,7 @@ const OF_FUNCTIONS: [(&str, Rule); 5] = [
 ];
 
 /// Of that of a worker too.
-pub(super) const OF_ALL: [(&str, Rule); 10] = [
+pub(super) const OF_ALL: [(&str, Rule); 11] = [
     ("alarms_tell_the_address_if_there_is_one", alarms_tell_the_address_if_there_is_one),
     ("alarms_say_what_to_type", alarms_say_what_to_type),
     ("alarms_lead_to_their_runbook_entry", alarms_lead_to_their_runbook_entry),
@@ -36,6 +36,7 @@ pub(super) const OF_ALL: [(&str, Rule); 10] = [
     ("a_key_reaches_all_that_is_kept", a_key_reaches_all_that_is_kept),
     ("stacks_do_not_collide", stacks_do_not_collide),
     ("letters_outlive_the_stack", letters_outlive_the_stack),
+    ("records_last_and_expire", records_last_and_expire),
     ("parameters_say_what_they_take", parameters_say_what_they_take),
     ("what_is_shown_can_be_read", what_is_shown_can_be_read),
     ("what_auditors_ask_is_answered", what_auditors_ask_is_answered),
@@ -60,11 +61,13 @@ fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
             for (fifo, window) in KINDS {
                 let key = ("KmsKeyArn", KEYS[usize::from(window == "0")]);
                 let kind = [("Fifo", fifo), ("BatchingWindow", window), key];
-                let others = [("FunctionTimeout", timeout), ("Metrics", sink), TOLD];
-                let stack = ours.with(&[&kind[..], &others].concat());
-                let found = judge(&stack.subject);
-                wrong.extend(found.iter().map(|it| format!("{}: {}", it.check.code, it.found.what)));
-                wrong.extend(stack.subject.not_seen);
+                for idempotency in ["off", "on"] {
+                    let others = [("FunctionTimeout", timeout), ("Metrics", sink), TOLD];
+                    let stack = ours.with(&[&kind[..], &others, &[("Idempotency", idempotency)]].concat());
+                    let found = judge(&stack.subject);
+                    wrong.extend(found.iter().map(|it| format!("{}: {}", it.check.code, it.found.what)));
+                    wrong.extend(stack.subject.not_seen);
+                }
             }
         }
     }
@@ -190,8 +193,9 @@ fn alarms_tell_the_address_if_there_is_one(ours: &Ours<'_>) -> Vec<String> {
 
 fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (sink, key) in SINKS.iter().flat_map(|(sink, _)| KEYS.map(|key| (*sink, key))) {
-        let stack = ours.with(&[("Metrics", sink), ("KmsKeyArn", key)]);
+    let cases = SINKS.iter().flat_map(|(sink, _)| KEYS.map(|key| (*sink, key)));
+    for (sink, key, idempotency) in cases.flat_map(|(sink, key)| ["off", "on"].map(|it| (sink, key, it))) {
+        let stack = ours.with(&[("Metrics", sink), ("KmsKeyArn", key), ("Idempotency", idempotency)]);
         let mut granted = BTreeMap::new();
         for statement in stack.subject.functions[0].process.statements.iter().flatten() {
             for action in &statement.actions {
@@ -213,12 +217,18 @@ fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
             (sink == "cloudwatch")
                 .then(|| ("cloudwatch:PutMetricData", "* if cloudwatch:namespace=Redrive".to_owned())),
         );
+        let is_idempotent = idempotency == "on";
         if !key.is_empty() {
-            needed.extend(["kms:Decrypt", "kms:GenerateDataKey"].map(|action| (action, super::of_key(key))));
+            let of_key = super::of_key(key, is_idempotent);
+            needed.extend(["kms:Decrypt", "kms:GenerateDataKey"].map(|action| (action, of_key.clone())));
+        }
+        if is_idempotent {
+            let table = arn("dynamodb", "table/stack-IdempotencyTable");
+            needed.extend(super::OF_RECORDS.map(|action| (action, table.clone())));
         }
         if granted != needed {
             wrong.push(format!(
-                "with Metrics={sink} KmsKeyArn={key} the role may {granted:?}, needed is {needed:?}"
+                "with Metrics={sink} KmsKeyArn={key} Idempotency={idempotency} the role may {granted:?}, needed is {needed:?}"
             ));
         }
     }
@@ -230,6 +240,8 @@ fn letters_outlive_the_stack(ours: &Ours<'_>) -> Vec<String> {
         ("OrdersQueue", "UpdateReplacePolicy"),
         ("DeadLetterQueue", "UpdateReplacePolicy"),
         ("DeadLetterQueue", "DeletionPolicy"),
+        ("IdempotencyTable", "UpdateReplacePolicy"),
+        ("IdempotencyTable", "DeletionPolicy"),
     ];
     let policy = |id: &str, name: &str| {
         let (_, queue) = ours.declared("Resources").iter().find(|(other, _)| other == id)?;
@@ -237,6 +249,39 @@ fn letters_outlive_the_stack(ours: &Ours<'_>) -> Vec<String> {
     };
     let lost = kept.into_iter().filter(|(id, name)| policy(id, name).as_deref() != Some("Retain"));
     lost.map(|(id, name)| format!("{id} has no {name}: Retain")).collect()
+}
+
+/// The layout of Powertools' records, by which DynamoDB deletes old ones.
+fn records_last_and_expire(ours: &Ours<'_>) -> Vec<String> {
+    let stack = ours.with(&[IDEMPOTENT]);
+    let [table] = &stack.subject.tables[..] else { return vec!["there is no single table".to_owned()] };
+    let mut wrong = Vec::new();
+    if !ours.with(&[]).subject.tables.is_empty() {
+        wrong.push("there is a table without Idempotency=on".to_owned());
+    }
+    if (&table.keys, &table.ttl_attribute)
+        != (&Seen::There(vec!["id".to_owned()]), &Seen::There("expiration".to_owned()))
+    {
+        wrong.push(format!("the key is {:?} and the TTL on {:?}", table.keys, table.ttl_attribute));
+    }
+    let resource = stack.all("AWS::DynamoDB::Table").next().expect("it is there");
+    let properties = resource.properties.to_json();
+    if properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] != json!("true") {
+        wrong.push("the table cannot be restored to a point in time".to_owned());
+    }
+    if properties["BillingMode"] != json!("PAY_PER_REQUEST") {
+        wrong.push("the table throttles, since it is not billed per request".to_owned());
+    }
+    if !stack.outputs.iter().any(|output| output == "IdempotencyTableName") {
+        wrong.push("there is no output IdempotencyTableName".to_owned());
+    }
+    let functions = stack.subject.functions.iter().map(|function| &function.process);
+    let processes = functions.chain(stack.subject.workers.iter().map(|worker| &worker.process));
+    let told: Vec<_> = processes.map(|process| process.variable(IDEMPOTENCY_TABLE)).collect();
+    if told != [Seen::There(table.name.as_str())] {
+        wrong.push(format!("{IDEMPOTENCY_TABLE} is {told:?}, not {}", table.name));
+    }
+    wrong
 }
 
 fn parameters_say_what_they_take(ours: &Ours<'_>) -> Vec<String> {

@@ -21,6 +21,7 @@ const SHARED: [(&str, &[&str]); 3] = [
             "Fifo",
             "MaxReceiveCount",
             "KmsKeyArn",
+            "Idempotency",
             "ErrorThreshold",
             "AlarmOnDeadLetters",
             "NotificationEmail",
@@ -38,6 +39,7 @@ const SHARED: [(&str, &[&str]); 3] = [
             "HasNotificationEmail",
             "HasRunbookUrl",
             "HasKmsKey",
+            "IsIdempotent",
         ],
     ),
     (
@@ -47,6 +49,7 @@ const SHARED: [(&str, &[&str]); 3] = [
             "DeadLetterQueue",
             "OrdersQueuePolicy",
             "DeadLetterQueuePolicy",
+            "IdempotencyTable",
             "AlarmTopic",
             "AlarmTopicPolicy",
             "DeadLetterAlarm",
@@ -158,7 +161,10 @@ fn its_task_may_do_no_more_than_it_needs() {
         "arn:aws:ecs:eu-west-1:123456789012:task/default/* if aws:ResourceTag/redrive-service=stack-orders";
     let protection = [("ecs:UpdateTaskProtection", tasks), ("ecs:GetTaskProtection", tasks), metrics];
     assert_eq!(granted(&[("TaskProtection", "on")]), needed(&protection));
-    let key = super::of_key(super::KEY);
+    let table = "arn:aws:dynamodb:eu-west-1:123456789012:table/stack-IdempotencyTable";
+    let records: Vec<_> = super::OF_RECORDS.map(|it| (it, table)).into_iter().chain([metrics]).collect();
+    assert_eq!(granted(&[super::IDEMPOTENT]), needed(&records));
+    let key = super::of_key(super::KEY, false);
     let keys = [("kms:Decrypt", key.as_str()), ("kms:GenerateDataKey", &key), metrics];
     assert_eq!(granted(&[("KmsKeyArn", super::KEY)]), needed(&keys));
 }

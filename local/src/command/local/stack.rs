@@ -10,8 +10,10 @@ mod notes;
 mod alarms;
 mod allowed;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use redrive_template::subject::Process;
 use redrive_template::subject::template::{self as subject, Source};
 use redrive_template::{self as template, Gaps, Output, Resolver, Resource, Surroundings, TemplateError};
 
@@ -86,6 +88,9 @@ const UNMISSED: [&str; 20] = [
     "AWS::Serverless::Function",
 ];
 
+/// What follows if a function remembers what it has handled.
+const NO_RECORDS: &str = ", which has no stand-in here: messages that need its records fail";
+
 /// Reads what can be run: queues, functions with an SQS event, and alarms on single metrics. Given values go before the
 /// defaults of the template's parameters.
 ///
@@ -107,9 +112,13 @@ pub(crate) fn read(source: &str, given: &[(String, String)], surroundings: &Surr
     let fed = functions::read(&resources, &known, &mappings, &filled, &mut notes)?;
     let alarms = alarms::read(&resolver, &known, &mut notes)?;
     check_set(&resolver)?;
+    let processes = known.functions.iter().map(|function| &function.process);
+    let tables = processes.flat_map(Process::idempotency_tables).filter_map(|name| known.table(name));
+    let tables: BTreeSet<String> = tables.map(|table| table.id.clone()).collect();
     let warnings = known.notes.into_iter().chain(remarks.iter().map(ToString::to_string)).chain(fed.made_up);
     for (id, kind) in resolver.kinds().into_iter().filter(|(_, kind)| !UNMISSED.contains(kind)) {
-        notes.add(["", ""], id, [&format!(" is of type {kind}"), &format!(" are of type {kind}")]);
+        let but = if tables.contains(id) { NO_RECORDS } else { "" };
+        notes.add(["", ""], id, [&format!(" is of type {kind}{but}"), &format!(" are of type {kind}{but}")]);
     }
     let (outputs, unknown) = resolver.outputs();
     for key in unknown {

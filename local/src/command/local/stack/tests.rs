@@ -272,6 +272,19 @@ fn our_queues_have_the_attributes_and_our_function_the_variables_of_our_template
 }
 
 #[test]
+fn our_template_says_that_no_table_remembers_messages_here() {
+    let stack = ours(&[("Idempotency", "on")]).unwrap();
+    let note = "IdempotencyTable is of type AWS::DynamoDB::Table, which has no stand-in here: messages that need its \
+                records fail";
+    assert!(stack.notes.iter().any(|it| it == note), "{:?}", stack.notes);
+    let made_up = "made up: REDRIVE_IDEMPOTENCY_TABLE of OrdersFunction; pass --set IdempotencyTable=VALUE";
+    assert_eq!(stack.warnings, [made_up]);
+    assert_eq!(stack.functions[0].environment["REDRIVE_IDEMPOTENCY_TABLE"], "local-IdempotencyTable");
+    let off = ours(&[]).unwrap();
+    assert!(!off.functions[0].environment.contains_key("REDRIVE_IDEMPOTENCY_TABLE"));
+}
+
+#[test]
 fn what_the_parameters_of_our_template_do_not_allow_is_refused() {
     for (parameters, message) in [
         (
