@@ -27,7 +27,7 @@ from emulators import client, until
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "target" / "deployment"
 STACK = "redrive"
-PARAMETERS = {"MessageTimeLimit": "2", "ErrorThreshold": "1", "NotificationEmail": "on-call@example.com"}
+PARAMETERS = {"MessageTimeLimit": "2", "ErrorThreshold": "1", "NotificationEmail": "on-call@example.com", "Idempotency": "on"}
 # The demo's own waits add up to 17 minutes; a message may ask for others.
 BACKOFF = {"redrive.backoff": '{"kind":"fixed","delay":1}'}
 ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}

@@ -10,7 +10,7 @@ use super::were;
 use crate::target::Target;
 
 /// So many sets of values are read beside the defaults.
-const MOST: usize = 8;
+const MOST: usize = 12;
 /// So many resources are named.
 const NAMED: usize = 3;
 

@@ -95,6 +95,7 @@ fn nothing_is_found_in_our_templates_whatever_their_parameters() {
             &template,
             &["BatchSize=10000", "BatchingWindow=300", "FunctionTimeout=900", "MaxReceiveCount=5"],
         );
+        assert_eq!(assert_faultless(&template, &[told, "Idempotency=on"]), Value::Array(vec![]));
     }
 }
 

@@ -13,11 +13,13 @@ use crate::proxy::Proxy;
 use crate::support::running::{Running, built, free_port, root, wait_for};
 use crate::support::{ACCOUNT, Aws, REGION, Ran, client, command_at, orders};
 
-/// Our own template as the stack `shop`.
+/// Our own template as the stack `shop`, with a table.
 fn shop() -> (Running, String, impl BufRead) {
     let port = free_port();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let arguments = ["--stack", "shop", "--region", REGION, "--port", &port.to_string()];
+    let port_as_text = port.to_string();
+    let place = ["--stack", "shop", "--region", REGION, "--port", &port_as_text];
+    let arguments = [&place[..], &["--parameter", "Idempotency=on"]].concat();
     let mut running = Running::start(&root, &built("orders"), &arguments);
     let stdout = BufReader::new(running.0.stdout.take().expect("stdout is piped"));
     wait_for(port);
@@ -71,11 +73,18 @@ fn a_function_of_a_stack_is_judged_with_the_rights_that_its_template_gives() {
     assert_eq!((ran.code, &report["subject"]), (0, &"shop-orders".into()), "{ran:?}");
     let unknown = texts(&report).into_iter().filter(|text| text.contains("permissions")).count();
     assert_eq!(unknown, 0, "the stack was found by its function, and its template read: {report}");
+    let tables = |report: &Value| {
+        let texts = texts(report).into_iter().filter(|text| text.contains("table"));
+        texts.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(tables(&report), Vec::<String>::new());
     let denied = Proxy::refusing(&url, [("GetTemplate", "AccessDenied", "not you")]);
     let (ran, report) = doctor(&denied.url, &["--function", "shop-orders"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     let unknown = texts(&report).into_iter().filter(|text| text.contains("permissions")).count();
     assert_eq!(unknown, 1, "{report}");
+    let table = "the idempotency table of shop-orders: shop-IdempotencyTable is not in its stack's template";
+    assert_eq!(tables(&report), [table]);
     let (none, _) = doctor(&url, &["--function", "no-such"]);
     assert_eq!((none.code, none.stderr.lines().count()), (1, 1), "{none:?}");
     running.stop(stdout);

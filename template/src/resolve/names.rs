@@ -83,6 +83,7 @@ impl<'a> Resolver<'a> {
             }
             ("AWS::KMS::Key", "Arn") => self.arn("kms", &format!("key/{name}")),
             ("AWS::DynamoDB::Table" | "AWS::DynamoDB::GlobalTable", "Arn") if self.gaps != Gaps::Filled => {
+                self.asked.borrow_mut().insert(path.clone());
                 self.table_arn(&name)
             }
             ("AWS::Logs::LogGroup", "Arn") => self.arn("logs", &format!("log-group:{name}:*")),

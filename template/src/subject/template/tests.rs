@@ -248,3 +248,61 @@ Resources:
         assert_eq!(subject.not_seen, ["the function of N: other is not in this template"]);
     }
 }
+
+/// A table of the template by its name or its ARN, and what is allowed on it.
+#[test]
+fn a_function_knows_its_table_and_what_it_may_do_with_it() {
+    let subject = |table: &str, policies: &str| {
+        subject_of(&format!(
+            "Resources:
+  T: {{{table}}}
+  Q: {{Type: AWS::SQS::Queue}}
+  W:
+    Type: AWS::Serverless::Function
+    Properties:
+      Policies: {policies}
+      Environment: {{Variables: {{REDRIVE_IDEMPOTENCY_TABLE: !Ref T}}}}
+      Events: {{Q: {{Type: SQS, Properties: {{Queue: !GetAtt Q.Arn}}}}}}"
+        ))
+    };
+    let allowed = |policies: &str| {
+        let subject = subject("Type: AWS::DynamoDB::Table", policies);
+        let (table, process) = (&subject.tables[0], &subject.functions[0].process);
+        assert_eq!(table.arn, "arn:aws:dynamodb:REGION:ACCOUNT:table/STACK-T");
+        assert_eq!(subject.table(&table.arn).map(|it| &it.id), Some(&table.id));
+        ["PutItem", "UpdateItem", "GetItem"]
+            .map(|it| process.may(&format!("dynamodb:{it}"), &table.arn).unwrap())
+    };
+    for (policies, expected) in [
+        ("[AmazonDynamoDBFullAccess]", [true; 3]),
+        ("[AmazonDynamoDBReadOnlyAccess]", [false, false, true]),
+        ("[DynamoDBCrudPolicy: {TableName: !Ref T}]", [true; 3]),
+        ("[DynamoDBCrudPolicy: {TableName: other}]", [false; 3]),
+        ("[DynamoDBCrudPolicy: {TableName: !ImportValue other}]", [true; 3]),
+        ("[DynamoDBWritePolicy: {TableName: !Ref T}]", [true, true, false]),
+        ("[DynamoDBReadPolicy: {TableName: !Ref T}]", [false, false, true]),
+        ("[Statement: [{Effect: Allow, Action: 'dynamodb:*', Resource: !GetAtt T.Arn}]]", [true; 3]),
+        ("[AWSLambdaDynamoDBExecutionRole]", [false; 3]),
+    ] {
+        assert_eq!(allowed(policies), expected, "{policies}");
+    }
+    let keys = "KeySchema: [{AttributeName: at, KeyType: RANGE}, {AttributeName: id, KeyType: HASH}]";
+    let ttl = |ttl: &str| format!("TimeToLiveSpecification: {{AttributeName: expiration, Enabled: {ttl}}}");
+    for (kind, properties, keys, expires) in [
+        ("DynamoDB::GlobalTable", ttl("true"), Seen::Absent, Seen::There("expiration".to_owned())),
+        ("DynamoDB::Table", ttl("no"), Seen::Absent, Seen::Absent),
+        (
+            "DynamoDB::Table",
+            keys.to_owned(),
+            Seen::There(vec!["id".to_owned(), "at".to_owned()]),
+            Seen::Absent,
+        ),
+        ("Serverless::SimpleTable", "Tags: {}".to_owned(), Seen::Absent, Seen::Absent),
+        ("DynamoDB::Table", ttl("!ImportValue a"), Seen::Absent, Seen::Unknown),
+    ] {
+        let subject =
+            subject(&format!("Type: AWS::{kind}, Properties: {{TableName: t, {properties}}}"), "[]");
+        let table = subject.table("t").unwrap();
+        assert_eq!((&table.keys, &table.ttl_attribute), (&keys, &expires), "{kind} {properties}");
+    }
+}
