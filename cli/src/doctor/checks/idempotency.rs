@@ -79,8 +79,8 @@ pub(in crate::doctor) const IDEMPOTENCY_RETENTION: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
     fix: Redrive(
-        "Lower the MessageRetentionPeriod of the queue, for example to 604800 (7 days). If the code keeps records for \
-         longer, accept this finding.",
+        "Lower the MessageRetentionPeriod of the queue, for example to 604800 (7 days). If the code calls Once::keep with \
+         more, accept this finding.",
     ),
     find: |subject| {
         let early = redrive_consumers(subject).filter_map(|consumer| {
