@@ -7,8 +7,9 @@ VENV := target/venv
 TOOLS := $(VENV)/requirements.stamp
 MINISTACK := target/ministack
 BENCH := target/bench
-# The whole workspace and some programs, so that Cargo unites features as it does for tests, and compiles nothing twice.
-DEMO := cargo build --locked --workspace --bin orders --bin demo
+# The whole workspace and one example, so that Cargo unites features as it does for tests, and compiles nothing twice.
+UNITED := --workspace --example united
+DEMO := cargo build --locked $(UNITED) --bin orders --bin demo
 PROGRAMS := $(DEMO) --bin redrive
 # Says first how long it takes, if this is not built yet: minutes of CPU time, to divide by the processors.
 NEW = @test -e $(TARGET)/debug/$(1) || echo "$(2), the AWS SDK with it: about $$(($(3) / $$(getconf _NPROCESSORS_ONLN) + 1)) minutes, the first time"
@@ -133,10 +134,9 @@ oldest-rust: ## Compile everything with the oldest Rust that Cargo.toml allows; 
 advisories: $(CARGO_DENY) ## Check the dependencies against the advisories of RustSec; needs the network
 	$(CARGO_DENY) --locked check advisories bans sources
 
-# Its rustdoc sees the features that tests and documentation do, so that no dependency compiles again.
 interface: ## Compare the public interface of the libraries with interface/*.txt; UPDATE=1 accepts what changed
 	RUSTDOC="$(CURDIR)/interface/rustdoc" RUSTDOCFLAGS="-Z unstable-options --output-format json" \
-		cargo doc --quiet --locked --workspace --no-deps
+		cargo doc --quiet --locked $(UNITED) --lib --no-deps
 	cargo run --quiet --locked --manifest-path interface/Cargo.toml --target-dir target/interface -- \
 		$(TARGET)/doc $(if $(UPDATE),--update)
 
