@@ -4,7 +4,7 @@ import unittest
 from xml.etree import ElementTree
 
 from diagram_svg import svg
-from diagrams import FOLDER, difference, parse, told
+from diagrams import FOLDER, confirm, difference, parse, told
 
 TEXT = """title: A failure & more
 message: A {"body": "x"}
@@ -46,6 +46,12 @@ class Comparing(unittest.TestCase):
         )
         for fault in faults:
             self.assertNotEqual(difference(parse(TEXT), list(told(fault, ["A"]))), "")
+
+    def test_a_run_on_a_busy_machine_is_tried_again_and_one_that_is_always_different_is_not_confirmed(self):
+        late = list(told([*RUN[:5], line(4.4, "done", attempt=2)], ["A"]))
+        runs = iter([late, late, list(told(RUN, ["A"]))])
+        self.assertEqual(confirm(parse(TEXT), lambda: next(runs)), "")
+        self.assertNotEqual(confirm(parse(TEXT), lambda: late), "")
 
     def test_a_line_that_is_none_is_refused(self):
         with self.assertRaises(ValueError):
