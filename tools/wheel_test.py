@@ -29,7 +29,7 @@ WANTED = f"redrive=={VERSION}"
 # maturin asks Cargo for one package alone, whose features would compile the AWS SDK anew. This asks as the Makefile does.
 CARGO = """#!/bin/sh
 [ "$1" = rustc ] || exec {cargo} "$@"
-exec {cargo} build --locked --workspace --bin orders --bin redrive --bin demo --message-format json-render-diagnostics
+exec {cargo} build --locked --workspace --example united --bin orders --bin redrive --bin demo --message-format json-render-diagnostics
 """
 LOCAL = ["local", "--binary", "./orders", "--send", "demo.jsonl", "--speed", "max"]
 PARAMETERS = ["--parameter", "MaxReceiveCount=3", "--parameter", "MessageTimeLimit=2"]
