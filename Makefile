@@ -1,6 +1,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test explore fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy interface minimal dist wheel-test clean
+PARTS := test-command test-flows test-ui test-conformance test-runbook test-diagrams test-docs test-tools test-units test-doc
+.PHONY: help run test test-binaries $(PARTS) explore fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy interface minimal dist wheel-test clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -19,9 +20,10 @@ UV := target/uv
 PAGE := target/page
 MINIMAL := target/minimal/source
 MATURIN := target/maturin
-# Under nohup, or behind `&`, some signals are ignored that tests send.
-HEEDING := $(shell env --default-signal true 2>/dev/null && echo env --default-signal)
-PAGE_TESTS = $(HEEDING) timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
+# Under nohup, or behind `&`, some signals are ignored that tests send. Cargo would wait for the other jobs of make.
+ALONE := env -u MAKEFLAGS -u MFLAGS $(shell env --default-signal true 2>/dev/null && echo --default-signal)
+SYNCED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+PAGE_TESTS = $(ALONE) timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
 CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
 WORKFLOWS := target/workflows
 SCHEMA := $(WORKFLOWS)/bin/check-jsonschema --builtin-schema
@@ -48,15 +50,45 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 	$(TARGET)/debug/demo --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
-test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests
-	$(call NEW,redrive,compiling all there is,10)
-	$(HEEDING) cargo test --locked --workspace
-	timeout 600 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
+# The programs that other tests call come first: what only waits for them runs beside the compiler.
+test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests, six parts at a time: each prints what it has to say when it ends
+	$(call NEW,redrive,compiling all there is,9)
+	$(PROGRAMS) --example serve
+	@$(MAKE) --no-print-directory --keep-going --jobs=6 $(SYNCED) $(PARTS)
+
+# Whatever keeps the processors busy leaves them to what waits for a process or a socket.
+test-binaries:
+	$(ALONE) nice cargo test --locked --workspace --no-run
+
+test-command: test-binaries
+	$(ALONE) cargo test --locked --workspace --test command
+
+test-flows: test-binaries
+	$(ALONE) cargo test --locked --workspace --test it --test allocations --test handover --test payloads
+
+test-units: test-binaries
+	$(ALONE) nice cargo test --locked --workspace --lib --bins
+
+test-doc: test-binaries
+	$(ALONE) nice cargo test --locked --workspace --doc
+
+test-conformance:
+	$(ALONE) timeout 900 $(VENV)/bin/python -m pytest conformance --serve=$(TARGET)/debug/examples/serve
+
+test-tools:
 	cd tools && ../$(VENV)/bin/python -m unittest --quiet test_check_docs test_diagrams test_dist test_elsewhere test_finish_book test_release test_workflows
 	cd bench/worker && ../../$(VENV)/bin/python -m unittest --quiet test_worker
-	timeout 600 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
-	timeout 600 $(VENV)/bin/python tools/check_docs.py --run $(TARGET)/debug
-	timeout 600 $(VENV)/bin/python tools/runbook.py $(TARGET)/debug
+
+test-diagrams:
+	$(ALONE) timeout 900 $(VENV)/bin/python tools/diagrams.py check $(TARGET)/debug/redrive $(TARGET)/debug/orders
+
+test-docs:
+	$(ALONE) timeout 900 $(VENV)/bin/python tools/check_docs.py --run $(TARGET)/debug
+
+test-runbook:
+	$(ALONE) timeout 900 $(VENV)/bin/python tools/runbook.py $(TARGET)/debug
+
+test-ui:
 	@$(if $(CHROMIUM),$(PAGE_TESTS),echo "skipped: the tests of the page, since no Chromium is installed")
 
 # Nothing but the explorer and the rules of queues is compiled anew, with optimizations.
@@ -101,7 +133,7 @@ check: $(TOOLS) ## Check everything that CI checks
 
 deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack and the tutorial's to MiniStack, compare with make run
 	$(PROGRAMS)
-	test -e $(TARGET)/debug/receipts || cargo test --locked --workspace --test it --package redrive-cli new_projects
+	test -e $(TARGET)/debug/receipts || cargo test --locked --workspace --test command new_projects
 	$(VENV)/bin/python tools/deployment.py $(MINISTACK)/bin/ministack $(TARGET)/debug/orders $(TARGET)/debug/redrive
 
 elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Run the dead-letter verbs and a worker against MiniStack and moto; CHECKS=WORDS for some

@@ -1,5 +1,5 @@
 //! Typical mistakes, and what the real command says about each: `mistakes.txt` beside this file.
-//! `UPDATE=1 cargo test --workspace --test it mistakes` writes it, and without `UPDATE` it is compared.
+//! `UPDATE=1 cargo test --workspace --test command mistakes` writes it, and without `UPDATE` it is compared.
 
 mod aws;
 mod letters;
@@ -46,7 +46,7 @@ fn each_mistake_gets_its_message() {
         return;
     }
     let found = fs::read_to_string(path).unwrap_or_default();
-    let outdated = "run UPDATE=1 cargo test --workspace --test it mistakes";
+    let outdated = "run UPDATE=1 cargo test --workspace --test command mistakes";
     for (found, wanted) in found.lines().zip(wanted.lines()) {
         assert_eq!(found, wanted, "{SNAPSHOT} is out of date: {outdated}");
     }
