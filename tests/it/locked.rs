@@ -141,6 +141,23 @@ fn images_are_named_by_their_digests() {
     }
 }
 
+/// Their names are in the Makefile, which runs some beside others.
+#[test]
+fn make_test_runs_every_test_target() {
+    let makefile = read(Path::new("Makefile"));
+    let metadata = ["metadata", "--locked", "--no-deps", "--format-version=1"];
+    let output = Command::new(env!("CARGO")).args(metadata).current_dir(root()).output().unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let targets = packages.flat_map(|package| package["targets"].as_array().unwrap());
+    let names: Vec<_> = targets.filter(|it| it["kind"][0] == "test").map(|it| &it["name"]).collect();
+    assert!(names.len() > 5, "{names:?}");
+    for name in names {
+        let argument = format!("--test {}", name.as_str().unwrap());
+        assert!(makefile.contains(&argument), "no part of make test has {argument}");
+    }
+}
+
 /// What cargo-deny checks too, with nothing installed and for all platforms.
 #[test]
 fn deny_toml_allows_the_licence_of_every_dependency() {
