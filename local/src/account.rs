@@ -12,7 +12,7 @@ use crate::cloudformation::{CloudFormation, api as cloudformation};
 use crate::cloudwatch::{AlarmChange, AlarmConfig, CloudWatch, api as cloudwatch};
 use crate::lambda::{Lambda, api as lambda};
 use crate::logs::{Logs, api as logs};
-use crate::mapping::{Batch, Full, MappingConfig, event, filtered, settle};
+use crate::mapping::{Capacity, Poller, Step, event, filtered, settle};
 use crate::protocol::{AwsError, Call, Wait, unknown_service};
 use crate::queue::{Counts, NewMessage, Received};
 use crate::sqs::{QueueEvent, Sqs, api as sqs};
@@ -198,27 +198,31 @@ impl Account {
         Ok((!messages.is_empty()).then(|| self.delivery(queue, messages)))
     }
 
-    /// Adds what can be received and passes the filters to a mapping's batch, and takes the batch out once it is due.
+    /// Gives a mapping what it can receive and its filters let pass, and returns what it does next.
     pub(crate) fn poll(
         &mut self,
-        mapping: &MappingConfig,
-        batch: &mut Batch,
+        poller: &mut Poller,
+        capacity: Capacity,
         now: SystemTime,
-    ) -> Result<Option<Full>, AwsError> {
-        let (queue, arn) = (&mapping.queue, self.sqs.arn(&mapping.queue));
-        while mapping.enabled && batch.room(mapping) > 0 {
-            let received = self.sqs.receive(queue, batch.room(mapping), None, now)?;
+    ) -> Result<Option<Step>, AwsError> {
+        if let Some(step) = poller.retry(capacity, now) {
+            return Ok(Some(step));
+        }
+        while poller.room(capacity) > 0 {
+            let queue = &poller.config.queue;
+            let received = self.sqs.receive(queue, poller.room(capacity), None, now)?;
             if received.is_empty() {
                 break;
             }
-            let (wanted, unwanted) = filtered(received, mapping, &arn);
+            let (wanted, unwanted) = filtered(received, &poller.config, &poller.queue_arn);
             for message in unwanted {
                 // If it cannot be deleted any more, it comes back.
                 let _ = self.sqs.delete(queue, &message.receipt_handle, now);
             }
-            batch.add(wanted, &arn, now);
+            poller.add(wanted, now);
         }
-        Ok(batch.take(mapping, &arn, now))
+        let hidden = self.sqs.visibility_timeout(&poller.config.queue).unwrap_or_default();
+        Ok(poller.take(capacity, hidden, now))
     }
 
     pub(crate) fn delivery(&self, queue: &str, messages: Vec<Received>) -> Delivery {

@@ -6,6 +6,7 @@
 mod batch;
 mod config;
 mod filter;
+mod poller;
 mod record;
 mod response;
 
@@ -13,9 +14,9 @@ use std::time::Duration;
 
 use redrive_sqs::{BATCH_SIZE, MAXIMUM_CONCURRENCY};
 
-pub(crate) use batch::{Batch, Full};
 pub use config::MappingConfig;
 pub use filter::{Filter, InvalidFilter};
+pub(crate) use poller::{Capacity, Poller, Step};
 pub(crate) use record::event;
 use record::{record, record_size};
 pub(crate) use response::failed_messages;

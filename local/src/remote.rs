@@ -1,28 +1,26 @@
 //! [`Remote`]: functions on this machine, fed by real queues.
 
 mod queue;
-mod mapping;
+mod driver;
+mod source;
 mod message;
 mod delete;
 mod tally;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
 
 use aws_sdk_sqs::Client;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 
 pub use queue::{FindQueueError, RemoteQueue};
 
-use crate::clock::{Clock, Speed};
 use crate::mapping::MappingConfig;
-use crate::run::{Event, Pool, StartError, Totals};
-use crate::run::{check_mappings, located};
-use crate::runtime_api::Access;
-use crate::runtime_api::FunctionConfig;
-use mapping::Mapping;
+use crate::run::{Event, StartError, Totals, check_mappings, located};
+use crate::runtime_api::{Access, FunctionConfig};
+use driver::Driver;
+use source::Source;
 use tally::Tally;
 
 /// What a [`Remote`] runs.
@@ -47,27 +45,11 @@ pub struct RemoteConfig {
 /// that failed is left alone, so that its visibility timeout is the queue's, or what the function itself set it to.
 #[derive(Debug)]
 pub struct Remote {
-    shared: Arc<Shared>,
     warnings: Vec<String>,
+    tally: Arc<Mutex<Tally>>,
     events: Option<mpsc::UnboundedReceiver<Event>>,
     stop: watch::Sender<bool>,
-    mappings: JoinSet<()>,
-}
-
-/// What all mappings share.
-#[derive(Debug)]
-struct Shared {
-    sqs: Client,
-    functions: BTreeMap<String, Function>,
-    clock: Clock,
-    tally: Mutex<Tally>,
-}
-
-/// A function with room for as many invocations as it may have at once.
-#[derive(Debug)]
-struct Function {
-    pool: Mutex<Pool>,
-    room: Arc<Semaphore>,
+    driver: JoinSet<()>,
 }
 
 impl Remote {
@@ -81,26 +63,20 @@ impl Remote {
             |name: &str| queues.iter().find(|queue| queue.name == name).map(|queue| queue.visibility_timeout);
         let warnings = check_mappings(&mappings, &functions, visibility_timeout)?;
         let (region, account) = queues.first().map_or(("", ""), RemoteQueue::place);
-        let functions = functions
-            .iter()
-            .map(|function| {
-                let function = located(function, region, account, &access)?;
-                Ok((function.config.name.clone(), Function::new(function)))
-            })
-            .collect::<Result<_, StartError>>()?;
+        let located = |function| located(function, region, account, &access);
+        let functions = functions.iter().map(located).collect::<Result<Vec<_>, _>>()?;
 
         let (tally, events) = Tally::new();
-        let clock = Clock::new(Speed::Times(1.0), SystemTime::now());
-        let shared = Arc::new(Shared { sqs, functions, clock, tally: Mutex::new(tally) });
+        let tally = Arc::new(Mutex::new(tally));
+        let sources = mappings.into_iter().filter(|mapping| mapping.enabled).filter_map(|config| {
+            let queue = queues.iter().find(|queue| queue.name == config.queue)?.clone();
+            Some(Source { sqs: sqs.clone(), config, queue, tally: Arc::clone(&tally) })
+        });
         let (stop, stopped) = watch::channel(false);
-        let mut running = JoinSet::new();
-        for config in mappings.into_iter().filter(|mapping| mapping.enabled) {
-            if let Some(queue) = queues.iter().find(|queue| queue.name == config.queue) {
-                let mapping = Mapping::new(Arc::clone(&shared), config, queue.clone(), stopped.clone());
-                running.spawn(mapping.run());
-            }
-        }
-        Ok(Self { shared, warnings, events: Some(events), stop, mappings: running })
+        let driven = Driver::new(sources, functions, stopped);
+        let mut driver = JoinSet::new();
+        driver.spawn(driven.run());
+        Ok(Self { warnings, tally, events: Some(events), stop, driver })
     }
 
     /// What AWS accepts but advises against.
@@ -119,39 +95,15 @@ impl Remote {
     /// is cut off, and its messages come back when their visibility timeout is over.
     ///
     /// # Panics
-    /// A bug here made a mapping panic.
+    /// A bug here made what drives the mappings panic.
     pub async fn stop(mut self) -> Totals {
         self.stop.send_replace(true);
-        while let Some(ended) = self.mappings.join_next().await {
+        while let Some(ended) = self.driver.join_next().await {
             if let Err(panic) = ended.map_err(JoinError::try_into_panic) {
-                std::panic::resume_unwind(panic.expect("no mapping is aborted"));
+                std::panic::resume_unwind(panic.expect("the task is not aborted"));
             }
         }
-        for function in self.shared.functions.values() {
-            let idle = function.pool().take_idle();
-            for process in idle {
-                process.end().await;
-            }
-        }
-        self.shared.tally().end()
-    }
-}
-
-impl Shared {
-    fn tally(&self) -> std::sync::MutexGuard<'_, Tally> {
-        self.tally.lock().expect("nothing panics while it holds the tally")
-    }
-}
-
-impl Function {
-    fn new(function: crate::runtime_api::Function) -> Self {
-        let room = function.config.reserved_concurrency.unwrap_or(Semaphore::MAX_PERMITS);
-        let room = Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS)));
-        Self { pool: Mutex::new(Pool::new(function)), room }
-    }
-
-    fn pool(&self) -> std::sync::MutexGuard<'_, Pool> {
-        self.pool.lock().expect("nothing panics while it holds the processes")
+        self.tally.lock().expect("nothing panics while it holds the tally").end()
     }
 }
 

@@ -26,7 +26,7 @@ pub use control::{ClockReading, Control, Vitals};
 pub use event::{Event, EventKind, InvocationOutcome, StartFailure, Totals};
 pub(crate) use invocation::{Finished, Invocation, Judgement};
 pub(crate) use note::Note;
-pub(crate) use pool::{Pool, START_FAILURES};
+pub(crate) use pool::{Pools, START_FAILURES};
 pub use start::StartError;
 pub(crate) use start::{check_mappings, located};
 use worker::Order;

@@ -16,18 +16,21 @@ pub(super) use run::{expect_paused_clock, waiting};
 
 use super::Queue;
 use crate::account::Delivery;
-use crate::mapping::{Batch, Filter, MappingConfig, check};
-use crate::protocol::AwsError;
+use crate::mapping::{Capacity, Filter, MappingConfig, Poller, Step, check};
 use crate::run::InvocationOutcome;
 
 /// A queue that invokes a function. It does so only while one of its methods is awaited.
 #[must_use = "a mapping invokes its function only while it is awaited"]
 pub struct Mapping<'function> {
+    poller: Poller,
+    invoker: Invoker<'function>,
+}
+
+/// What an invocation needs.
+struct Invoker<'function> {
     queue: Queue,
-    config: MappingConfig,
     timeout: Duration,
     function: Box<Function<'function>>,
-    batch: Batch,
 }
 
 type Function<'function> = dyn Fn(Vec<u8>, Instant) -> Answer<'function> + 'function;
@@ -103,11 +106,12 @@ impl Queue {
             ..MappingConfig::default()
         };
         Mapping {
-            queue: self.clone(),
-            config,
-            timeout: Duration::from_secs(30),
-            function: Box::new(function),
-            batch: Batch::new(),
+            poller: Poller::new(config, self.aws.with(|account, _| account.queue_arn(&self.name))),
+            invoker: Invoker {
+                queue: self.clone(),
+                timeout: Duration::from_secs(30),
+                function: Box::new(function),
+            },
         }
     }
 }
@@ -115,38 +119,38 @@ impl Queue {
 impl Mapping<'_> {
     /// How many messages a batch has at most: 10 by default, 1 to 10,000; above 10 only with a window.
     pub fn batch_size(mut self, messages: usize) -> Self {
-        self.config.batch_size = messages;
+        self.poller.config.batch_size = messages;
         self
     }
 
     /// How long a batch waits to fill: not at all by default, at most 300 s; a FIFO queue has none.
     pub fn batching_window(mut self, window: Duration) -> Self {
-        self.config.window = window;
+        self.poller.config.window = window;
         self
     }
 
     /// How many invocations run at a time: 5 by default.
     pub fn maximum_concurrency(mut self, invocations: usize) -> Self {
-        self.config.maximum_concurrency = Some(invocations);
+        self.poller.config.maximum_concurrency = Some(invocations);
         self
     }
 
     /// The function's timeout, which is its deadline: 30 s by default, at most the queue's visibility timeout.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.invoker.timeout = timeout;
         self
     }
 
     /// Adds a filter: a message that matches none of them is deleted without an invocation.
     pub fn filter(mut self, filter: Filter) -> Self {
-        self.config.filters.push(filter);
+        self.poller.config.filters.push(filter);
         self
     }
 
     /// Whether the function's response names the messages that failed (`ReportBatchItemFailures`); it does by default.
     /// Otherwise any response deletes the whole batch.
     pub fn report_batch_item_failures(mut self, reports: bool) -> Self {
-        self.config.report_batch_item_failures = reports;
+        self.poller.config.report_batch_item_failures = reports;
         self
     }
 
@@ -172,30 +176,42 @@ impl Mapping<'_> {
     /// # Panics
     /// If there are none; if AWS would refuse the mapping.
     pub async fn once(&mut self) -> Invocation {
-        self.check();
-        let config = MappingConfig { window: Duration::ZERO, ..self.config.clone() };
-        let mut batch = std::mem::replace(&mut self.batch, Batch::new());
-        let delivery = self.poll(&config, &mut batch);
-        self.batch = batch;
-        let Queue { name, .. } = &self.queue;
-        match delivery {
-            Some(delivery) => self.invoke(delivery).await,
-            None => panic!("queue {name} has no message that can be received: {}", waiting(&self.queue)),
-        }
+        self.begin();
+        let Self { poller, invoker } = self;
+        let window = std::mem::take(&mut poller.config.window);
+        let delivery = invoker.poll(poller);
+        poller.config.window = window;
+        let Queue { name, .. } = &invoker.queue;
+        let Some(delivery) = delivery else {
+            panic!("queue {name} has no message that can be received: {}", waiting(&invoker.queue))
+        };
+        let invocation = invoker.invoke(delivery, poller.config.report_batch_item_failures).await;
+        poller.end();
+        invocation
     }
 
-    fn poll(&self, config: &MappingConfig, batch: &mut Batch) -> Option<Delivery> {
-        let delivery = self.queue.aws.with(|account, now| {
-            let full = account.poll(config, batch, now)?;
-            Ok::<_, AwsError>(full.map(|full| account.delivery(&self.queue.name, full.messages)))
-        });
-        match delivery {
-            Ok(delivery) => delivery,
-            Err(refusal) => panic!("queue {}: {refusal}", self.queue.name),
+    fn begin(&mut self) {
+        let Self { poller, invoker: Invoker { queue, timeout, .. } } = self;
+        // A run before this one may have been dropped.
+        poller.abandon();
+        let visibility = queue.aws.with(|account, _| account.visibility_timeout(&queue.name));
+        if let Err(refusal) = check(&poller.config, visibility.unwrap_or_default(), *timeout) {
+            panic!("{refusal}");
         }
     }
+}
 
-    async fn invoke(&self, delivery: Delivery) -> Invocation {
+impl Invoker<'_> {
+    fn poll(&self, poller: &mut Poller) -> Option<Delivery> {
+        let Queue { name, aws, .. } = &self.queue;
+        aws.with(|account, now| match account.poll(poller, Capacity::Room, now) {
+            Ok(Some(Step::Invoke(messages))) => Some(account.delivery(name, messages)),
+            Ok(Some(Step::Throttle(_) | Step::GiveUp(_)) | None) => None,
+            Err(refusal) => panic!("queue {name}: {refusal}"),
+        })
+    }
+
+    async fn invoke(&self, delivery: Delivery, reports: bool) -> Invocation {
         let aws = &self.queue.aws;
         let (at, began) = (aws.elapsed(), Instant::now());
         let answer = (self.function)(delivery.event().to_vec(), began + self.timeout);
@@ -204,7 +220,7 @@ impl Mapping<'_> {
             Err(_elapsed) => Err(InvocationOutcome::TimedOut),
             Ok(Err(error)) => Err(InvocationOutcome::Error(error)),
             Ok(Ok(response)) => {
-                let response = if self.config.report_batch_item_failures { response } else { Vec::new() };
+                let response = if reports { response } else { Vec::new() };
                 aws.with(|account, now| account.settle(&delivery, &response, now))
                     .map_err(InvocationOutcome::BadResponse)
             }
@@ -217,17 +233,10 @@ impl Mapping<'_> {
         let failed = messages.iter().filter(|id| !deleted.contains(id)).cloned().collect();
         Invocation { at, took: began.elapsed(), messages, failed, outcome }
     }
-
-    fn check(&self) {
-        let visibility = self.queue.aws.with(|account, _| account.visibility_timeout(&self.queue.name));
-        if let Err(refusal) = check(&self.config, visibility.unwrap_or_default(), self.timeout) {
-            panic!("{refusal}");
-        }
-    }
 }
 
 impl fmt::Debug for Mapping<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mapping").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("Mapping").field("config", &self.poller.config).finish_non_exhaustive()
     }
 }

@@ -15,7 +15,7 @@ const ENVELOPE: usize = 14;
 
 /// A batch that is being filled.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(super) struct Batch {
     messages: Vec<Received>,
     event_size: usize,
     opened: Option<SystemTime>,
@@ -25,24 +25,24 @@ pub(crate) struct Batch {
 
 /// A batch that is to be handed over.
 #[derive(Debug)]
-pub(crate) struct Full {
-    pub(crate) messages: Vec<Received>,
+pub(super) struct Full {
+    pub(super) messages: Vec<Received>,
     /// When the first of them was received.
-    pub(crate) opened: SystemTime,
+    pub(super) opened: SystemTime,
 }
 
 impl Batch {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { messages: Vec::new(), event_size: ENVELOPE, opened: None, excess: Vec::new() }
     }
 
     /// Whether it holds no message.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.opened.is_none()
     }
 
     /// How many messages to ask SQS for next: at most the ten that it gives at once, none if the batch is full.
-    pub(crate) fn room(&self, mapping: &MappingConfig) -> usize {
+    pub(super) fn room(&self, mapping: &MappingConfig) -> usize {
         if self.excess.is_empty() {
             mapping.batch_size.saturating_sub(self.messages.len()).min(10)
         } else {
@@ -51,12 +51,12 @@ impl Batch {
     }
 
     /// When the batch window closes, if the batch has any messages.
-    pub(crate) fn due(&self, mapping: &MappingConfig) -> Option<SystemTime> {
+    pub(super) fn due(&self, mapping: &MappingConfig) -> Option<SystemTime> {
         Some(self.opened? + mapping.window)
     }
 
     /// Adds messages, at most as many as there is room for; the batch window opens with the first.
-    pub(crate) fn add(&mut self, messages: Vec<Received>, queue_arn: &str, now: SystemTime) {
+    pub(super) fn add(&mut self, messages: Vec<Received>, queue_arn: &str, now: SystemTime) {
         for message in messages {
             let size = record_size(&message, queue_arn) + usize::from(!self.messages.is_empty());
             let fits = self.messages.is_empty() || self.event_size + size <= LARGEST_EVENT;
@@ -71,7 +71,7 @@ impl Batch {
     }
 
     /// Takes the messages out if the batch is full or its window has closed.
-    pub(crate) fn take(&mut self, mapping: &MappingConfig, queue_arn: &str, now: SystemTime) -> Option<Full> {
+    pub(super) fn take(&mut self, mapping: &MappingConfig, queue_arn: &str, now: SystemTime) -> Option<Full> {
         let opened = self.opened?;
         if self.room(mapping) > 0 && opened + mapping.window > now {
             return None;

@@ -1,7 +1,6 @@
 //! The one task that makes things happen: it polls queues, hands batches to functions, acts on what they say, evaluates
 //! alarms at each minute, and lets time pass only when there is nothing left to do.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -11,12 +10,11 @@ use uuid::Uuid;
 
 use super::EventKind;
 use super::invocation::{Finished, Invocation};
-use super::pool::Pool;
+use super::pool::Pools;
 use super::settle::{give_back, settle};
 use super::state::State;
 use super::world::World;
-use crate::mapping::MappingConfig;
-use crate::mapping::{self, Batch, Full};
+use crate::mapping::{self, Capacity, MappingConfig, Poller, Step};
 use crate::queue::Received;
 use crate::runtime_api::{Function, Log};
 
@@ -25,55 +23,22 @@ const DAY: Duration = Duration::from_secs(86_400);
 #[derive(Debug)]
 pub(crate) struct Driver {
     world: Arc<World>,
-    mappings: Vec<Mapping>,
-    functions: BTreeMap<String, Pool>,
+    mappings: Vec<Poller>,
+    functions: Pools,
     /// The revision of Lambda's configuration that these work by.
     revision: u64,
     invocations: JoinSet<Finished>,
     stop: watch::Receiver<bool>,
 }
 
-#[derive(Debug)]
-struct Mapping {
-    config: MappingConfig,
-    queue_arn: String,
-    batch: Batch,
-    running: usize,
-    throttled: VecDeque<Throttled>,
-}
-
-/// A batch for which its function has no concurrency left. Its messages are visible again at `until`.
-#[derive(Debug)]
-struct Throttled {
-    messages: Vec<Received>,
-    until: SystemTime,
-}
-
-impl Mapping {
-    fn new(config: MappingConfig, queue_arn: String) -> Self {
-        Self { config, queue_arn, batch: Batch::new(), running: 0, throttled: VecDeque::new() }
-    }
-
-    /// Whether nothing that it has received is still with it.
-    fn is_drained(&self) -> bool {
-        self.running == 0 && self.batch.is_empty() && self.throttled.is_empty()
-    }
-}
-
 impl Driver {
     pub(crate) fn new(world: Arc<World>, functions: Vec<Function>, stop: watch::Receiver<bool>) -> Self {
         let mappings = world.act(|state, _| {
             let mappings = state.account.lambda.mappings().iter();
-            mappings
-                .map(|mapping| {
-                    Mapping::new(mapping.config.clone(), state.account.sqs.arn(&mapping.config.queue))
-                })
-                .collect()
+            let arn = |config: &MappingConfig| state.account.sqs.arn(&config.queue);
+            mappings.map(|mapping| Poller::new(mapping.config.clone(), arn(&mapping.config))).collect()
         });
-        let functions = functions
-            .into_iter()
-            .map(|function| (function.config.name.clone(), Pool::new(function)))
-            .collect();
+        let functions = Pools::new(functions);
         Self { world, mappings, functions, revision: 0, invocations: JoinSet::new(), stop }
     }
 
@@ -87,7 +52,7 @@ impl Driver {
             self.tick();
             self.apply_changes();
             for index in 0..self.mappings.len() {
-                self.poll(index);
+                self.advance(index);
             }
             let (until, next_tick) = self.next_wake_up();
             world.rest(|state, now| self.is_at_rest(state, now));
@@ -95,7 +60,7 @@ impl Driver {
                 biased;
                 _ = self.stop.changed() => (),
                 Some(finished) = self.invocations.join_next() => {
-                    self.finish(finished.expect("an invocation is neither aborted nor does it panic")).await;
+                    self.finish(finished.expect("an invocation is neither aborted nor does it panic"));
                 }
                 _ = changes.changed() => (),
                 () = world.clock.pass(until, next_tick, || known.has_changed().unwrap_or(true)) => (),
@@ -125,7 +90,7 @@ impl Driver {
                 if changed {
                     mapping.config.clone_from(&state.account.lambda.mappings()[index].config);
                 }
-                let gave_up = functions.get(&mapping.config.function).is_none_or(Pool::gave_up);
+                let gave_up = functions.capacity(&mapping.config.function) == Capacity::GaveUp;
                 if mapping.config.enabled || mapping.is_drained() || gave_up {
                     state.account.lambda.settled(index, now);
                 }
@@ -136,81 +101,49 @@ impl Driver {
         });
     }
 
-    /// Fills the batch of a mapping and hands it to the function, as often as there are messages and free processes.
-    fn poll(&mut self, index: usize) {
-        self.retry_throttled(index);
+    /// Does what a mapping has to do by now.
+    fn advance(&mut self, index: usize) {
         loop {
-            let Mapping { config, batch, running, throttled, .. } = &mut self.mappings[index];
-            let Some(pool) = self.functions.get(&config.function).filter(|pool| !pool.gave_up()) else {
-                return;
-            };
-            if *running + throttled.len() >= config.concurrency() {
-                return;
+            let poller = &mut self.mappings[index];
+            let capacity = self.functions.capacity(&poller.config.function);
+            let step = self.world.act(|state, now| state.poll(poller, capacity, now));
+            let MappingConfig { queue, function, .. } = &poller.config;
+            match step {
+                None => return,
+                Some(Step::Invoke(messages)) => self.start(index, messages),
+                Some(Step::Throttle(messages)) => self.world.act(|state, now| {
+                    state.account.cloudwatch.throttled(function, now);
+                    state.tell(EventKind::Throttled { function: function.clone(), messages });
+                }),
+                Some(Step::GiveUp(messages)) => self.world.act(|state, _| give_back(state, queue, &messages)),
             }
-            let taken = self.world.act(|state, now| state.poll(config, batch, now));
-            let Some(Full { messages, opened }) = taken else { return };
-            if pool.has_room() {
-                self.start(index, messages);
-                continue;
-            }
-            self.world.act(|state, now| {
-                state.account.cloudwatch.throttled(&config.function, now);
-                state.tell(EventKind::Throttled {
-                    function: config.function.clone(),
-                    messages: messages.len(),
-                });
-                let hidden = state.account.sqs.visibility_timeout(&config.queue).unwrap_or_default();
-                throttled.push_back(Throttled { messages, until: opened + hidden });
-            });
-        }
-    }
-
-    /// Hands throttled batches to the function as it gets room for them. Past the visibility timeout of their messages
-    /// they are dropped: <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
-    fn retry_throttled(&mut self, index: usize) {
-        let Mapping { config, throttled, .. } = &mut self.mappings[index];
-        self.world.act(|state, now| {
-            while let Some(batch) = throttled.pop_front_if(|batch| batch.until <= now) {
-                give_back(state, &config.queue, &batch.messages);
-            }
-        });
-        let has_room = |pool: &Pool| pool.has_room() && !pool.gave_up();
-        while self.functions.get(&self.mappings[index].config.function).is_some_and(has_room)
-            && let Some(batch) = self.mappings[index].throttled.pop_front()
-        {
-            self.start(index, batch.messages);
         }
     }
 
     fn start(&mut self, index: usize, messages: Vec<Received>) {
-        let function = &self.mappings[index].config.function;
-        let of_function = self.mappings.iter().filter(|mapping| mapping.config.function == *function);
-        let concurrent = 1 + of_function.map(|mapping| mapping.running).sum::<usize>();
-        let Mapping { config, queue_arn, running, .. } = &mut self.mappings[index];
+        let Poller { config, queue_arn, .. } = &self.mappings[index];
         let Some(pool) = self.functions.get_mut(&config.function) else { return };
-        *running += 1;
+        let (function, idle) = (Arc::clone(&pool.function), pool.begin());
         let request_id = Uuid::new_v4().to_string();
         let guard = self.world.clock.running();
         let real_now = SystemTime::now();
         let event = mapping::event(&messages, queue_arn, |stamp| self.world.clock.to_real(stamp, real_now));
         self.world.act(|state, now| {
             state.messages.invocation();
-            state.account.cloudwatch.concurrent(&config.function, concurrent, now);
+            state.account.cloudwatch.concurrent(&config.function, pool.running, now);
             EventKind::begun(config, &request_id, &messages).for_each(|event| state.tell(event));
         });
         let invocation = Invocation { mapping: index, request_id, messages, _running: guard };
-        let (world, function) = (Arc::clone(&self.world), Arc::clone(&pool.function));
-        let log = Log::new(world.clock.now(), move |stream, line| world.log(&function.config, stream, line));
-        let (function, idle) = (Arc::clone(&pool.function), pool.begin());
+        let (world, logging) = (Arc::clone(&self.world), Arc::clone(&function));
+        let log = Log::new(world.clock.now(), move |stream, line| world.log(&logging.config, stream, line));
         self.invocations.spawn(invocation.run(function, idle, event, log, self.stop.clone()));
     }
 
-    async fn finish(&mut self, finished: Finished) {
-        let mapping = &mut self.mappings[finished.invocation.mapping];
-        mapping.running -= 1;
-        let config = &mapping.config;
-        settle(&self.world, config, &finished);
-        let Some(pool) = self.functions.get_mut(&config.function) else { return };
+    fn finish(&mut self, finished: Finished) {
+        let poller = &mut self.mappings[finished.invocation.mapping];
+        poller.end();
+        settle(&self.world, &poller.config, &finished);
+        let Some(pool) = self.functions.get_mut(&poller.config.function) else { return };
         if let Some(gave_up) = pool.end(finished) {
             self.world.tell(gave_up);
         }
@@ -224,10 +157,10 @@ impl Driver {
             let rests = state.begin_rest();
             let changes =
                 self.active().filter_map(|mapping| state.account.sqs.next_change(&mapping.config.queue, now));
-            let windows = self.active().filter_map(|mapping| mapping.batch.due(&mapping.config));
+            let windows = self.active().filter_map(Poller::due);
             let worked =
                 state.messages.worked.names().filter_map(|queue| state.account.sqs.next_change(queue, now));
-            let throttled = self.active().filter_map(|mapping| Some(mapping.throttled.front()?.until));
+            let throttled = self.active().filter_map(Poller::gives_up_at);
             let tick = if rests { now + DAY } else { state.account.next_tick(now) };
             let ticked = state.unevaluated.then_some(tick);
             let next = changes
@@ -251,19 +184,17 @@ impl Driver {
                 .all(|mapping| mapping.config.enabled && state.held(&mapping.config.queue, now) == 0)
     }
 
-    fn active(&self) -> impl Iterator<Item = &Mapping> {
+    fn active(&self) -> impl Iterator<Item = &Poller> {
         self.mappings.iter().filter(|mapping| {
             (mapping.config.enabled || !mapping.is_drained())
-                && self.functions.get(&mapping.config.function).is_some_and(|pool| !pool.gave_up())
+                && self.functions.capacity(&mapping.config.function) != Capacity::GaveUp
         })
     }
 
     async fn end(mut self) {
         while let Some(finished) = self.invocations.join_next().await {
-            self.finish(finished.expect("an invocation is neither aborted nor does it panic")).await;
+            self.finish(finished.expect("an invocation is neither aborted nor does it panic"));
         }
-        for process in self.functions.values_mut().flat_map(Pool::take_idle) {
-            process.end().await;
-        }
+        self.functions.end().await;
     }
 }

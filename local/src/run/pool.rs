@@ -1,27 +1,61 @@
-//! The processes of a function.
+//! The processes of functions.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::EventKind;
 use super::invocation::Finished;
+use crate::mapping::Capacity;
 use crate::runtime_api::{Function, Process};
 
 /// So many processes in a row that do not start are taken as a function that cannot, whether it did before or not. One
 /// that asks for work has started, however its invocations end.
 pub(crate) const START_FAILURES: u32 = 3;
 
+/// All functions, by name.
+#[derive(Debug)]
+pub(crate) struct Pools(BTreeMap<String, Pool>);
+
+impl Pools {
+    pub(crate) fn new(functions: impl IntoIterator<Item = Function>) -> Self {
+        let pools = functions.into_iter().map(Pool::new);
+        Self(pools.map(|pool| (pool.function.config.name.clone(), pool)).collect())
+    }
+
+    pub(crate) fn get_mut(&mut self, function: &str) -> Option<&mut Pool> {
+        self.0.get_mut(function)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (&String, &mut Pool)> {
+        self.0.iter_mut()
+    }
+
+    /// What a function can take; nothing if there is none of this name.
+    pub(crate) fn capacity(&self, function: &str) -> Capacity {
+        self.0.get(function).map_or(Capacity::GaveUp, Pool::capacity)
+    }
+
+    /// Ends the processes that are free.
+    pub(crate) async fn end(&mut self) {
+        for process in self.0.values_mut().flat_map(|pool| std::mem::take(&mut pool.idle)) {
+            process.end().await;
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) function: Arc<Function>,
     idle: Vec<Process>,
-    running: usize,
+    /// Invocations of it, of all mappings.
+    pub(crate) running: usize,
     /// At most this many invocations at once.
     reserved_concurrency: Option<usize>,
     start_failures: u32,
 }
 
 impl Pool {
-    pub(crate) fn new(function: Function) -> Self {
+    fn new(function: Function) -> Self {
         Self {
             idle: Vec::new(),
             running: 0,
@@ -36,9 +70,14 @@ impl Pool {
         self.reserved_concurrency = concurrency;
     }
 
-    /// Whether the function's concurrency allows one more invocation.
-    pub(crate) fn has_room(&self) -> bool {
-        self.reserved_concurrency.is_none_or(|reserved| self.running < reserved)
+    fn capacity(&self) -> Capacity {
+        if self.start_failures >= START_FAILURES {
+            Capacity::GaveUp
+        } else if self.reserved_concurrency.is_none_or(|reserved| self.running < reserved) {
+            Capacity::Room
+        } else {
+            Capacity::Full
+        }
     }
 
     /// Begins an invocation, with a process that is free and still alive if there is one.
@@ -66,14 +105,5 @@ impl Pool {
             function: self.function.config.name.clone(),
             reason: format!("it failed {START_FAILURES} times in a row; the last time, {failure}"),
         })
-    }
-
-    pub(crate) fn gave_up(&self) -> bool {
-        self.start_failures >= START_FAILURES
-    }
-
-    /// The processes that are free, to be ended.
-    pub(crate) fn take_idle(&mut self) -> Vec<Process> {
-        std::mem::take(&mut self.idle)
     }
 }

@@ -9,7 +9,7 @@ use super::messages::Messages;
 use super::{Event, EventKind};
 use crate::account::Account;
 use crate::cloudwatch::AlarmChange;
-use crate::mapping::{Batch, Full, MappingConfig};
+use crate::mapping::{Capacity, Poller, Step};
 use crate::sqs::QueueEvent;
 
 /// How long a worker may take to receive a message that it could: longer, and it has its hands full or hangs.
@@ -59,14 +59,9 @@ impl State {
     }
 
     /// Polls for a mapping. The messages are told of when they are handed to an invocation.
-    pub(crate) fn poll(
-        &mut self,
-        mapping: &MappingConfig,
-        batch: &mut Batch,
-        now: SystemTime,
-    ) -> Option<Full> {
+    pub(crate) fn poll(&mut self, poller: &mut Poller, capacity: Capacity, now: SystemTime) -> Option<Step> {
         self.tell_queue_events();
-        let polled = self.account.poll(mapping, batch, now);
+        let polled = self.account.poll(poller, capacity, now);
         for event in self.account.take_events() {
             match event {
                 QueueEvent::Received { queue, message_id, receive_count, .. } => {
@@ -85,7 +80,7 @@ impl State {
             }
         }
         // A queue that has been deleted gives nothing.
-        polled.unwrap_or_else(|_| batch.take(mapping, &self.account.sqs.arn(&mapping.queue), now))
+        polled.unwrap_or_else(|_| poller.take(capacity, Duration::ZERO, now))
     }
 
     /// How many messages a queue holds, in whatever state.

@@ -7,9 +7,9 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Invocation, Mapping};
+use super::{Invocation, Invoker, Mapping};
 use crate::kit::Queue;
-use crate::mapping::Batch;
+use crate::mapping::{Capacity, Poller};
 use crate::sqs::QueueEvent;
 
 /// A run that goes on for longer will not end.
@@ -20,43 +20,48 @@ const MOST_INVOCATIONS: usize = 10_000;
 
 impl Mapping<'_> {
     pub(super) async fn run(&mut self, end: Option<Instant>) -> Vec<Invocation> {
-        self.check();
+        self.begin();
         expect_paused_clock();
         let began = Instant::now();
-        let mut changes = self.queue.aws.shared.changes.subscribe();
-        let mut batch = std::mem::replace(&mut self.batch, Batch::new());
+        let Self { poller, invoker } = self;
+        let reports = poller.config.report_batch_item_failures;
+        let mut changes = invoker.queue.aws.shared.changes.subscribe();
         let (mut running, mut ended) = (FuturesUnordered::new(), Vec::new());
         loop {
             let is_over = end.is_some_and(|end| end <= Instant::now());
-            while !is_over && running.len() < self.config.concurrency() {
-                let Some(delivery) = self.poll(&self.config, &mut batch) else { break };
-                running.push(self.invoke(delivery));
+            while !is_over && let Some(delivery) = invoker.poll(poller) {
+                running.push(invoker.invoke(delivery, reports));
             }
             changes.mark_unchanged();
-            if running.is_empty() && (is_over || (end.is_none() && self.is_at_rest())) {
+            if running.is_empty() && (is_over || (end.is_none() && invoker.is_at_rest())) {
                 break;
             }
-            self.expect_an_end(began, ended.len() + running.len());
-            let is_full = is_over || running.len() >= self.config.concurrency();
-            let next = if is_full { None } else { self.next_change(&batch) };
+            invoker.expect_an_end(began, ended.len() + running.len());
+            let next = if is_over { None } else { invoker.next_change(poller) };
             let latest = end.filter(|_| !is_over).unwrap_or(began + LONGEST_RUN);
             tokio::select! {
                 biased;
-                Some(invocation) = running.next() => ended.push(invocation),
+                Some(invocation) = running.next() => {
+                    poller.end();
+                    ended.push(invocation);
+                }
                 _ = changes.changed() => (),
                 () = sleep_until(next.map_or(latest, |next| next.min(latest))) => (),
             }
         }
-        drop(running);
-        self.batch = batch;
         ended
     }
+}
 
+impl Invoker<'_> {
     /// When there may be a batch to start: a message shows up, or the window of a batch ends.
-    fn next_change(&self, batch: &Batch) -> Option<Instant> {
+    fn next_change(&self, poller: &Poller) -> Option<Instant> {
+        if poller.room(Capacity::Room) == 0 {
+            return None;
+        }
         let aws = &self.queue.aws;
         let shown = aws.with(|account, now| account.next_change(&self.queue.name, now));
-        let next = shown.into_iter().chain(batch.due(&self.config)).min()?;
+        let next = shown.into_iter().chain(poller.due()).min()?;
         Some(Instant::now() + next.duration_since(aws.now()).unwrap_or_default())
     }
 
