@@ -1,9 +1,10 @@
 //! A function's process, started as Lambda starts it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::Context;
+use tokio::process::{Child, Command};
 
 use crate::throttle::Throttle;
 
@@ -64,7 +65,7 @@ impl Bootstrap {
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
         command.spawn().with_context(|| format!("cannot start {}", self.program.display()))
     }
 }

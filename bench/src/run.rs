@@ -1,18 +1,23 @@
 //! One process from its start to the end of its last invocation, measured.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail, ensure};
+use bytes::Bytes;
 use clap::Args;
 use nix::unistd::Pid;
 use redrive_bench::event::Batch;
+use redrive_local::runtime::{Ended, Exchange, Offer, Reply};
 use serde::Deserialize;
+use tokio::process::Child;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::bootstrap::Bootstrap;
 use crate::certificate::Authority;
 use crate::figures::{Figure, Figures, quantile, round};
-use crate::runtime_api::{Delays, Log, RuntimeApi, SERVICE};
+use crate::kernel::Usage;
+use crate::server::{Calls, Delays, SERVICE, Server};
 use crate::throttle::Throttle;
 
 /// No run takes longer, however slow the machine.
@@ -51,6 +56,40 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// The function's timeout.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What has happened so far. Times count from the start of the process.
+#[derive(Debug, Default)]
+struct Log {
+    /// What the process had used whenever it asked for work: at its start, and after each answer.
+    polls: Vec<Moment>,
+    rounds: Vec<Round>,
+}
+
+/// What the process had used at a time.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    at: Duration,
+    usage: Usage,
+}
+
+/// An event handed out, and its answer.
+#[derive(Debug)]
+struct Round {
+    sent: Duration,
+    answered: Duration,
+    response: Bytes,
+}
+
+/// The process, and the ends of its Runtime API that are ours.
+struct Conversation {
+    child: Child,
+    offers: UnboundedSender<Offer>,
+    replies: UnboundedReceiver<Reply>,
+    problems: UnboundedReceiver<String>,
+}
+
 /// Fails unless every answer has as many failures as the event has failing messages.
 pub(crate) fn run(load: &Load, bootstrap: &Bootstrap) -> anyhow::Result<Figures> {
     let (invocations, warm_up) = (load.invocations as usize, load.warm_up as usize);
@@ -58,10 +97,21 @@ pub(crate) fn run(load: &Load, bootstrap: &Bootstrap) -> anyhow::Result<Figures>
         warm_up < invocations,
         "--warm-up is {warm_up}; it must be less than --invocations, {invocations}"
     );
-    let delays =
-        Delays { aws: Duration::from_millis(load.aws_ms), service: Duration::from_millis(load.service_ms) };
-    let api = Arc::new(RuntimeApi::new(load.batch.event(), invocations, warm_up, delays));
-    let address = api.serve(None)?;
+    // In one thread, so that nothing is handed from one to another.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime
+        .block_on(measure(load, bootstrap, invocations))
+        .and_then(|(log, calls)| figures(&log, calls, warm_up, load.batch.failing()))
+        .with_context(|| bootstrap.program.display().to_string())
+}
+
+async fn measure(load: &Load, bootstrap: &Bootstrap, invocations: usize) -> anyhow::Result<(Log, Calls)> {
+    let (aws, service) = (Duration::from_millis(load.aws_ms), Duration::from_millis(load.service_ms));
+    let ((offers, offered), (reply, replies)) = (unbounded_channel(), unbounded_channel());
+    let (problem, problems) = unbounded_channel();
+    let server = Server::new(Delays { aws, service }, problem);
+    let router = server.router(Exchange::new(offered, reply));
+    let address = server.serve(router.clone(), None).await?;
     let throttle = load.cpus.map(Throttle::new).transpose()?;
     let authority = load.https.then(Authority::new).transpose()?;
 
@@ -72,55 +122,90 @@ pub(crate) fn run(load: &Load, bootstrap: &Bootstrap) -> anyhow::Result<Figures>
     let folder = tempfile::tempdir()?;
     variables.push(("DATABASE", folder.path().join("orders.sqlite").display().to_string()));
     if let Some(authority) = &authority {
-        let address = api.serve(Some(Arc::clone(&authority.server)))?;
+        let address = server.serve(router, Some(Arc::clone(&authority.server))).await?;
         variables.push(("AWS_ENDPOINT_URL", format!("https://{address}")));
         variables.push(("SSL_CERT_FILE", authority.bundle.display().to_string()));
     } else {
         variables.push(("AWS_ENDPOINT_URL", format!("http://{address}")));
     }
 
-    let began = *api.spawned.get_or_init(Instant::now);
-    let mut child = bootstrap.spawn(&variables, throttle.as_ref())?;
-    api.process.get_or_init(|| Pid::from_raw(child.id().cast_signed()));
-    let ended = loop {
-        let log = api.log();
-        if let Some(problem) = &log.problem {
-            break Err(problem.clone());
-        }
-        if log.ended.is_some() {
-            break Ok(());
-        }
-        if let Some(status) = child.try_wait()? {
-            break Err(format!("it ended early: {status}"));
-        }
-        if began.elapsed() > LONGEST {
-            break Err(format!("it took longer than {LONGEST:?}"));
-        }
-        drop(api.wait(log));
-    };
+    let spawned = Instant::now();
+    let child = bootstrap.spawn(&variables, throttle.as_ref())?;
+    let mut conversation = Conversation { child, offers, replies, problems };
+    let event = load.batch.event().into();
+    let ended = tokio::time::timeout(LONGEST, conversation.hold(spawned, &event, invocations)).await;
     // Lambda, too, ends a process without extensions by SIGKILL.
-    child.kill()?;
-    child.wait()?;
-    api.end();
-    if let Err(problem) = ended {
-        bail!("{}: {problem}", bootstrap.program.display());
-    }
-    figures(&api.log(), warm_up, load.batch.failing())
-        .with_context(|| bootstrap.program.display().to_string())
+    conversation.child.kill().await?;
+    let log = ended.with_context(|| format!("it took longer than {LONGEST:?}"))??;
+    let calls = *server.calls();
+    Ok((log, calls))
 }
 
-fn figures(log: &Log, warm_up: usize, failing: usize) -> anyhow::Result<Figures> {
-    let (Some(started), Some(once), Some(warm), Some(ended)) = (log.started, log.once, log.warm, log.ended)
-    else {
-        bail!("it did not poll to the end")
-    };
-    for exchange in &log.exchanges {
-        let failed = failed(&exchange.response)?;
+impl Conversation {
+    /// Gives the process the event so many times, until it asks for one more.
+    async fn hold(&mut self, spawned: Instant, event: &Bytes, invocations: usize) -> anyhow::Result<Log> {
+        let process = self.child.id().context("it has ended")?;
+        let mut log = Log::default();
+        let mut sent = None;
+        loop {
+            let reply = tokio::select! {
+                biased;
+                Some(problem) = self.problems.recv() => bail!(problem),
+                Some(reply) = self.replies.recv() => reply,
+                status = self.child.wait() => bail!("it ended early: {}", status?),
+            };
+            let at = spawned.elapsed();
+            match reply {
+                Reply::Ready => {
+                    ensure!(sent.is_none(), "it asked for an event before it had answered the last one");
+                    let usage = Usage::of(Pid::from_raw(process.cast_signed()))?;
+                    log.polls.push(Moment { at, usage });
+                    if log.rounds.len() == invocations {
+                        return Ok(log);
+                    }
+                    sent = Some(spawned.elapsed());
+                    self.offers.send(offer(log.rounds.len(), event)).context("its Runtime API has ended")?;
+                }
+                Reply::Ended(Ended::Response(response)) => {
+                    let sent = sent.take().context("it answered an event that it did not get")?;
+                    log.rounds.push(Round { sent, answered: at, response });
+                }
+                Reply::Ended(ended) => bail!("it failed: {ended:?}"),
+                Reply::InitError(error) => bail!("it could not start: {error}"),
+            }
+        }
+    }
+}
+
+fn offer(number: usize, event: &Bytes) -> Offer {
+    let deadline = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + TIMEOUT;
+    let request_id = format!("8476a536-e9f4-11e8-9739-{number:012x}");
+    let trace = "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=9a9197af755a6419;Sampled=0";
+    Offer {
+        headers: [
+            ("lambda-runtime-aws-request-id", request_id.clone()),
+            ("lambda-runtime-deadline-ms", deadline.as_millis().to_string()),
+            (
+                "lambda-runtime-invoked-function-arn",
+                "arn:aws:lambda:eu-west-1:123456789012:function:bench".to_owned(),
+            ),
+            ("lambda-runtime-trace-id", trace.to_owned()),
+        ],
+        request_id,
+        event: event.clone(),
+    }
+}
+
+fn figures(log: &Log, calls: Calls, warm_up: usize, failing: usize) -> anyhow::Result<Figures> {
+    let Log { polls, rounds } = log;
+    let [started, once, warm, ended] = [0, 1, warm_up, rounds.len()].map(|number| polls[number]);
+    for Round { response, .. } in rounds {
+        let failed = failed(response)?;
         ensure!(failed == failing, "it answered with {failed} failures where {failing} messages fail");
     }
     let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;
-    let took: Vec<f64> = log.exchanges.iter().map(|it| milliseconds(it.answered - it.sent)).collect();
-    let measured = (log.exchanges.len() - warm_up) as f64;
+    let took: Vec<f64> = rounds.iter().map(|it| milliseconds(it.answered - it.sent)).collect();
+    let measured = (rounds.len() - warm_up) as f64;
     let figures = [
         (Figure::ColdMs, milliseconds(started.at)),
         (Figure::ColdCpuMs, milliseconds(started.usage.cpu)),
@@ -129,11 +214,11 @@ fn figures(log: &Log, warm_up: usize, failing: usize) -> anyhow::Result<Figures>
         (Figure::P50Ms, quantile(&took[warm_up..], 0.5)),
         (Figure::P99Ms, quantile(&took[warm_up..], 0.99)),
         (Figure::CpuMs, milliseconds(ended.usage.cpu - warm.usage.cpu) / measured),
-        (Figure::InvocationsPerSecond, measured / (ended.at - warm.at).as_secs_f64()),
+        (Figure::InvocationsPerSecond, measured / (ended.at - rounds[warm_up].sent).as_secs_f64()),
         (Figure::PeakMib, ended.usage.peak_mib),
-        (Figure::Connections, log.connections as f64),
-        (Figure::AwsCalls, log.aws_calls as f64),
-        (Figure::ServiceCalls, log.service_calls as f64),
+        (Figure::Connections, calls.connections as f64),
+        (Figure::AwsCalls, calls.aws as f64),
+        (Figure::ServiceCalls, calls.service as f64),
     ];
     Ok(figures.map(|(figure, value)| (figure, round(value))).into())
 }

@@ -44,6 +44,12 @@ pub mod rules {
     pub use crate::sqs::Sqs;
 }
 
+/// The Runtime API of one process without the process, for `bench/`.
+#[doc(hidden)]
+pub mod runtime {
+    pub use crate::runtime_api::{Ended, Exchange, Offer, Reply, routes};
+}
+
 pub use account::{Account, Delivery};
 pub use clock::Speed;
 pub use cloudformation::{StackConfig, StackOutput, StackResource};

@@ -26,6 +26,7 @@ pub use config::FunctionConfig;
 pub(crate) use log::{Line, Log};
 pub(crate) use process::Process;
 pub(crate) use program::Program;
+pub use routes::{Exchange, Offer, Reply, routes};
 
 /// What a process of a function, or of a worker, needs to know.
 #[derive(Debug, Clone)]
@@ -48,10 +49,14 @@ pub struct Access {
 
 /// How an invocation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub enum Ended {
+    /// The function answered.
     Response(Bytes),
+    /// The function reported an error.
     Error(String),
+    /// It ran past its timeout.
     TimedOut,
+    /// Its process ended.
     Exited(String),
 }
 

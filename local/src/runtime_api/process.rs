@@ -1,7 +1,6 @@
 //! One process of a function, from start to end.
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -64,7 +63,7 @@ impl Process {
         let program = Program::spawn(function, environment, &log)?;
         let (offers, offered) = unbounded_channel();
         let (reply, replies) = unbounded_channel();
-        let routes = router(&path, Arc::new(Exchange::new(offered, reply)));
+        let routes = router(&path, Exchange::new(offered, reply));
         let mut server = JoinSet::new();
         server.spawn(door::serve(listener, routes));
         let started = Instant::now();

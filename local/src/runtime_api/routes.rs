@@ -14,17 +14,20 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::{Ended, LARGEST_PAYLOAD};
 
-/// An invocation on its way to the process, with the headers that go along.
+/// An invocation on its way to the process.
 #[derive(Debug)]
-pub(super) struct Offer {
-    pub(super) request_id: String,
-    pub(super) headers: [(&'static str, String); 4],
-    pub(super) event: Bytes,
+pub struct Offer {
+    /// Its id.
+    pub request_id: String,
+    /// The headers that go along, the id in one of them.
+    pub headers: [(&'static str, String); 4],
+    /// The event as JSON.
+    pub event: Bytes,
 }
 
 /// What a process says by its calls.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub enum Reply {
     /// It asked for work.
     Ready,
     /// It cannot start.
@@ -35,14 +38,16 @@ pub(super) enum Reply {
 
 /// The two ends of the conversation: offers come in, what the process says goes out.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub struct Exchange {
     offers: tokio::sync::Mutex<UnboundedReceiver<Offer>>,
     replies: UnboundedSender<Reply>,
     current: Mutex<Option<String>>,
 }
 
 impl Exchange {
-    pub(super) fn new(offers: UnboundedReceiver<Offer>, replies: UnboundedSender<Reply>) -> Self {
+    /// A conversation that has yet to begin.
+    #[must_use]
+    pub fn new(offers: UnboundedReceiver<Offer>, replies: UnboundedSender<Reply>) -> Self {
         Self { offers: tokio::sync::Mutex::new(offers), replies, current: Mutex::new(None) }
     }
 
@@ -63,14 +68,18 @@ impl Exchange {
 }
 
 /// Below a path that only the process is told.
-pub(super) fn router(path: &str, exchange: Arc<Exchange>) -> Router {
-    let routes = Router::new()
+pub(super) fn router(path: &str, exchange: Exchange) -> Router {
+    Router::new().nest(&format!("/{path}"), routes(exchange)).fallback(unknown)
+}
+
+/// At the root.
+pub fn routes(exchange: Exchange) -> Router {
+    Router::new()
         .route("/2018-06-01/runtime/invocation/next", get(next))
         .route("/2018-06-01/runtime/invocation/{request_id}/response", post(response))
         .route("/2018-06-01/runtime/invocation/{request_id}/error", post(error))
         .route("/2018-06-01/runtime/init/error", post(init_error))
-        .with_state(exchange);
-    Router::new().nest(&format!("/{path}"), routes).fallback(unknown)
+        .with_state(Arc::new(exchange))
 }
 
 async fn next(State(exchange): State<Arc<Exchange>>) -> Response {
