@@ -3,7 +3,6 @@
 
 pub(crate) mod api;
 mod config;
-mod request;
 mod resources;
 mod stacks;
 #[cfg(test)]

@@ -11,7 +11,6 @@ mod emf;
 mod error;
 mod of_functions;
 mod of_queues;
-mod published;
 mod store;
 mod unit;
 
@@ -21,7 +20,6 @@ pub(crate) use alarm::Definition;
 pub use alarm::{AlarmConfig, AlarmState, Comparison, MissingData};
 pub(crate) use alarms::AlarmChange;
 pub(crate) use of_functions::Invoked;
-pub use published::is_published;
 pub use unit::Unit;
 
 use alarms::Alarms;
@@ -36,6 +34,18 @@ use crate::values::{Statistic, ValueSet};
 /// Above it, and below its negative, a value is refused.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
 const LARGEST_VALUE: f64 = f64::from_bits((1_023 + 360) << 52);
+
+/// Whether an alarm on a metric can ever see a value here: of the namespaces of AWS only a few metrics are published. Any
+/// other namespace is one of clients and functions.
+#[must_use]
+pub fn is_published(namespace: &str, metric: &str) -> bool {
+    match namespace {
+        "AWS/SQS" => of_queues::METRICS.iter().any(|(name, ..)| *name == metric),
+        "AWS/Lambda" => of_functions::METRICS.iter().any(|(name, _)| *name == metric),
+        "AWS/Logs" => BadDocument::ALL.iter().any(|bad| bad.metric() == metric),
+        _ => !namespace.starts_with("AWS/"),
+    }
+}
 
 /// The CloudWatch of one account in one region.
 #[derive(Debug)]

@@ -8,7 +8,6 @@ mod describe;
 mod filter_events;
 mod group;
 mod pattern;
-mod request;
 #[cfg(test)]
 mod testing;
 

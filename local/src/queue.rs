@@ -12,7 +12,6 @@ mod digest;
 mod encryption;
 pub(crate) mod error;
 mod handle;
-mod identifier;
 mod leave;
 mod receive_order;
 mod message;

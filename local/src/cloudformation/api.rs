@@ -1,7 +1,11 @@
 //! The operations of CloudFormation, in the query protocol.
 
-use super::{CloudFormation, resources, stacks};
-use crate::protocol::{Query, SERIALIZATION, Service, UNKNOWN_OPERATION, plain};
+use serde::Deserialize;
+
+use super::{CloudFormation, StackConfig, resources, stacks};
+use crate::protocol::{
+    AwsError, Query, RequestContext, SERIALIZATION, Service, UNKNOWN_OPERATION, VALIDATION, plain,
+};
 
 pub(crate) static SERVICE: Service<CloudFormation> = Service {
     name: "cloudformation",
@@ -25,3 +29,23 @@ pub(crate) static SERVICE: Service<CloudFormation> = Service {
     unreadable: (SERIALIZATION, "{}"),
     body: plain,
 };
+
+pub(super) type Context<'a> = RequestContext<'a, CloudFormation>;
+
+/// The input of any of them.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Input {
+    pub(super) logical_resource_id: Option<String>,
+    pub(super) next_token: Option<String>,
+    pub(super) physical_resource_id: Option<String>,
+    pub(super) stack_name: Option<String>,
+    pub(super) template_stage: Option<String>,
+}
+
+impl Input {
+    /// The stack that must be named.
+    pub(super) fn stack<'a>(&self, stacks: &'a CloudFormation) -> Result<&'a StackConfig, AwsError> {
+        stacks.find(VALIDATION.required(self.stack_name.as_ref(), "stackName")?)
+    }
+}

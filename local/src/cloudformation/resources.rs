@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::request::{Context, Input};
+use super::api::{Context, Input};
 use crate::cloudformation::{StackConfig, StackResource};
 use crate::protocol::{Answer, AwsError, Page, VALIDATION, page};
 

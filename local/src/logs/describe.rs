@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::request::{Context, INVALID_PARAMETER, Input, bad_token};
+use super::api::{Context, INVALID_PARAMETER, Input, bad_token};
 use crate::protocol::{Answer, Page, page};
 
 const LARGEST_PAGE: u32 = 50;

@@ -3,8 +3,8 @@
 
 use serde_json::json;
 
+use super::api::{Context, INVALID_PARAMETER, Input, bad_token};
 use super::pattern::Pattern;
-use super::request::{Context, INVALID_PARAMETER, Input, bad_token};
 use crate::protocol::{Answer, offset};
 
 const LARGEST_PAGE: u32 = 10_000;

@@ -8,8 +8,7 @@ use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
 use super::input::Input;
-use super::query::Query;
-use super::{AwsError, ErrorKind};
+use super::{AwsError, ErrorKind, Query};
 
 /// A request for an operation of a service.
 #[derive(Debug)]

@@ -10,8 +10,7 @@ use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
 use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::count;
-use super::query::Query;
+use super::{Query, count};
 
 /// How deep a name is followed; no parameter of any service is half as deep.
 const MOST_PARTS: usize = 16;

@@ -9,8 +9,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::AwsError;
-use super::query::Query;
+use super::{AwsError, Query};
 
 /// The member `…Result`, which only operations with an output have.
 pub(super) fn result(query: &Query, operation: &str, output: &impl Serialize) -> Bytes {

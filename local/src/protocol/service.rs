@@ -8,7 +8,6 @@ use http::{Method, Request, Response};
 use super::call::{Format, Syntax, is_of_queue, parts};
 use super::form::{self, Form};
 use super::input::Input;
-use super::query::Query;
 use super::{Answer, AwsError, Call, ErrorKind, RequestContext, Wait};
 use crate::clock::ClientClock;
 
@@ -32,6 +31,21 @@ pub(crate) struct Service<S: 'static> {
     pub(crate) unreadable: (ErrorKind, &'static str),
     /// The body without its compression.
     pub(crate) body: fn(&Request<Bytes>) -> Result<Bytes, AwsError>,
+}
+
+/// The query protocol of a service: a form in, XML out.
+/// <https://smithy.io/2.0/aws/protocols/aws-query-protocol.html>
+#[derive(Debug)]
+pub(crate) struct Query {
+    pub(crate) version: &'static str,
+    pub(crate) namespace: &'static str,
+    /// Whether the elements of lists and maps have the names below and stand in no other element. Otherwise each is a
+    /// `member` or an `entry` of its list or map. Of the services here only SQS is flat.
+    pub(crate) flat: bool,
+    /// The lists with the name of one element, in which `{}` stands for the operation.
+    pub(crate) lists: &'static [(&'static str, &'static str)],
+    /// The maps, with the names of one entry and of its key.
+    pub(crate) maps: &'static [(&'static str, &'static str, &'static str)],
 }
 
 /// An operation of REST JSON: its method and its path, in which `*` stands for what it is about, its name, and the status

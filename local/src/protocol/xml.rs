@@ -7,9 +7,8 @@ use bytes::Bytes;
 use ciborium::Value;
 use humantime::format_rfc3339_millis;
 
-use super::AwsError;
 use super::field::seconds;
-use super::query::Query;
+use super::{AwsError, Query};
 
 /// The `…Result` element, which only operations with an output have.
 pub(super) fn result(query: &Query, operation: &str, output: &Value) -> Bytes {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use redrive_sqs::{LONGEST_DELAY, MAX_ATTRIBUTES, is_attribute_name, is_attribute_number};
 
 use super::error;
-use super::identifier::{check_fifo_only, check_id};
 use super::message::{AttributeValue, MessageAttribute, NewMessage};
 use super::settings::Settings;
 use crate::protocol::AwsError;
@@ -129,6 +128,24 @@ fn check_characters(text: &str) -> Result<(), String> {
 
 fn invalid(message: impl Into<String>) -> AwsError {
     error::INVALID_PARAMETER_VALUE.error(message)
+}
+
+/// An id that a client chose: of a group, of duplicates or of receive attempts.
+pub(super) fn check_id(parameter: &str, id: &str) -> Result<(), AwsError> {
+    if redrive_sqs::is_message_id(id) {
+        return Ok(());
+    }
+    let reason =
+        format!("{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length.");
+    Err(error::invalid(parameter, id, reason))
+}
+
+pub(super) fn check_fifo_only(parameter: &str, id: &str, settings: &Settings) -> Result<(), AwsError> {
+    if settings.fifo {
+        return Ok(());
+    }
+    let reason = "The request includes a parameter that is not valid for this queue type.";
+    Err(error::invalid(parameter, id, reason))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use super::Queue;
+use super::accept::{check_fifo_only, check_id};
 use super::handle::Handle;
-use super::identifier::{check_fifo_only, check_id};
 use super::message::{Place, Received};
 use super::receive::Taken;
 use crate::protocol::AwsError;

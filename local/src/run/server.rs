@@ -1,10 +1,8 @@
 //! The AWS endpoint: SQS, CloudWatch, Lambda, CloudWatch Logs and CloudFormation on one port of the loopback interface.
 
-mod skip;
-
 use std::future::pending;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::body::Body;
@@ -12,6 +10,7 @@ use axum::extract;
 use axum::routing::post;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
+use redrive_sqs::Quoted;
 use tokio::time::Instant;
 
 use super::start::ACCESS_KEY;
@@ -25,7 +24,7 @@ use crate::protocol::{Wait, unknown_service};
 const LARGEST_REQUEST: usize = 16 << 20;
 
 pub(super) fn router(world: Arc<World>) -> Router {
-    Router::new().route("/_redrive/skip", post(skip::skip)).fallback(answer).with_state(world)
+    Router::new().route("/_redrive/skip", post(skip)).fallback(answer).with_state(world)
 }
 
 async fn answer(extract::State(world): extract::State<Arc<World>>, request: Request<Body>) -> Response<Body> {
@@ -114,4 +113,40 @@ fn too_large() -> Response<Body> {
     let mut response = Response::new(Body::from(reason));
     *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
     response
+}
+
+/// A year, which is longer than anything that SQS and CloudWatch wait for.
+const LONGEST_SKIP: f64 = 31_536_000.0;
+
+/// Time control for those who only have HTTP: `curl -d 3600 http://127.0.0.1:PORT/_redrive/skip` skips an hour. Skips as many
+/// seconds as the body says, and answers with the time that it is then, in seconds since 1970.
+async fn skip(
+    extract::State(world): extract::State<Arc<World>>,
+    body: String,
+) -> Result<String, (StatusCode, String)> {
+    let seconds = seconds(&body).map_err(|reason| (StatusCode::BAD_REQUEST, reason))?;
+    world.clock.skip(seconds).await;
+    Ok(world.clock.now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64().to_string())
+}
+
+fn seconds(body: &str) -> Result<Duration, String> {
+    match body.trim().parse() {
+        Ok(seconds) if (0.0..=LONGEST_SKIP).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(format!("seconds to skip: {}, allowed: 0 to {LONGEST_SKIP}", Quoted(body))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_is_a_number_of_seconds() {
+        assert_eq!(seconds("3600\n"), Ok(Duration::from_secs(3_600)));
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "-1", "NaN", "inf", "31536001", "soon"] {
+            let reason = seconds(wrong).unwrap_err();
+            assert_eq!(reason, format!("seconds to skip: {wrong:?}, allowed: 0 to 31536000"));
+        }
+    }
 }
