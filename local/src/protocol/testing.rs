@@ -40,10 +40,6 @@ impl<S> Client<S> {
         Self { service, state, now: at(0) }
     }
 
-    pub(crate) fn pass(&mut self, seconds: u64) {
-        self.now += Duration::from_secs(seconds);
-    }
-
     /// Asks in JSON for something that must succeed.
     pub(crate) fn ask(&mut self, operation: &str, input: Value) -> Value {
         accepted(&self.call(operation, input).0)

@@ -145,22 +145,4 @@ mod tests {
         assert!(receive(&mut queue, at(299)).is_empty());
         assert!(queue.send(explicit("d", "three"), "", at(300)).unwrap().is_new);
     }
-
-    #[test]
-    fn content_based_deduplication_looks_at_the_body_only() {
-        let mut queue = fifo(&[]);
-        queue.send(grouped("a", "same"), "", at(0)).unwrap();
-        assert!(!queue.send(grouped("b", "same"), "", at(1)).unwrap().is_new);
-        assert!(queue.send(explicit("d", "same"), "", at(1)).unwrap().is_new, "an explicit id wins");
-        let received = receive(&mut queue, at(1)).remove(0);
-        assert_eq!(received.deduplication_id, Some(digest::content_deduplication_id("same")));
-    }
-
-    #[test]
-    fn deduplication_can_be_scoped_to_the_group() {
-        let mut queue = fifo(&[("DeduplicationScope", "messageGroup")]);
-        queue.send(grouped("a", "same"), "", at(0)).unwrap();
-        assert!(queue.send(grouped("b", "same"), "", at(0)).unwrap().is_new);
-        assert!(!queue.send(grouped("b", "same"), "", at(0)).unwrap().is_new);
-    }
 }

@@ -201,17 +201,6 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_queue_ends_in_fifo_and_only_a_fifo_queue_does() {
-        assert!(settings("orders.fifo", &[("FifoQueue", "true")]).is_ok());
-        for (name, fifo) in [("orders", true), (".fifo", true), ("orders.fifo", false), ("", false)] {
-            let attributes: &[_] = if fifo { &[("FifoQueue", "true")] } else { &[] };
-            assert_eq!(settings(name, attributes).unwrap_err().code(), "InvalidParameterValue");
-        }
-        assert!(settings(&"q".repeat(80), &[]).is_ok());
-        assert!(settings(&"q".repeat(81), &[]).is_err());
-    }
-
-    #[test]
     fn a_change_keeps_what_it_does_not_name_and_an_empty_value_takes_away() {
         let policy = r#"{"deadLetterTargetArn":"a","maxReceiveCount":"3"}"#;
         let settings = settings("orders", &[("DelaySeconds", "5"), ("RedrivePolicy", policy)]).unwrap();

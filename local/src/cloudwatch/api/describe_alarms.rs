@@ -7,13 +7,11 @@ use crate::cloudwatch::alarm::{Alarm, LowSamples, MissingData};
 use crate::cloudwatch::{AlarmState, Statistic, Unit, error};
 use crate::protocol::{Answer, List, Number, Stamp, VALIDATION, page};
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
 struct Input {
-    #[serde(default)]
     alarm_names: List<String>,
     alarm_name_prefix: Option<String>,
-    #[serde(default)]
     alarm_types: List<String>,
     state_value: Option<String>,
     action_prefix: Option<String>,

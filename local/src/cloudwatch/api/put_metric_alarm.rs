@@ -8,23 +8,20 @@ use crate::cloudwatch::alarm::{Actions, Comparison, Definition, LowSamples, Miss
 use crate::cloudwatch::{LARGEST_VALUE, Metric, Statistic, error};
 use crate::protocol::{Answer, AwsError, Flag, List, Number, VALIDATION};
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
 struct Input {
     alarm_name: Option<String>,
     alarm_description: Option<String>,
     actions_enabled: Option<Flag>,
-    #[serde(default, rename = "OKActions")]
+    #[serde(rename = "OKActions")]
     ok_actions: List<String>,
-    #[serde(default)]
     alarm_actions: List<String>,
-    #[serde(default)]
     insufficient_data_actions: List<String>,
     metric_name: Option<String>,
     namespace: Option<String>,
     statistic: Option<String>,
     extended_statistic: Option<String>,
-    #[serde(default)]
     dimensions: List<Dimension>,
     period: Option<Number>,
     unit: Option<String>,

@@ -30,18 +30,15 @@ struct Entity {
     metric_data: List<Datum>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
 struct Datum {
     metric_name: Option<String>,
-    #[serde(default)]
     dimensions: List<Dimension>,
     timestamp: Option<Time>,
     value: Option<Number>,
     statistic_values: Option<StatisticSet>,
-    #[serde(default)]
     values: List<Number>,
-    #[serde(default)]
     counts: List<Number>,
     unit: Option<String>,
     storage_resolution: Option<Number>,

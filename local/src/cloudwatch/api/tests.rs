@@ -91,65 +91,6 @@ fn put() -> Json {
     ] })
 }
 
-#[test]
-fn what_is_put_in_one_protocol_is_read_in_every_other() {
-    let read = json!({ "Namespace": "Shop", "MetricName": "Orders", "Period": 60, "Statistics": ["Sum"],
-        "ExtendedStatistics": ["p50"], "Dimensions": [{ "Name": "Queue", "Value": "orders & mails" }] });
-    for writing in ALL {
-        let mut cloudwatch = client();
-        assert_eq!(call(&mut cloudwatch, &request(writing, "PutMetricData", &put())).0, 200, "{writing:?}");
-        for reading in ALL {
-            let mut input = read.clone();
-            (input["StartTime"], input["EndTime"]) = match reading {
-                Protocol::Query => (json!("2026-11-21T11:00:00Z"), json!("2026-11-21T13:00:00.000Z")),
-                Protocol::Cbor | Protocol::Json => (json!(BEGIN - 3_600), json!(BEGIN + 3_600)),
-            };
-            let (status, text) = call(&mut cloudwatch, &request(reading, "GetMetricStatistics", &input));
-            assert_eq!(status, 200, "{text}");
-            let expected: &[&str] = match reading {
-                Protocol::Query => {
-                    &["<Sum>9.5</Sum>", "<key>p50</key><value>2.0</value>", "<Timestamp>2026-11-21T12:00:00Z"]
-                }
-                Protocol::Cbor | Protocol::Json => {
-                    &["\"Sum\":9.5", "\"p50\":2.0", "\"Timestamp\":1795262400.0"]
-                }
-            };
-            for each in expected {
-                assert!(text.contains(each), "{writing:?} {reading:?}: {text} has no {each}");
-            }
-        }
-    }
-}
-
-#[test]
-fn timestamps_are_tagged_in_cbor_and_lists_do_not_say_how_long_they_are() {
-    let mut cloudwatch = client();
-    call(&mut cloudwatch, &request(Protocol::Cbor, "PutMetricData", &put()));
-    let input = json!({ "StartTime": BEGIN - 60, "EndTime": BEGIN + 60, "MetricDataQueries": [{ "Id": "a", "MetricStat": {
-        "Stat": "Sum", "Period": 60, "Metric": { "Namespace": "Shop", "MetricName": "Orders", "Dimensions": [
-            { "Name": "Queue", "Value": "orders & mails" }] } } }] });
-    let request = request(Protocol::Cbor, "GetMetricData", &input);
-    let response = answer(&mut cloudwatch, &request);
-    let list = [b"\x6aTimestamps\x9f\xc1\xfb", &(BEGIN as f64).to_be_bytes()[..], b"\xff"].concat();
-    let found = response.body().windows(list.len()).any(|window| window == list);
-    assert!(found, "{:?}", ciborium::from_reader::<Value, _>(response.body().as_ref()));
-    assert!(response.body().starts_with(b"\xbf") && response.body().ends_with(b"\xff"));
-    assert_eq!(response.headers()["smithy-protocol"], "rpc-v2-cbor");
-}
-
-#[test]
-fn cbor_is_read_with_and_without_the_length_of_its_lists() {
-    let one = cbor(&Value::serialized(&put()["MetricData"][0]).unwrap());
-    for (list, end) in [(&b"\x81"[..], &b""[..]), (b"\x9f", b"\xff")] {
-        let mut request = request(Protocol::Cbor, "PutMetricData", &put());
-        let body = [b"\xbf\x69Namespace\x64Shop\x6aMetricData", list, &one, end, b"\xff"].concat();
-        *request.body_mut() = body.into();
-        let mut cloudwatch = client();
-        assert_eq!(call(&mut cloudwatch, &request).0, 200);
-        assert_eq!(cloudwatch.state.sum(Some("Shop"), "Orders"), 1.5);
-    }
-}
-
 /// The request with another body.
 fn gzipped(mut request: Request<Bytes>, body: &[u8]) -> Request<Bytes> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -157,18 +98,6 @@ fn gzipped(mut request: Request<Bytes>, body: &[u8]) -> Request<Bytes> {
     *request.body_mut() = Bytes::from(encoder.finish().unwrap());
     request.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
     request
-}
-
-#[test]
-fn gzipped_bodies_are_read_in_every_protocol() {
-    for protocol in ALL {
-        let plain = request(protocol, "PutMetricData", &put());
-        let body = plain.body().clone();
-        let request = gzipped(plain, &body);
-        let mut cloudwatch = client();
-        assert_eq!(call(&mut cloudwatch, &request).0, 200, "{protocol:?}");
-        assert_eq!(cloudwatch.state.sum(Some("Shop"), "Orders"), 9.5);
-    }
 }
 
 #[test]

@@ -109,17 +109,13 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::super::testing::client;
     use super::*;
-    use crate::protocol::testing::Client;
-    use crate::sqs::Sqs;
 
     const DEAD: &str = "arn:aws:sqs:eu-west-1:123456789012:q";
 
-    /// The queue `q` is the dead-letter queue of `source` and holds two letters.
-    fn world() -> Client<Sqs> {
+    #[test]
+    fn the_query_protocol_starts_lists_and_cancels_too() {
         let mut client = client();
         let policy = json!({ "deadLetterTargetArn": DEAD, "maxReceiveCount": "1" }).to_string();
         let attributes = json!({ "RedrivePolicy": policy, "VisibilityTimeout": "0" });
@@ -130,36 +126,6 @@ mod tests {
         for _ in 0..2 {
             client.ask("ReceiveMessage", json!({ "QueueUrl": "source", "MaxNumberOfMessages": 10 }));
         }
-        client
-    }
-
-    #[test]
-    fn a_task_is_listed_with_its_handle_while_it_runs_and_without_when_it_is_over() {
-        let mut client = world();
-        let input = json!({ "SourceArn": DEAD, "MaxNumberOfMessagesPerSecond": 1 });
-        let handle = client.ask("StartMessageMoveTask", input)["TaskHandle"].clone();
-        client.pass(1);
-        let mut expected = json!({
-            "SourceArn": DEAD,
-            "Status": "RUNNING",
-            "TaskHandle": handle,
-            "MaxNumberOfMessagesPerSecond": 1,
-            "ApproximateNumberOfMessagesMoved": 1,
-            "ApproximateNumberOfMessagesToMove": 2,
-            "StartedTimestamp": 1_795_262_400_000_u64,
-        });
-        let list = json!({ "SourceArn": DEAD, "MaxResults": 10 });
-        assert_eq!(client.ask("ListMessageMoveTasks", list.clone()), json!({ "Results": [expected] }));
-        client.pass(1);
-        expected["Status"] = json!("COMPLETED");
-        expected["ApproximateNumberOfMessagesMoved"] = json!(2);
-        expected.as_object_mut().unwrap().remove("TaskHandle");
-        assert_eq!(client.ask("ListMessageMoveTasks", list), json!({ "Results": [expected] }));
-    }
-
-    #[test]
-    fn the_query_protocol_starts_lists_and_cancels_too() {
-        let mut client = world();
         let start = format!("Action=StartMessageMoveTask&SourceArn={DEAD}&MaxNumberOfMessagesPerSecond=1");
         let started = client.form(&start);
         let handle = started.split("<TaskHandle>").nth(1).unwrap().split('<').next().unwrap();
@@ -172,34 +138,5 @@ mod tests {
             cancelled.contains("<ApproximateNumberOfMessagesMoved>0</ApproximateNumberOfMessagesMoved>"),
             "{cancelled}"
         );
-    }
-
-    #[test]
-    fn a_handle_names_a_task_of_a_queue_or_is_refused() {
-        let mut client = world();
-        let handle = |source: &str| {
-            let handle = Handle { task_id: "none".to_owned(), source_arn: source.to_owned() };
-            json!({ "TaskHandle": handle.write() })
-        };
-        for (input, header, message) in [
-            (
-                json!({ "TaskHandle": "foobared" }),
-                "InvalidParameterValue",
-                "Value for parameter TaskHandle is",
-            ),
-            (handle(DEAD), "ResourceNotFoundException", "Task does not exist."),
-            (handle(&format!("{DEAD}2")), "ResourceNotFoundException", "The resource that you specified for"),
-        ] {
-            let error = client.refused("CancelMessageMoveTask", input);
-            assert_eq!(error.code, header);
-            assert!(error.message.starts_with(message), "{}", error.message);
-        }
-        assert_eq!(client.ask("ListMessageMoveTasks", json!({ "SourceArn": DEAD })), json!({}));
-        for most in [0, 11] {
-            let input = json!({ "SourceArn": DEAD, "MaxResults": most });
-            assert_eq!(client.refused("ListMessageMoveTasks", input).code, "InvalidParameterValue");
-        }
-        let nothing: Value = json!({});
-        assert_eq!(client.refused("StartMessageMoveTask", nothing).code, "MissingParameter");
     }
 }

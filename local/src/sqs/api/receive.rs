@@ -164,41 +164,6 @@ mod tests {
     use crate::protocol::testing::Client;
     use crate::sqs::Sqs;
 
-    /// Sends a message and receives it with these parameters.
-    fn received(parameters: &Value) -> Value {
-        let mut client = client();
-        let trace = json!({ "AWSTraceHeader": { "DataType": "String", "StringValue": "Root=1" } });
-        client.ask(
-            "SendMessage",
-            json!({ "QueueUrl": "q", "MessageBody": "é", "MessageSystemAttributes": trace }),
-        );
-        client.pass(2);
-        let mut input = parameters.clone();
-        input["QueueUrl"] = json!("q");
-        client.ask("ReceiveMessage", input)["Messages"][0].clone()
-    }
-
-    #[test]
-    fn system_attributes_are_strings_under_the_old_and_the_new_parameter() {
-        for parameter in ["AttributeNames", "MessageSystemAttributeNames"] {
-            let attributes = &received(&json!({ parameter: ["All"] }))["Attributes"];
-            assert_eq!(
-                *attributes,
-                json!({
-                    "AWSTraceHeader": "Root=1",
-                    "ApproximateFirstReceiveTimestamp": "1795262402000",
-                    "ApproximateReceiveCount": "1",
-                    "SenderId": "123456789012",
-                    "SentTimestamp": "1795262400000",
-                })
-            );
-            let one = &received(&json!({ parameter: ["ApproximateReceiveCount"] }))["Attributes"];
-            assert_eq!(*one, json!({ "ApproximateReceiveCount": "1" }));
-        }
-        let input = json!({ "QueueUrl": "q", "AttributeNames": ["Color"] });
-        assert_eq!(client().refused("ReceiveMessage", input).message, "Unknown Attribute Color.");
-    }
-
     #[test]
     fn an_empty_receive_may_wait_and_one_with_messages_does_not() {
         let mut client = client();

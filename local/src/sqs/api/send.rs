@@ -120,61 +120,9 @@ fn trace_header(attributes: BTreeMap<String, WireAttribute>) -> Result<Option<St
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::super::testing::client;
-
-    #[test]
-    fn a_batch_fails_entry_by_entry() {
-        let mut client = client();
-        let entries = json!([
-            { "Id": "good", "MessageBody": "a" },
-            { "Id": "empty", "MessageBody": "" },
-            { "Id": "without" },
-            { "Id": "late", "MessageBody": "a", "DelaySeconds": 901 },
-            { "Id": "system", "MessageBody": "a", "MessageSystemAttributes": { "X": { "DataType": "String", "StringValue": "x" } } },
-            { "Id": "control", "MessageBody": "\u{1}" },
-        ]);
-        let answer = client.ask("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries }));
-        assert_eq!(answer["Successful"].as_array().unwrap().len(), 1);
-        assert_eq!(answer["Successful"][0]["Id"], "good");
-        let failed: Vec<_> = answer["Failed"].as_array().unwrap().iter().map(summary).collect();
-        assert_eq!(
-            failed,
-            [
-                ("empty", "MissingParameter", true),
-                ("without", "MissingParameter", true),
-                ("late", "InvalidParameterValue", true),
-                ("system", "InvalidParameterValue", true),
-                ("control", "InvalidMessageContents", true),
-            ]
-        );
-        let answer = client.ask("ReceiveMessage", json!({ "QueueUrl": "q", "MaxNumberOfMessages": 10 }));
-        assert_eq!(answer["Messages"].as_array().unwrap().len(), 1);
-    }
-
-    fn summary(failed: &Value) -> (&str, &str, bool) {
-        let text = |name: &str| failed[name].as_str().unwrap();
-        (text("Id"), text("Code"), failed["SenderFault"].as_bool().unwrap())
-    }
-
-    #[test]
-    fn a_batch_is_at_most_one_mebibyte_with_attributes() {
-        let mut client = client();
-        let mut send = |first: usize| {
-            let attributes = json!({ "n": { "DataType": "String", "StringValue": "v" } });
-            let entries = json!([
-                { "Id": "a", "MessageBody": "x".repeat(first), "MessageAttributes": attributes },
-                { "Id": "b", "MessageBody": "x".repeat(500_000) },
-            ]);
-            client.call("SendMessageBatch", json!({ "QueueUrl": "q", "Entries": entries })).0
-        };
-        let rest = 1_048_576 - 500_000 - "nStringv".len();
-        assert_eq!(send(rest).status(), 200);
-        let refused = send(rest + 1);
-        let header = &refused.headers()["x-amzn-query-error"];
-        assert_eq!(header, "AWS.SimpleQueueService.BatchRequestTooLong;Sender");
-    }
 
     #[test]
     fn a_message_that_is_too_long_is_told_in_other_words_in_a_batch() {

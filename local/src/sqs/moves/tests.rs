@@ -133,33 +133,6 @@ fn a_queue_has_one_active_task_and_lists_the_latest_ten_newest_first() {
 }
 
 #[test]
-fn a_start_is_refused_unless_source_destination_and_rate_are_right() {
-    let mut queues = queues();
-    create(&mut queues, "other.fifo", &[]);
-    let arn = |name: &str| format!("arn:aws:sqs:eu-west-1:123456789012:{name}");
-    for (source, destination, rate, code, message) in [
-        (arn("none"), None, None, "ResourceNotFoundException", "for the SourceArn parameter doesn't exist."),
-        ("dead".to_owned(), None, None, "InvalidParameterValue", "to specify the SourceArn: arn:"),
-        (arn("other"), None, None, "InvalidParameterValue", "must be configured as a Dead Letter Queue."),
-        (
-            arn("dead"),
-            Some(arn("none")),
-            None,
-            "ResourceNotFoundException",
-            "DestinationArn parameter doesn't",
-        ),
-        (arn("dead"), Some(arn("other.fifo")), None, "InvalidParameterValue", "must be of the same type"),
-        (arn("dead"), None, Some(0), "InvalidParameterValue", "Value 0 for parameter MaxNumberOfMessages"),
-        (arn("dead"), None, Some(501), "InvalidParameterValue", "Must be between 1 and 500"),
-    ] {
-        let error = queues.start_move(&source, destination, rate, at(0.0)).unwrap_err();
-        assert_eq!(error.code(), code, "{error}");
-        assert!(error.to_string().contains(message), "{error}");
-    }
-    assert!(start(&mut queues, None, Some(500)).is_ok());
-}
-
-#[test]
 fn fifo_letters_keep_their_group_and_deduplication_id_and_their_order() {
     let mut queues = Sqs::new("eu-west-1", "123456789012");
     create(&mut queues, "dead.fifo", &[]);
