@@ -2,6 +2,7 @@
 //! rules of queues and of the event source mapping. Every state that can be reached within the bounds is visited, shortest
 //! ways first, so that what must not happen is found by its shortest example.
 
+mod kit;
 mod print;
 mod search;
 mod shell;
@@ -158,8 +159,9 @@ explored! {
         Bounds { consumers: BOTH, kills: 1, signals: 1, ..SHORT_FIFO };
 }
 
-/// The shortest way to what goes wrong without a guard, in any of the bounds; it goes wrong again if its steps are taken again.
-fn removed(guard: Guard, bounds: &'static [Bounds]) {
+/// The shortest way to what goes wrong without a guard, in any of the bounds; it goes wrong again if its steps are taken again,
+/// and with real consumers in the kit. With the guard it does not.
+fn removed(guard: Guard, bounds: &'static [Bounds], is_in_kit: bool) {
     REMOVED.set(Some(guard));
     let examples = bounds.iter().filter_map(|bounds| explore(bounds).err());
     let shortest = examples.min_by_key(|example| example.steps.len());
@@ -167,35 +169,44 @@ fn removed(guard: Guard, bounds: &'static [Bounds]) {
     let (violation, _) = replay(shortest.bounds, &shortest.steps);
     assert_eq!(violation.as_ref(), Some(&shortest.violation));
     println!("without {guard:?}, {} steps: {shortest}\n", shortest.steps.len());
+    let shown = is_in_kit.then_some(shortest.violation);
+    assert_eq!(kit::replay(shortest.bounds, &shortest.steps), Ok(shown), "in the kit");
     REMOVED.set(None);
     assert_eq!(replay(shortest.bounds, &shortest.steps).0, None, "the guard prevents it");
+    assert_eq!(kit::replay(shortest.bounds, &shortest.steps), Ok(None), "in the kit too");
 }
 
 macro_rules! found {
-    ($($name:ident: $guard:ident, $bounds:expr;)*) => {
+    (in_kit: $is_in_kit:literal; $($name:ident: $guard:ident, $bounds:expr;)*) => {
         $(
             #[test]
             fn $name() {
                 static BOUNDS: [Bounds; 1] = [Bounds { name: stringify!($name), ..$bounds }];
-                removed(Guard::$guard, &BOUNDS);
+                removed(Guard::$guard, &BOUNDS, $is_in_kit);
             }
         )*
     };
 }
 
 found! {
+    in_kit: true;
     what_failed_is_not_deleted: FailedStays, Bounds { consumers: SANDBOX, ..QUIET };
     a_message_is_not_deleted_before_its_letter_is_confirmed: LetterIsConfirmed, Bounds { rejects: true, ..ONE_WORKER };
     a_message_whose_lease_is_lost_is_not_settled: LostIsLeft, ONE_WORKER;
     a_delay_waits_for_the_answer_to_an_extension: DelayWaits, ONE_WORKER;
     the_next_of_a_group_begins_once_the_one_before_is_deleted: NextAfterDelete, FIFO;
-    what_is_received_while_its_handler_runs_is_ignored: SecondReceiveIsIgnored, ONE_WORKER;
+    what_is_received_while_its_handler_runs_is_ignored: SecondReceiveIsIgnored, Bounds { groups: &[""], deaf: 1, ..ONE_WORKER };
     those_behind_a_message_wait_for_its_letter: FollowersWait, Bounds { rejects: true, ..FIFO };
     the_letters_of_a_group_are_written_one_by_one: LettersInTurn, Bounds { groups: &["a", "b", "b"], consumers: SANDBOX, concurrency: 1, losses: 0, kills: 1, patience: 3, ..FIFO };
-    messages_that_come_too_late_are_dropped: LateReceiveIsDropped, Bounds { consumers: WORKERS, groups: &[""], patience: 3, ..ONE_WORKER };
     a_lease_begins_when_its_receive_was_sent: LeaseFromTheStart, Bounds { patience: 3, ..ONE_WORKER };
+    a_message_whose_handler_blocks_is_left_alone: BlockedIsLeft, Bounds { groups: &[""], deaf: 1, consumers: SANDBOXES, ..ONE_WORKER };
+}
+
+// A real worker begins messages once it has heard all that the engine says, which stops or cancels these in the same breath.
+found! {
+    in_kit: false;
+    messages_that_come_too_late_are_dropped: LateReceiveIsDropped, Bounds { consumers: WORKERS, groups: &[""], patience: 3, ..ONE_WORKER };
     no_message_begins_after_the_stop: NoneAfterTheStop, Bounds { signals: 1, ..QUIET };
-    a_message_whose_handler_blocks_is_left_alone: BlockedIsLeft, Bounds { signals: 1, deaf: 1, consumers: SANDBOXES, ..ONE_WORKER };
 }
 
 /// They save deliveries and calls: what is asserted here holds without them.

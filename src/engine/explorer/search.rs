@@ -83,7 +83,7 @@ fn after(world: &World, step: Step) -> Result<World, String> {
     Ok(after)
 }
 
-fn text(panic: &(dyn Any + Send)) -> &str {
+pub(super) fn text(panic: &(dyn Any + Send)) -> &str {
     let owned = panic.downcast_ref::<String>().map(String::as_str);
     owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("?")
 }

@@ -54,7 +54,8 @@ impl World {
         }
     }
 
-    pub(super) fn write_letter(&mut self, who: usize, fact: &Fact, together: &[Arc<Fact>]) -> Checked<bool> {
+    /// A message whose letter may be written: not before, or beside, that of one before it in its group.
+    pub(super) fn may_write(&self, who: usize, fact: &Fact, together: &[Arc<Fact>]) -> Checked {
         let is_of_group = |it: &&Arc<Fact>| {
             let is_held = self.told[it.message].leases[it.attempt as usize] > self.now;
             is_held && it.group.is_some() && it.group == fact.group && it.message < fact.message
@@ -77,6 +78,11 @@ impl World {
                 ));
             }
         }
+        Ok(())
+    }
+
+    fn write_letter(&mut self, who: usize, fact: &Fact, together: &[Arc<Fact>]) -> Checked<bool> {
+        self.may_write(who, fact, together)?;
         let message = NewMessage {
             body: "tea".to_owned(),
             group_id: fact.group.map(str::to_owned),
@@ -144,11 +150,16 @@ impl World {
         Ok(is_delayed)
     }
 
-    pub(super) fn extend(&mut self, fact: &Fact, seconds: u64) -> Checked<bool> {
-        let told = &self.told[fact.message];
-        if told.is_delayed[fact.attempt as usize] {
+    /// A message whose lease may be extended.
+    pub(super) fn may_extend(&self, fact: &Fact) -> Checked {
+        if self.told[fact.message].is_delayed[fact.attempt as usize] {
             return Err(format!("the extension of m{} undoes its delay", fact.message + 1));
         }
+        Ok(())
+    }
+
+    fn extend(&mut self, fact: &Fact, seconds: u64) -> Checked<bool> {
+        self.may_extend(fact)?;
         let (source, now) = (names(self.bounds).0, at(self.now));
         let length = Duration::from_secs(seconds);
         let is_granted = self.queues().change_visibility(source, &fact.handle, length, now).is_ok();

@@ -25,7 +25,7 @@ pub(super) const OF_THE_QUEUE: Duration = Duration::from_secs(6);
 pub(super) const DEADLINE: Duration = Duration::from_secs(3);
 pub(super) const UNTIL: Duration = Duration::from_secs(2);
 pub(super) const SETTLE_UNTIL: Duration = Duration::from_millis(2_900);
-const DRAIN: Duration = Duration::from_secs(2);
+pub(super) const DRAIN: Duration = Duration::from_secs(2);
 pub(super) const DELIVERIES: u32 = 2;
 /// How many commands may follow from one event.
 pub(super) const ENDLESS: usize = 200;
