@@ -1,6 +1,7 @@
 //! The AWS services that a consumer calls: their clients, and what calls have shown about their endpoints.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
+mod freeze;
 mod http;
 
 use std::error::Error;

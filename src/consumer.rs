@@ -13,7 +13,9 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tracing::{Instrument, error_span};
 
 use crate::aws::{CloudWatch, Environment, Sqs};
 use crate::bodies::AnyBodies;
@@ -21,7 +23,7 @@ pub use crate::consumer::queue_settings::QueueSettings;
 use crate::engine::Streak;
 use crate::error::{Error, Kind};
 use crate::event::Other;
-use crate::flow::{Flow, Observer, Shutdown, Source};
+use crate::flow::{FOR_THE_RESPONSE, Flow, Observer, Shutdown, Source};
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::once::Rules;
@@ -29,7 +31,7 @@ use crate::other_event::TakeOther;
 use crate::records::Received;
 use crate::settings::{InvalidSetting, Metrics, Settings};
 use crate::work::{Chunks, Host, Input};
-use crate::{Handler, Invocation, log};
+use crate::{Handler, Invocation, OtherEvent, log};
 use redrive_executor::Executor;
 
 /// A handler and its settings.
@@ -131,6 +133,39 @@ where
         Ok(self)
     }
 
+    /// The client that delays and dead-letters messages. Default: [`run`](Self::run) and [`connect`](Self::connect)
+    /// create one from the environment.
+    #[expect(clippy::needless_pass_by_value, reason = "a client is handed over, as everywhere in a builder")]
+    pub fn sqs(mut self, client: aws_sdk_sqs::Client) -> Self {
+        self.setup.sqs = Some(Sqs::given(&client));
+        self
+    }
+
+    /// The client that publishes metrics. Default: if metrics go to CloudWatch, [`run`](Self::run) and
+    /// [`connect`](Self::connect) create one from the environment.
+    pub fn cloudwatch(mut self, client: aws_sdk_cloudwatch::Client) -> Self {
+        self.setup.cloudwatch = Some(CloudWatch::given(client));
+        self
+    }
+
+    /// Runs handlers on redrive's own threads, in the context of this runtime, which also runs the tasks they
+    /// spawn, their timers and their I/O. A handler that blocks its thread then cannot delay the response of
+    /// `handle`. redrive replaces up to 16 blocked threads. If one more is blocked, redrive starts no message
+    /// until one of them returns.
+    ///
+    /// [`connect`](Self::connect) and [`handle`](Self::handle) return an error if the runtime was shut down or has
+    /// no timers (`enable_time`). If it is shut down while a batch runs, redrive retries the messages that still
+    /// need it.
+    ///
+    /// Do not set it in tests on tokio's paused clock, which does not wait for other threads.
+    ///
+    /// Default: [`run`](Self::run) uses the runtime that it is called on. [`handle`](Self::handle) and the tower
+    /// service run handlers in the calling task.
+    pub fn workers(mut self, runtime: Handle) -> Self {
+        self.setup.host = Host::Threads(Arc::new(Executor::new(runtime)));
+        self
+    }
+
     /// Handles one batch and returns before `deadline`.
     ///
     /// Handlers run in the calling task and see its task-locals. A handler that blocks its thread delays the
@@ -159,7 +194,7 @@ where
             Ok(response) => Ok(Response::Batch(response)),
             Err(Error(Kind::InvalidEvent(other))) => match (&self.setup.other, *other) {
                 (Some(take), Other { event: Some(event), .. }) => {
-                    take.take(event, &self.setup.host, invocation).await.map(Response::Other)
+                    self.setup.take_other(take, event, invocation).await.map(Response::Other)
                 }
                 (_, other) => Err(other.into()),
             },
@@ -207,6 +242,30 @@ impl Setup {
             );
         }
         agent
+    }
+
+    /// Has the user's closure take an event where handlers run, until it ends or time is up.
+    async fn take_other(
+        &self,
+        take: &TakeOther,
+        event: Value,
+        invocation: &Invocation,
+    ) -> Result<Value, Error> {
+        let deadline = Instant::from_std(invocation.deadline());
+        let until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
+        let (answer, answered) = oneshot::channel();
+        let (take, event) = (take.clone(), OtherEvent::of(event, invocation.clone()));
+        let code = async move {
+            let taken = take.call(event).await;
+            // Its `Display` is the user's too.
+            let _ = answer.send(taken.map_err(|error| error.to_string()));
+        };
+        let code = code.instrument(error_span!("event", request_id = invocation.request_id()));
+        let failed = |why: String| Error(Kind::OtherEvent(why));
+        match self.host.run(code, until).await {
+            Ok(()) => answered.await.expect("it has ended").map_err(failed),
+            Err(problem) => Err(failed(format!("the closure of on_other_event {problem}"))),
+        }
     }
 
     pub(crate) fn flow(&self) -> Flow<'_> {

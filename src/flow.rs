@@ -2,42 +2,45 @@
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 mod follow;
-mod publish;
-mod shutdown;
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::sqs::SqsBatchResponse;
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join_all};
+use tokio::sync::Notify;
 use tokio::time::Instant;
-use tracing::Instrument;
+use tracing::{Instrument, warn};
 
 use crate::aws::{CloudWatch, Sqs};
 use crate::bodies::AnyBodies;
-use crate::engine::Streak;
 use crate::engine::decide::Policy;
+use crate::engine::{Settled, Streak};
 use crate::error::Error;
 use redrive_event::Entry;
 
 pub(crate) use crate::flow::follow::make_call;
-pub(crate) use crate::flow::shutdown::Shutdown;
 use crate::hook::Hooks;
 use crate::judge::Judge;
+use crate::message_report::MessageReport;
 use crate::once::Rules;
-use crate::record::Limits;
+use crate::record::{Limits, Record};
 use crate::records::{Received, Records};
 use crate::report::{report, response};
 use crate::settings::{InvalidSetting, Settings};
 use crate::work::{Chunks, Host, Input, OnceTerms, Terms, Work};
-use crate::{BatchReport, Handler, Invocation, log, sample};
+use crate::{BatchReport, Handler, Invocation, log, metrics, sample};
 
 /// The user's closure that is called with every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
 
 /// The last part of an invocation, in which no call to AWS may run: it is reserved for the response.
 pub(crate) const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
+
+/// How long the answer waits for each hook and observer, as for a call to AWS.
+const FOR_LISTENERS: Duration = Duration::from_secs(2);
 
 /// The queue whose settings these are, once one of its batches has come.
 pub(crate) type Source = OnceLock<String>;
@@ -183,6 +186,62 @@ impl Flow<'_> {
         Ok(handled.instrument(log::batch_span(invocation.request_id(), records.len())).await)
     }
 
+    /// A worker publishes metrics once a minute, not here.
+    pub(crate) async fn publish(&self, report: &BatchReport, until: Instant, is_worker: bool) {
+        if self.is_sample {
+            return;
+        }
+        let observed = async {
+            let Some(observer) = self.observer.cloned() else { return };
+            let report = report.clone();
+            self.told("the observer", async move { observer(&report) }, until).await;
+        };
+        let published = async {
+            if !is_worker {
+                metrics::publish(report, None, self.settings, self.cloudwatch, until).await;
+            }
+        };
+        tokio::join!(published, observed);
+    }
+
+    /// Whether there is neither an observer nor a hook.
+    pub(crate) fn nobody_listens(&self) -> bool {
+        self.observer.is_none() && self.hooks.nobody_listens()
+    }
+
+    pub(crate) async fn tell_hooks(
+        &self,
+        records: &[Record<'_>],
+        settled: &[Settled],
+        began: SystemTime,
+        until: Instant,
+        is_worker: bool,
+    ) {
+        if self.is_sample || self.hooks.nobody_listens() {
+            return;
+        }
+        let until = until.min(Instant::now() + FOR_LISTENERS);
+        let report = |(record, settled)| MessageReport::of(record, settled, began);
+        let messages = records.iter().zip(settled).map(report).collect();
+        let told = self.hooks.told(messages, until.into_std(), !is_worker);
+        join_all(told.into_iter().map(|told| self.told("a hook", told, until))).await;
+    }
+
+    /// Has hooks flush what a worker has told them.
+    pub(crate) async fn flush_hooks(&self) {
+        let until = Instant::now() + FOR_LISTENERS;
+        let flushed = self.hooks.told(Vec::new(), until.into_std(), true);
+        join_all(flushed.into_iter().map(|flushed| self.told("a hook", flushed, until))).await;
+    }
+
+    /// Runs code of the user's, whose lines stand in the span of the batch.
+    async fn told(&self, who: &str, code: impl Future<Output = ()> + Send + 'static, until: Instant) {
+        let until = until.min(Instant::now() + FOR_LISTENERS);
+        if let Err(problem) = self.host.run(code.in_current_span(), until).await {
+            warn!("{who} {problem}");
+        }
+    }
+
     /// How handlers run. A worker is told of every outcome at once.
     pub(crate) fn terms(&self, tells_all: bool) -> Terms {
         Terms {
@@ -205,6 +264,60 @@ impl Flow<'_> {
     /// The rules for messages of a queue.
     pub(crate) fn policy(&self, source: &str, has_dead_letter_queue: bool) -> Policy<'_> {
         Policy::of(self.settings, source, has_dead_letter_queue)
+    }
+}
+
+/// Ends a process that can handle no more batches, after it has answered the batches that it has received.
+#[derive(Debug, Default)]
+pub(crate) struct Shutdown {
+    state: Mutex<Unanswered>,
+    is_complete: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Unanswered {
+    why: Option<Error>,
+    unanswered: usize,
+}
+
+impl Shutdown {
+    fn state(&self) -> MutexGuard<'_, Unanswered> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the shutdown; only the first reason is kept.
+    fn begin(&self, why: Error) {
+        self.state().why.get_or_insert(why);
+    }
+
+    /// A batch was received and has to be answered.
+    pub(crate) fn received(&self) {
+        self.state().unanswered += 1;
+    }
+
+    /// A batch was answered. During a shutdown this never returns, so that the process asks for no other batch.
+    pub(crate) async fn answered(&self) {
+        let ends = {
+            let mut state = self.state();
+            state.unanswered -= 1;
+            if state.why.is_some() && state.unanswered == 0 {
+                self.is_complete.notify_one();
+            }
+            state.why.is_some()
+        };
+        if ends {
+            std::future::pending().await
+        }
+    }
+
+    /// Waits until a shutdown was started and every received batch was answered.
+    pub(crate) async fn completed(&self) -> Error {
+        loop {
+            self.is_complete.notified().await;
+            if let Some(why) = self.state().why.take() {
+                return why;
+            }
+        }
     }
 }
 

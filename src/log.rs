@@ -1,8 +1,9 @@
 //! The log: lines of JSON, a span for each batch and each message, and never a body.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
-mod lines;
+mod failure;
 
+use redrive_observers::{lines::Lines, stdout};
 use redrive_sqs::cut_to;
 use tokio::task::yield_now;
 use tokio::time::Instant;
@@ -11,12 +12,12 @@ use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use self::lines::Lines;
-use crate::engine::{Action, Description, Outcome, Settled};
+use self::failure::{describe, is_logged};
+use crate::engine::{Description, Outcome, Settled};
 use crate::error::{Error, Kind};
 use crate::record::Record;
 use crate::settings::Settings;
-use crate::{BatchReport, Failure, Invocation, stdout};
+use crate::{BatchReport, Failure, Invocation};
 
 /// JSON lines on standard output at `REDRIVE_LOG` (levels by target, such as `info,orders=debug`; default: the level that
 /// Lambda sets, or `info`), unless the program has set up its own subscriber.
@@ -150,29 +151,27 @@ pub(crate) fn ignored_attribute(message_id: &str, warning: &str) {
     warn!(message_id, warning, "an attribute of the message was ignored");
 }
 
+/// Warns of a letter that says nothing of its message.
+pub(crate) fn letter_without_note(batch: &Span, record: &Record<'_>) {
+    warn!(
+        parent: batch,
+        message_id = record.id(),
+        "the message has no room for the note, so its dead letter is sent without one"
+    );
+}
+
 /// After this many lines, other tasks may run.
 const LINES: usize = 10;
 
 /// One line for each failed message, as long as there is time.
 pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until: Instant) {
-    let is_logged = |settled: &Settled| match settled.outcome {
-        Outcome::Done | Outcome::Replayed => false,
-        Outcome::NotStarted => matches!(settled.action, Action::DeadLetter { .. } | Action::ByRedrivePolicy),
-        Outcome::Failed(_)
-        | Outcome::Panicked { .. }
-        | Outcome::TimedOut
-        | Outcome::Stuck
-        | Outcome::Interrupted
-        | Outcome::LeaseLost
-        | Outcome::Unrecorded => true,
-    };
     let failures = records.iter().zip(settled).filter(|(_, settled)| is_logged(settled));
     let mut failures = failures.enumerate();
     while let Some((at, (record, settled))) = failures.next() {
         if at % LINES == 0 {
             yield_now().await;
         }
-        failure(record, settled);
+        log_failure(record, settled);
         if Instant::now() >= until {
             let unlogged = failures.by_ref().count();
             if unlogged > 0 {
@@ -182,7 +181,7 @@ pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until:
     }
 }
 
-fn failure(record: &Record<'_>, settled: &Settled) {
+fn log_failure(record: &Record<'_>, settled: &Settled) {
     let Description { error, exception, .. } = settled.outcome.describe();
     let ((becomes, seconds), reason) = (describe(settled), settled.reason());
     let (message_id, attempt, group, confirmed) =
@@ -203,23 +202,6 @@ fn failure(record: &Record<'_>, settled: &Settled) {
             confirmed,
             "{becomes}"
         );
-    }
-}
-
-/// What happens to the message, and in how many seconds it is visible again.
-fn describe(settled: &Settled) -> (&'static str, Option<u64>) {
-    let seconds = settled.action.back_after().map(|after| after.as_secs());
-    match &settled.action {
-        Action::Ack if matches!(settled.outcome, Outcome::Unrecorded) => {
-            ("message done, but not recorded", None)
-        }
-        Action::Ack => ("message discarded", None),
-        Action::Retry { .. } if settled.outcome.is_deferral() => ("message deferred", seconds),
-        Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds),
-        Action::ByRedrivePolicy => ("message failed on its last delivery, left to the redrive policy", None),
-        Action::DeadLetter { .. } if settled.is_confirmed() => ("message dead-lettered", None),
-        Action::DeadLetter { .. } => ("message failed, its dead letter was not confirmed", seconds),
-        Action::Leave => ("message failed, its visibility timeout is not changed", None),
     }
 }
 

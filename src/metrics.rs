@@ -9,13 +9,12 @@ use aws_sdk_cloudwatch::types::MetricDatum;
 use redrive_observers::metrics::{Gauges, NAMES, NAMES_IN_CALLS, data};
 #[cfg(feature = "worker")]
 use redrive_observers::vitals::{Minutes, Vitals};
-use redrive_observers::{BatchReport, emf};
+use redrive_observers::{BatchReport, emf, stdout};
 use tokio::time::Instant;
 use tracing::warn;
 
 use crate::aws::{CallOutcome, CloudWatch};
 use crate::settings::{Metrics, Settings};
-use crate::stdout;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 const TRIES: usize = 2;

@@ -6,13 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use serde_json::Value;
-use tokio::sync::oneshot;
-use tokio::time::Instant;
-use tracing::{Instrument, error_span};
 
-use crate::error::{Error, Kind};
-use crate::flow::FOR_THE_RESPONSE;
-use crate::work::Host;
 use crate::{BoxError, Invocation};
 
 /// An event that is not from SQS, for [`Consumer::on_other_event`](crate::Consumer::on_other_event).
@@ -41,6 +35,10 @@ impl OtherEvent {
     #[must_use]
     pub fn new(value: Value) -> Self {
         Self { value, invocation: Invocation::default() }
+    }
+
+    pub(crate) const fn of(value: Value, invocation: Invocation) -> Self {
+        Self { value, invocation }
     }
 
     /// What was sent.
@@ -81,34 +79,10 @@ impl TakeOther {
         R: Future<Output = Result<Value, E>> + Send + 'static,
         E: Into<BoxError>,
     {
-        Self(Arc::new(move |event| {
-            let taken = take(event);
-            async move { taken.await.map_err(Into::into) }.boxed()
-        }))
+        Self(Arc::new(move |event| take(event).map(|taken| taken.map_err(Into::into)).boxed()))
     }
 
-    /// Takes the event where handlers run, until it ends or time is up.
-    pub(crate) async fn take(
-        &self,
-        value: Value,
-        host: &Host,
-        invocation: &Invocation,
-    ) -> Result<Value, Error> {
-        let deadline = Instant::from_std(invocation.deadline());
-        let until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
-        let (answer, answered) = oneshot::channel();
-        let take = self.clone();
-        let event = OtherEvent { value, invocation: invocation.clone() };
-        let code = async move {
-            let taken = (take.0)(event).await;
-            // Its `Display` is the user's too.
-            let _ = answer.send(taken.map_err(|error| error.to_string()));
-        };
-        let code = code.instrument(error_span!("event", request_id = invocation.request_id()));
-        let failed = |why: String| Error(Kind::OtherEvent(why));
-        match host.run(code, until).await {
-            Ok(()) => answered.await.expect("it has ended").map_err(failed),
-            Err(problem) => Err(failed(format!("the closure of on_other_event {problem}"))),
-        }
+    pub(crate) fn call(&self, event: OtherEvent) -> BoxFuture<'static, Result<Value, BoxError>> {
+        (self.0)(event)
     }
 }

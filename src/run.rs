@@ -21,8 +21,9 @@ use crate::message::FromMessage;
 use crate::records::Received;
 use crate::settings::InvalidSetting;
 use crate::work::Input;
-use crate::{BoxError, Bulk, Consumer, Handler, log, stdout};
+use crate::{BoxError, Bulk, Consumer, Handler, log};
 use redrive_executor::{Executor, front};
+use redrive_observers::stdout;
 
 /// Handles each message of a queue with `handler`. If Lambda has set `AWS_LAMBDA_RUNTIME_API`, it runs as a Lambda
 /// function. Otherwise it runs as a [worker](Consumer::work) of the queue in `REDRIVE_QUEUE_URL`.

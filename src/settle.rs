@@ -1,5 +1,4 @@
-//! Makes the calls to SQS that the engine asks for, never past their time.
-#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
+//! The entries of the calls to SQS that the engine asks for.
 
 mod call;
 
@@ -10,42 +9,19 @@ use aws_sdk_sqs::types::{
     ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry, MessageAttributeValue,
     MessageSystemAttributeNameForSends, MessageSystemAttributeValue, SendMessageBatchRequestEntry,
 };
-use futures_util::{StreamExt, stream};
 use redrive_sqs::{MAX_BYTES, MAX_ENTRIES, is_fifo, size};
-use tokio::time::Instant;
-use tracing::{Span, warn};
 
-use self::call::{Answer, CallKind, Order, Ruled, send};
 use crate::Invocation;
-use crate::aws::Sqs;
 use crate::engine::keys::MessageKey;
 use crate::engine::{Call, Kind, Settled};
 use crate::letter;
 use crate::record::Record;
-
-const IN_FLIGHT: usize = 16;
-
-/// Sends entries by an operation of the SDK. The operations have different types with the same methods.
-macro_rules! send_by {
-    ($call:expr, $entries:expr, $kind:expr) => {
-        send($entries, $kind, |entries| {
-            let call = $call.clone().set_entries(Some(entries));
-            async move {
-                let output = call.send().await?;
-                let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
-                Ok(Answer { confirmed, failed: output.failed })
-            }
-        })
-    };
-}
 
 /// A message that gets a letter.
 pub(crate) struct Failed<'r> {
     pub(crate) record: &'r Record<'r>,
     pub(crate) settled: &'r Settled,
     pub(crate) invocation: &'r Invocation,
-    /// Of its batch.
-    pub(crate) span: &'r Span,
 }
 
 /// The entries of a call. The id of each is the place of its message in the call.
@@ -57,23 +33,29 @@ pub(crate) enum Entries {
 }
 
 impl Entries {
-    /// Letters go to a dead-letter queue of this URL.
+    /// Letters go to a dead-letter queue of this URL. Also returns the messages that have no room for the note of a letter.
     pub(crate) fn new<'r>(
         call: &Call,
         dead: &str,
+        now: SystemTime,
         receipt_handle: impl Fn(MessageKey) -> Option<&'r str>,
         message: impl Fn(MessageKey) -> Option<Failed<'r>>,
-    ) -> Self {
+    ) -> (Self, Vec<MessageKey>) {
+        let mut without_note = Vec::new();
         let messages = call.messages.iter().enumerate();
         // A record without a receipt handle could get the whole call refused.
         let handles = messages.clone().filter_map(|(index, &(key, after))| {
             let handle = receipt_handle(key).filter(|handle| !handle.is_empty());
             Some((index, handle?, after))
         });
-        match call.kind {
+        let entries = match call.kind {
             Kind::Letters => {
-                let (fifo, now) = (is_fifo(dead), SystemTime::now());
-                let letter = |(index, &(key, _))| letter_entry(index, message(key)?, fifo, now);
+                let fifo = is_fifo(dead);
+                let letter = |(index, &(key, _))| {
+                    let (entry, size, has_note) = letter_entry(index, message(key)?, fifo, now)?;
+                    without_note.extend((!has_note).then_some(key));
+                    Some((entry, size))
+                };
                 Self::Letters(messages.filter_map(letter).collect())
             }
             Kind::Deletes => {
@@ -82,33 +64,8 @@ impl Entries {
             Kind::Changes => Self::Changes(
                 handles.map(|(index, handle, after)| change_entry(index, handle, after)).collect(),
             ),
-        }
-    }
-
-    /// Calls SQS about messages of this queue, or for letters to the other, and returns what it has said of which.
-    pub(crate) async fn send(self, sqs: &Sqs, queue: &str, dead: &str, until: Instant) -> Vec<Ruled> {
-        let (client, endpoint) = (&sqs.client, &sqs.endpoint);
-        let kind = |operation, order| CallKind { operation, endpoint, until, order };
-        match self {
-            Self::Letters(letters) => {
-                // In order on a FIFO queue.
-                let (order, at_a_time) =
-                    if is_fifo(dead) { (Order::Kept, 1) } else { (Order::Free, IN_FLIGHT) };
-                let call = client.send_message_batch().queue_url(dead);
-                let kind = kind("SendMessageBatch", order);
-                let calls = by_size(letters).into_iter().map(|entries| send_by!(call, entries, kind));
-                let calls: Vec<_> = calls.collect();
-                stream::iter(calls).buffered(at_a_time).concat().await
-            }
-            Self::Deletes(entries) => {
-                let call = client.delete_message_batch().queue_url(queue);
-                send_by!(call, entries, kind("DeleteMessageBatch", Order::Free)).await
-            }
-            Self::Changes(entries) => {
-                let call = client.change_message_visibility_batch().queue_url(queue);
-                send_by!(call, entries, kind("ChangeMessageVisibilityBatch", Order::Free)).await
-            }
-        }
+        };
+        (entries, without_note)
     }
 }
 
@@ -131,21 +88,14 @@ fn by_size(letters: Vec<(SendMessageBatchRequestEntry, usize)>) -> Vec<Vec<SendM
     calls
 }
 
-/// The letter of a message that is to be dead-lettered, and its size.
+/// The letter of a message that is to be dead-lettered, its size, and whether it has a note.
 fn letter_entry(
     index: usize,
-    Failed { record, settled, invocation, span }: Failed<'_>,
+    Failed { record, settled, invocation }: Failed<'_>,
     fifo: bool,
     failed_at: SystemTime,
-) -> Option<(SendMessageBatchRequestEntry, usize)> {
+) -> Option<(SendMessageBatchRequestEntry, usize, bool)> {
     let (attributes, has_note) = letter::attributes(record, settled, invocation, failed_at)?;
-    if !has_note {
-        warn!(
-            parent: span,
-            message_id = record.id(),
-            "the message has no room for the note, so its dead letter is sent without one"
-        );
-    }
     let size = size(record.body(), &attributes);
     let mut entry = SendMessageBatchRequestEntry::builder()
         .id(index.to_string())
@@ -165,7 +115,7 @@ fn letter_entry(
         let name = MessageSystemAttributeNameForSends::AwsTraceHeader;
         entry = entry.message_system_attributes(name, value.expect("the data type is set"));
     }
-    Some((entry.build().expect("id and body are set"), size))
+    Some((entry.build().expect("id and body are set"), size, has_note))
 }
 
 fn change_entry(

@@ -9,7 +9,6 @@ mod chunk_runner;
 mod once;
 mod ready_queue;
 mod runner;
-mod tasks;
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -27,8 +26,6 @@ pub(crate) use self::chunk::{Chunk, cut};
 pub(crate) use self::once::OnceTerms;
 pub(crate) use self::ready_queue::ReadyQueue;
 use self::runner::Runner;
-pub(crate) use self::tasks::Host;
-use self::tasks::Tasks;
 use crate::Handler;
 use crate::bodies::AnyBodies;
 use crate::bulk::Bulk;
@@ -40,6 +37,8 @@ use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::record::Record;
 use crate::records::Records;
+pub(crate) use redrive_executor::Host;
+use redrive_executor::Tasks;
 
 /// After this, a message counts as slow and another runner starts, since the handler may be blocking its thread.
 const SLOW: Duration = Duration::from_millis(1);
@@ -170,7 +169,7 @@ where
 {
     pub(crate) fn new(handler: &Arc<H>, terms: Terms, host: &Host) -> Self {
         let (handler, tasks) = (Arc::clone(handler), Tasks::new(host));
-        let teller = tasks.executor.clone().filter(|_| terms.tells_all);
+        let teller = tasks.executor().filter(|_| terms.tells_all).map(Arc::clone);
         let queue = ReadyQueue::new(terms.concurrency.max(1), terms.tells_all, teller);
         Self(Arc::new(Job { handler, terms, queue, tasks, message: PhantomData }))
     }
@@ -182,7 +181,7 @@ where
 
     /// Starts runners for so many lanes that were added.
     pub(crate) fn start(&self, lanes: usize) {
-        let executor = self.0.tasks.executor.as_ref();
+        let executor = self.0.tasks.executor();
         let threads = executor.map_or(1, |executor| executor.parallelism());
         let runners = (lanes / LANES_PER_THREAD).min(threads).max(1);
         Runner::start(&self.0);
@@ -194,14 +193,15 @@ where
 
     /// Waits until the handlers that do not wait have ended, if this thread is the one that polls them.
     pub(crate) async fn polled_inline(&self) {
-        if let Some(executor) = &self.0.tasks.executor {
+        if let Some(executor) = self.0.tasks.executor() {
             executor.polled_inline().await;
         }
     }
 
     /// Waits until the queue has something to tell.
     pub(crate) async fn changed(&self) {
-        self.0.tasks.changed(&self.0.queue).await;
+        let queue = &self.0.queue;
+        self.0.tasks.until(queue.changed(), || queue.has_changed()).await;
     }
 
     pub(crate) fn queue(&self) -> &ReadyQueue {
@@ -228,7 +228,7 @@ where
     }
 
     fn slow_at(&self, now: Instant) -> Option<(Instant, bool)> {
-        self.0.tasks.executor.as_ref().and_then(|_| self.0.queue.slow_at(SLOW, now))
+        self.0.tasks.executor().and_then(|_| self.0.queue.slow_at(SLOW, now))
     }
 }
 

@@ -9,7 +9,9 @@
 //! It knows nothing of messages, and is for redrive alone: it may change in any version.
 
 mod front;
+mod panic;
 mod run_queue;
+mod tasks;
 mod threads;
 
 /// The locks of the run queue. Its test has others here.
@@ -32,8 +34,12 @@ use tokio::runtime::Handle;
 #[doc(hidden)]
 pub use self::front::front;
 #[doc(hidden)]
+pub use self::panic::{catch, panic_text};
+#[doc(hidden)]
 pub use self::run_queue::MAX_BLOCKED;
 use self::run_queue::RunQueue;
+#[doc(hidden)]
+pub use self::tasks::{Host, Tasks};
 
 /// Dropping it closes the queue: what is ready is dropped, and the threads end.
 #[doc(hidden)]

@@ -11,6 +11,8 @@ pub mod health;
 #[cfg(feature = "worker")]
 mod liveness;
 #[doc(hidden)]
+pub mod lines;
+#[doc(hidden)]
 pub mod metrics;
 #[cfg(feature = "worker")]
 mod minute;
@@ -20,6 +22,8 @@ mod open_metrics;
 #[doc(hidden)]
 pub mod protection;
 mod report;
+#[doc(hidden)]
+pub mod stdout;
 #[cfg(feature = "worker")]
 #[doc(hidden)]
 pub mod vitals;

@@ -8,19 +8,16 @@ use std::time::Duration;
 
 use redrive_sqs::OriginSenders;
 use serde_json::Value;
-use tokio::runtime::Handle;
 
-use crate::aws::{CloudWatch, Sqs};
 use crate::consumer::Setup;
 use crate::once::Once;
 use crate::other_event::TakeOther;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides, Settings};
-use crate::work::{Host, Input};
+use crate::work::Input;
 use crate::{
     Backoff, BatchReport, Bodies, BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Hook,
     MessageReport, OtherEvent, QueueSettings,
 };
-use redrive_executor::Executor;
 
 impl<H, M> Consumer<H, M>
 where
@@ -225,36 +222,6 @@ where
     /// ```
     pub fn classify(self, classify: impl Fn(Failure) -> Failure + Send + Sync + 'static) -> Self {
         self.set(|setup| setup.judge.classify = Some(Arc::new(classify)))
-    }
-
-    /// The client that delays and dead-letters messages. Default: [`run`](Self::run) and [`connect`](Self::connect)
-    /// create one from the environment.
-    #[expect(clippy::needless_pass_by_value, reason = "a client is handed over, as everywhere in a builder")]
-    pub fn sqs(self, client: aws_sdk_sqs::Client) -> Self {
-        self.set(|setup| setup.sqs = Some(Sqs::given(&client)))
-    }
-
-    /// The client that publishes metrics. Default: if metrics go to CloudWatch, [`run`](Self::run) and
-    /// [`connect`](Self::connect) create one from the environment.
-    pub fn cloudwatch(self, client: aws_sdk_cloudwatch::Client) -> Self {
-        self.set(|setup| setup.cloudwatch = Some(CloudWatch::given(client)))
-    }
-
-    /// Runs handlers on redrive's own threads, in the context of this runtime, which also runs the tasks they
-    /// spawn, their timers and their I/O. A handler that blocks its thread then cannot delay the response of
-    /// `handle`. redrive replaces up to 16 blocked threads. If one more is blocked, redrive starts no message
-    /// until one of them returns.
-    ///
-    /// [`connect`](Self::connect) and [`handle`](Self::handle) return an error if the runtime was shut down or has
-    /// no timers (`enable_time`). If it is shut down while a batch runs, redrive retries the messages that still
-    /// need it.
-    ///
-    /// Do not set it in tests on tokio's paused clock, which does not wait for other threads.
-    ///
-    /// Default: [`run`](Self::run) uses the runtime that it is called on. [`handle`](Self::handle) and the tower
-    /// service run handlers in the calling task.
-    pub fn workers(self, runtime: Handle) -> Self {
-        self.set(|setup| setup.host = Host::Threads(Arc::new(Executor::new(runtime))))
     }
 
     fn set(mut self, set: impl FnOnce(&mut Setup)) -> Self {

@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use std::io;
 
 use super::{BoxError, Judgment, Verdict};
-use crate::panic::catch;
+use redrive_executor::catch;
 
 /// How much of an error's `Debug` is read, in bytes.
 const HEAD: usize = 128;

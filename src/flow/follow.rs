@@ -1,7 +1,8 @@
 //! Runs one batch of Lambda's: does what the engine says, until it reports.
-#![expect(clippy::disallowed_methods, reason = "impure: it draws random numbers")]
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 use std::sync::{Arc, PoisonError};
+use std::time::SystemTime;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redrive_sqs::{QueueArn, is_fifo};
@@ -83,9 +84,14 @@ impl Flow<'_> {
                         let handle = |key| engine.message(key).map(|it| it.facts.receipt_handle());
                         let message = |key| {
                             let Message { facts: record, settled, .. } = engine.message(key)?;
-                            Some(Failed { record, settled, invocation, span: &begun.span })
+                            Some(Failed { record, settled, invocation })
                         };
-                        let entries = Entries::new(&call, dead, handle, message);
+                        let now = SystemTime::now();
+                        let (entries, without_note) = Entries::new(&call, dead, now, handle, message);
+                        for record in without_note.iter().filter_map(|&key| Some(engine.message(key)?.facts))
+                        {
+                            log::letter_without_note(&begun.span, record);
+                        }
                         let url = QueueArn::parse(shared.source()).map(|arn| arn.url());
                         let sqs = self.sqs.filter(|_| url.is_some() || call.kind == Kind::Letters);
                         if sqs.is_none() {

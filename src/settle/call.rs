@@ -1,4 +1,4 @@
-//! A call with up to ten entries, and which of them are sent again, and how.
+//! Makes calls to SQS, never past their time: which entries are sent again, and how.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::collections::HashSet;
@@ -13,12 +13,15 @@ use aws_sdk_sqs::types::{
 };
 use futures_util::{FutureExt, StreamExt, stream};
 use redrive_sqs::batch::{Next, Reply};
-use redrive_sqs::{DeadLetter, MAX_ENTRIES};
+use redrive_sqs::{DeadLetter, MAX_ENTRIES, is_fifo};
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
-use crate::aws::{CallOutcome, Endpoint};
+use super::{Entries, by_size};
+use crate::aws::{CallOutcome, Endpoint, Sqs};
 
+/// So many letters are written at a time.
+const IN_FLIGHT: usize = 16;
 const TRIES: usize = 2;
 /// After a failed connection, since others may have died with it.
 const TRIES_AFTER_A_LOSS: usize = 3;
@@ -28,24 +31,66 @@ const SHORTEST: Duration = Duration::from_millis(20);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Sends entries by an operation of the SDK. The operations have different types with the same methods.
+macro_rules! send_by {
+    ($call:expr, $entries:expr, $kind:expr) => {
+        send($entries, $kind, |entries| {
+            let call = $call.clone().set_entries(Some(entries));
+            async move {
+                let output = call.send().await?;
+                let confirmed = output.successful.into_iter().map(|entry| entry.id).collect();
+                Ok(Answer { confirmed, failed: output.failed })
+            }
+        })
+    };
+}
+
+impl Entries {
+    /// Calls SQS about messages of this queue, or for letters to the other, and returns what it has said of which.
+    pub(crate) async fn send(self, sqs: &Sqs, queue: &str, dead: &str, until: Instant) -> Vec<Ruled> {
+        let (client, endpoint) = (&sqs.client, &sqs.endpoint);
+        let kind = |operation, order| CallKind { operation, endpoint, until, order };
+        match self {
+            Self::Letters(letters) => {
+                // In order on a FIFO queue.
+                let (order, at_a_time) =
+                    if is_fifo(dead) { (Order::Kept, 1) } else { (Order::Free, IN_FLIGHT) };
+                let call = client.send_message_batch().queue_url(dead);
+                let kind = kind("SendMessageBatch", order);
+                let calls = by_size(letters).into_iter().map(|entries| send_by!(call, entries, kind));
+                let calls: Vec<_> = calls.collect();
+                stream::iter(calls).buffered(at_a_time).concat().await
+            }
+            Self::Deletes(entries) => {
+                let call = client.delete_message_batch().queue_url(queue);
+                send_by!(call, entries, kind("DeleteMessageBatch", Order::Free)).await
+            }
+            Self::Changes(entries) => {
+                let call = client.change_message_visibility_batch().queue_url(queue);
+                send_by!(call, entries, kind("ChangeMessageVisibilityBatch", Order::Free)).await
+            }
+        }
+    }
+}
+
 /// What all calls of an operation have in common.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CallKind<'a> {
-    pub(super) operation: &'static str,
-    pub(super) endpoint: &'a Endpoint,
-    pub(super) until: Instant,
-    pub(super) order: Order,
+struct CallKind<'a> {
+    operation: &'static str,
+    endpoint: &'a Endpoint,
+    until: Instant,
+    order: Order,
 }
 
 /// Whether entries must arrive in the order in which they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+enum Order {
     Kept,
     Free,
 }
 
 /// An entry of a batch call; its id is the index of its record.
-pub(super) trait Entry: Clone {
+trait Entry: Clone {
     fn id(&self) -> &str;
 
     /// The entry without the part that it was probably refused for, if it can do without.
@@ -80,9 +125,9 @@ impl Entry for ChangeMessageVisibilityBatchRequestEntry {
 
 /// SQS's answer to one call.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) confirmed: HashSet<String>,
-    pub(super) failed: Vec<BatchResultErrorEntry>,
+struct Answer {
+    confirmed: HashSet<String>,
+    failed: Vec<BatchResultErrorEntry>,
 }
 
 impl Answer {
@@ -99,15 +144,11 @@ impl Answer {
 }
 
 /// The place of a message in a call that SQS has confirmed, or the place of one that it would refuse again.
-pub(super) type Ruled = Result<usize, usize>;
+pub(crate) type Ruled = Result<usize, usize>;
 
 /// Sends these entries and returns what SQS has ruled on; an entry that the answer does not mention is not confirmed. If SQS
 /// refuses the whole call for the content of an entry, each entry is sent again by itself.
-pub(super) async fn send<T, E, R>(
-    entries: Vec<T>,
-    kind: CallKind<'_>,
-    call: impl Fn(Vec<T>) -> R,
-) -> Vec<Ruled>
+async fn send<T, E, R>(entries: Vec<T>, kind: CallKind<'_>, call: impl Fn(Vec<T>) -> R) -> Vec<Ruled>
 where
     T: Entry,
     E: ProvideErrorMetadata + std::error::Error + 'static,

@@ -23,9 +23,9 @@ use crate::engine::Outcome;
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::once::Claim;
-use crate::panic::{catch, panic_text};
 use crate::record::Record;
 use crate::{Failure, Handler, log};
+use redrive_executor::{catch, panic_text};
 
 /// A chunk, which its runner, its handler and the queue share.
 pub(super) struct SharedChunk {

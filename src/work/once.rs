@@ -19,10 +19,10 @@ use super::runner::{Runner, Times};
 use crate::engine::Outcome;
 use crate::engine::once::{MARGIN, Next, TimeLeft, after_change, after_claim, change_after};
 use crate::once::{Change, Claim, Rules};
-use crate::panic::panic_text;
 use crate::record::Record;
 use crate::work::Input;
 use crate::{BoxError, Failure, Handler, log};
+use redrive_executor::panic_text;
 
 /// How long the store may take to answer, and how often the end of a message is recorded until it does.
 const ANSWER: Duration = Duration::from_secs(5);

@@ -18,9 +18,9 @@ use super::ready_queue::What;
 use super::{Input, Job, SLOW, ran};
 use crate::engine::{Outcome, Ran};
 use crate::message::FromMessage;
-use crate::panic::{catch, panic_text};
 use crate::record::Record;
 use crate::{Failure, Handler, log};
+use redrive_executor::{catch, panic_text};
 
 /// Makes one call of the handler after the other. Dropping it frees its slot, however it ends.
 pub(crate) struct Runner<H, M> {
@@ -95,7 +95,7 @@ where
         if has_waited {
             self.polled_since = now;
         }
-        if let Some(executor) = &self.job.tasks.executor
+        if let Some(executor) = self.job.tasks.executor()
             && now.duration_since(self.polled_since) > SLOW
         {
             // The other messages need not wait for this runner, nor other tasks for its thread.
@@ -158,7 +158,7 @@ impl<H, M> Job<H, M> {
 
     /// After a shutdown of the runtime its timers panic: the message did not cause that.
     pub(super) fn panicked(&self, text: String, is_early: bool) -> Outcome {
-        let executor = self.tasks.executor.as_ref();
+        let executor = self.tasks.executor();
         let again = executor.is_some_and(|executor| executor.has_lost_its_context());
         Outcome::Panicked { text, again, is_early }
     }

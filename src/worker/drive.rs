@@ -306,10 +306,14 @@ where
                 record: batch.begun.record(key.at),
                 settled: &message.settled,
                 invocation: &batch.invocation,
-                span: &batch.begun.span,
             })
         };
-        let entries = Entries::new(&call, dead, handle, letter);
+        let (entries, without_note) = Entries::new(&call, dead, SystemTime::now(), handle, letter);
+        for key in without_note {
+            if let Some(Batch { begun, .. }) = self.batches.get(&key.batch) {
+                log::letter_without_note(&begun.span, begun.record(key.at));
+            }
+        }
         self.doing.push(Box::pin(async move {
             Did::Event(make_call(call, entries, Some(sqs), (&queue.url, dead), until).await)
         }));

@@ -9,14 +9,14 @@ static STDOUT: LazyLock<Option<File>> =
     LazyLock::new(|| std::io::stdout().as_fd().try_clone_to_owned().ok().map(File::from));
 
 /// Writes whole lines at once. What cannot be written is lost.
-pub(crate) fn write(lines: &[u8]) {
+pub fn write(lines: &[u8]) {
     if let Some(mut stdout) = STDOUT.as_ref() {
         let _ = stdout.write_all(lines);
     }
 }
 
 /// The same to standard error.
-pub(crate) fn write_error(line: &str) {
+pub fn write_error(line: &str) {
     if let Ok(stderr) = std::io::stderr().as_fd().try_clone_to_owned() {
         let _ = File::from(stderr).write_all(line.as_bytes());
     }

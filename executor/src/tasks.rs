@@ -1,4 +1,4 @@
-//! Polls the runners of a batch: on an executor's threads, or in the task that waits for the batch.
+//! Where futures of the user's code are polled: on an executor's threads, or in the task that waits for them.
 
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
@@ -11,14 +11,14 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use super::ready_queue::ReadyQueue;
-use crate::panic::{catch, panic_text};
-use redrive_executor::Executor;
+use super::Executor;
+use super::panic::{catch, panic_text};
 
 /// Where user code runs.
 #[derive(Clone, Default)]
-pub(crate) enum Host {
-    /// In the task that waits for the batch. Handlers see its task-locals, and a handler that blocks blocks the batch.
+#[expect(missing_debug_implementations, reason = "for redrive alone")]
+pub enum Host {
+    /// In the task that waits. The code sees its task-locals, and blocks it if it blocks.
     #[default]
     Caller,
     /// On the executor's threads.
@@ -27,7 +27,8 @@ pub(crate) enum Host {
 
 impl Host {
     /// Why no handler can run on the user's runtime.
-    pub(crate) fn fault(&self) -> Option<&'static str> {
+    #[must_use]
+    pub fn fault(&self) -> Option<&'static str> {
         match self {
             Self::Caller => None,
             Self::Threads(executor) => executor.fault(),
@@ -35,13 +36,16 @@ impl Host {
     }
 
     /// Whether too many threads are blocked for others to run.
-    pub(crate) fn is_exhausted(&self) -> bool {
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
         matches!(self, Self::Threads(executor) if executor.is_exhausted())
     }
 
-    /// Runs user code other than a handler, until it ends or time is up. The error says how it failed: a panic, a timeout,
-    /// or no thread.
-    pub(crate) async fn run(
+    /// Runs user code other than a handler, until it ends or time is up.
+    ///
+    /// # Errors
+    /// How it failed: a panic, a timeout, or no thread.
+    pub async fn run(
         &self,
         code: impl Future<Output = ()> + Send + 'static,
         until: Instant,
@@ -52,7 +56,7 @@ impl Host {
                 Ok(Ok(())) => Ok(()),
                 Ok(Err(_elapsed)) => Err("did not end in time"),
                 Err(panic) => {
-                    panic_text(panic);
+                    let _ = panic_text(panic);
                     Err("panicked")
                 }
             }
@@ -75,24 +79,27 @@ impl Host {
     }
 }
 
-type Runner = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Polls the runners, on the executor's threads if there is one.
-pub(super) struct Tasks {
-    pub(super) executor: Option<Arc<Executor>>,
+/// Futures that are polled together, on the executor's threads if there is one.
+#[expect(missing_debug_implementations, reason = "for redrive alone")]
+pub struct Tasks {
+    executor: Option<Arc<Executor>>,
     in_caller: Mutex<InCaller>,
 }
 
 #[derive(Default)]
 struct InCaller {
-    /// Since a runner is added while others are polled.
-    added: Vec<Runner>,
+    /// Since a task is added while others are polled.
+    added: Vec<Task>,
     /// `None` while they are polled.
-    running: Option<FuturesUnordered<Runner>>,
+    running: Option<FuturesUnordered<Task>>,
 }
 
 impl Tasks {
-    pub(super) fn new(host: &Host) -> Self {
+    /// None yet, to be polled there.
+    #[must_use]
+    pub fn new(host: &Host) -> Self {
         let executor = match host {
             Host::Caller => None,
             Host::Threads(executor) => Some(Arc::clone(executor)),
@@ -100,35 +107,42 @@ impl Tasks {
         Self { executor, in_caller: Mutex::default() }
     }
 
-    /// No runner is polled under this lock, so nothing panics.
+    /// The executor, if tasks are polled on its threads.
+    #[must_use]
+    pub const fn executor(&self) -> Option<&Arc<Executor>> {
+        self.executor.as_ref()
+    }
+
+    /// No task is polled under this lock, so nothing panics.
     fn in_caller(&self) -> MutexGuard<'_, InCaller> {
         self.in_caller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn spawn(&self, runner: impl Future<Output = ()> + Send + 'static) {
+    /// Adds one.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         match &self.executor {
-            Some(executor) => executor.spawn(runner),
-            None => self.in_caller().added.push(Box::pin(runner)),
+            Some(executor) => executor.spawn(task),
+            None => self.in_caller().added.push(Box::pin(task)),
         }
     }
 
-    /// Drops the runners that are polled here: each holds a reference to these tasks, which would keep them alive.
-    pub(super) fn clear(&self) {
+    /// Drops those that are polled here: each may hold a reference to these tasks, which would keep them alive.
+    pub fn clear(&self) {
         let tasks = std::mem::take(&mut *self.in_caller());
-        // Dropping runners runs user code.
+        // Dropping tasks runs user code.
         let _ = catch(|| drop(tasks));
     }
 
-    /// Waits until the queue has changed, and polls the runners that are polled here.
-    pub(super) async fn changed(&self, queue: &ReadyQueue) {
+    /// Waits until something has changed, and polls the tasks that are polled here, which alone can change it then.
+    pub async fn until(&self, changed: impl Future<Output = ()>, has_changed: impl Fn() -> bool) {
         match &self.executor {
-            Some(_) => queue.changed().await,
-            None => poll_fn(|context| self.poll(queue, context)).await,
+            Some(_) => changed.await,
+            None => poll_fn(|context| self.poll(&has_changed, context)).await,
         }
     }
 
-    fn poll(&self, queue: &ReadyQueue, context: &mut Context<'_>) -> Poll<()> {
-        // Not under the lock, since a runner may start another.
+    fn poll(&self, has_changed: impl Fn() -> bool, context: &mut Context<'_>) -> Poll<()> {
+        // Not under the lock, since a task may add another.
         let mut running = self.in_caller().running.take().unwrap_or_default();
         loop {
             running.extend(self.in_caller().added.drain(..));
@@ -138,6 +152,6 @@ impl Tasks {
             }
         }
         self.in_caller().running = Some(running);
-        if queue.has_changed() { Poll::Ready(()) } else { Poll::Pending }
+        if has_changed() { Poll::Ready(()) } else { Poll::Pending }
     }
 }

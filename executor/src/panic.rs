@@ -1,10 +1,11 @@
-//! Panics of the user's code, in panic_text.
+//! Panics of the user's code, as text.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The message of a panic, cut to 256 characters.
-pub(crate) fn panic_text(panic: Box<dyn Any + Send>) -> String {
+#[must_use]
+pub fn panic_text(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let text = text.unwrap_or("a panic without a message").chars().take(256).collect();
@@ -16,6 +17,9 @@ pub(crate) fn panic_text(panic: Box<dyn Any + Send>) -> String {
 }
 
 /// Runs user code that may panic.
-pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, String> {
+///
+/// # Errors
+/// The message of its panic.
+pub fn catch<T>(code: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(code)).map_err(panic_text)
 }

@@ -1,5 +1,6 @@
 //! Events as lines of JSON, in the format of `tracing_subscriber`, which formats the fields of every span again for each
 //! line. Here they are formatted once, when the span begins.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -25,7 +26,8 @@ thread_local! {
 }
 
 /// Passes on each line, including the line break.
-pub(super) struct Lines<W>(pub(super) W);
+#[derive(Debug)]
+pub struct Lines<W>(pub W);
 
 /// The formatted fields of a span, each followed by a comma.
 struct Written(Vec<u8>);

@@ -1,0 +1,35 @@
+//! What the log says of a message that did not succeed.
+
+use crate::engine::{Action, Outcome, Settled};
+
+/// Whether it has a line of its own. A message that no handler has begun has one only on its last delivery.
+pub(super) fn is_logged(settled: &Settled) -> bool {
+    match settled.outcome {
+        Outcome::Done | Outcome::Replayed => false,
+        Outcome::NotStarted => matches!(settled.action, Action::DeadLetter { .. } | Action::ByRedrivePolicy),
+        Outcome::Failed(_)
+        | Outcome::Panicked { .. }
+        | Outcome::TimedOut
+        | Outcome::Stuck
+        | Outcome::Interrupted
+        | Outcome::LeaseLost
+        | Outcome::Unrecorded => true,
+    }
+}
+
+/// What happens to the message, and in how many seconds it is visible again.
+pub(super) fn describe(settled: &Settled) -> (&'static str, Option<u64>) {
+    let seconds = settled.action.back_after().map(|after| after.as_secs());
+    match &settled.action {
+        Action::Ack if matches!(settled.outcome, Outcome::Unrecorded) => {
+            ("message done, but not recorded", None)
+        }
+        Action::Ack => ("message discarded", None),
+        Action::Retry { .. } if settled.outcome.is_deferral() => ("message deferred", seconds),
+        Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds),
+        Action::ByRedrivePolicy => ("message failed on its last delivery, left to the redrive policy", None),
+        Action::DeadLetter { .. } if settled.is_confirmed() => ("message dead-lettered", None),
+        Action::DeadLetter { .. } => ("message failed, its dead letter was not confirmed", seconds),
+        Action::Leave => ("message failed, its visibility timeout is not changed", None),
+    }
+}
