@@ -1,6 +1,7 @@
 //! The entries of the calls to SQS that the engine asks for.
 
 mod call;
+mod entry;
 
 use std::time::{Duration, SystemTime};
 

@@ -4,6 +4,7 @@
 mod calls;
 mod clock;
 mod drive;
+mod exit;
 mod queue;
 
 use std::io;

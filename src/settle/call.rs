@@ -1,22 +1,18 @@
 //! Makes calls to SQS, never past their time: which entries are sent again, and how.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
-use std::collections::HashSet;
 use std::future::Future;
 use std::time::Duration;
 
 use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
-use aws_sdk_sqs::types::{
-    BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry,
-    SendMessageBatchRequestEntry,
-};
 use futures_util::{FutureExt, StreamExt, stream};
 use redrive_sqs::batch::{Next, Reply};
-use redrive_sqs::{DeadLetter, MAX_ENTRIES, is_fifo};
+use redrive_sqs::{MAX_ENTRIES, is_fifo};
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
+use super::entry::{Answer, Entry, Ruled, fall_back, place};
 use super::{Entries, by_size};
 use crate::aws::{CallOutcome, Endpoint, Sqs};
 
@@ -88,63 +84,6 @@ enum Order {
     Kept,
     Free,
 }
-
-/// An entry of a batch call; its id is the index of its record.
-trait Entry: Clone {
-    fn id(&self) -> &str;
-
-    /// The entry without the part that it was probably refused for, if it can do without.
-    fn fallback(self) -> Option<Self> {
-        None
-    }
-}
-
-impl Entry for SendMessageBatchRequestEntry {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// Without the note, since a dead-letter queue may accept less than 1 MiB.
-    fn fallback(mut self) -> Option<Self> {
-        self.message_attributes.as_mut()?.remove(DeadLetter::ATTRIBUTE)?;
-        Some(self)
-    }
-}
-
-impl Entry for DeleteMessageBatchRequestEntry {
-    fn id(&self) -> &str {
-        &self.id
-    }
-}
-
-impl Entry for ChangeMessageVisibilityBatchRequestEntry {
-    fn id(&self) -> &str {
-        &self.id
-    }
-}
-
-/// SQS's answer to one call.
-#[derive(Debug)]
-struct Answer {
-    confirmed: HashSet<String>,
-    failed: Vec<BatchResultErrorEntry>,
-}
-
-impl Answer {
-    fn reply(&self, id: &str) -> Reply<'_> {
-        if self.confirmed.contains(id) {
-            return Reply::Confirmed;
-        }
-        let failed = self.failed.iter().find(|failed| failed.id == id);
-        failed.map_or(Reply::Lost, |failed| Reply::Failed {
-            code: &failed.code,
-            sender_fault: failed.sender_fault,
-        })
-    }
-}
-
-/// The place of a message in a call that SQS has confirmed, or the place of one that it would refuse again.
-pub(crate) type Ruled = Result<usize, usize>;
 
 /// Sends these entries and returns what SQS has ruled on; an entry that the answer does not mention is not confirmed. If SQS
 /// refuses the whole call for the content of an entry, each entry is sent again by itself.
@@ -240,21 +179,6 @@ where
         }
     }
     (ruled, Vec::new())
-}
-
-fn place(entry: &impl Entry) -> usize {
-    entry.id().parse().expect("the id is the place of the message")
-}
-
-/// Sends a refused entry without the part that it was probably refused for, if it can do without. Says whether it can.
-fn fall_back<T: Entry>(entry: T, entries: &mut Vec<T>, ruled: &mut Vec<Ruled>) -> bool {
-    let place = place(&entry);
-    let Some(entry) = entry.fallback() else {
-        ruled.push(Err(place));
-        return false;
-    };
-    entries.push(entry);
-    true
 }
 
 fn reply<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>, entries: usize) -> Reply<'_> {

@@ -16,11 +16,12 @@ use tracing::{Instrument, Span, info, warn};
 
 use super::calls;
 use super::clock::Clock;
+use super::exit::result_of;
 use super::queue::SourceQueue;
 use crate::aws::Sqs;
 use crate::engine::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::engine::{Arrival, Call, Command, Engine, Event, Exit, Note, Outcome, Poll, Receiving, Settled};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::flow::{Flow, make_call};
 use crate::polled::Polled;
 use crate::records::{Received, Records};
@@ -135,7 +136,7 @@ where
                     if !matches!(exit, Exit::AtOnce(_)) {
                         self.finish_reporting(&mut stops).await;
                     }
-                    return self.end(exit);
+                    return result_of(exit, self.signal);
                 }
                 self.perform(command, now)?;
             }
@@ -424,28 +425,4 @@ where
             }
         }
     }
-
-    fn end(&self, exit: Exit) -> Result<bool, Error> {
-        match exit {
-            Exit::Settled { canceled } => Ok(canceled),
-            Exit::Unsettled(messages) => Err(unsettled(messages)),
-            Exit::Unanswered => Err(Error::worker(
-                "a poll was not answered before the worker ended: what it may bring comes back after its visibility timeout"
-                    .to_owned(),
-            )),
-            Exit::Because(why) => Err(why.into()),
-            Exit::AtOnce(left) => Err(Error(Kind::AtOnce(format!(
-                "{} came a second time: the worker ends at once, with {left} messages in hand",
-                self.signal
-            )))),
-        }
-    }
-}
-
-fn unsettled(messages: usize) -> Error {
-    let (are, they_come) =
-        if messages == 1 { ("message was", "it comes") } else { ("messages were", "they come") };
-    Error::worker(format!(
-        "{messages} {are} not settled before the worker ended: {they_come} back after the visibility timeout"
-    ))
 }

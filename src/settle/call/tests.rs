@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use aws_sdk_sqs::error::ErrorMetadata;
-use aws_sdk_sqs::types::MessageAttributeValue;
+use aws_sdk_sqs::types::{BatchResultErrorEntry, MessageAttributeValue, SendMessageBatchRequestEntry};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::http::StatusCode;
 use proptest::prelude::*;
+use redrive_sqs::DeadLetter;
 
 use super::*;
 

@@ -1,0 +1,82 @@
+//! An entry of a call to SQS, and what the answer says of it.
+
+use std::collections::HashSet;
+
+use aws_sdk_sqs::types::{
+    BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry,
+    SendMessageBatchRequestEntry,
+};
+use redrive_sqs::DeadLetter;
+use redrive_sqs::batch::Reply;
+
+/// The place of a message in a call that SQS has confirmed, or the place of one that it would refuse again.
+pub(crate) type Ruled = Result<usize, usize>;
+
+/// An entry of a batch call; its id is the index of its record.
+pub(super) trait Entry: Clone {
+    fn id(&self) -> &str;
+
+    /// The entry without the part that it was probably refused for, if it can do without.
+    fn fallback(self) -> Option<Self> {
+        None
+    }
+}
+
+impl Entry for SendMessageBatchRequestEntry {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Without the note, since a dead-letter queue may accept less than 1 MiB.
+    fn fallback(mut self) -> Option<Self> {
+        self.message_attributes.as_mut()?.remove(DeadLetter::ATTRIBUTE)?;
+        Some(self)
+    }
+}
+
+impl Entry for DeleteMessageBatchRequestEntry {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Entry for ChangeMessageVisibilityBatchRequestEntry {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// SQS's answer to one call.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) confirmed: HashSet<String>,
+    pub(super) failed: Vec<BatchResultErrorEntry>,
+}
+
+impl Answer {
+    pub(super) fn reply(&self, id: &str) -> Reply<'_> {
+        if self.confirmed.contains(id) {
+            return Reply::Confirmed;
+        }
+        let failed = self.failed.iter().find(|failed| failed.id == id);
+        failed.map_or(Reply::Lost, |failed| Reply::Failed {
+            code: &failed.code,
+            sender_fault: failed.sender_fault,
+        })
+    }
+}
+
+pub(super) fn place(entry: &impl Entry) -> usize {
+    entry.id().parse().expect("the id is the place of the message")
+}
+
+/// Sends a refused entry without the part that it was probably refused for, if it can do without. Says whether it can.
+pub(super) fn fall_back<T: Entry>(entry: T, entries: &mut Vec<T>, ruled: &mut Vec<Ruled>) -> bool {
+    let place = place(&entry);
+    let Some(entry) = entry.fallback() else {
+        ruled.push(Err(place));
+        return false;
+    };
+    entries.push(entry);
+    true
+}
