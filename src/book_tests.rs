@@ -12,9 +12,6 @@ mod reference {}
 #[doc = include_str!("../docs/hooks.md")]
 mod hooks {}
 
-#[doc = include_str!("../docs/idempotency.md")]
-mod idempotency {}
-
 #[doc = include_str!("../docs/bulk.md")]
 mod bulk {}
 

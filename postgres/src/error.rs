@@ -1,0 +1,60 @@
+//! Why the inbox gave no answer, and what happens to the message.
+
+use std::time::Duration;
+
+use redrive::{BoxError, Verdict};
+
+/// A delay costs nothing, because the message is being handled elsewhere. A delivery does, because SQS counts them.
+const BUSY: Duration = Duration::from_secs(30);
+
+/// Why the inbox gave no answer. `?` in a handler turns it into what happens to the message.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InboxError {
+    /// The name given to `Inbox::new` is empty, has more than 255 bytes or a NUL.
+    #[error("the name of the inbox {0}")]
+    Name(String),
+    /// The key is empty, has more than 1,024 bytes or a NUL. The message is dead-lettered as `inbox-key`.
+    #[error("the inbox cannot record the key")]
+    Key(#[source] Verdict),
+    /// Another transaction has recorded the key and has not ended yet, or has a key with the same 64-bit hash. The message is
+    /// deferred for 30 s.
+    #[error("another transaction is handling the key")]
+    Busy(#[source] Verdict),
+    /// Postgres refused the query or did not answer. The message is retried.
+    #[error("the query of the inbox failed")]
+    Database(#[source] BoxError),
+}
+
+impl InboxError {
+    pub(crate) fn key(fault: &str) -> Self {
+        Self::Key(Verdict::reject(format!("the key {fault}")).with_reason("inbox-key"))
+    }
+
+    pub(crate) fn busy() -> Self {
+        Self::Busy(Verdict::defer(BUSY))
+    }
+
+    pub(crate) fn database(error: impl Into<BoxError>) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redrive::Failure;
+
+    use super::*;
+
+    #[test]
+    fn a_busy_key_defers_the_message_and_a_database_that_is_down_retries_it() {
+        let failure = Failure::from(InboxError::busy());
+        assert!(failure.is_deferral());
+        assert_eq!(failure.after(), Some(Duration::from_secs(30)));
+        assert_eq!(failure.to_string(), "another transaction is handling the key: deferred: not now");
+
+        let failure = Failure::from(InboxError::database(std::io::Error::other("connection closed")));
+        assert!(failure.is_retry() && failure.find::<std::io::Error>().is_some());
+        assert_eq!(failure.to_string(), "the query of the inbox failed: connection closed");
+    }
+}

@@ -1,0 +1,96 @@
+//! The inbox in transactions of tokio-postgres.
+
+use std::time::Duration;
+
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Transaction};
+
+use crate::InboxError;
+use crate::names::{InboxName, check_key};
+use crate::statements::{FIRST_TIME, IS_MIGRATED, MIGRATE, PRUNE, PRUNED_AT_A_TIME, is_first};
+
+/// Records which messages a consumer has handled, each in the transaction of its effect.
+///
+/// ```no_run
+/// use redrive::{Failure, Message};
+/// use redrive_postgres::Inbox;
+/// use redrive_postgres::tokio_postgres::Client;
+///
+/// async fn withdraw(client: &mut Client, inbox: &Inbox, cents: Message<i64>) -> Result<(), Failure> {
+///     let transaction = client.transaction().await?;
+///     if inbox.first_time(&transaction, cents.key()).await? {
+///         transaction.execute("UPDATE accounts SET cents = cents - $1", &[&cents.body]).await?;
+///         transaction.commit().await?;
+///     }
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Inbox {
+    name: InboxName,
+}
+
+impl Inbox {
+    /// The inbox of the consumer with this name. Consumers with different names share the table, and never each other's keys.
+    ///
+    /// # Errors
+    /// The name is empty, has more than 255 bytes or a NUL.
+    pub fn new(consumer: impl Into<String>) -> Result<Self, InboxError> {
+        InboxName::new(consumer.into()).map(|name| Self { name })
+    }
+
+    /// Records the key in your transaction, and returns whether this is the first time.
+    ///
+    /// - `true`: write the effect in the same transaction, and commit. If the transaction ends in any other way, the key is
+    ///   not recorded either.
+    /// - `false`: the effect of this key is committed. Return `Ok`.
+    ///
+    /// It never waits for another transaction, and takes one round trip.
+    ///
+    /// # Errors
+    /// Another transaction is handling the key ([`InboxError::Busy`]), the key is not allowed ([`InboxError::Key`]), or Postgres
+    /// refuses ([`InboxError::Database`]). After the first two you can go on with the transaction.
+    pub async fn first_time(&self, transaction: &Transaction<'_>, key: &str) -> Result<bool, InboxError> {
+        check_key(key)?;
+        let row = transaction
+            .query_typed_one(FIRST_TIME, &[(&self.name.as_str(), Type::TEXT), (&key, Type::TEXT)])
+            .await
+            .map_err(InboxError::database)?;
+        is_first(row.get("is_busy"), row.get("is_first"))
+    }
+
+    /// Creates the table and its index unless the table exists, as [`SCHEMA`](crate::SCHEMA) does. Several processes may do so
+    /// at once. If the table exists, this needs no rights and takes no locks.
+    ///
+    /// # Errors
+    /// Postgres refuses or does not answer.
+    pub async fn migrate(client: &Client) -> Result<(), InboxError> {
+        let row = client.query_typed_one(IS_MIGRATED, &[]).await.map_err(InboxError::database)?;
+        if row.get(0) {
+            return Ok(());
+        }
+        client.batch_execute(MIGRATE).await.map_err(InboxError::database)
+    }
+
+    /// Deletes this consumer's records that are older than this, 1,000 in each transaction, and returns how many there were.
+    ///
+    /// A message whose record is gone counts as new. So keep records for longer than a message can return: 18 days if its queue
+    /// keeps messages for 4 days, as SQS does by default, and its dead-letter queue for 14. Sending a letter back starts anew.
+    ///
+    /// # Errors
+    /// Postgres refuses or does not answer. What was deleted until then stays deleted.
+    pub async fn prune(&self, client: &Client, older_than: Duration) -> Result<u64, InboxError> {
+        let (name, seconds) = (self.name.as_str(), older_than.as_secs_f64());
+        let mut pruned = 0;
+        loop {
+            let deleted = client
+                .execute_typed(PRUNE, &[(&name, Type::TEXT), (&seconds, Type::FLOAT8)])
+                .await
+                .map_err(InboxError::database)?;
+            pruned += deleted;
+            if deleted < PRUNED_AT_A_TIME {
+                return Ok(pruned);
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+#![doc = include_str!("crate.md")]
+
+#[cfg(feature = "tokio-postgres")]
+mod inbox;
+#[cfg(feature = "sqlx")]
+pub mod sqlx;
+mod error;
+mod names;
+mod statements;
+
+#[cfg(doctest)]
+mod book_tests;
+
+pub use error::InboxError;
+#[cfg(feature = "tokio-postgres")]
+pub use inbox::Inbox;
+pub use statements::SCHEMA;
+/// The client whose transactions are in this interface.
+#[cfg(feature = "tokio-postgres")]
+pub use tokio_postgres;

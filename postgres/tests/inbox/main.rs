@@ -1,0 +1,22 @@
+//! The inbox in a real Postgres, which the tests start themselves.
+#![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+
+mod server;
+
+/// Many workers on one key.
+mod once;
+/// A key that another transaction has.
+mod busy;
+/// What is committed if the connection breaks at the commit.
+mod lost;
+/// Snapshots that are older than the record.
+mod isolation;
+/// The table, by several processes at once and with few rights.
+mod migration;
+mod pruning;
+/// The same in transactions of sqlx.
+mod sqlx;
+/// Real consumers, on the queues of the test kit.
+mod consumers;
+/// The example as a process.
+mod example;
