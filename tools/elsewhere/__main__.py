@@ -15,13 +15,13 @@ from pathlib import Path
 
 import emulators
 
-from . import failing, files, keeping, looking, many, native, one_by_one, payloads, queues, rights, worker
+from . import files, keeping, many, native, payloads, queues, rights, worker
 from .gaps import GAPS
 from .scene import Elsewhere
 from .result import Check, Result, checks_in, judge
 
 WORK = Path(__file__).parents[2] / "target" / "elsewhere"
-MODULES = (looking, failing, many, keeping, files, one_by_one, native, queues, payloads, worker)
+MODULES = (many, keeping, files, native, queues, payloads, worker)
 # Most of a check is waiting for queues to be empty.
 AT_ONCE = 4
 

@@ -2,8 +2,6 @@
 
 import json
 
-import proxy
-
 from .scene import NOTE, ORIGIN, Elsewhere, Orders, equal, text
 
 BODY = '{ "price": 1.10,\n\t"name": "Zoë \U0001f600" }  '
@@ -24,17 +22,6 @@ def body_and_attributes_survive_and_the_note_is_stripped(elsewhere: Elsewhere) -
     origin = json.loads(attributes.pop(ORIGIN)["StringValue"])
     equal(attributes, ATTRIBUTES, "the attributes")
     equal((origin["message_id"], origin["redrives"]), ("m1", 1), "the origin")
-
-
-def the_trace_header_is_sent(elsewhere: Elsewhere) -> None:
-    """What the emulator makes of it is another question."""
-    orders = elsewhere.orders()
-    orders.letter("traced", MessageSystemAttributes={"AWSTraceHeader": text(TRACE)})
-    with proxy.before(elsewhere.endpoint) as listening:
-        orders.retry(at=listening.url)
-    [sent] = [call.entries for call in listening.calls if call.action == "SendMessageBatch"]
-    header = sent[0].get("MessageSystemAttributes", {}).get("AWSTraceHeader")
-    equal(header, text(TRACE), "the trace header of the send")
 
 
 def the_trace_header_survives(elsewhere: Elsewhere) -> None:

@@ -1,16 +1,10 @@
-"""Case 28: all letters arrive though several retry at once, and no more go than were asked for."""
+"""Case 28: all letters arrive though several retry at once, no more go than were asked for, and those that only were looked at stay."""
 
 import json
 import subprocess
-import tempfile
 from collections import Counter
 
-import proxy
-from proxy import Proxy
-
-from .faults import MOVING, Held
-from .scene import PATIENCE, Elsewhere, Orders, environment, equal, same, says
-from .terminal import terminal
+from .scene import PATIENCE, Elsewhere, environment, equal, same, says
 
 PROCESSES = 4
 
@@ -47,12 +41,18 @@ def a_maximum_of_two_of_three_leaves_one(elsewhere: Elsewhere) -> None:
 def a_dry_run_moves_none(elsewhere: Elsewhere) -> None:
     orders = elsewhere.orders()
     orders.write(4, reasons=("rejected", "panic"))
-    with proxy.before(elsewhere.endpoint) as listening:
-        for verb in ("retry", "delete"):
-            ran = orders.run(verb, "--dry-run", "--where", "reason = panic", at=listening.url)
-            says("2 would be ", ran.stdout)
-    equal({call.action for call in listening.calls} & MOVING, set(), "the calls that move")
+    for verb in ("retry", "delete"):
+        says("2 would be ", orders.run(verb, "--dry-run", "--where", "reason = panic").stdout)
     equal(orders.counts(), ((0, 0), (4, 0)), "what is where")
+
+
+def listed_letters_are_visible_again_at_once(elsewhere: Elsewhere) -> None:
+    orders = elsewhere.orders()
+    ids = orders.write(3)
+    found = orders.run("list", "--json").lines
+    equal(orders.counts(), ((0, 0), (3, 0)), "what is where")
+    same([line["id"] for line in found], ids, "the letters")
+    same([letter["MessageId"] for letter in orders.dead.receive()], ids, "what can be received")
 
 
 def only_letters_of_which_the_conditions_hold_go(elsewhere: Elsewhere) -> None:
@@ -63,66 +63,12 @@ def only_letters_of_which_the_conditions_hold_go(elsewhere: Elsewhere) -> None:
     same(orders.queue.bodies(), [str(at) for at in range(1, 15, 2)], "what arrived")
 
 
-def ctrl_c_in_a_retry_makes_held_letters_visible_again(elsewhere: Elsewhere) -> None:
-    """While the second batch is on its way."""
+def a_letter_that_the_queue_refuses_stays_and_the_others_go(elsewhere: Elsewhere) -> None:
     orders = elsewhere.orders()
-    orders.write(25)
-    held = Held("SendMessageBatch", after=1)
-    with proxy.before(elsewhere.endpoint, held) as slow:
-        interrupt(orders.elsewhere.command("dlq", "retry", "--queue", orders.queue.name, "--yes", at=slow.url), held)
-    (arrived, _), (left, hidden) = orders.counts()
-    equal((arrived + left, hidden), (25, 0), "the letters in both queues, and those that are hidden")
-    same(orders.queue.bodies() + orders.dead.bodies(), [str(at) for at in range(25)], "all letters")
-
-
-def ctrl_c_in_a_list_makes_held_letters_visible_again(elsewhere: Elsewhere) -> None:
-    orders = elsewhere.orders()
-    orders.write(15)
-    held = Held("ReceiveMessage", after=1)
-    with proxy.before(elsewhere.endpoint, held) as slow:
-        interrupt(elsewhere.command("dlq", "list", "--queue", orders.queue.name, at=slow.url), held)
-    equal(orders.counts(), ((0, 0), (15, 0)), "what is where")
-
-
-def a_run_that_is_killed_loses_nothing_and_the_next_one_finishes(elsewhere: Elsewhere) -> None:
-    orders = elsewhere.orders()
-    orders.write(25)
-    held = Held("SendMessageBatch", after=1)
-    with tempfile.TemporaryDirectory() as journal:
-        retry = ("dlq", "retry", "--queue", orders.queue.name, "--yes", "--journal", journal)
-        with proxy.before(elsewhere.endpoint, held) as slow:
-            command = elsewhere.command(*retry, at=slow.url)
-            killed = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            equal(held.came.wait(PATIENCE), True, "whether the call came")
-            killed.kill()
-            killed.wait(PATIENCE)
-            held.free.set()
-        show_again(orders, slow)
-        says("messages may arrive twice", elsewhere.run(*retry, code=1).stderr)
-    arrived = orders.queue.bodies()
-    same(sorted(set(arrived)), sorted(str(at) for at in range(25)), "what arrived")
-    equal(len(arrived) <= 2 * 25, True, f"whether {len(arrived)} are no more than twice as many")
-    equal(orders.dead.counts(), (0, 0), "what is left")
-
-
-def show_again(orders: Orders, listening: Proxy) -> None:
-    """What would happen by itself after a minute."""
-    for call, answer in listening.log:
-        received = answer.output.get("Messages", []) if answer and call.action == "ReceiveMessage" else []
-        entries = [
-            {"Id": str(at), "ReceiptHandle": message["ReceiptHandle"], "VisibilityTimeout": 0}
-            for at, message in enumerate(received)
-        ]
-        if entries:
-            # Those that were deleted before the end are refused.
-            orders.elsewhere.sqs.change_message_visibility_batch(QueueUrl=orders.dead.url, Entries=entries)
-
-
-def interrupt(command: list[str], held: Held) -> None:
-    """Types Ctrl-C once a call is held, and lets it go then."""
-    with terminal(command) as shown:
-        equal(held.came.wait(PATIENCE), True, "whether the call came")
-        shown.type("\x03")
-        held.free.set()
-        equal(shown.end(), 130, f"the exit code ({shown.shown})")
-    says("redrive: interrupted", shown.shown)
+    elsewhere.sqs.set_queue_attributes(QueueUrl=orders.queue.url, Attributes={"MaximumMessageSize": "1024"})
+    orders.write(3)
+    orders.letter("x" * 2000)
+    ran = orders.retry(code=1)
+    equal(ran.stderr.count(" stays: "), 1, f"letters named in {ran.stderr!r}")
+    equal(orders.counts(), ((3, 0), (1, 0)), "what is where")
+    equal(orders.dead.bodies(), ["x" * 2000], "what stays")

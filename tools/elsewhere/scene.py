@@ -38,12 +38,11 @@ class Elsewhere:
     def queue(self, name: str, **attributes: str) -> "Queue":
         return Queue(self.sqs, name, self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
-    def command(self, *arguments: str, at: str | None = None) -> list[str]:
-        """Against the emulator, or the proxy before it."""
-        return [str(self.redrive), *arguments, "--endpoint-url", at or self.endpoint, "--region", REGION]
+    def command(self, *arguments: str) -> list[str]:
+        return [str(self.redrive), *arguments, "--endpoint-url", self.endpoint, "--region", REGION]
 
-    def run(self, *arguments: str, at: str | None = None, code: int = 0, given: str = "") -> "Ran":
-        command = self.command(*arguments, at=at)
+    def run(self, *arguments: str, code: int = 0, given: str = "") -> "Ran":
+        command = self.command(*arguments)
         done = subprocess.run(
             command, env=environment(), input=given, capture_output=True, text=True, timeout=PATIENCE
         )
