@@ -2,6 +2,7 @@
 //! and what became of it.
 
 pub(crate) mod condition;
+mod end;
 mod job;
 mod kinds;
 pub(crate) mod letter;
@@ -16,11 +17,12 @@ mod selection;
 mod tally;
 mod tracker;
 
+pub(crate) use self::end::no_match;
 pub(crate) use self::job::{Choice, Decider, Job, Route, Work};
 pub(crate) use self::kinds::Kinds;
 pub(crate) use self::letter::Letter;
 pub(crate) use self::redrive::Redrive;
 pub(crate) use self::reporter::bar;
-pub(crate) use self::run::{foresee, no_match, run};
+pub(crate) use self::run::{foresee, run};
 pub(crate) use self::selection::Selection;
 pub(crate) use self::tracker::Why;

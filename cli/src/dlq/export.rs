@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         sieve.absent().iter().chain(&silent).for_each(tell);
         let is_unmatched = written == 0 && !sieve.is_empty() && not_seen.is_none();
         if is_unmatched && !arguments.none.allowed {
-            return Err(no_match(queue, &sieve));
+            return Err(no_match(queue.name(), sieve.reasons()));
         }
         output.finish().or_failed()?;
         tell(format_args!("exported {written} of {} in {}", letters(seen), queue.name()));

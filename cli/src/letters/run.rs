@@ -7,24 +7,21 @@ mod send;
 mod tests;
 
 use std::cell::{RefCell, RefMut};
-use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use anyhow::{Context, anyhow};
 use aws_sdk_sqs::Client;
 use futures_util::future::join_all;
 
 use super::condition::{Sieve, without_note};
+use super::end::{End, no_match};
 use super::job::{Job, Mode, Operation, Route};
 use super::letter::Letter;
 use super::named::Named;
 use super::report::Report;
 use super::reporter::Reporter;
 use super::scope::Scope;
-use super::tally::Tally;
 use super::tracker::{Folding, MessageTracker, Why};
 use crate::aws::Aws;
-use crate::find::Queue;
 use crate::problem::Problem;
 use crate::sqs::{Hold, Pace, hold};
 
@@ -162,19 +159,20 @@ impl<'run> Run<'run> {
         remarks.iter().chain(&sieve.absent()).for_each(|line| reporter.say(line));
         reporter.end(&sum);
         let Reporter { tally, broken, .. } = reporter;
-        let has_all = job.selection.is_all();
-        let end = End { tally, operation, mode, has_all, is_to_the_end, is_full, hidden, missing, fatal };
-        let is_unmatched = end.is_unmatched();
-        // That nobody reads stdout is no excuse for what failed.
-        match (end.error(), broken) {
-            (Some(error), _) => Err(Problem::Failed(error)),
-            (None, Some(broken)) => {
-                let written = Err(broken).with_context(|| format!("could not write to stdout, but {sum}"));
-                written.map_err(Problem::Failed)
-            }
-            (None, None) if is_unmatched && !job.allow_none => Err(no_match(&job.from, &sieve)),
-            (None, None) => Ok(()),
-        }
+        let end = End {
+            tally,
+            operation,
+            mode,
+            has_all: job.selection.is_all(),
+            is_none_allowed: job.allow_none,
+            is_to_the_end,
+            is_full,
+            hidden,
+            missing,
+            fatal,
+            unread: broken.map(|broken| (broken, sum)),
+        };
+        end.result(|| no_match(job.from.name(), sieve.reasons()))
     }
 
     /// Whether all letters were received that could be.
@@ -274,81 +272,6 @@ impl<'run> Run<'run> {
     /// Never kept over an await.
     fn state(&self) -> RefMut<'_, State> {
         self.state.borrow_mut()
-    }
-}
-
-/// How a run ended.
-#[derive(Debug)]
-struct End {
-    tally: Tally,
-    operation: Operation,
-    mode: Mode,
-    /// Whether all letters were asked for.
-    has_all: bool,
-    is_to_the_end: bool,
-    /// SQS returned no more while so many were in flight.
-    is_full: bool,
-    /// In flight elsewhere, about.
-    hidden: u64,
-    /// Ids that no letter has.
-    missing: BTreeSet<String>,
-    fatal: Option<anyhow::Error>,
-}
-
-impl End {
-    fn has_no_match(&self) -> bool {
-        self.is_to_the_end && !self.has_all && self.tally.has_no_match()
-    }
-
-    /// Whether that no letter matches is all there is to say.
-    fn is_unmatched(&self) -> bool {
-        self.has_no_match() && self.missing.is_empty()
-    }
-
-    /// What went wrong, if anything did.
-    fn error(self) -> Option<anyhow::Error> {
-        let Self { operation, mode, hidden, .. } = self;
-        let not_found = (self.is_to_the_end && !self.missing.is_empty()).then(|| not_found(&self.missing));
-        let unseen = (self.has_no_match() && hidden > 0)
-            .then(|| format!("about {hidden} letters are in flight, and no other was selected"));
-        let is_left = unseen.is_none() && mode != Mode::DryRun && operation != Operation::Ask;
-        let remaining = (is_left && hidden > 0).then(|| remaining(hidden));
-        let unreceived = (is_left && self.is_full).then(|| "some letters were not received".to_owned());
-        let parts = [self.tally.problem(operation), not_found, unseen, remaining, unreceived];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        let fatal = self.fatal.map(|fatal| match self.tally.so_far(operation, mode != Mode::Real) {
-            Some(so_far) => anyhow!("{fatal:#}; {so_far}"),
-            None => fatal,
-        });
-        match (fatal, parts.is_empty()) {
-            (Some(fatal), true) => Some(fatal),
-            (Some(fatal), false) => Some(fatal.context(parts.join("; "))),
-            (None, false) => Some(anyhow!(parts.join("; "))),
-            (None, true) => None,
-        }
-    }
-}
-
-/// No letter of the queue is one that was asked for.
-pub(crate) fn no_match(from: &Queue, sieve: &Sieve) -> Problem {
-    let reasons = sieve.reasons().map(|reasons| format!(" ({reasons})")).unwrap_or_default();
-    let name = from.name();
-    Problem::NoMatch(anyhow!("no letter in {name} matches{reasons}; --allow-none makes this a success"))
-}
-
-fn remaining(hidden: u64) -> String {
-    match hidden {
-        1 => "about 1 letter remains in flight: run it again for this one".to_owned(),
-        _ => format!("about {hidden} letters remain in flight: run it again for these"),
-    }
-}
-
-/// SQS gives ids of 36 characters; whoever has less copied what `dlq list` cut.
-fn not_found(missing: &BTreeSet<String>) -> String {
-    let ids = missing.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
-    match missing.iter().any(|id| (8..36).contains(&id.len())) {
-        true => format!("not found: {ids} (--ids takes whole ids: redrive dlq list --wide)"),
-        false => format!("not found: {ids}"),
     }
 }
 

@@ -201,31 +201,6 @@ mod tests {
             "left": { "not selected": 7 }, "without_origin": 8,
         });
         assert_eq!(tally.json(), expected);
-        let failed = Tally { failed: 1, ..Tally::default() };
-        assert_eq!(failed.problem(Operation::Delete).unwrap(), "1 letter was not deleted");
-        assert_eq!(failed.problem(Operation::Ask).unwrap(), "1 letter was neither sent nor deleted");
-    }
-
-    #[test]
-    fn a_letter_that_failed_again_is_a_failure_and_one_that_was_not_selected_is_none() {
-        let left = |why| Tally { done: 2, left: BTreeMap::from([(why, 2)]), ..Tally::default() };
-        assert_eq!(left(Why::CameBack).problem(Operation::Send).unwrap(), "2 letters failed again");
-        assert_eq!(
-            left(Why::BehindInGroup).problem(Operation::Send).unwrap(),
-            "2 selected letters stay behind others of their groups"
-        );
-        for why in [Why::NotWanted, Why::CameLater, Why::OverMaximum, Why::Skipped] {
-            assert_eq!(left(why).problem(Operation::Send), None);
-        }
-    }
-
-    #[test]
-    fn nothing_matched_if_all_that_was_met_was_not_selected() {
-        let left = |why| Tally { left: BTreeMap::from([(why, 2)]), ..Tally::default() };
-        assert!(Tally::default().has_no_match() && left(Why::NotWanted).has_no_match());
-        assert!(!left(Why::OfAnotherQueue).has_no_match() && !left(Why::CameLater).has_no_match());
-        assert!(!Tally { done: 1, ..left(Why::NotWanted) }.has_no_match());
-        assert!(!Tally { failed: 1, ..left(Why::NotWanted) }.has_no_match());
     }
 
     #[test]
@@ -233,16 +208,8 @@ mod tests {
         let mut tally = Tally { done: 2, ..Tally::default() };
         let sum = |tally: &Tally| tally.sum(Operation::Send, false, "dead", "orders");
         assert_eq!(sum(&tally), "2 sent from dead to orders");
-        assert_eq!(tally.problem(Operation::Send), None);
         tally.left.insert(Why::NotWanted, 3);
         tally.duplicates = 1;
         assert_eq!(sum(&tally), "2 sent from dead to orders, 1 duplicate deleted, 3 not selected");
-        tally.failed = 1;
-        tally.perhaps_sent = 1;
-        tally.possible_duplicates = 1;
-        assert_eq!(
-            tally.problem(Operation::Send).unwrap(),
-            "1 letter was not sent, 2 messages may arrive twice"
-        );
     }
 }

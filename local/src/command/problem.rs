@@ -39,12 +39,13 @@ impl Problem {
             .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    pub fn exit_code(&self) -> ExitCode {
+    /// The exit code.
+    pub fn code(&self) -> u8 {
         match self {
-            Self::Input(_) => ExitCode::from(2),
-            Self::Failed(_) => ExitCode::FAILURE,
-            Self::NoMatch(_) => ExitCode::from(3),
-            Self::Ended(_, signal) => ExitCode::from(code_of_signal(*signal)),
+            Self::Failed(_) => 1,
+            Self::Input(_) => 2,
+            Self::NoMatch(_) => 3,
+            Self::Ended(_, signal) => code_of_signal(*signal),
         }
     }
 }
@@ -85,7 +86,7 @@ pub fn exit(result: Result<(), Problem>) -> ExitCode {
         Err(problem) if problem.is_broken_pipe() => ExitCode::SUCCESS,
         Err(problem) => {
             output::tell(format!("redrive: {problem}"));
-            problem.exit_code()
+            problem.code().into()
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::find::Queue;
 use crate::journal::Journal;
 use crate::letters::job::Work;
 use crate::letters::selection::Selection;
+use crate::letters::tally::Tally;
 
 const HOLD: Duration = Duration::from_secs(1);
 
@@ -149,44 +150,4 @@ async fn a_queue_that_is_gone_for_too_long_ends_the_run_and_what_was_done_is_sai
     assert!(problem.contains("could not receive from dead: no connection ("), "{problem}");
     let end = "; 1 letter was sent before; run it again for the rest";
     assert!(problem.ends_with(end), "{problem}");
-}
-
-#[test]
-fn what_is_wrong_at_the_end_is_said_with_what_ended_it() {
-    let end = || End {
-        tally: Tally { done: 1, ..Tally::default() },
-        operation: Operation::Send,
-        mode: Mode::Real,
-        has_all: false,
-        is_to_the_end: true,
-        is_full: false,
-        hidden: 0,
-        missing: BTreeSet::new(),
-        fatal: None,
-    };
-    let none = || Tally { left: BTreeMap::from([(Why::NotWanted, 2)]), ..Tally::default() };
-    let error = |end: End| end.error().map(|error| format!("{error:#}"));
-    assert_eq!(error(end()), None);
-    assert_eq!(error(End { hidden: 1, mode: Mode::DryRun, ..end() }), None);
-    assert_eq!(
-        (error(End { tally: none(), ..end() }), End { tally: none(), ..end() }.is_unmatched()),
-        (None, true)
-    );
-    let missing = || BTreeSet::from(["b2".to_owned()]);
-    assert!(!End { tally: none(), missing: missing(), ..end() }.is_unmatched());
-    for (end, expected) in [
-        (End { missing: missing(), ..end() }, "not found: b2"),
-        (End { hidden: 1, ..end() }, "about 1 letter remains in flight: run it again for this one"),
-        (
-            End { tally: none(), hidden: 2, ..end() },
-            "about 2 letters are in flight, and no other was selected",
-        ),
-        (End { is_full: true, ..end() }, "some letters were not received"),
-        (
-            End { fatal: Some(anyhow!("interrupted")), ..end() },
-            "interrupted; 1 letter was sent before; run it again for the rest",
-        ),
-    ] {
-        assert_eq!(error(end).as_deref(), Some(expected));
-    }
 }
