@@ -52,6 +52,12 @@ mod tests {
         checked.err().map(|error| error.to_string()).unwrap_or_default()
     }
 
+    /// An event with an attribute of any type.
+    fn event(data_type: &str, value: &str) -> String {
+        let attribute = serde_json::json!({ "n": { "dataType": data_type, "stringValue": value } });
+        serde_json::json!({ "Records": [{ "body": "x", "messageAttributes": attribute }] }).to_string()
+    }
+
     #[test]
     fn what_sqs_would_refuse_is_named() {
         let long = format!(r#"{{"body": "{}"}}"#, "a".repeat(1_001));
@@ -71,6 +77,14 @@ mod tests {
                 "deduplication_id is \"a\", allowed for FIFO queues only",
             ),
             (r#"{"body": "x", "queue": "invoices"}"#, "for the queue invoices, not for shop-orders"),
+            (r#"{"body": "x", "attributes": {"a..b": "1"}}"#, "\"a..b\""),
+            (r#"{"body": "x", "attributes": {"a": "\u0000"}}"#, "\\u{0}"),
+            (&event("Number", "many"), "\"many\""),
+            (&event("Text", "x"), "\"Text\""),
+            (
+                &event(&format!("String.{}", "x".repeat(250)), "x"),
+                "the type of the attribute n has 257 bytes, allowed: 256",
+            ),
         ] {
             assert!(refusal(false, line).contains(expected), "{}", refusal(false, line));
         }
@@ -80,11 +94,14 @@ mod tests {
         ] {
             assert_eq!(refusal(false, line), "");
         }
-        assert!(refusal(true, r#"{"body": "x"}"#).contains("group_id is missing"));
-        assert!(
-            refusal(true, r#"{"body": "x", "group_id": "a", "delay": 1}"#)
-                .contains("delay is 1, allowed for standard queues only")
-        );
+        for (line, expected) in [
+            (r#"{"body": "x"}"#, "group_id is missing"),
+            (r#"{"body": "x", "group_id": ""}"#, "group_id is \"\""),
+            (r#"{"body": "x", "group_id": "a", "deduplication_id": "d d"}"#, "deduplication_id is \"d d\""),
+            (r#"{"body": "x", "group_id": "a", "delay": 1}"#, "delay is 1, allowed for standard queues only"),
+        ] {
+            assert!(refusal(true, line).contains(expected), "{}", refusal(true, line));
+        }
         assert_eq!(refusal(true, r#"{"body": "x", "group_id": "a", "deduplication_id": "d"}"#), "");
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::proxy::{Fate, Proxy};
-use crate::support::{ACCOUNT, Aws, REGION, Ran, command, command_at, on, spawn};
+use crate::support::{Aws, REGION, Ran, command, command_at, on, spawn};
 
 fn refusal(ran: &Ran, code: i32, expected: &str) {
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (code, "", 1), "{ran:?}");
@@ -14,77 +14,6 @@ fn refusal(ran: &Ran, code: i32, expected: &str) {
         ran.stderr.starts_with("redrive: ") && ran.stderr.contains(expected),
         "no {expected:?} in {ran:?}"
     );
-}
-
-#[test]
-fn an_error_of_sqs_says_what_to_do() {
-    let aws = Aws::with_orders(false);
-    for (code, message, expected) in [
-        ("AccessDeniedException", "not you", "not allowed: your credentials need sqs:GetQueueUrl (not you)"),
-        ("ExpiredTokenException", "too old", "your AWS credentials have expired: sign in again"),
-        ("InvalidClientTokenId", "who?", "AWS does not accept your credentials (who?): check the profile"),
-        ("SignatureDoesNotMatch", "Signature expired: 1 is now earlier than 2", "check this machine's clock"),
-        ("RequestThrottled", "slow down", "AWS throttles the requests (slow down): try again"),
-        ("ServiceUnavailable", "busy", "AWS reported an internal error (busy): try again"),
-        ("Odd", "on\ntwo lines", "on two lines (Odd)"),
-    ] {
-        let url = Proxy::refusing(&aws.url, [("GetQueueUrl", code, message)]).url;
-        let ran = Ran::of(&mut command_at(&url, "queue status --queue orders"));
-        refusal(&ran, 1, "could not find the queue orders: ");
-        refusal(&ran, 1, expected);
-    }
-}
-
-#[test]
-fn a_dead_letter_queue_whose_source_may_not_be_asked_for_is_not_taken_for_another_queue() {
-    let aws = Aws::with_orders(false);
-    aws.letter("1");
-    let denied = ("ListDeadLetterSourceQueues", "AccessDeniedException", "not you");
-    let proxy = Proxy::refusing(&aws.url, [denied]);
-    let retry = |which: &[&str]| proxy.redrive(&[&["dlq", "retry", "--yes"], which].concat());
-    for (which, expected) in [
-        (["--queue", "orders-dead"], "orders-dead has no redrive policy, and could not list the queues"),
-        (["--dead-letter-queue", "orders-dead"], "which queue do the letters in orders-dead come from?"),
-    ] {
-        let ran = retry(&which);
-        refusal(&ran, 2, expected);
-        refusal(&ran, 2, "your credentials need sqs:ListDeadLetterSourceQueues (not you): pass --queue");
-    }
-    retry(&["--queue", "orders", "--dead-letter-queue", "orders-dead"])
-        .printed(0, "1 sent from orders-dead to orders\n");
-}
-
-#[test]
-fn what_is_not_there_is_named() {
-    let aws = Aws::with_shop(false);
-    let here = format!("{REGION}, {}", aws.url);
-    let [queue, stack, function] = [
-        format!(
-            "could not find the queue nope: no such queue in {here}: check the name, the region and the account"
-        ),
-        format!("could not read the stack nope: no such stack in {here}: check the name, the region"),
-        format!(
-            "could not read the event source mappings of nope: not found (Function not found: arn:aws:lambda:{REGION}:{ACCOUNT}:function:nope) in {here}: "
-        ),
-    ];
-    for (which, expected) in [
-        (["--queue", "nope"], &*queue),
-        (["--stack", "nope"], &*stack),
-        (["--function", "nope"], &*function),
-        (
-            ["--queue", "arn:aws:sqs:us-east-1:123456789012:orders"],
-            "is in us-east-1, not in eu-west-1: pass --region us-east-1",
-        ),
-        (
-            ["--queue", "https://sqs.us-east-1.amazonaws.com/1/orders"],
-            "is in us-east-1, not in eu-west-1: pass --region us-east-1",
-        ),
-    ] {
-        refusal(&aws.redrive(&[&["queue", "detach"], &which[..]].concat()), 1, expected);
-    }
-    aws.redrive("queue detach --queue 'not a queue'")
-        .ended(2)
-        .stderr_has("allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME");
 }
 
 #[test]
@@ -114,18 +43,6 @@ fn nobody_at_the_endpoint_is_one_line() {
     refusal(&ran, 1, "is the region or --endpoint-url right?");
     let ran = Ran::of(&mut command_at("127.0.0.1:1", "queue detach --queue orders"));
     refusal(&ran, 2, "--endpoint-url is \"127.0.0.1:1\", allowed: http://HOST:PORT");
-}
-
-#[test]
-fn a_queue_whose_type_was_forgotten_is_named() {
-    let fifo = Aws::with_orders(true);
-    for line in ["queue status --queue orders", "dlq list --queue orders", "send --queue orders --body x"] {
-        fifo.redrive(line)
-            .refused(1, "could not find the queue orders: no such queue; did you mean orders.fifo?");
-    }
-    let standard = Aws::with_orders(false);
-    standard.redrive("queue status --queue orders.fifo").refused(1, "no such queue; did you mean orders?");
-    standard.redrive("queue status --queue invoices").refused(1, "no such queue in eu-west-1, http://");
 }
 
 #[test]

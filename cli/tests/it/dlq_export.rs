@@ -13,8 +13,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::dlq_retry::letters::{drain, write_in_group};
 use crate::letters::{DEAD, note, text};
-use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, Ran, at_first, command_at};
+use crate::support::Aws;
 
 const TRACE: &str = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
 
@@ -179,18 +178,6 @@ fn an_export_while_letters_are_in_flight_is_incomplete() {
 }
 
 #[test]
-fn an_export_that_cannot_see_all_letters_fails() {
-    let aws = Aws::with_orders(true);
-    for number in 0..12 {
-        write_in_group(&aws, "g", &number.to_string(), "panic");
-    }
-    let ran = aws.redrive("dlq export --queue orders.fifo -");
-    ran.ended(1);
-    assert_eq!(ran.stdout.lines().count(), 10);
-    ran.stderr_has("redrive: incomplete: about 2 more are behind");
-}
-
-#[test]
 fn lines_that_cannot_be_sent_are_found_before_anything_is_sent() {
     let aws = Aws::with_orders(false);
     let big = format!(r#"{{"body":"{}"}}"#, "x".repeat(700_000));
@@ -241,14 +228,4 @@ fn what_list_prints_as_json_is_what_export_writes() {
         (&line["message_id"], &line["reason"], &line["attempts"]),
         (&"m1".into(), &"rejected".into(), &1.into())
     );
-}
-
-#[test]
-fn an_import_whose_answer_is_lost_is_not_repeated() {
-    let aws = Aws::with_orders(false);
-    let proxy = Proxy::start(&aws.url, at_first(1, "SendMessageBatch", Fate::AnswerLost));
-    let mut command = command_at(&proxy.url, "dlq import --queue orders -");
-    let ran = Ran::of(command.write_stdin("{\"body\": \"1\"}\n{\"body\": \"2\"}\n"));
-    assert_eq!((ran.code, aws.counts(DEAD)), (1, (2, 0)), "{}", ran.stderr);
-    ran.stderr_has("lines 1 to 2 may have been sent anyway");
 }

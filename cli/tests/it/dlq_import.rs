@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::dlq_retry::letters::{bodies, take};
-use crate::proxy::{Call, Fate, Proxy};
+use crate::proxy::{Fate, Proxy};
 use crate::support::{Aws, Ran, at_first, command_at};
 
 const DEAD: &str = "orders-dead.fifo";
@@ -15,61 +15,6 @@ fn import(url: &str, lines: &str) -> Ran {
 
 fn line(body: &str, group: &str, id: &str) -> String {
     format!("{{\"body\": \"{body}\", \"group_id\": \"{group}\", \"deduplication_id\": \"{id}\"}}\n")
-}
-
-/// The places of the messages that begin so.
-fn places(call: &Call, start: &str) -> Vec<usize> {
-    let entries = call.input["Entries"].as_array().into_iter().flatten().enumerate();
-    let begins = |body: &Value| body.as_str().is_some_and(|body| body.starts_with(start));
-    entries.filter(|(_, entry)| begins(&entry["MessageBody"])).map(|(place, _)| place).collect()
-}
-
-#[test]
-fn a_line_that_sqs_cannot_take_for_a_moment_is_sent_again_before_those_behind_it() {
-    for code in ["InternalError", "KmsThrottled"] {
-        let aws = Aws::with_orders(true);
-        let proxy = Proxy::start(&aws.url, move |call, before| match call.action.as_str() {
-            "SendMessageBatch" if before < 2 => Fate::EntriesFail(places(call, "a"), code),
-            _ => Fate::Answered,
-        });
-        let groups = ["a", "b", "a", "b", "a"].iter().enumerate();
-        let lines: String = groups
-            .map(|(index, group)| line(&format!("{group}{index}"), group, &format!("d{index}")))
-            .collect();
-        let ran = import(&proxy.url, &lines);
-        assert_eq!((ran.code, ran.stderr.as_str()), (0, "5 letters sent to orders-dead.fifo\n"), "{code}");
-        let arrived = bodies(&aws, DEAD);
-        let of =
-            |group: &str| arrived.iter().filter(|body| body.starts_with(group)).cloned().collect::<Vec<_>>();
-        assert_eq!(
-            (of("a"), of("b")),
-            (["a0", "a2", "a4"].map(str::to_owned).to_vec(), vec!["b1".to_owned(), "b3".to_owned()])
-        );
-        let sends: Vec<_> = proxy.sizes("SendMessageBatch");
-        assert_eq!(sends, [2, 2, 1, 1, 1], "{code}: together with those of other groups");
-    }
-}
-
-#[test]
-fn a_line_that_sqs_never_takes_is_given_up_after_a_few_tries() {
-    let aws = Aws::with_orders(true);
-    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
-        "SendMessageBatch" => Fate::EntriesFail(places(call, "a"), "InternalError"),
-        _ => Fate::Answered,
-    });
-    let ran = import(&proxy.url, &[line("a", "a", "1"), line("b", "b", "2"), line("a", "a", "3")].concat());
-    ran.ended(1);
-    assert_eq!(
-        ran.stderr.lines().collect::<Vec<_>>(),
-        [
-            "line 1: AWS reported an internal error (a fault): try again",
-            "group a: line 1 was not sent, so line 3 behind it was not sent either",
-            "1 letter sent to orders-dead.fifo",
-            "redrive: 2 lines failed",
-        ]
-    );
-    assert_eq!(proxy.entries(&["SendMessageBatch"]).len(), 4);
-    assert_eq!(bodies(&aws, DEAD), ["b"]);
 }
 
 #[test]
@@ -103,86 +48,6 @@ fn a_line_that_fails_stops_its_group_and_no_other() {
     let of = |group: &str| arrived.iter().filter(|body| body.starts_with(group)).cloned().collect::<Vec<_>>();
     assert_eq!((of("a").len(), of("b")), (0, vec!["b1".to_owned(), "b3".to_owned()]));
     assert!(of("f").is_sorted(), "{arrived:?}");
-}
-
-#[test]
-fn lines_with_the_same_deduplication_id_are_named_and_not_counted() {
-    let aws = Aws::with_orders(true);
-    let lines = [line("1", "a", "x"), line("2", "b", "y"), line("1", "a", "x"), line("3", "b", "x")].concat();
-    let said = [
-        "line 3: skipped, since line 1 is the same letter",
-        "line 4: its deduplication id is that of line 1, so SQS would drop it: change it",
-    ];
-    let dry = aws.redrive_with("dlq import --queue orders.fifo - --dry-run", &lines);
-    let ends = ["2 letters would be sent to orders-dead.fifo", "redrive: 1 line failed"];
-    assert_eq!(
-        (dry.code, dry.stderr.lines().collect::<Vec<_>>()),
-        (1, [said, ends].concat()),
-        "found before anything is sent"
-    );
-    let ran = import(&aws.url, &lines);
-    let ends = ["2 letters sent to orders-dead.fifo", "redrive: 1 line failed"];
-    assert_eq!((ran.code, ran.stderr.lines().collect::<Vec<_>>()), (1, [said, ends].concat()));
-    assert_eq!(aws.counts(DEAD), (2, 0));
-    let twice = import(&aws.url, &[line("1", "c", "z"), line("1", "c", "z")].concat());
-    assert_eq!(twice.code, 0, "the same letter twice is no failure: {}", twice.stderr);
-}
-
-#[test]
-fn where_an_import_ends_early_it_says_what_went_before() {
-    let aws = Aws::with_orders(true);
-    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
-        "SendMessageBatch" if before == 1 => Fate::Refused(403, "AccessDeniedException"),
-        _ => Fate::Answered,
-    });
-    let lines = [line("1", "a", "1"), line("2", "a", "2"), line("3", "b", "3")].concat();
-    let ran = import(&proxy.url, &lines);
-    ran.ended(1);
-    let expected = "line 3 behind it had already been sent: stopped at line 2, after 2 letters: ";
-    ran.stderr_has(expected);
-}
-
-#[test]
-fn a_line_that_was_refused_before_an_import_ends_early_is_named() {
-    let aws = Aws::with_orders(true);
-    // Refused together and then the first alone, so each goes alone, and the third is the last.
-    let proxy = Proxy::start(&aws.url, |call, before| match (call.action.as_str(), before) {
-        ("SendMessageBatch", 0 | 1) => Fate::Says("InvalidMessageContents", "no such character"),
-        ("SendMessageBatch", 3) => Fate::Refused(403, "AccessDeniedException"),
-        _ => Fate::Answered,
-    });
-    let lines = [line("1", "a", "1"), line("2", "b", "2"), line("3", "c", "3")].concat();
-    import(&proxy.url, &lines)
-        .ended(1)
-        .stderr_starts("line 1: ")
-        .stderr_has("stopped at line 3, after 1 letter: ");
-}
-
-#[test]
-fn on_a_standard_queue_a_group_stops_nothing_and_ids_are_not_compared() {
-    let aws = Aws::with_orders(false);
-    let fate = Fate::EntriesFail(vec![0], "InvalidMessageContents");
-    let proxy = Proxy::start(&aws.url, at_first(1, "SendMessageBatch", fate));
-    let lines = ["1", "2", "3"].map(|body| line(body, "a", "x")).concat();
-    proxy
-        .redrive_with("dlq import --queue orders -", &lines)
-        .ended(1)
-        .stderr_ends("redrive: 1 line failed\n");
-    assert_eq!((proxy.sizes("SendMessageBatch"), aws.counts("orders-dead")), (vec![3], (2, 0)));
-}
-
-#[test]
-fn lines_behind_one_whose_answer_is_lost_are_not_said_to_have_gone() {
-    let aws = Aws::with_orders(true);
-    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
-        "SendMessageBatch" => Fate::AnswerLost,
-        _ => Fate::Answered,
-    });
-    let lines = ["1", "2", "3"].map(|body| line(body, "a", body)).concat();
-    let ran = proxy.redrive_with("dlq import --queue orders.fifo -", &lines);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.stderr.contains("line 1 may have been sent anyway"), "{ran:?}");
-    assert!(!ran.stderr.contains("had already been sent"), "{ran:?}");
 }
 
 #[test]
@@ -263,14 +128,4 @@ fn an_import_asks_before_it_sends_letters_beside_others() {
     // Nobody exported this one.
     aws.redrive_with("dlq import --queue orders -", "{\"body\": \"new\"}").ended(0);
     aws.redrive_with("dlq import --queue orders --to orders -", &exported).ended(0);
-}
-
-#[test]
-fn a_letter_without_room_for_its_identity_is_named() {
-    let aws = Aws::with_orders(false);
-    let attributes: Vec<String> = (0..10).map(|number| format!("\"a{number}\": \"x\"")).collect();
-    let line = format!("{{\"id\": \"l\", \"body\": \"x\", \"attributes\": {{{}}}}}\n", attributes.join(", "));
-    let told = "line 1: no room for the id of its message: if its letter is still in a queue, retry sends both\n\
-                1 letter sent to orders-dead\n";
-    aws.redrive_with("dlq import --queue orders -", &line).told(0, told);
 }

@@ -13,6 +13,5 @@ mod named;
 mod native;
 mod question;
 mod refused;
-mod shared;
 mod strip;
 mod volume;

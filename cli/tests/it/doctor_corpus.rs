@@ -53,7 +53,7 @@ fn template(cases: &[Case<'_>], name: &str) -> String {
     }
 }
 
-fn changed(base: &str, change: &[&str], name: &str) -> String {
+pub(crate) fn changed(base: &str, change: &[&str], name: &str) -> String {
     let mut lines: Vec<&str> = base.lines().collect();
     for place in change.split(|line| *line == "@@").filter(|place| !place.is_empty()) {
         let marked = |marks: [char; 2]| {

@@ -4,6 +4,7 @@
 mod hostile;
 mod letters;
 mod proxy;
+mod sessions;
 mod support;
 mod terminal;
 mod writes;
@@ -34,7 +35,6 @@ mod worker;
 // `redrive doctor`
 mod doctor;
 mod doctor_all;
-mod doctor_conditions;
 mod doctor_corpus;
 mod doctor_live;
 mod doctor_paths;
@@ -54,7 +54,6 @@ mod dlq_signals;
 mod aws_errors;
 mod completions;
 mod manual;
-mod mistakes;
 mod moving;
 mod payloads;
 mod queue_attach;

@@ -47,46 +47,6 @@ fn a_missing_dead_letter_queue_is_made_and_a_second_time_changes_nothing() {
 }
 
 #[test]
-fn a_dry_run_warns_and_changes_nothing() {
-    let aws = Aws::with_orders(false);
-    aws.send("orders", "may have been received twice");
-    let ran = aws.redrive("queue attach --queue orders --max-receive-count 2 --dry-run");
-    ran.printed(0, "orders: after 2 receives messages would go to orders-dead\n");
-    let warning = "warning: messages in orders (1 now) that were received 2 times or more go to orders-dead";
-    ran.stderr_starts(warning);
-    assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 3);
-    aws.redrive("queue attach --queue orders --dead-letter-queue new --dry-run")
-        .stdout_has("would go to new (a new queue)");
-    let made = aws.wait(aws.sqs.get_queue_url().queue_name("new").send());
-    assert!(made.is_err(), "a dry run makes no queue");
-}
-
-#[test]
-fn what_cannot_be_is_refused_before_anything_is_changed() {
-    let mut deaf = queue("deaf");
-    deaf.attributes.insert("RedriveAllowPolicy".to_owned(), r#"{"redrivePermission":"denyAll"}"#.to_owned());
-    let aws = Aws::start(vec![queue("orders"), queue("jobs.fifo"), deaf]);
-    for (dead, code, expected) in [
-        ("orders", 2, "orders cannot be its own dead-letter queue"),
-        ("jobs.fifo", 2, "jobs.fifo is a FIFO queue and orders is not"),
-        ("new.fifo", 2, "new.fifo is a FIFO queue and orders is not"),
-        ("arn:aws:sqs:us-east-1:1:far", 1, "is in us-east-1, not in eu-west-1: pass --region us-east-1"),
-        (
-            "deaf",
-            2,
-            "does not let orders use it; to allow it: aws sqs set-queue-attributes --queue-url http://",
-        ),
-        ("what?", 2, "allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME"),
-    ] {
-        let ran = aws.redrive(&format!("queue attach --queue orders --dead-letter-queue {dead} --yes"));
-        ran.ended(code);
-        assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
-        assert_eq!(aws.attribute("orders", "RedrivePolicy"), "");
-    }
-    aws.redrive("queue attach --queue orders --max-receive-count 1001 --yes").ended(2);
-}
-
-#[test]
 fn what_the_allow_policy_asks_for_can_be_done_as_it_is_said() {
     let mut deaf = queue("deaf");
     deaf.attributes.insert("RedriveAllowPolicy".to_owned(), r#"{"redrivePermission":"denyAll"}"#.to_owned());
@@ -99,31 +59,6 @@ fn what_the_allow_policy_asks_for_can_be_done_as_it_is_said() {
     let request = aws.sqs.set_queue_attributes().queue_url(aws.queue_url("deaf"));
     aws.wait(request.attributes("RedriveAllowPolicy".into(), allow).send()).expect("SQS takes it");
     aws.redrive(&attach).ended(0);
-}
-
-#[test]
-fn a_chain_is_warned_of() {
-    let aws = Aws::with_orders(false);
-    aws.redrive("queue attach --queue orders-dead --dry-run")
-        .stderr_has("chained dead-letter queues: orders-dead is the dead-letter queue of orders");
-}
-
-#[test]
-fn detaching_leaves_both_queues_and_a_second_time_changes_nothing() {
-    let aws = Aws::with_orders(false);
-    aws.send("orders", "stays");
-    aws.send("orders-dead", "stays too");
-    aws.redrive("queue detach --queue orders --dry-run")
-        .printed(0, "orders: messages would no longer go to orders-dead\n");
-    assert_eq!(policy(&aws, "orders")["maxReceiveCount"], 3);
-    aws.redrive("queue detach --queue orders --yes")
-        .ended(0)
-        .stderr_has("received again and again until they expire, 4d after they were sent");
-    assert_eq!(aws.attribute("orders", "RedrivePolicy"), "");
-    for queue in ["orders", "orders-dead"] {
-        assert_eq!(aws.attribute(queue, "ApproximateNumberOfMessages"), "1");
-    }
-    aws.redrive("queue detach --queue orders").printed(0, "orders: no change: it has no dead-letter queue\n");
 }
 
 #[test]

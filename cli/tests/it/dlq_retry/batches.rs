@@ -2,32 +2,14 @@
 
 use serde_json::Value;
 
-use super::letters::{DEAD, ORDERS, bodies, note, note_of, take, text, with_letters};
-use crate::proxy::{Fate, Proxy};
-use crate::support::{Aws, Ran, on};
+use super::letters::{DEAD, ORDERS, bodies, with_letters};
+use crate::proxy::Proxy;
+use crate::support::{Aws, Ran};
 
 const CHANGING: [&str; 4] = ["SendMessage", "SendMessageBatch", "DeleteMessage", "DeleteMessageBatch"];
 
 fn retry(aws: &Aws, more: &str) -> Ran {
     aws.redrive(&format!("dlq retry --queue orders --yes {more}"))
-}
-
-#[test]
-fn a_retry_of_two_is_two_sends_and_then_two_deletes() {
-    let aws = with_letters(2, &["rejected"]);
-    let proxy = Proxy::listening(&aws.url);
-    proxy.redrive("dlq retry --queue orders --yes").printed(0, "2 sent from orders-dead to orders\n");
-    let expected = [("SendMessageBatch".to_owned(), 2), ("DeleteMessageBatch".to_owned(), 2)];
-    assert_eq!(proxy.entries(&CHANGING), expected);
-    assert_eq!(bodies(&aws, ORDERS), ["0", "1"]);
-    assert_eq!(aws.counts(DEAD), (0, 0));
-}
-
-#[test]
-fn a_maximum_of_two_of_three_leaves_one() {
-    let aws = with_letters(3, &["rejected"]);
-    retry(&aws, "--max 2").printed(0, "2 sent from orders-dead to orders\n");
-    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((2, 0), (1, 0)));
 }
 
 #[test]
@@ -49,16 +31,6 @@ fn a_dry_run_moves_none_and_shows_which_it_would_and_how_many_of_each_kind() {
     assert_eq!(lines[6], "2 would be sent from orders-dead to orders, 2 not selected");
     assert_eq!(proxy.entries(&CHANGING), []);
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (4, 0)));
-}
-
-#[test]
-fn only_letters_of_which_the_conditions_hold_go_and_the_others_are_visible_again() {
-    let aws = with_letters(25, &["rejected", "panic"]);
-    retry(&aws, "--where 'reason = panic'")
-        .told(0, "")
-        .printed(0, "12 sent from orders-dead to orders, 13 not selected\n");
-    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((12, 0), (13, 0)));
-    assert!(bodies(&aws, ORDERS).iter().all(|body| body.parse::<u32>().unwrap() % 2 == 1));
 }
 
 #[test]
@@ -95,56 +67,6 @@ fn ids_that_a_maximum_kept_from_being_reached_are_not_called_missing() {
 }
 
 #[test]
-fn two_letters_of_one_message_are_sent_once() {
-    let aws = Aws::with_orders(false);
-    for _ in 0..3 {
-        aws.letter_with("once", [("redrive.dead-letter", note("m", "panic"))]);
-    }
-    let ran = retry(&aws, "");
-    ran.printed(0, "1 sent from orders-dead to orders, 2 duplicates deleted\n")
-        .stderr_count("was a duplicate of the same message and was deleted", 2);
-    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (0, 0)));
-}
-
-#[test]
-fn letters_that_name_one_message_but_differ_are_both_sent() {
-    let aws = Aws::with_orders(false);
-    for body in ["one", "two"] {
-        aws.letter_with(body, [("redrive.dead-letter", note("m", "panic"))]);
-    }
-    aws.letter_with("two", [("redrive.dead-letter", note("m", "panic")), ("color", text("red"))]);
-    retry(&aws, "").printed(0, "3 sent from orders-dead to orders\n");
-    assert_eq!(bodies(&aws, ORDERS), ["one", "two", "two"]);
-}
-
-#[test]
-fn a_second_letter_of_a_message_that_was_not_chosen_stays() {
-    let aws = Aws::with_orders(false);
-    for reason in ["panic", "rejected"] {
-        aws.letter_with("once", [("redrive.dead-letter", note("m", reason))]);
-    }
-    retry(&aws, "--where 'reason = panic'").printed(0, "1 sent from orders-dead to orders, 1 not selected\n");
-    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (1, 0)));
-}
-
-#[test]
-fn letters_of_another_queue_stay_unless_the_queue_is_named() {
-    let aws = Aws::with_orders(false);
-    aws.letter_with("invoice", [("redrive.dead-letter", note_of("invoices", "m", "panic"))]);
-    let left = "0 sent from orders-dead to orders, 1 from another queue (--to sends it)\n";
-    retry(&aws, "").printed(0, left);
-    retry(&aws, "--to orders").printed(0, "1 sent from orders-dead to orders\n");
-    assert_eq!(take(&aws, ORDERS).len(), 1);
-}
-
-#[test]
-fn letters_do_not_go_back_to_where_they_are() {
-    let aws = Aws::with_orders(false);
-    let refusal = "redrive: the letters are already in orders-dead: name another queue with --to\n";
-    retry(&aws, "--to orders-dead").told(2, refusal);
-}
-
-#[test]
 fn a_rate_is_kept() {
     let aws = with_letters(7, &["rejected"]);
     let began = std::time::Instant::now();
@@ -165,42 +87,4 @@ fn a_rate_is_that_of_letters_sent_and_not_of_those_looked_at() {
     let took = began.elapsed().as_secs_f64();
     assert!((1.0..8.0).contains(&took), "{took} s");
     assert_eq!(aws.counts(DEAD), (32, 0));
-}
-
-#[test]
-fn at_a_low_rate_what_was_sent_is_deleted_before_the_next_is_sent() {
-    let aws = with_letters(5, &["panic"]);
-    let proxy = Proxy::listening(&aws.url);
-    proxy
-        .redrive("dlq retry --queue orders --yes --where 'reason = panic' --rate 2")
-        .printed(0, "5 sent from orders-dead to orders\n");
-    let counts: Vec<_> = proxy.entries(&CHANGING).into_iter().map(|(_, entries)| entries).collect();
-    assert_eq!(counts, [2, 2, 2, 2, 1, 1]);
-}
-
-/// Two letters of one message, with the same content.
-fn twins() -> Aws {
-    let aws = Aws::with_orders(false);
-    for _ in 0..2 {
-        aws.letter_with("once", [("redrive.dead-letter", note("m", "panic"))]);
-    }
-    aws
-}
-
-#[test]
-fn a_second_letter_of_a_message_stays_if_the_first_could_not_be_sent() {
-    let aws = twins();
-    let proxy =
-        Proxy::start(&aws.url, on("SendMessageBatch", Fate::EntriesFail(vec![0], "InvalidMessageContents")));
-    let expected = "0 sent from orders-dead to orders, 1 failed, 1 duplicate of a letter that was not sent\n";
-    proxy.redrive("dlq retry --queue orders --yes").printed(1, expected);
-    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (2, 0)));
-}
-
-#[test]
-fn a_dry_run_tells_the_second_letter_of_a_message_and_deletes_it_not() {
-    let aws = twins();
-    let expected = "1 would be sent from orders-dead to orders, 1 duplicate would be deleted\n";
-    retry(&aws, "--dry-run").ended(0).stdout_ends(expected);
-    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (2, 0)));
 }

@@ -193,17 +193,6 @@ fn where_nothing_is_asked_the_place_is_said_at_a_terminal() {
 }
 
 #[test]
-fn without_a_terminal_nobody_is_asked_and_yes_is_needed() {
-    let aws = with_letters(1, &["panic"]);
-    for verb in ["retry", "retry --native", "delete --all", "purge"] {
-        aws.redrive(&format!("dlq {verb} --queue orders"))
-            .ended(2)
-            .stderr_has("redrive: not a terminal, cannot confirm: pass --yes to ");
-    }
-    assert_eq!(aws.counts(DEAD), (1, 0));
-}
-
-#[test]
 fn a_confirmed_retry_shows_a_bar_and_then_the_sum() {
     let aws = Aws::with_orders(false);
     write_many(&aws, 45);

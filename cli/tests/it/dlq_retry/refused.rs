@@ -60,16 +60,3 @@ fn a_list_an_export_and_a_delete_outlast_them_too() {
         }
     });
 }
-
-#[test]
-fn what_no_pause_mends_ends_the_run_at_once_and_says_what_was_moved() {
-    let aws = with_letters(15, &["panic"]);
-    let proxy = refusing(&aws, 1, FEW, Fate::Refused(403, "AccessDeniedException"));
-    let expected = "redrive: could not receive from orders-dead: not allowed: your credentials need sqs:ReceiveMessage \
-                    (a fault of the test); 10 letters were sent before; run it again for the rest\n";
-    proxy
-        .redrive("dlq retry --queue orders --yes")
-        .printed(1, "10 sent from orders-dead to orders\n")
-        .told(1, expected);
-    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((10, 0), (5, 0)));
-}

@@ -96,24 +96,6 @@ fn a_letter_that_sqs_moved_goes_back_too() {
 }
 
 #[test]
-fn a_letter_with_ten_attributes_goes_without_an_origin_and_that_is_said() {
-    let aws = Aws::with_orders(false);
-    let mut letter = aws.sqs.send_message().queue_url(aws.queue_url(DEAD)).message_body("b");
-    for number in 0..10 {
-        letter = letter.message_attributes(format!("a{number}"), text("x"));
-    }
-    aws.wait(letter.send()).unwrap();
-    aws.redrive("dlq retry --queue orders --dry-run")
-        .ended(0)
-        .stdout_ends("1 would be sent from orders-dead to orders, 1 without redrive.origin\n")
-        .stderr_has("has no room for redrive.origin and would be sent without it");
-    aws.redrive("dlq retry --queue orders --yes")
-        .printed(0, "1 sent from orders-dead to orders, 1 without redrive.origin\n")
-        .stderr_has("has no room for redrive.origin and is sent without it");
-    assert_eq!(take(&aws, ORDERS)[0].message_attributes.as_ref().unwrap().len(), 10);
-}
-
-#[test]
 fn letters_of_a_mebibyte_go_one_by_one() {
     let aws = Aws::with_orders(false);
     for letter in ["a", "b", "c"] {
