@@ -11,7 +11,7 @@ use redrive::once::{Change, Claim, Claimed, End, Memory, Once, Record, Store};
 use redrive::{BatchReport, BoxError, Bulk, Consumer, Failure, Handler, Message, Text};
 use redrive_local::NewMessage;
 use redrive_local::kit::{Queue, TestAws};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 const fn secs(seconds: u64) -> Duration {
@@ -396,7 +396,7 @@ async fn on_its_last_delivery_a_message_waits_in_the_process_for_the_lease_of_an
     taken.lease = secs(3);
     // Deliveries 1 to 3 are used up by another consumer.
     for _ in 0..3 {
-        shop.queue.receive(1);
+        let _ = shop.queue.receive(1);
         sleep(secs(31)).await;
     }
     assert_eq!(store.claim(&taken).await.unwrap(), Claimed::Granted);

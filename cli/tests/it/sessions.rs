@@ -1,5 +1,5 @@
 //! What somebody types, and all that the real command answers: the sessions of `sessions/*.txt`.
-//! `UPDATE=1 cargo test --workspace --test it sessions` writes the answers; without `UPDATE` they are compared.
+//! `UPDATE=1 cargo test --workspace --test command sessions` writes the answers; without `UPDATE` they are compared.
 //!
 //! `== ` begins a session in a folder of its own. Its second line may say which AWS there is; else it has the queues `orders`
 //! and `orders-dead`. `$ ` begins a command, and `< ` a line of its stdin; the other lines are what happens before, by
