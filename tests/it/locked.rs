@@ -109,9 +109,12 @@ fn every_wheel_has_its_hash_and_is_installed_by_it() {
 
 #[test]
 fn every_package_of_node_has_its_digest_and_names_no_registry() {
-    for (folder, script) in
-        [("bench/node", "bench/node"), ("bench/worker", "bench/worker"), ("tools/actionlint", "Makefile")]
-    {
+    for (folder, script) in [
+        ("bench/node", "bench/node"),
+        ("bench/worker", "bench/worker"),
+        ("tools/actionlint", "Makefile"),
+        ("tools/dynalite", "Makefile"),
+    ] {
         let lock: Value = serde_json::from_str(&read(&Path::new(folder).join("package-lock.json"))).unwrap();
         let packages = lock["packages"].as_object().unwrap().iter().filter(|(name, _)| !name.is_empty());
         for (name, package) in packages {

@@ -1,7 +1,7 @@
-"""Runs the dead-letter verbs of redrive against MiniStack and moto, each in turn, the example `payloads` and the
-demo function as a worker beside them.
+"""Runs the dead-letter verbs of redrive against MiniStack and moto, each in turn, the examples `payloads` and `payments` and
+the demo function as a worker beside them; the store in DynamoDB against dynalite too.
 
-Usage: python -m elsewhere MINISTACK MOTO REDRIVE [WORDS], three executables; WORDS choose the checks whose names have
+Usage: python -m elsewhere MINISTACK MOTO DYNALITE REDRIVE [WORDS], four executables; WORDS choose the checks whose names have
 them. Exit code 1 if one failed.
 """
 
@@ -15,25 +15,30 @@ from pathlib import Path
 
 import emulators
 
-from . import files, keeping, many, native, payloads, queues, rights, worker
+from . import files, keeping, many, native, once, payloads, queues, races, rights, worker
 from .gaps import GAPS
 from .scene import Elsewhere
 from .result import Check, Result, checks_in, judge
 
 WORK = Path(__file__).parents[2] / "target" / "elsewhere"
-MODULES = (many, keeping, files, native, queues, payloads, worker)
+MODULES = (many, keeping, files, native, queues, payloads, worker, once)
 # Most of a check is waiting for queues to be empty.
 AT_ONCE = 4
 
 
-def main(ministack: Path, moto: Path, redrive: Path, words: str = "") -> int:
+def main(ministack: Path, moto: Path, dynalite: Path, redrive: Path, words: str = "") -> int:
     # Ending this ends the emulators too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    checks = [check for module in MODULES for check in checks_in(module) if words in check.__name__]
     found = []
-    for name, start, executable in (("MiniStack", emulators.ministack, ministack), ("moto", emulators.moto, moto)):
+    for name, start, executable, modules in (
+        ("MiniStack", emulators.ministack, ministack, (*MODULES, races)),
+        # It writes without a lock.
+        ("moto", emulators.moto, moto, MODULES),
+        ("dynalite", emulators.dynalite, dynalite, (once, races)),
+    ):
+        checks = [check for module in modules for check in checks_in(module) if words in check.__name__]
         with start(executable, WORK) as endpoint:
             found += run(name, Elsewhere(endpoint, redrive), checks)
     # It refuses the keys of all other checks from then on.
@@ -61,6 +66,6 @@ def report(results: list[Result]) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (4, 5):
+    if len(sys.argv) not in (5, 6):
         sys.exit(__doc__)
-    sys.exit(main(*(Path(argument).absolute() for argument in sys.argv[1:4]), *sys.argv[4:]))
+    sys.exit(main(*(Path(argument).absolute() for argument in sys.argv[1:5]), *sys.argv[5:]))

@@ -1,0 +1,36 @@
+//! Payments that are charged once, whatever the queue delivers twice: a table in DynamoDB remembers which are done.
+//!
+//! ```sh
+//! AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:4567 REDRIVE_IDEMPOTENCY_TABLE=idempotency cargo run --example payments
+//! ```
+//!
+//! The key is the id of the payment, so a producer that sends one twice charges once too. One without an amount is rejected, and
+//! that is recorded as well. `tools/elsewhere/once.py` runs this function with the tables of emulators.
+
+use redrive::once::Once;
+use redrive::{BoxError, Consumer, Failure, Message};
+use redrive_dynamodb::{DynamoDb, client};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Payment {
+    id: String,
+    cents: u64,
+}
+
+async fn charge(payment: Message<Payment>) -> Result<(), Failure> {
+    let Payment { id, cents } = &payment.body;
+    if *cents == 0 {
+        return Err(Failure::reject("a payment must have an amount").with_reason("no-amount"));
+    }
+    // Hand the id to the gateway too, if it takes an idempotency key: no table can take back a charge.
+    tracing::info!(id, cents, "charged");
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), BoxError> {
+    let store = DynamoDb::from_env(client().await)?.prefix("payments");
+    let once = Once::new(store).key(|payment: &Message<Payment>| payment.body.id.clone()).check_payload();
+    Ok(Consumer::new(charge).once(once).run().await?)
+}

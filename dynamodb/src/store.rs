@@ -1,0 +1,195 @@
+//! The store.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock and the environment")]
+
+use std::time::SystemTime;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
+use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
+use redrive::BoxError;
+use redrive::once::{Change, Claim, Claimed, Record, Store};
+
+use crate::MissingTable;
+use crate::error::{StoreError, said};
+use crate::expression::{FREE, Update, free, names, updates};
+use crate::item::{Item, item_of, record_of, text};
+
+/// How often a key is claimed that is free whenever its record is read.
+const TRIES: usize = 5;
+
+/// Records in a table of DynamoDB, laid out as those of Powertools: see [the crate](crate#the-table).
+///
+/// ```no_run
+/// # async fn charge(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// # async fn run() -> Result<(), redrive::BoxError> {
+/// use redrive::Consumer;
+/// use redrive_dynamodb::{DynamoDb, client};
+///
+/// let store = DynamoDb::from_env(client().await)?.prefix("payments");
+/// Consumer::new(charge).once(store).run().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct DynamoDb {
+    client: Client,
+    table: String,
+    prefix: String,
+}
+
+/// Whether DynamoDB wrote something. If not, its condition did not hold, for an item that the answer may include.
+enum Written {
+    Yes,
+    No(Option<Item>),
+}
+
+impl DynamoDb {
+    /// Keeps records in the table of this name or ARN.
+    #[must_use]
+    pub fn new(client: Client, table: impl Into<String>) -> Self {
+        Self { client, table: table.into(), prefix: String::new() }
+    }
+
+    /// Keeps records in the table that the environment variable `REDRIVE_IDEMPOTENCY_TABLE` names.
+    ///
+    /// # Errors
+    /// The variable is not set, or empty.
+    pub fn from_env(client: Client) -> Result<Self, MissingTable> {
+        let table = std::env::var("REDRIVE_IDEMPOTENCY_TABLE").unwrap_or_default();
+        if table.is_empty() { Err(MissingTable) } else { Ok(Self::new(client, table)) }
+    }
+
+    /// Separates these records from those of others in the same table: ids are `PREFIX#KEY`. Default: ids are keys.
+    ///
+    /// Each consumer needs a prefix of its own, or a table of its own. The `key_prefix` of Powertools does the same.
+    #[must_use]
+    pub fn prefix(self, prefix: impl Into<String>) -> Self {
+        Self { prefix: format!("{}#", prefix.into()), ..self }
+    }
+
+    /// The same as [`Store::claim`] by this clock, for tests that do not wait.
+    #[doc(hidden)]
+    pub async fn claim_at(&self, claim: &Claim, now: SystemTime) -> Result<Claimed, BoxError> {
+        let id = self.id(&claim.key);
+        for _ in 0..TRIES {
+            let Written::No(item) = self.put(&id, claim, now).await? else { return Ok(Claimed::Granted) };
+            let record = self.record(&id, item).await?;
+            let claimed = Record::claimed(record.as_ref(), claim, now);
+            if claimed != Claimed::Granted {
+                return Ok(claimed);
+            }
+        }
+        Err(StoreError::Contended { id, table: self.table.clone() }.into())
+    }
+
+    /// The same as [`Store::change`] by this clock, for tests that do not wait.
+    #[doc(hidden)]
+    pub async fn change_at(
+        &self,
+        key: &str,
+        token: &str,
+        change: &Change,
+        now: SystemTime,
+    ) -> Result<bool, BoxError> {
+        let id = self.id(key);
+        let mut found = None;
+        for update in updates(token, change, now) {
+            let Written::No(item) = self.update(&id, update).await? else { return Ok(true) };
+            found = item;
+        }
+        if !matches!(change, Change::End { .. }) {
+            return Ok(false);
+        }
+        // The first answer may have been lost.
+        let record = self.record(&id, found).await?;
+        Ok(record.is_some_and(|mut record| record.end.is_some() && record.change(token, change, now)))
+    }
+
+    fn id(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+
+    async fn put(&self, id: &str, claim: &Claim, now: SystemTime) -> Result<Written, StoreError> {
+        let record = Record::of(claim, now);
+        let call = self
+            .client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(item_of(id.to_owned(), &record)))
+            .condition_expression(FREE)
+            .set_expression_attribute_names(Some(names(&[FREE])))
+            .set_expression_attribute_values(Some(free(claim, now)))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        match call.send().await {
+            Ok(_) => Ok(Written::Yes),
+            Err(error) => match error.as_service_error() {
+                Some(PutItemError::ConditionalCheckFailedException(failed)) => {
+                    Ok(Written::No(item_in(failed)))
+                }
+                _ => Err(self.error("PutItem", &error)),
+            },
+        }
+    }
+
+    async fn update(&self, id: &str, update: Update) -> Result<Written, StoreError> {
+        let call = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .key("id", text(id))
+            .set_expression_attribute_names(Some(names(&[&update.expression, update.condition])))
+            .update_expression(update.expression)
+            .condition_expression(update.condition)
+            .set_expression_attribute_values(Some(update.values))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        match call.send().await {
+            Ok(_) => Ok(Written::Yes),
+            Err(error) => match error.as_service_error() {
+                Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
+                    Ok(Written::No(item_in(failed)))
+                }
+                _ => Err(self.error("UpdateItem", &error)),
+            },
+        }
+    }
+
+    /// The record of an id: of the item, or of what is in the table if an answer had none.
+    async fn record(&self, id: &str, item: Option<Item>) -> Result<Option<Record>, StoreError> {
+        let item = match item {
+            Some(item) => Some(item),
+            None => {
+                let call = self.client.get_item().table_name(&self.table).key("id", text(id));
+                let answer = call.consistent_read(true).send().await;
+                answer.map_err(|error| self.error("GetItem", &error))?.item
+            }
+        };
+        let record = item.as_ref().map(record_of).transpose();
+        record.map_err(|fault| StoreError::Item { id: id.to_owned(), table: self.table.clone(), fault })
+    }
+
+    fn error<E>(&self, operation: &'static str, error: &SdkError<E, HttpResponse>) -> StoreError
+    where
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+    {
+        StoreError::Call { operation, table: self.table.clone(), said: said(error) }
+    }
+}
+
+/// An emulator that ignores `ReturnValuesOnConditionCheckFailure` leaves it out, or empty.
+fn item_in(failed: &ConditionalCheckFailedException) -> Option<Item> {
+    failed.item().filter(|item| !item.is_empty()).cloned()
+}
+
+impl Store for DynamoDb {
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, BoxError> {
+        self.claim_at(claim, SystemTime::now()).await
+    }
+
+    async fn change(&self, key: &str, token: &str, change: &Change) -> Result<bool, BoxError> {
+        self.change_at(key, token, change, SystemTime::now()).await
+    }
+}

@@ -1,0 +1,29 @@
+//! Checks of the store with the table `REDRIVE_IDEMPOTENCY_TABLE` of an emulator, which `tools/elsewhere/once.py` makes.
+//!
+//! Usage: once_checks model | crowd | claim ID | handle ID…
+#![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+
+mod model;
+mod crowd;
+mod payments;
+
+use redrive::once::{Claim, Store};
+use redrive_dynamodb::{DynamoDb, client};
+use tokio::runtime::Runtime;
+
+fn main() {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let runtime = Runtime::new().unwrap();
+    let store = DynamoDb::from_env(runtime.block_on(client())).unwrap();
+    match arguments[..] {
+        ["model"] => model::check(&runtime, &store),
+        ["crowd"] => runtime.block_on(crowd::check(store)),
+        ["claim", id] => {
+            let claim = Claim::new(payments::key(id), "of a process that has died");
+            println!("{:?}", runtime.block_on(store.prefix(payments::PREFIX).claim(&claim)).unwrap());
+        }
+        ["handle", ref ids @ ..] => println!("{}", runtime.block_on(payments::handle(store, ids))),
+        _ => panic!("usage: once_checks model | crowd | claim ID | handle ID…"),
+    }
+}

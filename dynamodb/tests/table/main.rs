@@ -1,0 +1,127 @@
+//! What the store asks of DynamoDB, and what it says if that fails: the real client, and a server on loopback. What is written
+//! is checked in `tests/checks`, with the tables of emulators.
+#![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+
+mod server;
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use redrive::once::{Change, Claim, Claimed, End, Store};
+use redrive::reexports::{aws_lambda_events::sqs::SqsEvent, tokio::time::Instant};
+use redrive::{Consumer, Failure};
+use redrive_dynamodb::{DynamoDb, aws_sdk_dynamodb};
+use serde_json::{Value, json};
+
+use crate::server::{Server, config};
+
+fn event(records: usize) -> SqsEvent {
+    let record = |n: usize| {
+        json!({
+            "messageId": format!("message-{n}"),
+            "receiptHandle": format!("receipt-{n}"),
+            "body": n.to_string(),
+            "attributes": { "ApproximateReceiveCount": "1" },
+            "messageAttributes": {},
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:orders",
+            "awsRegion": "eu-west-1",
+        })
+    };
+    serde_json::from_value(json!({ "Records": (0..records).map(record).collect::<Vec<_>>() })).unwrap()
+}
+
+/// Ten at a time, which is the default: DynamoDB answers no call before all ten have come. So the batch takes two answers longer.
+#[tokio::test]
+async fn ten_messages_wait_for_two_answers() {
+    let server = Server::that_answers_ten_at_a_time().await;
+    let place = |_: u64| async { Ok::<_, Failure>(()) };
+    let consumer = Consumer::new(place).once(DynamoDb::new(server.client(), "idempotency"));
+    let handled = consumer.handle(event(10), Instant::now() + Duration::from_secs(20)).await.unwrap();
+    assert!(handled.batch_item_failures.is_empty(), "{handled:?}");
+    assert_eq!(server.calls(), [["PutItem"; 10], ["UpdateItem"; 10]].concat());
+}
+
+#[tokio::test]
+async fn a_claim_says_its_condition_and_asks_for_the_item() {
+    let server = Server::that_answers(200, "{}").await;
+    let store = DynamoDb::new(server.client(), "idempotency").prefix("payments");
+    assert_eq!(store.claim(&Claim::new("order-7", "a")).await.unwrap(), Claimed::Granted);
+    let call = &server.bodies()[0];
+    assert_eq!(call["TableName"], "idempotency");
+    assert_eq!(call["Item"]["id"], json!({ "S": "payments#order-7" }));
+    assert_eq!(call["ReturnValuesOnConditionCheckFailure"], "ALL_OLD");
+    assert!(
+        call["ConditionExpression"].as_str().unwrap().starts_with("attribute_not_exists(#id) OR "),
+        "{call}"
+    );
+}
+
+/// It may have changed again by then, and one that is free is claimed again.
+#[tokio::test]
+async fn a_key_that_is_free_when_it_is_read_and_taken_when_it_is_claimed_is_claimed_five_times() {
+    let failed =
+        json!({ "__type": "ConditionalCheckFailedException", "message": "The conditional request failed" });
+    let server = Server::that_answers(400, &failed.to_string()).await;
+    server.answers_to("GetItem", 200, "{}");
+    let error = DynamoDb::new(server.client(), "idempotency").claim(&Claim::new("k", "a")).await.unwrap_err();
+    assert_eq!(error.to_string(), "the item k of the table idempotency changes too often to be claimed");
+    assert_eq!(server.calls(), [["PutItem", "GetItem"]; 5].concat());
+}
+
+#[tokio::test]
+async fn errors_name_the_call_and_the_table_and_say_what_dynamodb_said() {
+    let said = |code: &str, message: &str| json!({ "__type": code, "message": message }).to_string();
+    let throttled = "ProvisionedThroughputExceededException";
+    for (status, answer, expected) in [
+        (400, said(throttled, "Too fast"), "ProvisionedThroughputExceededException: Too fast"),
+        (
+            400,
+            said("com.amazonaws.dynamodb.v20120810#AccessDeniedException", "No"),
+            "AccessDeniedException: No",
+        ),
+        (400, said("ResourceNotFoundException", "No table"), "ResourceNotFoundException: No table"),
+        (502, "<html>".to_owned(), "HTTP status 502 without an error code"),
+    ] {
+        let server = Server::that_answers(status, &answer).await;
+        let store = DynamoDb::new(server.client(), "idempotency");
+        let error = store.claim(&Claim::new("k", "a")).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("PutItem on the table idempotency: {expected}"));
+        let end = Change::End { end: End::Done, keep: Duration::ZERO };
+        let error = store.change("k", "a", &end).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("UpdateItem on the table idempotency: {expected}"));
+    }
+}
+
+#[tokio::test]
+async fn a_call_without_an_answer_ends() {
+    let server = Server::that_hangs().await;
+    let timeouts = TimeoutConfig::builder().operation_timeout(Duration::from_millis(50)).build();
+    let client =
+        aws_sdk_dynamodb::Client::from_conf(config(&server.endpoint).timeout_config(timeouts).build());
+    let error = DynamoDb::new(client, "idempotency").claim(&Claim::new("k", "a")).await.unwrap_err();
+    let error = error.to_string();
+    assert!(error.starts_with("PutItem on the table idempotency: ") && error.contains("timeout"), "{error}");
+}
+
+#[tokio::test]
+async fn an_item_of_another_layout_is_an_error_that_names_it() {
+    let item = json!({ "id": { "S": "k" }, "status": { "S": "DONE" }, "expiration": { "N": "9999999999" } });
+    let failed: Value = json!({ "__type": "ConditionalCheckFailedException", "Item": item });
+    let server = Server::that_answers(400, &failed.to_string()).await;
+    let error = DynamoDb::new(server.client(), "idempotency").claim(&Claim::new("k", "a")).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the item k of the table idempotency has status \"DONE\", allowed: INPROGRESS, COMPLETED"
+    );
+}
+
+#[tokio::test]
+async fn without_its_variable_the_error_names_it() {
+    let server = Server::that_answers(200, "{}").await;
+    let error = DynamoDb::from_env(server.client()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "REDRIVE_IDEMPOTENCY_TABLE is not set, allowed: the name or the ARN of a table"
+    );
+}

@@ -1,0 +1,105 @@
+//! A server on loopback that answers as it was told.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region, retry::RetryConfig};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Response};
+use redrive_dynamodb::aws_sdk_dynamodb;
+use serde_json::Value;
+use tokio::sync::Barrier;
+
+type Answer = (u16, String);
+
+/// It listens until its test ends.
+pub(crate) struct Server {
+    pub(crate) endpoint: String,
+    state: Arc<State>,
+}
+
+struct State {
+    /// By operation, with that of all others under no name.
+    answers: Mutex<HashMap<String, Answer>>,
+    calls: Mutex<Vec<(String, Value)>>,
+    /// How many calls are answered together.
+    together: Barrier,
+    hangs: bool,
+}
+
+impl Server {
+    pub(crate) async fn that_answers(status: u16, body: &str) -> Self {
+        Self::start((status, body.to_owned()), 1, false).await
+    }
+
+    pub(crate) async fn that_answers_ten_at_a_time() -> Self {
+        Self::start((200, "{}".to_owned()), 10, false).await
+    }
+
+    pub(crate) async fn that_hangs() -> Self {
+        Self::start((200, "{}".to_owned()), 1, true).await
+    }
+
+    /// Another answer to one operation.
+    pub(crate) fn answers_to(&self, operation: &str, status: u16, body: &str) {
+        self.state.answers.lock().unwrap().insert(operation.to_owned(), (status, body.to_owned()));
+    }
+
+    /// The operations that were called.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        self.state.calls.lock().unwrap().iter().map(|(operation, _)| operation.clone()).collect()
+    }
+
+    pub(crate) fn bodies(&self) -> Vec<Value> {
+        self.state.calls.lock().unwrap().iter().map(|(_, body)| body.clone()).collect()
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::from_conf(config(&self.endpoint).build())
+    }
+
+    async fn start(answer: Answer, together: usize, hangs: bool) -> Self {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let answers = Mutex::new(HashMap::from([(String::new(), answer)]));
+        let state =
+            Arc::new(State { answers, calls: Mutex::default(), together: Barrier::new(together), hangs });
+        let serving = Arc::clone(&state);
+        let router = Router::new().fallback(async move |headers: HeaderMap, body: String| {
+            let target = headers["x-amz-target"].to_str().unwrap();
+            serving.answer(target.rsplit('.').next().unwrap(), &body).await
+        });
+        tokio::spawn(async { axum::serve(listener, router).await });
+        Self { endpoint, state }
+    }
+}
+
+impl State {
+    async fn answer(&self, operation: &str, body: &str) -> Response<Body> {
+        self.calls.lock().unwrap().push((operation.to_owned(), serde_json::from_str(body).unwrap()));
+        self.together.wait().await;
+        if self.hangs {
+            std::future::pending::<()>().await;
+        }
+        let answers = self.answers.lock().unwrap();
+        let (status, body) = answers.get(operation).unwrap_or(&answers[""]).clone();
+        let response =
+            Response::builder().status(status).header("content-type", "application/x-amz-json-1.0");
+        response.body(Body::from(body)).unwrap()
+    }
+}
+
+pub(crate) fn config(endpoint: &str) -> Builder {
+    aws_sdk_dynamodb::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
+        .endpoint_url(endpoint)
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .retry_config(
+            RetryConfig::standard().with_max_attempts(1).with_initial_backoff(Duration::from_millis(1)),
+        )
+}
