@@ -140,7 +140,7 @@ deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack and the
 	$(VENV)/bin/python tools/deployment.py $(MINISTACK)/bin/ministack $(TARGET)/debug/orders $(TARGET)/debug/redrive
 
 elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp $(DYNALITE)/installed ## Run the dead-letter verbs, a worker and the stores against MiniStack, moto and dynalite; CHECKS=WORDS for some
-	$(PROGRAMS) --example payloads --example payments --example once_checks
+	$(PROGRAMS) --example payloads --example charges --example once_checks
 	PYTHONPATH=tools timeout 350 $(VENV)/bin/python -m elsewhere $(MINISTACK)/bin/ministack $(MOTO)/bin/moto_server $(DYNALITE)/node_modules/.bin/dynalite $(TARGET)/debug/redrive $(CHECKS)
 
 templates: ## Carry template.yaml over to templates/

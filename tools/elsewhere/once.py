@@ -1,5 +1,5 @@
 """Idempotency records in DynamoDB: the store of `redrive-dynamodb` against its rules, beside Powertools for Python, and in
-the example `payments`. Each check has a table of its own.
+the example `charges`. Each check has a table of its own.
 """
 
 import json
@@ -165,8 +165,8 @@ class Table:
         with tempfile.TemporaryDirectory() as folder:
             template = Path(folder) / "template.yaml"
             template.write_text(TEMPLATE.format(endpoint=self.elsewhere.endpoint, table=self.name))
-            command = [self.elsewhere.redrive, "local", "--template", template, "--binary", examples / "payments"]
-            command += ["--json", "--show-output", "--send", ROOT / "dynamodb/examples/payments.jsonl", "--speed", "10", "--until-idle"]
+            command = [self.elsewhere.redrive, "local", "--template", template, "--binary", examples / "charges"]
+            command += ["--json", "--show-output", "--send", ROOT / "dynamodb/examples/charges.jsonl", "--speed", "10", "--until-idle"]
             done = subprocess.run(command, env=environment(), cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
         events = [json.loads(line) for line in done.stdout.splitlines()]
         lines = [json.loads(event["line"]) for event in events if event["kind"] == "output"]
