@@ -53,10 +53,10 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
 # The programs that other tests call come first: what only waits for them runs beside the compiler.
-test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests, six parts at a time: each prints what it has to say when it ends
+test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests, four parts at a time: each prints what it has to say when it ends
 	$(call NEW,redrive,compiling all there is,9)
 	$(PROGRAMS) --example serve
-	@$(MAKE) --no-print-directory --keep-going --jobs=6 $(SYNCED) $(PARTS)
+	@$(MAKE) --no-print-directory --keep-going --jobs=4 $(SYNCED) $(PARTS)
 
 # Whatever keeps the processors busy leaves them to what waits for a process or a socket.
 test-binaries:
