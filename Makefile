@@ -189,6 +189,7 @@ bench: $(BENCH)/venv/requirements.stamp ## Measure against the hand-written cons
 	$(RELEASE) baseline
 	$(RELEASE) consumer --no-default-features
 	$(RELEASE) inserting
+	$(RELEASE) once
 	bench/node/install $(BENCH)/node
 	target/release/redrive-bench compare --rounds $(ROUNDS)
 	$(BENCH)/venv/bin/python bench/plot.py bench/benchmarks.jsonl bench/benchmarks.svg

@@ -52,6 +52,10 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         ours("https-failing", Load { https: true, ..once(10) }, 3),
         ours("waiting-succeeding", waiting(0), 1),
         ours("waiting-failing", waiting(1), 1),
+        Scenario {
+            job: Job::Once,
+            ..ours("once", Load { aws_ms: 5, ..load(batch(10, 1024, 0), 200, 20) }, 1)
+        },
     ];
     for messages in [10, 5500] {
         let load = load(batch(messages, 200, 0), (20_000 / messages as u64).clamp(15, 200), 5);

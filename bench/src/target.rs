@@ -27,6 +27,8 @@ pub(crate) enum Job {
     Orders,
     /// And ask a service.
     Asking,
+    /// And remember in DynamoDB that it is done.
+    Once,
     /// And insert it into a table.
     Inserting,
     /// And insert it into a table, together with the others of its batch.
@@ -39,6 +41,7 @@ impl Job {
         match self {
             Self::Orders => target.to_owned(),
             Self::Asking => format!("{target}-asking"),
+            Self::Once => "once".to_owned(),
             Self::Inserting => "inserting".to_owned(),
             Self::InsertingInBulk => "inserting-bulk".to_owned(),
         }
@@ -143,7 +146,7 @@ impl Target {
 /// The handler in `bench/python` that does the job.
 const fn python(job: Job) -> &'static str {
     match job {
-        Job::Orders | Job::Asking => "app.handler",
+        Job::Orders | Job::Asking | Job::Once => "app.handler",
         Job::Inserting | Job::InsertingInBulk => "inserting.handler",
     }
 }
