@@ -11,11 +11,11 @@
 //!
 //! **What a lease cannot do.** A process can stop for longer than its lease, then go on. The token keeps it from changing the
 //! record of its successor, but nothing keeps it from finishing its call to another service. Pass
-//! [`Message::key`](crate::Message::key) to services that accept an idempotency key. If the effect is in a database of your
-//! own, write the key in the same transaction instead; `redrive-postgres` does that.
+//! [`Message::key`](crate::Message::key) to services that accept an idempotency key. If the effect is in your own
+//! database, write the key in the same transaction instead; `redrive-postgres` does that.
 //!
-//! `redrive-dynamodb` keeps records in DynamoDB. [`Memory`] keeps them in the process, for tests. To write a store of your own,
-//! implement [`Store`] and let [`Record`] decide.
+//! `redrive-dynamodb` keeps records in DynamoDB. [`Memory`] keeps them in the process, for tests. To use another
+//! database, implement [`Store`] and let [`Record`] decide.
 
 mod memory;
 mod record;

@@ -18,7 +18,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// A client with the region, the credentials and the endpoint of the environment: that of the function, on Lambda.
 ///
 /// It waits 1 s for a connection and 1.5 s for the first byte of an answer. It tries a call up to three times, for 4.5 s in all.
-/// A client of your own does as well. redrive waits 5 s for an answer, so let yours give up before.
+/// You can pass your own client instead. redrive waits 5 s for an answer, so let your client give up sooner.
 pub async fn client() -> Client {
     let tls = Provider::Rustls(CryptoMode::Ring);
     let timeouts = TimeoutConfig::builder()

@@ -163,7 +163,7 @@ where
 
     /// Handles each message once, as far as a store can ensure that: a duplicate of a finished message is deleted without
     /// running, and a duplicate of a message that another process is working on waits. Takes a [`Store`](crate::once::Store),
-    /// or an [`Once`] with settings of its own. Default: none, so a message may be handled twice.
+    /// or a [`Once`] with its own settings. Default: none, so a message may be handled twice.
     ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }

@@ -261,7 +261,7 @@ where
         let answer = match claim {
             Ok(Ok(claim)) => match once.hold(claim, chunk.records[item]).await {
                 Ok(mut held) => {
-                    // Nobody is told of a lost key: the call has other messages too.
+                    // A lost key cancels nothing: the call has other messages too.
                     once.renewed.iter().for_each(|visibility| drop(self.renew(&mut held, *visibility)));
                     Ok(held)
                 }

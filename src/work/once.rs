@@ -120,7 +120,7 @@ impl Held {
     }
 }
 
-/// Renews a claim until its handler has ended, and tells if it was lost.
+/// Renews a claim until its handler has ended, and notifies if it was lost.
 async fn renew(
     (rules, claim, mut until): (Rules, Claim, Instant),
     every: Duration,
@@ -210,7 +210,7 @@ where
     H: Handler<M>,
     M: Input,
 {
-    /// Renews a claim in a task of its own, since the handler may block its thread. Tells if it was lost.
+    /// Renews a claim in its own task, because the handler may block its thread. Notifies if the claim was lost.
     pub(super) fn renew(&self, held: &mut Held, visibility: Duration) -> Arc<Notify> {
         let (ends, ended) = oneshot::channel();
         held.renewals = Some(ends);

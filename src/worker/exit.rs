@@ -1,4 +1,4 @@
-//! What the end of a worker means for whoever started it.
+//! What the end of a worker means for the program that started it.
 
 use crate::engine::Exit;
 use crate::error::{Error, Kind};

@@ -251,7 +251,7 @@ async fn a_rejection_is_final_until_the_letter_is_retried() {
     let first = shop.queue.send("once:reject");
     shop.invoke_until_idle(&consumer).await;
     assert_eq!(first.dead_letter().reason, "no-stock");
-    // A duplicate of the producer's, with the same key and no letter of its own yet.
+    // The producer's duplicate, with the same key and without a letter so far.
     let origin = |redrives| format!(r#"{{"message_id":"{}","redrives":{redrives}}}"#, first.id());
     let twin = |redrives| NewMessage::from("once:reject").attribute("redrive.origin", &origin(redrives));
     let again = shop.queue.send(twin(0));

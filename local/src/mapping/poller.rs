@@ -1,4 +1,4 @@
-//! A mapping at work, for whoever drives it: what to receive, which batches to hand over, and which to give up.
+//! A mapping at work, as values: what to receive, which batches to pass to the function, and which to give up.
 
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};

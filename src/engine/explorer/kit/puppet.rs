@@ -1,4 +1,4 @@
-//! A handler that ends when, and as, it is told.
+//! A handler that ends when the test says so, and how.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ pub(super) struct Begun {
     end: Option<End>,
 }
 
-/// How a handler is told to end.
+/// How a handler ends.
 enum End {
     Waits(oneshot::Sender<Says>),
     /// It blocks its thread.

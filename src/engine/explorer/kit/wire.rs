@@ -1,4 +1,4 @@
-//! An SQS client whose calls wait until somebody says what becomes of each.
+//! An SQS client whose calls wait until the test says what happens to each.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
