@@ -78,7 +78,7 @@ pub trait Store: Send + Sync + 'static {
     /// Changes the record if it still has this token. Returns whether it has.
     ///
     /// # Errors
-    /// The store did not answer. redrive tries again while the lease holds.
+    /// The store did not answer. redrive tries three times to record how a message ended, and renews until the lease ends.
     fn change(
         &self,
         key: &str,

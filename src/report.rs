@@ -56,7 +56,8 @@ pub(crate) fn report(
         }
         report.stuck += u64::from(matches!(settled.outcome, Outcome::Stuck));
         report.settle_errors += u64::from(has_client && settled.has_settle_error());
-        report.lease_lost += u64::from(settled.is_lost || matches!(settled.outcome, Outcome::Unrecorded));
+        report.lease_lost +=
+            u64::from(settled.is_lost || matches!(settled.outcome, Outcome::Unrecorded | Outcome::LeaseLost));
     }
     report
 }

@@ -24,6 +24,7 @@ pub(crate) use self::chunk::Chunks;
 #[cfg(test)]
 pub(crate) use self::chunk::{Chunk, cut};
 pub(crate) use self::once::OnceTerms;
+use self::once::Recording;
 pub(crate) use self::ready_queue::ReadyQueue;
 use self::runner::Runner;
 use crate::Handler;
@@ -156,6 +157,7 @@ struct Job<H, M> {
     terms: Terms,
     queue: ReadyQueue,
     tasks: Tasks,
+    recording: Arc<Recording>,
     message: PhantomData<fn(M)>,
 }
 
@@ -171,7 +173,8 @@ where
         let (handler, tasks) = (Arc::clone(handler), Tasks::new(host));
         let teller = tasks.executor().filter(|_| terms.tells_all).map(Arc::clone);
         let queue = ReadyQueue::new(terms.concurrency.max(1), terms.tells_all, teller);
-        Self(Arc::new(Job { handler, terms, queue, tasks, message: PhantomData }))
+        let recording = Arc::default();
+        Self(Arc::new(Job { handler, terms, queue, tasks, recording, message: PhantomData }))
     }
 
     /// Adds lanes of a batch, which run after [`Self::start`]; may be called at any time.

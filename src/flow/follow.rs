@@ -109,7 +109,10 @@ impl Flow<'_> {
                     Command::EndProcess(why) => {
                         self.shutdown.iter().for_each(|shutdown| shutdown.begin(why.into()));
                     }
-                    Command::Report { settled, .. } => return settled,
+                    Command::Report { settled, .. } => {
+                        work.recorded(settle_until).await;
+                        return settled;
+                    }
                     Command::Note(Note::AttributeIgnored { id, warning, .. }) => {
                         log::ignored_attribute(&id, &warning);
                     }

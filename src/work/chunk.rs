@@ -69,6 +69,8 @@ pub(crate) struct Chunk {
     items: Vec<Item>,
     /// The number of the last call.
     call: u32,
+    /// The outcomes of a chunk that has ended, if they are kept.
+    ended: Option<Vec<Outcome>>,
 }
 
 struct Item {
@@ -115,7 +117,7 @@ impl Chunk {
         let lanes = segments.iter().enumerate();
         let items =
             lanes.flat_map(|(lane, segment)| segment.items.clone().map(move |_| item(lane))).collect();
-        Self { batch, segments, items, call: 0 }
+        Self { batch, segments, items, call: 0, ended: None }
     }
 
     /// The places of its messages in the order of the batch.
@@ -176,11 +178,17 @@ impl Chunk {
         if goes_on { item + 1 } else { self.items.partition_point(|item| item.lane <= lane) }
     }
 
-    /// The outcome that a message has between two calls.
+    /// Keeps the outcomes of its messages when it is given up, to record them.
+    pub(crate) fn keep_outcomes(&mut self) {
+        self.ended = Some(Vec::new());
+    }
+
+    /// The outcome that a message has between two calls, or had when the chunk was given up.
     pub(crate) fn outcome(&self, item: usize) -> Option<&Outcome> {
-        self.items.get(item).map(|item| match &item.standing {
+        let known = self.items.get(item).map(|item| match &item.standing {
             Standing::Open(outcome) | Standing::Unread(outcome) | Standing::Ended(outcome) => outcome,
-        })
+        });
+        known.or_else(|| self.ended.as_ref()?.get(item))
     }
 
     /// The store has answered: this is the outcome of a message whose calls have ended.
@@ -246,6 +254,9 @@ impl Chunk {
                 let key = MessageKey { batch: self.batch, at };
                 (Worked { key, outcome, ran: None }, ran.filter(|_| has_run))
             }));
+        }
+        if let Some(kept) = &mut self.ended {
+            kept.extend(ended.iter().map(|(worked, _)| worked.outcome.clone()));
         }
         (with_calls(ended), rests)
     }

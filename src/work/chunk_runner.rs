@@ -78,8 +78,11 @@ impl<'a> OwnChunk<'a> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn new(of: &'a Begun, segments: Vec<Segment>, judge: Judge) -> Self {
-        let chunk = Chunk::new(of.key, segments);
+    fn new(of: &'a Begun, segments: Vec<Segment>, judge: Judge, has_keys: bool) -> Self {
+        let mut chunk = Chunk::new(of.key, segments);
+        if has_keys {
+            chunk.keep_outcomes();
+        }
         let records: Vec<_> = chunk.places().map(|at| of.record(at)).collect();
         let attempts = records.iter().map(|record| record.attempt()).collect();
         let shared = Arc::new(SharedChunk { attempts, judge, results: Mutex::new(chunk) });
@@ -98,7 +101,7 @@ where
     while let Some((of, segments)) =
         job.queue.next(now, |of, lanes| cut(lanes, limits, |at| of.record(at).body().len()))
     {
-        let chunk = OwnChunk::new(&of, segments, job.terms.judge.clone());
+        let chunk = OwnChunk::new(&of, segments, job.terms.judge.clone(), job.terms.once.is_some());
         let shared = &chunk.shared;
         let mut again: Vec<_> = std::iter::once(0..chunk.records.len()).collect();
         let mut took = Duration::ZERO;
@@ -139,7 +142,6 @@ where
     /// Records how the messages of a chunk ended that have their keys.
     async fn record_chunk(&self, chunk: &OwnChunk<'_>) {
         let held = std::mem::take(&mut *chunk.held());
-        // Of a chunk that was given up nothing is known.
         let outcome = |item: usize| chunk.shared.results().outcome(item).cloned().unwrap_or(Outcome::Stuck);
         let (items, ended): (Vec<_>, Vec<_>) =
             held.into_iter().map(|(item, held)| (item, (held, outcome(item)))).unzip();
@@ -236,9 +238,8 @@ where
         let claims: Vec<_> = claims.map(|(item, claim)| self.key(once, chunk, item, claim).boxed()).collect();
         let mut refused = BTreeMap::new();
         for (item, answer) in join_all(claims).await {
-            match answer {
-                Ok(held) => _ = chunk.held().insert(item, held),
-                Err(outcome) => _ = refused.insert(item, outcome),
+            if let Err(outcome) = answer {
+                refused.insert(item, outcome);
             }
         }
         let mut next = 0;
@@ -257,16 +258,18 @@ where
         chunk: &OwnChunk<'_>,
         item: usize,
         claim: Result<Result<Claim, Failure>, String>,
-    ) -> (usize, Result<Held, Outcome>) {
+    ) -> (usize, Result<(), Outcome>) {
         let answer = match claim {
-            Ok(Ok(claim)) => match once.hold(claim, chunk.records[item]).await {
-                Ok(mut held) => {
+            Ok(Ok(claim)) => {
+                // The other messages of the call do not wait for the lease of another delivery.
+                let until = Instant::from_std(chunk.records[item].deadline());
+                let held = self.hold(once, claim, (until, until), false).await;
+                held.map(|mut held| {
                     // A lost key cancels nothing: the call has other messages too.
                     once.renewed.iter().for_each(|visibility| drop(self.renew(&mut held, *visibility)));
-                    Ok(held)
-                }
-                Err(outcome) => Err(outcome),
-            },
+                    chunk.held().insert(item, held);
+                })
+            }
             Ok(Err(failure)) => Err(chunk.shared.judged(item, failure)),
             Err(text) => Err(self.panicked(text, true)),
         };

@@ -1,24 +1,25 @@
 //! Claims a message's key before its handler runs, renews the claim of a worker's message, and records how the message ended.
-#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Duration, Instant, sleep, timeout};
+use tokio::time::{Duration, Instant, sleep, sleep_until, timeout, timeout_at};
 
-use super::Job;
-use super::runner::{Runner, Times};
+use super::runner::Runner;
+use super::{Job, Work};
 use crate::engine::Outcome;
 use crate::engine::once::{MARGIN, Next, TimeLeft, after_change, after_claim, change_after};
-use crate::once::{Change, Claim, Rules};
+use crate::once::{Change, Claim, Claimed, Rules};
 use crate::record::Record;
 use crate::work::Input;
 use crate::{BoxError, Failure, Handler, log};
@@ -50,8 +51,9 @@ pub(super) struct Held {
 }
 
 /// What the store has made of a message so far.
-#[derive(Default)]
 pub(super) struct Passage {
+    /// The deadline of the batch: a handler that blocks its thread outlives the time limit of its message.
+    batch_until: Instant,
     held: OnceLock<Held>,
     /// The outcome of a message whose handler did not run, or was canceled because the key was lost.
     ended: OnceLock<Outcome>,
@@ -66,82 +68,103 @@ impl OnceTerms {
             let error = format!("the idempotency key has {} bytes, allowed: 1 to {LONGEST_KEY}", key.len());
             return Err(Failure::malformed(error));
         }
-        // A receive has its own receipt handle. Lambda may invoke a function twice with the same.
-        let request = record.invocation().request_id().unwrap_or_default();
-        let token = hash(&[record.id(), record.receipt_handle(), request]);
+        // A receive has its own receipt handle, but the same event may be handled twice.
+        let nonce = fastrand::u128(..).to_string();
+        let token = hash(&[record.id(), record.receipt_handle(), &nonce]);
         let payload = self.rules.checks_payload.then(|| hash(&[body]));
         let redrives = record.origin().map_or(0, |origin| origin.redrives);
         let keep = self.rules.keep;
         Ok(Claim { payload, redrives, keep, ..Claim::new(key, token) })
     }
+}
 
-    /// Claims the key of a message. The error is the outcome of one whose handler does not run.
-    pub(super) async fn hold(&self, claim: Claim, record: &Record<'_>) -> Result<Held, Outcome> {
-        loop {
-            let (sent, deadline) = (Instant::now(), Instant::from_std(record.deadline()));
-            let until = self.renewed.map_or(deadline, |visibility| deadline.min(sent + visibility));
-            let lease = until.saturating_duration_since(sent) + MARGIN;
-            let claim = Claim { lease, ..claim.clone() };
-            let answer = answered(self.rules.store.claim(&claim)).await;
-            let now = Instant::now();
-            let left = TimeLeft {
-                claim: until.saturating_duration_since(now),
-                message: deadline.saturating_duration_since(now),
-            };
-            match after_claim(answer, claim.payload.as_deref(), record.is_last_attempt(), left) {
-                Next::Run => {
-                    let (rules, until) = (self.rules.clone(), sent + lease);
-                    return Ok(Held { rules, claim, until, renewals: None });
-                }
-                Next::ClaimAfter(pause) => sleep(pause).await,
-                Next::Ended(outcome) => return Err(outcome),
+/// The changes that the store has not answered yet.
+#[derive(Default)]
+pub(super) struct Recording {
+    open: AtomicUsize,
+    ended: Notify,
+}
+
+/// One of them.
+struct Open(Arc<Recording>);
+
+impl Open {
+    fn of(recording: &Arc<Recording>) -> Self {
+        recording.open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(recording))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+        self.0.ended.notify_one();
+    }
+}
+
+impl<H, M> Work<H, M>
+where
+    H: Handler<M>,
+    M: Input,
+{
+    /// Waits until the store has answered how messages ended that were canceled or given up meanwhile.
+    pub(crate) async fn recorded(&self, until: Instant) {
+        let recording = &self.0.recording;
+        while recording.open.load(Ordering::Relaxed) > 0 {
+            tokio::select! {
+                () = recording.ended.notified() => {}
+                // It may poll the tasks, too.
+                () = self.changed() => drop(self.queue().take()),
+                () = sleep_until(until) => return,
             }
         }
     }
 }
 
-impl Held {
-    /// What records how the message ended, and returns whether the store has confirmed that.
-    fn record(self, change: Change) -> impl Future<Output = bool> + Send + 'static {
-        // From now on nothing is renewed.
-        let Self { rules, claim, .. } = self;
-        async move {
-            let mut pause = PAUSE;
-            for last in (0..TRIES).rev() {
-                match answered(rules.store.change(&claim.key, &claim.token, &change)).await {
-                    Ok(is_recorded) => return is_recorded,
-                    Err(error) if last == 0 => log::unrecorded(&error),
-                    Err(_) => sleep(pause).await,
-                }
-                pause *= 2;
-            }
-            false
+/// Records how a message ended, and returns whether the store has confirmed that.
+async fn record(rules: Rules, claim: Claim, change: Change) -> bool {
+    let mut pause = PAUSE;
+    for last in (0..TRIES).rev() {
+        match answered(|| rules.store.change(&claim.key, &claim.token, &change)).await {
+            Ok(is_recorded) => return is_recorded,
+            Err(error) if last == 0 => log::unrecorded(&error),
+            Err(_) => sleep(pause).await,
         }
+        pause *= 2;
     }
+    false
 }
 
-/// Renews a claim until its handler has ended, and notifies if it was lost.
+/// Renews a claim until its handler has ended, and notifies if the claim was lost.
 async fn renew(
-    (rules, claim, mut until): (Rules, Claim, Instant),
+    (rules, claim, until): (Rules, Claim, Instant),
     every: Duration,
     mut ended: oneshot::Receiver<()>,
     lost: Arc<Notify>,
 ) {
-    while timeout(every, &mut ended).await.is_err() {
+    // The margin is for the clocks of others.
+    let mut until = until - MARGIN;
+    let mut next = Instant::now() + every;
+    while timeout_at(next.min(until), &mut ended).await.is_err() {
         let sent = Instant::now();
         let renewal = Change::Renew(claim.lease);
-        match answered(rules.store.change(&claim.key, &claim.token, &renewal)).await {
-            Ok(true) => until = sent + claim.lease,
-            Err(_) if Instant::now() < until => {}
-            Ok(false) | Err(_) => return lost.notify_one(),
+        let call = answered(|| rules.store.change(&claim.key, &claim.token, &renewal));
+        match timeout_at(until, call).await {
+            Ok(Ok(true)) => (until, next) = (sent + claim.lease - MARGIN, sent + every),
+            Ok(Err(_)) if Instant::now() + PAUSE < until => next = Instant::now() + PAUSE,
+            Ok(Ok(false) | Err(_)) | Err(_) => return lost.notify_one(),
         }
     }
 }
 
 /// What the store answers, in time and without a panic.
-async fn answered<T>(call: impl Future<Output = Result<T, BoxError>>) -> Result<T, String> {
+async fn answered<T, F>(call: impl FnOnce() -> F) -> Result<T, String>
+where
+    F: Future<Output = Result<T, BoxError>>,
+{
+    let call = async { call().await.map_err(|error| Failure::from(error).to_string()) };
     match timeout(ANSWER, AssertUnwindSafe(call).catch_unwind()).await {
-        Ok(Ok(answer)) => answer.map_err(|error| Failure::from(error).to_string()),
+        Ok(Ok(answer)) => answer,
         Ok(Err(panic)) => Err(format!("a panic: {}", panic_text(panic))),
         Err(_elapsed) => Err(format!("no answer in {} s", ANSWER.as_secs())),
     }
@@ -150,10 +173,7 @@ async fn answered<T>(call: impl Future<Output = Result<T, BoxError>>) -> Result<
 /// The SHA-256 of texts, in hexadecimal digits.
 fn hash(texts: &[&str]) -> String {
     let mut hasher = Sha256::new();
-    for text in texts {
-        hasher.update(text.len().to_le_bytes());
-        hasher.update(text);
-    }
+    texts.iter().for_each(|text| hasher.update(text));
     hasher.finalize().iter().fold(String::new(), |mut digits, byte| {
         let _ = write!(digits, "{byte:02x}");
         digits
@@ -161,12 +181,16 @@ fn hash(texts: &[&str]) -> String {
 }
 
 impl Passage {
+    pub(super) const fn new(batch_until: Instant) -> Self {
+        Self { batch_until, held: OnceLock::new(), ended: OnceLock::new() }
+    }
+
     /// The outcome, if the handler did not run to its end.
     pub(super) fn ended(&self) -> Option<Outcome> {
         self.ended.get().cloned()
     }
 
-    /// Runs the handler if its message gets its key.
+    /// Runs the handler if its message gets its key, which lasts until the deadline of the batch.
     pub(super) async fn run<H, M, F>(
         &self,
         job: &Job<H, M>,
@@ -179,7 +203,9 @@ impl Passage {
         M: Input,
         F: Future<Output = Result<(), Failure>>,
     {
-        let mut held = match once.hold(claim, record).await {
+        let deadline = Instant::from_std(record.deadline());
+        let times = (self.batch_until, deadline);
+        let mut held = match job.hold(once, claim, times, record.is_last_attempt()).await {
             Ok(held) => held,
             Err(outcome) => return self.end(outcome),
         };
@@ -210,6 +236,48 @@ where
     H: Handler<M>,
     M: Input,
 {
+    /// Claims the key of a message, for a lease until the first time, to be handled until the second one. The error is the
+    /// outcome of a message whose handler does not run.
+    pub(super) async fn hold(
+        &self,
+        once: &OnceTerms,
+        claim: Claim,
+        (lease_until, deadline): (Instant, Instant),
+        is_last: bool,
+    ) -> Result<Held, Outcome> {
+        let rules = &once.rules;
+        loop {
+            let sent = Instant::now();
+            let until = once.renewed.map_or(lease_until, |visibility| sent + visibility);
+            let lease = until.saturating_duration_since(sent) + MARGIN;
+            let claim = Claim { lease, ..claim.clone() };
+            let answer = answered(|| rules.store.claim(&claim)).await;
+            let may_be_ours = matches!(answer, Ok(Claimed::Granted) | Err(_));
+            let now = Instant::now();
+            let left = TimeLeft {
+                claim: until.saturating_duration_since(now),
+                message: deadline.saturating_duration_since(now),
+            };
+            match after_claim(answer, claim.payload.as_deref(), is_last, left) {
+                Next::Run => {
+                    let (rules, until) = (rules.clone(), sent + lease);
+                    return Ok(Held { rules, claim, until, renewals: None });
+                }
+                Next::ClaimAfter(pause) => sleep(pause).await,
+                Next::Ended(outcome) => {
+                    let rules = rules.clone();
+                    if may_be_ours {
+                        self.tasks.spawn(async move {
+                            let release = || rules.store.change(&claim.key, &claim.token, &Change::Release);
+                            let _ = answered(release).await;
+                        });
+                    }
+                    return Err(outcome);
+                }
+            }
+        }
+    }
+
     /// Renews a claim in its own task, because the handler may block its thread. Notifies if the claim was lost.
     pub(super) fn renew(&self, held: &mut Held, visibility: Duration) -> Arc<Notify> {
         let (ends, ended) = oneshot::channel();
@@ -229,21 +297,26 @@ where
     /// Records how a message ended, if it has its key.
     pub(super) async fn record(&self, passage: Passage, outcome: Outcome) -> Outcome {
         match passage.held.into_inner() {
-            Some(held) => self.record_all(vec![(held, outcome)]).await.pop().unwrap_or_default(),
+            Some(held) => {
+                self.job.queue.ended(self.slot, outcome.clone());
+                self.record_all(vec![(held, outcome)]).await.pop().unwrap_or_default()
+            }
             None => outcome,
         }
     }
 
-    /// Records how messages ended, in tasks that also end if the messages are canceled meanwhile. Returns what then has happened.
+    /// Records how messages ended, in tasks that also end if nobody waits any more. Returns what then has happened.
     pub(super) async fn record_all(&self, ended: Vec<(Held, Outcome)>) -> Vec<Outcome> {
         let spawn = |(held, outcome): (Held, Outcome)| {
-            let change = change_after(&outcome, held.rules.keep);
-            let answer = change.map(|change| {
+            // From now on nothing is renewed.
+            let Held { rules, claim, .. } = held;
+            let answer = change_after(&outcome, rules.keep).map(|change| {
                 let (told, answer) = oneshot::channel();
-                let recording = held.record(change);
+                let open = Open::of(&self.job.recording);
                 self.job.tasks.spawn(async move {
-                    // Nobody waits any more if the message was canceled.
-                    let _ = told.send(recording.await);
+                    let is_recorded = record(rules, claim, change).await;
+                    drop(open);
+                    let _ = told.send(is_recorded);
                 });
                 answer
             });
@@ -256,8 +329,8 @@ where
                 None => true,
             }
         };
-        let (answers, _) = self.call(join_all(answers.into_iter().map(wait)), &Times::default()).await;
-        let answers = answers.unwrap_or_else(|_canceled| vec![false; outcomes.len()]);
+        let answers = self.until_given_up(join_all(answers.into_iter().map(wait))).await;
+        let answers = answers.unwrap_or_else(|| vec![false; outcomes.len()]);
         outcomes.into_iter().zip(answers).map(|(outcome, answer)| after_change(outcome, answer)).collect()
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::{Duration, Instant};
 use super::chunk_runner::SharedChunk;
 use super::{Begun, Phase, Worked, ran};
 use crate::engine::keys::{BatchKey, MessageKey};
+use crate::engine::once::after_change;
 use crate::engine::{Outcome, Ran};
 use redrive_executor::Executor;
 
@@ -53,6 +54,8 @@ struct Slot {
     waker: Option<Waker>,
     /// It has exceeded its time limit.
     is_cancelled: bool,
+    /// How its call has ended, while that is recorded.
+    ended: Option<Outcome>,
     /// The batch that ended without waiting for the runner.
     given_up: Option<BatchKey>,
 }
@@ -189,6 +192,18 @@ impl ReadyQueue {
         slot.running.is_some()
     }
 
+    /// The call has ended like this, which is yet to be recorded.
+    pub(super) fn ended(&self, slot: usize, outcome: Outcome) {
+        self.state().slots[slot].ended = Some(outcome);
+    }
+
+    /// What is recorded of the message waits.
+    pub(super) fn pause(&self, slot: usize, waker: &Waker) {
+        let mut state = self.state();
+        let slot = &mut state.slots[slot];
+        (slot.is_polled, slot.waker) = (false, Some(waker.clone()));
+    }
+
     /// The message waits; says whether it is to be cancelled instead.
     pub(super) fn wait(&self, slot: usize, waker: &Waker) -> bool {
         let mut state = self.state();
@@ -292,6 +307,7 @@ impl ReadyQueue {
             let slot = &mut state.slots[slot];
             let outcome = if slot.is_polled { Outcome::Stuck } else { Outcome::TimedOut };
             if let Some(running) = slot.running.take_if(|running| running.of.key == batch.key) {
+                let outcome = slot.ended.take().map_or(outcome, |ended| after_change(ended, false));
                 slot.given_up = Some(batch.key);
                 state.runners -= 1;
                 state.cut_off(running, outcome);

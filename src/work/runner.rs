@@ -90,6 +90,27 @@ where
         (ended.await.unwrap_or_else(panicked), has_waited)
     }
 
+    /// Polls until it ends, also if the message is canceled meanwhile; `None` if the message is given up. Another runner may take
+    /// the next message while it waits.
+    pub(super) async fn until_given_up<T>(&self, code: impl Future<Output = T>) -> Option<T> {
+        let mut code = pin!(code);
+        let mut has_waited = false;
+        let ended = poll_fn(|context| {
+            if !self.job.queue.resume(self.slot) {
+                return Poll::Ready(None);
+            }
+            if let Poll::Ready(ended) = code.as_mut().poll(context) {
+                return Poll::Ready(Some(ended));
+            }
+            self.job.queue.pause(self.slot, context.waker());
+            if !std::mem::replace(&mut has_waited, true) {
+                Self::start(&self.job);
+            }
+            Poll::Pending
+        });
+        ended.await
+    }
+
     /// A call has ended: makes way for other tasks and runners before the next. Returns the time.
     pub(super) async fn make_way(&mut self, has_waited: bool, now: Instant) -> Instant {
         if has_waited {
@@ -127,7 +148,7 @@ where
             let record = limited.as_ref().unwrap_or(record);
             let times = Times::default();
             let span = || log::message_span(&of.span, record);
-            let passage = Passage::default();
+            let passage = Passage::new(of.until);
             let handled = async { job.handle(record, &times, &passage).instrument(span()).await };
             let (handled, has_waited) = runner.call(handled, &times).await;
             let mut outcome = handled.unwrap_or_else(|ended| ended);

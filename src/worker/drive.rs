@@ -134,6 +134,7 @@ where
             while let Some(command) = self.engine.next(now) {
                 if let Command::Exit(exit) = command {
                     if !matches!(exit, Exit::AtOnce(_)) {
+                        self.work.recorded(Instant::now() + TO_REPORT).await;
                         self.finish_reporting(&mut stops).await;
                     }
                     return result_of(exit, self.signal);
@@ -339,7 +340,9 @@ where
         let flow = self.worker.flow;
         let report = report(begun.records.list(), &settled, wall, true);
         self.worker.vitals.reported(&report);
-        let unrecorded = settled.iter().filter(|it| matches!(it.outcome, Outcome::Unrecorded));
+        let unrecorded = settled
+            .iter()
+            .filter(|it| matches!(it.outcome, Outcome::Unrecorded | Outcome::LeaseLost) && !it.is_lost);
         unrecorded.for_each(|_| self.worker.vitals.lease_lost());
         let all_done = settled.iter().all(|settled| matches!(settled.outcome, Outcome::Done));
         if all_done && flow.nobody_listens() {

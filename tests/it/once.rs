@@ -244,6 +244,44 @@ async fn a_message_that_failed_runs_again_at_once_when_it_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_is_released_after_a_timeout_also_by_a_slow_store() {
+    let shop = Shop::new("orders");
+    let store = Scripted::new(|name, _| match name {
+        "release" => Call::After(Duration::from_millis(700)),
+        _ => Call::Answered,
+    });
+    let message = shop.queue.send("a once:hang");
+    shop.invoke_until_idle(&shop.consumer(Arc::clone(&store)).time_limit(secs(4))).await;
+    let _ = message.done();
+    assert_eq!((shop.runs.seconds().len(), shop.sums.counts()), (2, [1, 0, 0, 1, 0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_record_of_a_success_counts_toward_no_time_limit() {
+    let shop = Shop::new("orders");
+    let store = Scripted::new(|name, before| match (name, before) {
+        ("end", 0) => Call::Refused,
+        ("end", _) => Call::After(secs(3)),
+        _ => Call::Answered,
+    });
+    let message = shop.queue.send("a take-3");
+    shop.invoke_until_idle(&shop.consumer(Arc::clone(&store)).time_limit(secs(4))).await;
+    let _ = message.done();
+    assert_eq!((shop.sums.counts(), shop.sums.0.lock().unwrap().lease_lost), ([1, 0, 0, 0, 0], 0));
+    assert_eq!(store.records.record("a").unwrap().end, Some(End::Done));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_success_that_is_recorded_only_after_the_deadline_is_not_retried() {
+    let shop = Shop::new("orders");
+    let store = Scripted::new(|name, _| if name == "end" { Call::After(secs(4)) } else { Call::Answered });
+    let message = shop.queue.send("a take-17");
+    shop.invoke_until_idle(&shop.consumer(Arc::clone(&store))).await;
+    let _ = message.done();
+    assert_eq!((shop.runs.bodies().len(), shop.sums.counts()), (1, [1, 0, 0, 0, 0]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_rejection_is_final_until_the_letter_is_retried() {
     let shop = Shop::new("orders");
     let store = Arc::new(Memory::new());
@@ -269,14 +307,16 @@ async fn another_body_under_the_same_key_is_dead_lettered() {
     let shop = Shop::new("orders");
     let key = |message: &Message<Text>| message.body.0[..1].to_owned();
     let consumer = shop.consumer_with(Once::new(Memory::new()).key(key).check_payload());
-    for body in ["a 1", "a 1", "a 2"] {
-        shop.queue.send(body);
+    for (body, reason) in [("a 1", None), ("a 1", None), ("a 2", Some("key-reused"))] {
+        let message = shop.queue.send(body);
         shop.invoke_until_idle(&consumer).await;
+        match reason {
+            Some(reason) => assert_eq!(message.dead_letter().reason, reason),
+            None => drop(message.done()),
+        }
     }
     assert_eq!(shop.runs.bodies(), ["a 1"]);
-    let reasons: Vec<_> =
-        shop.queue.dead_letter_queue().messages().iter().map(|it| it.id().to_owned()).collect();
-    assert_eq!((reasons.len(), shop.sums.counts()), (1, [1, 1, 0, 1, 1]));
+    assert_eq!(shop.sums.counts(), [1, 1, 0, 1, 1]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,7 +347,7 @@ async fn a_handler_does_not_run_while_the_store_cannot_be_reached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_whose_answer_was_lost_is_taken_up_by_the_next_delivery_when_its_lease_ends() {
+async fn a_claim_whose_answer_was_lost_is_released_for_the_next_delivery() {
     let shop = Shop::new("orders");
     let store = Scripted::new(|name, before| match (name, before) {
         ("claim", 0) => Call::Unanswered,
@@ -316,8 +356,7 @@ async fn a_claim_whose_answer_was_lost_is_taken_up_by_the_next_delivery_when_its
     let message = shop.queue.send("a");
     shop.invoke_until_idle(&shop.consumer(Arc::clone(&store))).await;
     let _ = message.done();
-    let counts = shop.sums.counts();
-    assert_eq!((shop.runs.bodies().len(), counts), (1, [1, 0, 1, 1, 0]));
+    assert_eq!((shop.runs.seconds(), shop.sums.counts()), (vec![2], [1, 0, 0, 1, 0]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -422,15 +461,26 @@ async fn a_worker_keeps_its_key_for_as_long_as_its_handler_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_loses_its_key_cancels_the_handler_and_changes_nothing() {
+async fn a_worker_that_cannot_renew_its_lease_cancels_the_handler_while_the_lease_still_holds() {
     let shop = Shop::new("orders");
-    let store = Scripted::new(|name, _| if name == "renew" { Call::Refused } else { Call::Answered });
+    let (began, released) = (Instant::now(), Arc::new(Mutex::new(None)));
+    let told = Arc::clone(&released);
+    let store = Scripted::new(move |name, _| match name {
+        "renew" => Call::Refused,
+        "release" => {
+            told.lock().unwrap().get_or_insert(began.elapsed());
+            Call::Answered
+        }
+        _ => Call::Answered,
+    });
     let consumer = shop.consumer(Arc::clone(&store));
     let message = shop.queue.send("a once:take-300");
     shop.queue.worked_by(|url, stop| consumer.work_until(url, stop)).until_idle().await;
     let _ = message.done();
-    assert_eq!(shop.runs.bodies().len(), 2);
-    assert!(shop.runs.seconds()[1] > 35, "not before the lease has ended: {:?}", shop.runs.seconds());
+    // The others wait for 35 s.
+    let released = released.lock().unwrap().unwrap();
+    assert!((secs(29)..secs(31)).contains(&released), "{released:?}");
+    assert_eq!((shop.runs.bodies().len(), shop.sums.0.lock().unwrap().lease_lost), (2, 1));
 }
 
 #[tokio::test(start_paused = true)]

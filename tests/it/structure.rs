@@ -227,7 +227,7 @@ fn the_environment_and_the_wall_clock_are_read_by_the_shell_only() {
     );
     assert_eq!(
         files_that_say("fastrand"),
-        ["engine.rs", "engine/batch.rs", "flow/follow.rs", "worker/drive.rs"]
+        ["engine.rs", "engine/batch.rs", "flow/follow.rs", "work/once.rs", "worker/drive.rs"]
     );
 }
 

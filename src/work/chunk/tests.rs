@@ -140,7 +140,7 @@ proptest! {
         let standings: Vec<_> = lane.iter().map(make).collect();
         let item = |&standing: &(u8, bool)| Item { lane: 0, standing: make(&standing), is_taken: false, ran: None };
         let items = lane.iter().map(item).collect();
-        let chunk = Chunk { batch: BatchKey::default(), segments: Vec::new(), items, call: 0 };
+        let chunk = Chunk { batch: BatchKey::default(), segments: Vec::new(), items, call: 0, ended: None };
         let may = chunk.open_behind(Standing::stops_its_lane);
         let ended = ended(standings);
         for (at, &(kind, fails)) in lane.iter().enumerate() {
