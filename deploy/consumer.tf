@@ -49,7 +49,7 @@ resource "aws_lambda_function" "function" {
       REDRIVE_DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
       REDRIVE_MAX_RECEIVE_COUNT     = var.max_receive_count
       REDRIVE_VISIBILITY_TIMEOUT    = var.visibility_timeout
-      REDRIVE_IDEMPOTENCY_TABLE     = var.idempotency ? "${var.name}-idempotency" : "" # empty counts as absent
+      REDRIVE_IDEMPOTENCY_TABLE     = var.idempotency ? aws_dynamodb_table.idempotency[0].name : "" # empty counts as absent
     }
   }
 }

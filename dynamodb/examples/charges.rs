@@ -1,7 +1,8 @@
 //! Payments that are charged once, whatever the queue delivers twice: a table in DynamoDB remembers which are done.
 //!
 //! ```sh
-//! AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:4567 REDRIVE_IDEMPOTENCY_TABLE=idempotency cargo run --example charges
+//! AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:4567 REDRIVE_IDEMPOTENCY_TABLE=idempotency \
+//!   redrive local --example charges --send dynamodb/examples/charges.jsonl --until-idle
 //! ```
 //!
 //! The key is the id of the payment, so a producer that sends one twice charges once too. One without an amount is rejected, and

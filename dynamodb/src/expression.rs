@@ -49,7 +49,7 @@ pub(crate) fn updates(token: &str, change: &Change, now: SystemTime) -> Vec<Upda
         Change::Renew(lease) => {
             let until = now + *lease;
             let more = || vec![("until", millis(until)), ("expires", seconds(until))];
-            // DynamoDB has no maximum of two numbers.
+            // DynamoDB has no maximum of two numbers. The client may send the second one twice.
             vec![
                 update(
                     "SET #in_progress_expiration = :until",
@@ -58,7 +58,7 @@ pub(crate) fn updates(token: &str, change: &Change, now: SystemTime) -> Vec<Upda
                 ),
                 update(
                     "SET #in_progress_expiration = :until, #expiration = :expires",
-                    "#token = :token AND #status = :in_progress AND #expiration < :expires",
+                    "#token = :token AND #status = :in_progress AND #expiration <= :expires",
                     more(),
                 ),
             ]

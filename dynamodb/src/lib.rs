@@ -20,7 +20,7 @@
 //! # The table
 //!
 //! Its partition key is the string `id`, without a sort key; its TTL attribute is `expiration`. The function calls `PutItem`,
-//! `UpdateItem` and `GetItem`: one `PutItem` before the handler, one `UpdateItem` after it, and a `GetItem` only if an answer
+//! `UpdateItem` and `GetItem`: one `PutItem` before the handler, one `UpdateItem` after it and for each renewal in a worker, and a `GetItem` only if an answer
 //! does not include the item that another delivery wrote.
 //!
 //! | attribute | | |

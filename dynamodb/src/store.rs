@@ -65,7 +65,8 @@ impl DynamoDb {
 
     /// Separates these records from those of others in the same table: ids are `PREFIX#KEY`. Default: ids are keys.
     ///
-    /// Each consumer needs its own prefix or its own table. The `key_prefix` of Powertools does the same.
+    /// Each consumer needs its own table, or its own prefix without `#`. Otherwise a message of one consumer can have the id of
+    /// another's, which is then skipped. The `key_prefix` of Powertools does the same.
     #[must_use]
     pub fn prefix(self, prefix: impl Into<String>) -> Self {
         Self { prefix: format!("{}#", prefix.into()), ..self }

@@ -43,7 +43,8 @@ impl Inbox {
     ///
     /// - `true`: write the effect in the same transaction, and commit. If the transaction ends in any other way, the key is
     ///   not recorded either.
-    /// - `false`: the effect of this key is committed. Return `Ok`.
+    /// - `false`: the effect of this key is committed, or was recorded earlier in this transaction. Return `Ok`, in the second
+    ///   case after the commit.
     ///
     /// It never waits for another transaction, and takes one round trip.
     ///

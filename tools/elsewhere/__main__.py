@@ -1,4 +1,4 @@
-"""Runs the dead-letter verbs of redrive against MiniStack and moto, each in turn, the examples `payloads` and `payments` and
+"""Runs the dead-letter verbs of redrive against MiniStack and moto, each in turn, the examples `payloads` and `charges` and
 the demo function as a worker beside them; the store in DynamoDB against dynalite too.
 
 Usage: python -m elsewhere MINISTACK MOTO DYNALITE REDRIVE [WORDS], four executables; WORDS choose the checks whose names have

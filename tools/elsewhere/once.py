@@ -61,7 +61,7 @@ def a_record_has_the_attributes_of_powertools_and_expires(elsewhere: Elsewhere) 
     for item in (done, refused):
         equal(item["status"], {"S": "COMPLETED"}, "the status")
         kept = int(item["expiration"]["N"]) - begun
-        equal(19 * 86_400 <= kept <= 19 * 86_400 + PATIENCE, True, f"whether it is kept for 19 days ({kept} s)")
+        equal(22 * 86_400 <= kept <= 22 * 86_400 + PATIENCE, True, f"whether it is kept for 22 days ({kept} s)")
     equal(refused["error"], {"S": "refused"}, "the error of a rejected message")
 
 

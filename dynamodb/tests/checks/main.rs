@@ -7,7 +7,11 @@ mod model;
 mod crowd;
 mod payments;
 
+use std::time::Duration;
+
 use redrive::once::{Claim, Store};
+use redrive_dynamodb::aws_sdk_dynamodb::Client;
+use redrive_dynamodb::aws_sdk_dynamodb::config::{retry::RetryConfig, timeout::TimeoutConfig};
 use redrive_dynamodb::{DynamoDb, client};
 use tokio::runtime::Runtime;
 
@@ -15,7 +19,7 @@ fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let runtime = Runtime::new().unwrap();
-    let store = DynamoDb::from_env(runtime.block_on(client())).unwrap();
+    let store = DynamoDb::from_env(runtime.block_on(patient())).unwrap();
     match arguments[..] {
         ["model"] => model::check(&runtime, &store),
         ["crowd"] => runtime.block_on(crowd::check(store)),
@@ -26,4 +30,11 @@ fn main() {
         ["handle", ref ids @ ..] => println!("{}", runtime.block_on(payments::handle(store, ids))),
         _ => panic!("usage: once_checks model | crowd | claim ID | handle ID…"),
     }
+}
+
+/// A client that waits for an emulator on a busy machine and makes no call twice, because a release is confirmed once only.
+async fn patient() -> Client {
+    let timeouts = TimeoutConfig::builder().operation_timeout(Duration::from_secs(60)).build();
+    let config = client().await.config().to_builder().retry_config(RetryConfig::disabled());
+    Client::from_conf(config.timeout_config(timeouts).build())
 }
