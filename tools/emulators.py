@@ -38,7 +38,7 @@ def dynalite(executable: Path, work: Path) -> Iterator[str]:
     """https://www.npmjs.com/package/dynalite, which is DynamoDB only."""
     port = free_port()
     command = [executable, "--host", "127.0.0.1", "--port", str(port), "--createTableMs", "0"]
-    with emulator(command, port, {}, work, probe=lambda endpoint: client("dynamodb", endpoint).list_tables()) as endpoint:
+    with emulator(command, port, {}, work, service="dynamodb") as endpoint:
         yield endpoint
 
 
@@ -48,7 +48,7 @@ def emulator(
     port: int,
     variables: dict[str, str],
     work: Path,
-    probe=lambda endpoint: client("sqs", endpoint).list_queues(),
+    service: str = "sqs",
 ) -> Iterator[str]:
     """Its log and what else it writes are in the folder `work`, which is there."""
     (work / "home").mkdir(exist_ok=True)
@@ -58,7 +58,7 @@ def emulator(
         process = subprocess.Popen(command, cwd=work, env=own, stdout=output, stderr=output, start_new_session=True)
         try:
             endpoint = f"http://127.0.0.1:{port}"
-            until(60, lambda: answers(probe, endpoint), f"{command[0]} does not answer, see {log}:")
+            until(60, lambda: answers(endpoint, service), f"{command[0]} does not answer, see {log}:")
             yield endpoint
         finally:
             stop(process)
@@ -80,9 +80,10 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-def answers(probe, endpoint: str) -> bool:
+def answers(endpoint: str, service: str = "sqs") -> bool:
+    called = client(service, endpoint)
     try:
-        probe(endpoint)
+        called.list_queues() if service == "sqs" else called.list_tables()
     except Exception:
         return False
     return True
