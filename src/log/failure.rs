@@ -2,7 +2,7 @@
 
 use crate::engine::{Action, Outcome, Settled};
 
-/// Whether it has a line of its own. A message that no handler has begun has one only on its last delivery.
+/// Whether it gets its own line. A message that no handler has begun gets one only on its last delivery.
 pub(super) fn is_logged(settled: &Settled) -> bool {
     match settled.outcome {
         Outcome::Done | Outcome::Replayed => false,

@@ -119,7 +119,7 @@ impl<'a> Consumer<'a> {
         }
     }
 
-    /// The name or the ARN of the table that redrive is told.
+    /// The name or the ARN of the table, as the consumer's variable has it.
     pub(super) fn idempotency_table(&self) -> Option<&'a str> {
         self.process.variable(IDEMPOTENCY_TABLE).there().copied()
     }

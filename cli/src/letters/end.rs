@@ -17,7 +17,7 @@ pub(super) struct End {
     pub(super) mode: Mode,
     /// Whether all letters were asked for.
     pub(super) has_all: bool,
-    /// Whether it is no failure that the selection matches nothing.
+    /// Whether a run succeeds if the selection matches nothing.
     pub(super) is_none_allowed: bool,
     pub(super) is_to_the_end: bool,
     /// SQS returned no more while so many were in flight.
@@ -77,7 +77,7 @@ fn remaining(hidden: u64) -> String {
     }
 }
 
-/// SQS gives ids of 36 characters; whoever has less copied what `dlq list` cut.
+/// SQS's ids have 36 characters. A shorter one was copied from `dlq list`, which cuts them.
 fn not_found(missing: &BTreeSet<String>) -> String {
     let ids = missing.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
     match missing.iter().any(|id| (8..36).contains(&id.len())) {

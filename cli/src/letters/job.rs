@@ -19,7 +19,7 @@ pub(crate) struct Job {
     pub(crate) work: Work,
     pub(crate) from: Queue,
     pub(crate) selection: Selection,
-    /// Whether it is no failure that the selection matches nothing.
+    /// Whether a run succeeds if the selection matches nothing.
     pub(crate) allow_none: bool,
     /// Whose origin counts on letters that SQS moved; everybody's if nobody is named.
     pub(crate) origin_senders: Option<OriginSenders>,

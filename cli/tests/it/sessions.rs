@@ -1,7 +1,7 @@
 //! What somebody types, and all that the real command answers: the sessions of `sessions/*.txt`.
 //! `UPDATE=1 cargo test --workspace --test command sessions` writes the answers; without `UPDATE` they are compared.
 //!
-//! `== ` begins a session in a folder of its own. Its second line may say which AWS there is; else it has the queues `orders`
+//! `== ` begins a session in its own folder. Its second line may say which AWS there is; else it has the queues `orders`
 //! and `orders-dead`. `$ ` begins a command, and `< ` a line of its stdin; the other lines are what happens before, by
 //! [`Stage::step`]. Below a command stand its stdout behind `>`, its stderr behind `!`, and behind `=` its exit code unless that
 //! is 0, the calls that change something with their entries, and how many messages are where, if that is new. At the end of a

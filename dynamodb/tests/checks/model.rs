@@ -21,7 +21,7 @@ pub(crate) fn check(runtime: &Runtime, store: &DynamoDb) {
     let config = Config { cases: 64, failure_persistence: None, ..Config::default() };
     let (case, answers) = (Cell::new(0), Cell::new([0; 5]));
     let run = |steps: Vec<Step>| -> Result<(), TestCaseError> {
-        // A key of its own, in a future that no emulator has reached: it would delete what has expired.
+        // Its own key, at a time that no emulator has reached, because emulators delete expired items.
         case.set(case.get() + 1);
         let key = format!("case-{}-{}", std::process::id(), case.get());
         runtime.block_on(follow(store, &key, steps, &answers));

@@ -8,7 +8,7 @@ use crate::server::Database;
 async fn a_key_of_a_transaction_that_has_not_ended_is_busy_and_nobody_waits_for_it() {
     let Some(database) = Database::new().await else { return };
     let (mut one, mut other) = (database.connect().await, database.connect().await);
-    // Whoever waited would wait for this very task, and fail by `statement_timeout`.
+    // A worker that waited would wait for this task, and fail by `statement_timeout`.
     for ends_in_commit in [false, true] {
         let holder = one.transaction().await.unwrap();
         assert!(inbox().first_time(&holder, "k").await.unwrap());
