@@ -42,29 +42,34 @@ pub(crate) fn report(
     for (record, settled) in records.iter().zip(settled) {
         report.max_attempt = report.max_attempt.max(record.attempt());
         report.worker_durations.extend(settled.ran.filter(|ran| !ran.is_shared).map(|ran| ran.took));
-        *counter(&mut report, settled) += 1;
-        if matches!(settled.outcome, Outcome::Done | Outcome::Unrecorded)
-            && let (Some(ran), Some(sent_at)) = (settled.ran, record.sent_at())
-        {
-            let response_time = (began + ran.ended).duration_since(sent_at);
-            report.response_times.push(response_time.unwrap_or_default());
-        }
-        match MessageOutcome::of(settled) {
-            MessageOutcome::DeadLettered if settled.is_confirmed() => report.dead_lettered += 1,
-            MessageOutcome::Retried if settled.is_delayed() => report.retried += 1,
-            _ => {}
-        }
-        report.stuck += u64::from(matches!(settled.outcome, Outcome::Stuck));
+        let is_done = matches!(settled.outcome, Outcome::Done);
+        let outcome = if is_done { MessageOutcome::Succeeded } else { MessageOutcome::of(settled) };
+        *counter(&mut report, outcome, settled) += 1;
+        let is_lost = if outcome == MessageOutcome::Succeeded {
+            if let (Some(ran), Some(sent_at)) = (settled.ran, record.sent_at()) {
+                let response_time = (began + ran.ended).duration_since(sent_at);
+                report.response_times.push(response_time.unwrap_or_default());
+            }
+            // It was not recorded.
+            !is_done
+        } else {
+            match outcome {
+                MessageOutcome::DeadLettered if settled.is_confirmed() => report.dead_lettered += 1,
+                MessageOutcome::Retried if settled.is_delayed() => report.retried += 1,
+                _ => {}
+            }
+            report.stuck += u64::from(matches!(settled.outcome, Outcome::Stuck));
+            matches!(settled.outcome, Outcome::LeaseLost)
+        };
+        report.lease_lost += u64::from(is_lost || settled.is_lost);
         report.settle_errors += u64::from(has_client && settled.has_settle_error());
-        report.lease_lost +=
-            u64::from(settled.is_lost || matches!(settled.outcome, Outcome::Unrecorded | Outcome::LeaseLost));
     }
     report
 }
 
 /// The counter that a message belongs to by what happened to it.
-fn counter<'a>(report: &'a mut BatchReport, settled: &Settled) -> &'a mut u64 {
-    match MessageOutcome::of(settled) {
+fn counter<'a>(report: &'a mut BatchReport, outcome: MessageOutcome, settled: &Settled) -> &'a mut u64 {
+    match outcome {
         MessageOutcome::Succeeded => &mut report.succeeded,
         MessageOutcome::Discarded => &mut report.discarded,
         MessageOutcome::Replayed => &mut report.replayed,
@@ -200,6 +205,18 @@ mod tests {
 
     fn failed_unconfirmed() -> Settled {
         settled(Outcome::TimedOut, Action::Retry { after: Duration::from_secs(2) }, false)
+    }
+
+    #[test]
+    fn a_lease_is_lost_by_a_message_its_record_or_its_worker_and_counts_once() {
+        let lost = |outcome, is_lost| {
+            let settled = Settled { is_lost, ..settled(outcome, Action::Ack, false) };
+            report(&records(&[Sample::default()]), &[settled], SystemTime::now(), true).lease_lost
+        };
+        assert_eq!([lost(Outcome::Done, false), lost(Outcome::Done, true)], [0, 1]);
+        assert_eq!([lost(Outcome::Unrecorded, false), lost(Outcome::Unrecorded, true)], [1, 1]);
+        assert_eq!([lost(Outcome::LeaseLost, false), lost(Outcome::LeaseLost, true)], [1, 1]);
+        assert_eq!([lost(Outcome::TimedOut, false), lost(Outcome::Stuck, false)], [0, 0]);
     }
 
     #[test]
