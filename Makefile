@@ -98,6 +98,7 @@ test-ui:
 EXPLORED := $(foreach crate,redrive redrive-local redrive-sqs,--config profile.dev.package.$(crate).opt-level=2)
 explore: ## Explore what may happen to messages within larger bounds than make test does: millions of states, in minutes
 	REDRIVE_EXPLORE=1 cargo test --locked --workspace --lib $(EXPLORED) explorer -- --nocapture --test-threads 2
+	REDRIVE_EXPLORE=1 cargo test --locked --workspace --test it $(EXPLORED) a_function_loses a_worker_spends -- --nocapture
 
 # What is new stays below target, beside the inputs that are committed. Its versions are those of all else.
 SEEDS = $$(case $$fuzzer in event | messages) echo events;; template | plan) echo cli/tests/doctor/corpus;; esac)

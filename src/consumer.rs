@@ -6,7 +6,7 @@ mod queue_settings;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use bytes::Bytes;
@@ -20,10 +20,10 @@ use tracing::{Instrument, error_span};
 use crate::aws::{CloudWatch, Environment, Sqs};
 use crate::bodies::AnyBodies;
 pub use crate::consumer::queue_settings::QueueSettings;
-use crate::engine::Streak;
+use crate::depends_on::Dependencies;
 use crate::error::{Error, Kind};
 use crate::event::Other;
-use crate::flow::{FOR_THE_RESPONSE, Flow, Observer, Shutdown, Source};
+use crate::flow::{FOR_THE_RESPONSE, Flow, Observer, Process, Shutdown, Source};
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::once::Rules;
@@ -84,7 +84,8 @@ pub(crate) struct Setup {
     /// Of a bulk handler.
     chunks: Chunks,
     host: Host,
-    streak: Arc<Mutex<Streak>>,
+    dependencies: Option<Dependencies>,
+    process: Arc<Process>,
     source: Arc<Source>,
     pub(crate) shutdown: Option<Arc<Shutdown>>,
 }
@@ -280,7 +281,8 @@ impl Setup {
             once: self.once.as_ref(),
             chunks: self.chunks,
             host: &self.host,
-            streak: &self.streak,
+            process: &self.process,
+            dependencies: self.dependencies.as_ref(),
             source: &self.source,
             shutdown: self.shutdown.as_deref(),
             is_sample: false,

@@ -6,6 +6,7 @@
 //! is deleted by being absent from the response. `Drive` is the shell of a worker, with one engine for its life.
 
 mod batch;
+pub(crate) mod breaker;
 pub(crate) mod decide;
 #[cfg(test)]
 mod explorer;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 use self::batch::{Batch, Deletes, GRACE, Phase, Rules, Step};
 pub(crate) use self::batch::{Message, Worked};
+use self::breaker::Breakers;
 use self::decide::Policy;
 pub(crate) use self::intake::{Arrival, Poll, Receiving};
 use self::keys::{BatchKey, LeaseKey, MessageKey};
@@ -59,6 +61,16 @@ pub(crate) trait Facts {
 
     /// What it asks for with its attributes, if anything, and what of these cannot be read.
     fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)>;
+
+    /// When it was received for the first time, since the epoch of the wall clock.
+    fn first_received(&self) -> Option<Time> {
+        None
+    }
+
+    /// The dependencies that the user's function names for it.
+    fn dependencies(&self, _: &Policy<'_>) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl<P: Deref<Target: Facts>> Facts for P {
@@ -76,6 +88,14 @@ impl<P: Deref<Target: Facts>> Facts for P {
 
     fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
         (**self).asked(policy)
+    }
+
+    fn first_received(&self) -> Option<Time> {
+        (**self).first_received()
+    }
+
+    fn dependencies(&self, policy: &Policy<'_>) -> Vec<String> {
+        (**self).dependencies(policy)
     }
 }
 
@@ -118,6 +138,8 @@ pub(crate) enum Command {
     Begin { batch: BatchKey, leases: Vec<LeaseKey>, order: Arc<[usize]>, until: Time },
     /// Run the messages of lanes, one after the other as long as each is done.
     Run { batch: BatchKey, lanes: Vec<Range<usize>> },
+    /// Take lanes back that begin with one of these and wait for a runner, and answer with [`Event::Ended`].
+    Withdraw { batch: BatchKey, places: Vec<usize> },
     /// Begin no more messages of a batch, and say when it is [idle](Event::Idle).
     Stop(BatchKey),
     /// Cancel what runs of a batch, too, and say when it is [idle](Event::Idle).
@@ -157,6 +179,15 @@ pub(crate) enum Note {
         id: String,
         warning: String,
     },
+    /// A dependency is down: several outages in a row.
+    IsDown {
+        dependency: String,
+        error: String,
+    },
+    /// It works again.
+    IsUp {
+        dependency: String,
+    },
     /// The lease of a message was lost.
     LeaseLost,
     /// The first of consecutive extensions has failed.
@@ -168,9 +199,18 @@ pub(crate) enum Note {
     Cancels,
 }
 
+/// What the batches of a process share.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shared {
+    pub(crate) streak: Streak,
+    pub(crate) breakers: Breakers,
+}
+
 /// What an invocation sets for its batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchLimits {
+    /// When it began, since the epoch of the wall clock.
+    pub(crate) epoch: Time,
     /// When its handlers are canceled.
     pub(crate) until: Time,
     /// When the last call to SQS must have been answered.
@@ -202,31 +242,38 @@ impl<'a, F: Facts> Engine<'a, F> {
         is_fifo: bool,
         policy: Policy<'a>,
         limits: BatchLimits,
+        shared: &mut Shared,
         seed: u64,
     ) -> Self {
-        let mut engine = Self::new(policy, GATHERING, Some(limits), Receiving::NOTHING, seed);
+        let mut engine = Self::new(policy, GATHERING, (Some(limits), limits.epoch), Receiving::NOTHING, seed);
         let messages = messages.map(|facts| (facts, None));
-        let (batch, order, lanes) =
-            Batch::begin(messages, is_fifo, (Time::ZERO, limits.until), Deletes::ByLambda);
-        engine.begin(batch, order, lanes, Vec::new());
+        let (batch, order) = Batch::new(messages, is_fifo, (Time::ZERO, limits.until), Deletes::ByLambda);
+        engine.share(shared, |engine| engine.begin(batch, order, Vec::new()));
         engine
     }
 
-    /// Follows all messages of a worker.
-    pub(crate) fn of_worker(receiving: Receiving, policy: Policy<'a>, seed: u64) -> Self {
-        Self::new(policy, worker::GATHERING, None, receiving, seed)
+    /// Follows all messages of a worker, which starts at this time since the epoch of the wall clock.
+    pub(crate) fn of_worker(receiving: Receiving, policy: Policy<'a>, epoch: Time, seed: u64) -> Self {
+        Self::new(policy, worker::GATHERING, (None, epoch), receiving, seed)
     }
 
     fn new(
         policy: Policy<'a>,
         gathering: Duration,
-        limits: Option<BatchLimits>,
+        (limits, epoch): (Option<BatchLimits>, Time),
         receiving: Receiving,
         seed: u64,
     ) -> Self {
-        let rng = fastrand::Rng::with_seed(seed);
         Self {
-            rules: Rules { policy, streak: Streak::default(), rng, ignored: Vec::new() },
+            rules: Rules {
+                policy,
+                shared: Shared::default(),
+                rng: fastrand::Rng::with_seed(seed),
+                epoch,
+                now: Time::ZERO,
+                turned: Vec::new(),
+                ignored: Vec::new(),
+            },
             batches: BTreeMap::new(),
             next_batch: 0,
             outbox: Outbox::gathering(gathering),
@@ -236,8 +283,17 @@ impl<'a, F: Facts> Engine<'a, F> {
         }
     }
 
+    /// Acts with what the batches of the process share.
+    pub(crate) fn share<T>(&mut self, shared: &mut Shared, act: impl FnOnce(&mut Self) -> T) -> T {
+        std::mem::swap(&mut self.rules.shared, shared);
+        let result = act(self);
+        std::mem::swap(&mut self.rules.shared, shared);
+        result
+    }
+
     /// Takes notice of what has happened.
     pub(crate) fn on(&mut self, event: Event<F>, now: Time) {
+        self.rules.now = now;
         match event {
             Event::Ended(worked) => self.ended(worked, now),
             Event::Idle(batch) => {
@@ -279,6 +335,7 @@ impl<'a, F: Facts> Engine<'a, F> {
 
     /// What time alone brings.
     fn turn(&mut self, now: Time) {
+        self.rules.now = now;
         self.keep_leases(now);
         self.poll(now);
         let is_due =
@@ -296,20 +353,11 @@ impl<'a, F: Facts> Engine<'a, F> {
     }
 
     /// Begins a batch.
-    fn begin(
-        &mut self,
-        batch: Batch<F>,
-        order: Arc<[usize]>,
-        lanes: Vec<Range<usize>>,
-        leases: Vec<LeaseKey>,
-    ) -> BatchKey {
+    fn begin(&mut self, batch: Batch<F>, order: Arc<[usize]>, leases: Vec<LeaseKey>) -> BatchKey {
         let (began, until) = (batch.began, batch.until);
         let key = self.insert(batch);
         self.commands.push_back(Command::Begin { batch: key, leases, order, until });
-        if !lanes.is_empty() {
-            self.commands.push_back(Command::Run { batch: key, lanes });
-        }
-        self.follow(key, began);
+        self.with(key, began, Batch::begin);
         key
     }
 
@@ -330,16 +378,21 @@ impl<'a, F: Facts> Engine<'a, F> {
     fn with(&mut self, key: BatchKey, now: Time, change: impl FnOnce(&mut Batch<F>, &mut Rules<'a>)) {
         if let Some(batch) = self.batches.get_mut(&key) {
             change(batch, &mut self.rules);
-            self.note_ignored(key);
+            self.note_rules(key);
             self.follow(key, now);
         }
     }
 
-    /// Notes which attributes of messages of this batch could not be read.
-    fn note_ignored(&mut self, batch: BatchKey) {
+    /// Notes which attributes of messages of this batch could not be read, and which dependencies are down or work again.
+    fn note_rules(&mut self, batch: BatchKey) {
         let ignored = self.rules.ignored.drain(..);
         let note = |(id, warning)| Command::Note(Note::AttributeIgnored { batch, id, warning });
         self.commands.extend(ignored.map(note));
+        let turned = self.rules.turned.drain(..).map(|(dependency, error)| match error {
+            Some(error) => Note::IsDown { dependency, error },
+            None => Note::IsUp { dependency },
+        });
+        self.commands.extend(turned.map(Command::Note));
     }
 
     /// Takes the steps of a batch, until nothing follows.
@@ -349,10 +402,13 @@ impl<'a, F: Facts> Engine<'a, F> {
             if steps.is_empty() {
                 break;
             }
-            let mut lanes = Vec::new();
+            let mut lanes = Vec::with_capacity(steps.len());
             for step in steps {
                 match step {
                     Step::Run(lane) => lanes.push(lane),
+                    Step::Withdraw(places) => {
+                        self.commands.push_back(Command::Withdraw { batch: key, places });
+                    }
                     Step::Ask(at) => self.ask(MessageKey { batch: key, at }, now),
                     Step::End { at, was_asked } => {
                         self.message_ended(MessageKey { batch: key, at }, was_asked)
@@ -397,7 +453,7 @@ impl<'a, F: Facts> Engine<'a, F> {
 
     /// Begins nothing more after too many panics in a row.
     fn check_streak(&mut self, batch: BatchKey, now: Time) {
-        if self.ends_process() && self.rules.streak.is_too_long() {
+        if self.ends_process() && self.rules.shared.streak.is_too_long() {
             self.end_process(Why::Panics, now);
             if let Some(open) = self.batches.get_mut(&batch).filter(|batch| batch.phase == Phase::Open) {
                 open.phase = Phase::Stopped;

@@ -1,5 +1,7 @@
 //! What the engine asks of a record.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use redrive_sqs::Attributes;
 
 use crate::engine::Facts;
@@ -22,6 +24,14 @@ impl Facts for Record<'_> {
 
     fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
         self.has_attributes().then(|| asked(&self.attributes(), policy))
+    }
+
+    fn first_received(&self) -> Option<Duration> {
+        self.first_received_at()?.duration_since(UNIX_EPOCH).ok()
+    }
+
+    fn dependencies(&self, policy: &Policy<'_>) -> Vec<String> {
+        policy.depends_on.map(|names| names.of(self)).unwrap_or_default()
     }
 }
 

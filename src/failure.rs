@@ -45,6 +45,8 @@ pub struct Failure {
     ruling: Option<Ruling>,
     cause: Option<Cause>,
     reason: Option<Cow<'static, str>>,
+    /// Of an outage.
+    dependency: Option<Cow<'static, str>>,
 }
 
 /// What to do with the message; the decision itself is taken in `batch::decide`.
@@ -55,6 +57,8 @@ pub(crate) enum Ruling {
     Reject,
     Defer(Duration),
     Discard,
+    /// A dependency is down.
+    Outage,
     /// The body is not what the handler takes.
     Malformed,
 }
@@ -74,6 +78,8 @@ pub(crate) struct Fault {
     pub(crate) exception: Cow<'static, str>,
     /// What the user's own schedule asks for.
     pub(crate) delay: Option<Duration>,
+    /// What is down, if the handler named it.
+    pub(crate) dependency: Option<Cow<'static, str>>,
 }
 
 impl Ruling {
@@ -84,6 +90,7 @@ impl Ruling {
             Self::Reject => "rejected",
             Self::Defer(_) => "deferred",
             Self::Discard => "discarded",
+            Self::Outage => "outage",
             Self::Malformed => "malformed",
         }
     }
@@ -91,7 +98,7 @@ impl Ruling {
     const fn verdict(self) -> &'static str {
         match self {
             Self::Retry | Self::RetryAfter(_) => "to be retried",
-            Self::Reject | Self::Defer(_) | Self::Discard | Self::Malformed => self.name(),
+            Self::Reject | Self::Defer(_) | Self::Discard | Self::Outage | Self::Malformed => self.name(),
         }
     }
 }
@@ -115,7 +122,7 @@ impl Failure {
     /// total](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html).
     /// Zero makes the message visible at once.
     ///
-    /// This uses up a delivery, like every failure. To outlast an outage of hours, raise maxReceiveCount.
+    /// This uses up a delivery, like every failure. For an outage of hours, use [`Failure::outage`].
     pub fn retry_after(after: Duration, error: impl Into<Self>) -> Self {
         Self { ruling: Some(Ruling::RetryAfter(after)), ..error.into() }
     }
@@ -124,7 +131,36 @@ impl Failure {
     ///
     /// This uses up a delivery, because SQS counts every receive.
     pub const fn defer(after: Duration) -> Self {
-        Self { ruling: Some(Ruling::Defer(after)), cause: None, reason: None }
+        Self { ruling: Some(Ruling::Defer(after)), cause: None, reason: None, dependency: None }
+    }
+
+    /// Says that a dependency is down, so nothing is wrong with the message.
+    ///
+    /// redrive retries the message after 1 min, doubled for each delivery up to 1 h, or later if the deliveries left would
+    /// not last for the [outage horizon](crate::Consumer::outage_horizon). It counts the message as `Outages`, not as
+    /// `WorkerErrors`. After three outages in a row without a success, a circuit breaker opens: messages that need the
+    /// dependency return to the queue, except one each minute that tries it.
+    ///
+    /// Without [`of`](Self::of), all that the message [depends on](crate::Consumer::depends_on) counts as down.
+    ///
+    /// ```
+    /// use redrive::Failure;
+    ///
+    /// # async fn pay() -> Result<(), std::io::Error> { Ok(()) }
+    /// async fn charge(order: String) -> Result<(), Failure> {
+    ///     pay().await.map_err(|error| Failure::outage(error).of("bank"))
+    /// }
+    /// # let consumer = redrive::Consumer::new(charge);
+    /// ```
+    pub fn outage(error: impl Into<Self>) -> Self {
+        Self { ruling: Some(Ruling::Outage), ..error.into() }
+    }
+
+    /// Names the dependency that is down, for [`outage`](Self::outage). Only messages that
+    /// [depend on it](crate::Consumer::depends_on) wait; if this message does not, the name is only logged. Other failures
+    /// ignore it.
+    pub fn of(self, dependency: impl Into<Cow<'static, str>>) -> Self {
+        Self { dependency: Some(dependency.into()), ..self }
     }
 
     /// Deletes the message on purpose. redrive logs and counts it.
@@ -202,12 +238,24 @@ impl Failure {
         matches!(self.ruling(), Ruling::Malformed)
     }
 
+    /// Whether [`Failure::outage`] created it.
+    #[must_use]
+    pub const fn is_outage(&self) -> bool {
+        matches!(self.ruling(), Ruling::Outage)
+    }
+
+    /// The dependency given to [`Failure::of`].
+    #[must_use]
+    pub fn dependency(&self) -> Option<&str> {
+        self.dependency.as_deref()
+    }
+
     /// The delay given to [`Failure::retry_after`] or [`Failure::defer`].
     #[must_use]
     pub const fn after(&self) -> Option<Duration> {
         match self.ruling() {
             Ruling::RetryAfter(after) | Ruling::Defer(after) => Some(after),
-            Ruling::Retry | Ruling::Reject | Ruling::Discard | Ruling::Malformed => None,
+            Ruling::Retry | Ruling::Reject | Ruling::Discard | Ruling::Outage | Ruling::Malformed => None,
         }
     }
 
@@ -255,21 +303,22 @@ impl Failure {
     pub(crate) const fn waits_by_schedule(&self) -> bool {
         match self.ruling() {
             Ruling::Retry | Ruling::Reject | Ruling::Malformed => true,
-            Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Discard => false,
+            Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Discard | Ruling::Outage => false,
         }
     }
 
     /// The failure that was reduced to this.
-    pub(crate) fn of(fault: &Fault) -> Self {
-        let cause = Some(Cause::new(fault.error.clone()));
-        Self { ruling: Some(fault.ruling), cause, reason: fault.code.clone() }
+    pub(crate) fn restored(fault: &Fault) -> Self {
+        let Fault { ruling, code, error, dependency, .. } = fault.clone();
+        Self { ruling: Some(ruling), cause: Some(Cause::new(error)), reason: code, dependency }
     }
 
     /// Calls the user's `Display` and drops the user's error, both for the last time.
     pub(crate) fn reduce(self, delay: Option<Duration>) -> Box<Fault> {
         let error = self.to_string().chars().take(ERROR_CHARACTERS).collect();
         let exception = self.cause.as_ref().map_or(Cow::Borrowed(""), Cause::exception);
-        Box::new(Fault { ruling: self.ruling(), code: self.reason, error, exception, delay })
+        let (ruling, code, dependency) = (self.ruling(), self.reason, self.dependency);
+        Box::new(Fault { ruling, code, error, exception, delay, dependency })
     }
 }
 
@@ -280,6 +329,7 @@ impl<E: Into<BoxError> + 'static> From<E> for Failure {
         Self {
             ruling: judgment.map(|judgment| judgment.ruling),
             reason: judgment.and_then(|judgment| judgment.reason.clone()),
+            dependency: judgment.and_then(|judgment| judgment.dependency.clone()),
             cause: Some(cause),
         }
     }
@@ -342,6 +392,7 @@ pub(crate) struct Judgment {
     ruling: Ruling,
     cause: Cause,
     reason: Option<Cow<'static, str>>,
+    dependency: Option<Cow<'static, str>>,
 }
 
 impl Verdict {
@@ -370,6 +421,17 @@ impl Verdict {
         Self::new(Ruling::Discard, error)
     }
 
+    /// Like [`Failure::outage`](Failure::outage).
+    pub fn outage(error: impl Into<BoxError> + 'static) -> Self {
+        Self::new(Ruling::Outage, error)
+    }
+
+    /// Like [`Failure::of`](Failure::of).
+    pub fn of(mut self, dependency: impl Into<Cow<'static, str>>) -> Self {
+        self.0.dependency = Some(dependency.into());
+        self
+    }
+
     /// Like [`Failure::with_reason`](Failure::with_reason).
     pub fn with_reason(mut self, code: impl Into<Cow<'static, str>>) -> Self {
         self.0.reason = Some(code.into());
@@ -377,7 +439,7 @@ impl Verdict {
     }
 
     fn new(ruling: Ruling, error: impl Into<BoxError> + 'static) -> Self {
-        Self(Judgment { ruling, cause: Cause::new(error), reason: None })
+        Self(Judgment { ruling, cause: Cause::new(error), reason: None, dependency: None })
     }
 }
 

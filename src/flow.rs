@@ -16,8 +16,9 @@ use tracing::{Instrument, warn};
 
 use crate::aws::{CloudWatch, Sqs};
 use crate::bodies::AnyBodies;
+use crate::depends_on::{Dependencies, DependsOn};
 use crate::engine::decide::Policy;
-use crate::engine::{Settled, Streak};
+use crate::engine::{Settled, Shared};
 use crate::error::Error;
 use redrive_event::Entry;
 
@@ -58,7 +59,8 @@ pub(crate) struct Flow<'a> {
     pub(crate) once: Option<&'a Rules>,
     pub(crate) chunks: Chunks,
     pub(crate) host: &'a Host,
-    pub(crate) streak: &'a Mutex<Streak>,
+    pub(crate) process: &'a Process,
+    pub(crate) dependencies: Option<&'a Dependencies>,
     pub(crate) source: &'a Source,
     pub(crate) shutdown: Option<&'a Shutdown>,
     /// The messages are those of a test event, see `sample.rs`.
@@ -158,7 +160,9 @@ impl Flow<'_> {
             true => self.settings.of_queue(records.source())?,
             false => Cow::Borrowed(self.settings),
         };
-        let flow = Flow { settings: &settings, sqs: self.sqs.filter(|_| !is_sample), is_sample, ..*self };
+        let (sqs, apart) = (self.sqs.filter(|_| !is_sample), Process::default());
+        let process = if is_sample { &apart } else { self.process };
+        let flow = Flow { settings: &settings, sqs, process, is_sample, ..*self };
         if is_sample {
             log::sample(
                 invocation,
@@ -262,8 +266,33 @@ impl Flow<'_> {
     }
 
     /// The rules for messages of a queue.
-    pub(crate) fn policy(&self, source: &str, has_dead_letter_queue: bool) -> Policy<'_> {
-        Policy::of(self.settings, source, has_dead_letter_queue)
+    pub(crate) fn policy<'p>(&'p self, source: &'p str, has_dead_letter_queue: bool) -> Policy<'p> {
+        let depends_on = self.dependencies.map(|names| DependsOn { names, source });
+        Policy { depends_on, ..Policy::of(self.settings, source, has_dead_letter_queue) }
+    }
+}
+
+/// What the batches of a process share.
+#[derive(Debug, Default)]
+pub(crate) struct Process {
+    shared: Mutex<Shared>,
+    /// By both clocks.
+    started: OnceLock<(Instant, SystemTime)>,
+}
+
+impl Process {
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time since the epoch of the wall clock. The steady clock may stand still while Lambda has frozen the process, and
+    /// the wall clock may be set back.
+    fn wall(&self) -> Duration {
+        let (steady, wall) = (Instant::now(), SystemTime::now());
+        let (started, first) = *self.started.get_or_init(|| (steady, wall));
+        let passed =
+            wall.duration_since(first).unwrap_or_default().max(steady.saturating_duration_since(started));
+        first.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + passed
     }
 }
 

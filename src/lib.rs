@@ -26,6 +26,7 @@ mod judge;
 mod backoff;
 mod overrides;
 mod deliveries;
+mod depends_on;
 mod settings;
 mod retries;
 mod error;

@@ -151,6 +151,20 @@ pub(crate) fn ignored_attribute(message_id: &str, warning: &str) {
     warn!(message_id, warning, "an attribute of the message was ignored");
 }
 
+/// Says that a dependency is down from now on.
+pub(crate) fn is_down(dependency: &str, error: &str) {
+    warn!(
+        dependency = &*cut_to(dependency, 256),
+        error = &*cut_to(error, 256),
+        "a dependency is down: messages that need it return to the queue, except one each minute"
+    );
+}
+
+/// Says that a dependency works again.
+pub(crate) fn is_up(dependency: &str) {
+    info!(dependency = &*cut_to(dependency, 256), "a dependency works again");
+}
+
 /// Warns of a letter that says nothing of its message.
 pub(crate) fn letter_without_note(batch: &Span, record: &Record<'_>) {
     warn!(
@@ -217,6 +231,7 @@ pub(crate) fn summary(report: &BatchReport) {
         deferred = report.deferred,
         discarded = report.discarded,
         replayed = report.replayed,
+        outages = report.outages,
         not_started = report.not_started,
         settle_errors = report.settle_errors,
         max_attempt = report.max_attempt,

@@ -124,7 +124,7 @@ impl MessageReport {
     /// `began` is the start of the batch by the wall clock.
     pub(crate) fn of(record: &Record<'_>, settled: &Settled, began: SystemTime) -> Self {
         let outcome = MessageOutcome::of(settled);
-        let has_error = !matches!(settled.outcome, Outcome::NotStarted) && !settled.outcome.is_deferral();
+        let has_error = !settled.outcome.never_ran() && !settled.outcome.is_deferral();
         let described = if has_error { &settled.outcome } else { &Outcome::Done };
         let Description { error, exception, .. } = described.describe();
         let timing = |ran: Ran| Timing { began: began + ran.ended.saturating_sub(ran.took), took: ran.took };
@@ -173,9 +173,10 @@ impl MessageOutcome {
             (_, Action::ByRedrivePolicy) => Self::DeadLettered,
             (_, Action::DeadLetter { .. }) if settled.is_confirmed() => Self::DeadLettered,
             (outcome, _) if outcome.is_deferral() => Self::Deferred,
-            (Outcome::NotStarted | Outcome::Interrupted, Action::Release { .. } | Action::Leave) => {
-                Self::NotStarted
-            }
+            (
+                Outcome::NotStarted | Outcome::BreakerOpen | Outcome::Interrupted,
+                Action::Release { .. } | Action::Leave,
+            ) => Self::NotStarted,
             _ => Self::Retried,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName as Name};
 use redrive_sqs::{Attribute, Attributes};
@@ -10,6 +11,7 @@ use crate::engine::Facts;
 use crate::engine::decide::Policy;
 use crate::facts::asked;
 use crate::overrides::Asked;
+use crate::record::{Limits, Record};
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
 #[derive(Debug)]
@@ -73,6 +75,17 @@ impl Facts for Polled {
 
     fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
         self.attributes.as_ref().map(|attributes| asked(attributes, policy))
+    }
+
+    fn first_received(&self) -> Option<Duration> {
+        let milliseconds = text(&self.message, &Name::ApproximateFirstReceiveTimestamp)?;
+        milliseconds.parse().ok().map(Duration::from_millis)
+    }
+
+    fn dependencies(&self, policy: &Policy<'_>) -> Vec<String> {
+        let Some(names) = policy.depends_on else { return Vec::new() };
+        let record = Record::new(self.entry(names.source), &Limits::default());
+        record.map(|record| names.of(&record)).unwrap_or_default()
     }
 }
 

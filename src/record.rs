@@ -66,6 +66,20 @@ pub(crate) struct Limits {
     pub(crate) invocation: Invocation,
 }
 
+impl Default for Limits {
+    fn default() -> Self {
+        let invocation = Invocation::default();
+        Self {
+            max_receive_count: None,
+            has_dead_letter_queue: true,
+            overrides: Overrides::default(),
+            origin_senders: None,
+            deadline: invocation.deadline(),
+            invocation,
+        }
+    }
+}
+
 impl Limits {
     /// The smaller of the queue's limit and what a message with these attributes asks for.
     pub(crate) fn max_attempts(&self, attributes: &Attributes) -> Option<u32> {

@@ -68,7 +68,7 @@ impl Retries {
         let has_dead_letter_queue = url.is_some_and(|url| !is_same_queue(&self.queue, url));
         let policy = Policy::of(&self.settings, &self.queue, has_dead_letter_queue);
         let (outcome, asked) = (Outcome::TimedOut, Asked::default());
-        let case = Case { outcome: &outcome, attempt, asked: &asked, random };
+        let case = Case { outcome: &outcome, attempt, asked: &asked, age: Duration::ZERO, random };
         match decide_lane(&[case], &policy, false).swap_remove(0) {
             Action::ByRedrivePolicy => Retry::Never(LastDelivery::RedrivePolicy),
             Action::DeadLetter { .. } => Retry::Never(LastDelivery::DeadLetter),

@@ -16,7 +16,7 @@ use redrive_sqs::{BATCH_SIZE, LONGEST_INVOCATION, LONGEST_VISIBILITY, Quoted, cu
 use crate::backoff::Backoff;
 pub use crate::settings::choices::{LastDelivery, Metrics, OnFailure, Overrides};
 pub use crate::settings::queues::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
-use crate::settings::values::{Drain, Namespace, ReceiveCount, Senders, TimeLimit};
+use crate::settings::values::{Drain, Namespace, OutageHorizon, ReceiveCount, Senders, TimeLimit};
 pub(crate) use crate::settings::values::{LONGEST_VISIBILITY_TIMEOUT, QueueUrl, Value, VisibilityTimeout};
 use crate::settings::variable::{Fill, Variable};
 
@@ -41,6 +41,7 @@ pub(crate) struct Settings {
     pub(crate) on_panic: Option<OnFailure>,
     pub(crate) on_malformed: Option<OnFailure>,
     pub(crate) last_delivery: Option<LastDelivery>,
+    pub(crate) outage_horizon: Option<OutageHorizon>,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) metrics_namespace: Option<Namespace>,
     /// Of a worker.
@@ -65,6 +66,7 @@ impl Settings {
     ) -> Result<Self, InvalidSetting> {
         let fill = Fill { variable: &variable, name: &str::to_owned };
         self.fill_own(&fill)?;
+        fill.setting(&mut self.outage_horizon, "REDRIVE_OUTAGE_HORIZON", Value::read)?;
         fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(LONGEST_INVOCATION))?;
         fill.setting(&mut self.metrics, "REDRIVE_METRICS", |it| {
             it.one_of(&[("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)])
@@ -129,6 +131,10 @@ impl Settings {
 
     pub(crate) fn concurrency(&self) -> usize {
         self.concurrency.map_or(10, NonZeroUsize::get)
+    }
+
+    pub(crate) fn outage_horizon(&self) -> Duration {
+        self.outage_horizon.as_deref().copied().unwrap_or(Duration::from_secs(4 * 3_600))
     }
 
     /// How long a worker's handlers may run on after it was told to end.

@@ -16,6 +16,8 @@ pub(crate) struct Pulse {
     is_full: bool,
     is_ready: bool,
     pub(crate) is_draining: bool,
+    /// It receives nothing because a dependency is down.
+    pub(crate) is_paused: bool,
     pub(crate) polled: Duration,
     /// When the loop last looked at all leases.
     pub(crate) turned: Duration,
@@ -56,7 +58,7 @@ impl Pulse {
         Liveness {
             is_alive: !self.is_ready
                 || since_poll.is_none_or(|since| since <= POLL_LIMIT) && since_turn <= KEEPER_LIMIT,
-            is_ready: self.is_ready && !self.is_draining,
+            is_ready: self.is_ready && !self.is_draining && !self.is_paused,
             seconds_since_poll: since_poll.map(tenths),
             poll_limit_seconds: POLL_LIMIT.as_secs(),
             seconds_since_keeper: tenths(since_turn),
@@ -104,6 +106,18 @@ mod tests {
             let case = (polled, turned, is_full, is_draining, now);
             assert_eq!(pulse.liveness(at(now)).is_alive, expected, "{case:?}");
         }
+    }
+
+    #[test]
+    fn a_worker_that_waits_for_a_dependency_is_alive_and_not_ready() {
+        let mut pulse = Pulse { is_paused: true, ..Pulse::default() };
+        pulse.is_ready(at(0));
+        pulse.has_room(false, at(1));
+        pulse.turned = at(7_200);
+        let of = |pulse: &Pulse| (pulse.liveness(at(7_201)).is_alive, pulse.liveness(at(7_201)).is_ready);
+        assert_eq!(of(&pulse), (true, false));
+        pulse.is_paused = false;
+        assert_eq!(of(&pulse), (true, true));
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub struct Gauges {
     pub workers: u64,
 }
 
-/// Every metric. The first nine count failures, the next three are those of workers; the others only make sense if every
+/// Every metric. The first ten count failures, the next three are those of workers; the others only make sense if every
 /// batch is counted.
 pub const NAMES: &[&str] = &[
     "WorkerErrors",
@@ -23,6 +23,7 @@ pub const NAMES: &[&str] = &[
     "Deferred",
     "Discarded",
     "Replayed",
+    "Outages",
     "NotStarted",
     "SettleErrors",
     "LeaseLost",
@@ -35,7 +36,7 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// Those that calls of CloudWatch carry.
-pub const NAMES_IN_CALLS: &[&str] = NAMES.split_at(12).0;
+pub const NAMES_IN_CALLS: &[&str] = NAMES.split_at(13).0;
 
 /// What one `PutMetricData` carries. Only the failure counters that are not zero: a mean over failed batches alone would be
 /// misleading. Of a worker what only workers have too.
@@ -53,7 +54,7 @@ pub fn data(report: &BatchReport, gauges: Option<Gauges>) -> Vec<MetricDatum> {
 }
 
 /// The counters of failures, by the names that alarms use.
-pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 9] {
+pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 10] {
     [
         ("WorkerErrors", report.worker_errors),
         ("Stuck", report.stuck),
@@ -62,6 +63,7 @@ pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 9] {
         ("Deferred", report.deferred),
         ("Discarded", report.discarded),
         ("Replayed", report.replayed),
+        ("Outages", report.outages),
         ("NotStarted", report.not_started),
         ("SettleErrors", report.settle_errors),
     ]

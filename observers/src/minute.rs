@@ -32,6 +32,7 @@ pub(crate) fn add(sums: &mut BatchReport, report: &BatchReport) -> bool {
         deferred,
         discarded,
         replayed,
+        outages,
         not_started,
         stuck,
         settle_errors,
@@ -49,6 +50,7 @@ pub(crate) fn add(sums: &mut BatchReport, report: &BatchReport) -> bool {
     sums.deferred += deferred;
     sums.discarded += discarded;
     sums.replayed += replayed;
+    sums.outages += outages;
     sums.not_started += not_started;
     sums.stuck += stuck;
     sums.settle_errors += settle_errors;
@@ -100,6 +102,7 @@ mod tests {
             deferred: 6,
             discarded: 7,
             replayed: 14,
+            outages: 15,
             not_started: 8,
             stuck: 9,
             settle_errors: 10,

@@ -24,6 +24,8 @@ pub(crate) struct OpenMetrics {
     pub(crate) waiting: Gauge,
     messages: Family<Outcome, Counter>,
     worker_errors: Counter,
+    outages: Counter,
+    pub(crate) down: Gauge,
     pub(crate) leases_lost: Counter,
     pub(crate) poll_errors: Counter,
     pub(crate) settle_errors: Counter,
@@ -44,6 +46,8 @@ impl OpenMetrics {
             waiting: added(it, "waiting", "Messages received and not begun"),
             messages: added(it, "messages", "Messages by what became of them"),
             worker_errors: added(it, "worker_errors", "Messages that failed"),
+            outages: added(it, "outages", "Messages whose handler reported an outage"),
+            down: added(it, "dependencies_down", "Dependencies whose circuit breaker is not closed"),
             leases_lost: added(it, "leases_lost", "Messages whose lease ended before their handler"),
             poll_errors: added(it, "poll_errors", "Polls that failed"),
             settle_errors: added(it, "settle_errors", unconfirmed),
@@ -70,6 +74,7 @@ impl OpenMetrics {
             self.messages.get_or_create(&[("outcome", outcome)]).inc_by(count);
         }
         self.worker_errors.inc_by(report.worker_errors);
+        self.outages.inc_by(report.outages);
         report.worker_durations.iter().for_each(|took| self.handler.observe(took.as_secs_f64()));
         report.response_times.iter().for_each(|age| self.age.observe(age.as_secs_f64()));
     }
@@ -154,6 +159,8 @@ mod tests {
                 "redrive_waiting",
                 "redrive_messages_total",
                 "redrive_worker_errors_total",
+                "redrive_outages_total",
+                "redrive_dependencies_down",
                 "redrive_leases_lost_total",
                 "redrive_poll_errors_total",
                 "redrive_settle_errors_total",
@@ -180,6 +187,7 @@ mod tests {
         vitals.loop_turned(7, 3, 1);
         vitals.lease_lost();
         vitals.call_ended(Duration::from_millis(30), 2);
+        vitals.down(2, false);
         let report = BatchReport {
             succeeded: 1,
             worker_errors: 2,
@@ -188,6 +196,7 @@ mod tests {
             deferred: 5,
             discarded: 6,
             replayed: 8,
+            outages: 9,
             not_started: 7,
             worker_durations: vec![Duration::from_millis(2), Duration::from_hours(2)],
             response_times: vec![Duration::from_secs(40)],
@@ -206,6 +215,8 @@ mod tests {
             ("redrive_settle_seconds_sum", "", 0.03),
             ("redrive_settle_seconds_count", "", 1.0),
             ("redrive_worker_errors_total", "", 4.0),
+            ("redrive_outages_total", "", 18.0),
+            ("redrive_dependencies_down", "", 2.0),
             ("redrive_messages_total", "succeeded", 2.0),
             ("redrive_messages_total", "retried", 6.0),
             ("redrive_messages_total", "dead_lettered", 8.0),

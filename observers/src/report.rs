@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Every record is counted in exactly one of `succeeded`, `worker_errors`, `deferred`, `discarded`, `replayed` and
-/// `not_started`.
+/// Every record is counted in exactly one of `succeeded`, `worker_errors`, `deferred`, `discarded`, `replayed`, `outages`
+/// and `not_started`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BatchReport {
@@ -26,6 +26,8 @@ pub struct BatchReport {
     pub discarded: u64,
     /// Messages that were deleted without running, because the store of `Consumer::once` had recorded their end.
     pub replayed: u64,
+    /// Messages whose handler reported that a dependency is down.
+    pub outages: u64,
     /// Messages that did not start, or that a worker's shutdown interrupted; they return to the queue.
     pub not_started: u64,
     /// Failed messages whose handlers blocked a thread until redrive gave them up.

@@ -66,6 +66,12 @@ impl Vitals {
         state.pulse.has_room(free > 0, now);
     }
 
+    /// So many dependencies are down, and whether the worker pauses because of that.
+    pub fn down(&self, dependencies: usize, is_paused: bool) {
+        self.metrics.down.set(dependencies as i64);
+        self.state().pulse.is_paused = is_paused;
+    }
+
     /// A poll came back, with or without messages, or failed. Failed polls count as finished: a restart does not help if
     /// SQS cannot be reached.
     pub fn poll_ended(&self, is_ok: bool) {

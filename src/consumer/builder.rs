@@ -16,7 +16,7 @@ use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides, Settings};
 use crate::work::Input;
 use crate::{
     Backoff, BatchReport, Bodies, BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Hook,
-    MessageReport, OtherEvent, QueueSettings,
+    MessageReport, OtherEvent, QueueSettings, Record,
 };
 
 impl<H, M> Consumer<H, M>
@@ -115,6 +115,35 @@ where
     /// redrive policy; on FIFO queues redrive, so that the group continues.
     pub fn last_delivery(self, choice: LastDelivery) -> Self {
         self.setting(|settings| settings.last_delivery = Some(choice))
+    }
+
+    /// For how long redrive retries a message while a dependency is down (see [`Failure::outage`]), as far as the queue's
+    /// maxReceiveCount allows: with ten deliveries, redrive waits up to 1 h between two; with five, up to 2 h. At most
+    /// 1,209,600 s, as long as SQS can keep a message. Default: 14,400 s (4 h), counted from the first receive.
+    pub fn outage_horizon(self, horizon: Duration) -> Self {
+        self.setting(|settings| settings.outage_horizon = settings.keep(horizon))
+    }
+
+    /// Names the dependencies that a message needs. While one of them is down, redrive returns the message to the queue
+    /// without running it (see [`Failure::outage`]). Default: one that has no name, for all messages.
+    ///
+    /// redrive calls `names` only around an outage, and other messages wait for it meanwhile: it must not block. If it
+    /// panics or returns nothing, the default holds.
+    ///
+    /// ```
+    /// use redrive::{Attribute, Consumer};
+    ///
+    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+    /// let consumer = Consumer::new(place)
+    ///     .depends_on(|record| record.attributes().get("tenant").and_then(Attribute::as_str).map(str::to_owned));
+    /// ```
+    pub fn depends_on<I, S>(self, names: impl Fn(&Record<'_>) -> I + Send + Sync + 'static) -> Self
+    where
+        I: IntoIterator<Item = S>,
+        S: Into<String>,
+    {
+        let names = move |record: &Record<'_>| names(record).into_iter().map(Into::into).collect();
+        self.set(|setup| setup.dependencies = Some(Arc::new(names)))
     }
 
     /// The settings of one queue by its ARN, for a function with several queues. Default: the consumer's own

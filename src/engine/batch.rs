@@ -4,14 +4,16 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::breaker::each;
 use super::decide::{Case, Policy, decide_lane};
 use super::guards::{Guard, holds};
 use super::keys::{LeaseKey, MessageKey};
 use super::outbox::Kind;
 use super::plan::{Plan, plan};
 use super::settled::{Action, Outcome, Ran, Settled, State};
-use super::streak::Streak;
-use super::{Facts, Time};
+use super::{Facts, Shared, Time};
+use crate::deliveries::Standing;
+use crate::failure::Ruling;
 use crate::overrides::Asked;
 use crate::settings::Overrides;
 
@@ -55,6 +57,8 @@ pub(super) enum Phase {
 pub(super) enum Step {
     /// Run the messages of a lane.
     Run(Range<usize>),
+    /// Take those of these messages back that wait for a runner: what they need is down.
+    Withdraw(Vec<usize>),
     /// Make the call that the state of this message asks for.
     Ask(usize),
     /// Nothing more happens to this message of a worker's. Says whether SQS was asked for anything.
@@ -78,10 +82,22 @@ pub(crate) struct Message<F> {
 #[derive(Debug, Clone)]
 pub(crate) struct Rules<'a> {
     pub(super) policy: Policy<'a>,
-    pub(crate) streak: Streak,
+    pub(crate) shared: Shared,
     pub(super) rng: fastrand::Rng,
+    /// When the engine started, since the epoch of the wall clock.
+    pub(super) epoch: Time,
+    pub(super) now: Time,
+    /// Dependencies that are down from now on, with the error, or work again.
+    pub(super) turned: Vec<(String, Option<String>)>,
     /// Ids of messages, and which of their attributes cannot be read.
     pub(super) ignored: Vec<(String, String)>,
+}
+
+impl Rules<'_> {
+    /// The time since the epoch of the wall clock.
+    pub(super) fn wall(&self) -> Time {
+        self.epoch + self.now
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -107,17 +123,20 @@ pub(super) struct Batch<F> {
     pub(super) something_finished: bool,
     /// The worker does not wait for its handlers any longer.
     pub(super) is_interrupted: bool,
+    /// A dependency is down from now on, or was already. Messages were taken back for one that is.
+    pub(super) withdraws: bool,
+    pub(super) has_withdrawn: bool,
 }
 
 impl<F: Facts> Batch<F> {
-    /// Begins messages, each with its lease if a worker received it. Also returns the places of the records in the order in
-    /// which they begin, and the lanes that run first.
-    pub(super) fn begin(
+    /// Takes messages, each with its lease if a worker received it. Also returns the places of the records in the order in
+    /// which they begin.
+    pub(super) fn new(
         messages: impl Iterator<Item = (F, Option<LeaseKey>)>,
         is_fifo: bool,
         (began, until): (Time, Time),
         deletes: Deletes,
-    ) -> (Self, Arc<[usize]>, Vec<Range<usize>>) {
+    ) -> (Self, Arc<[usize]>) {
         let message = |(record, (facts, lease))| Message {
             facts,
             settled: Settled::default(),
@@ -133,7 +152,7 @@ impl<F: Facts> Batch<F> {
             order.iter().enumerate().for_each(|(at, &record)| places[record] = at);
             messages.sort_unstable_by_key(|message| places[message.record]);
         }
-        let mut batch = Self {
+        let batch = Self {
             left: messages.len(),
             messages,
             lanes,
@@ -147,18 +166,25 @@ impl<F: Facts> Batch<F> {
             is_silent: false,
             something_finished: false,
             is_interrupted: false,
+            withdraws: false,
+            has_withdrawn: false,
         };
-        let heads: Vec<_> = batch.lanes.iter().map(|lane| batch.head(lane.clone())).collect();
-        heads.iter().flat_map(Clone::clone).for_each(|at| batch.set(at, State::Running));
-        (batch, order, heads)
+        (batch, order)
+    }
+
+    /// Begins its messages.
+    pub(super) fn begin(&mut self, rules: &mut Rules<'_>) {
+        self.steps.reserve(self.lanes.len());
+        for lane in self.lanes.clone() {
+            self.admit(lane, rules);
+        }
     }
 
     /// A message that goes back without having been begun.
     pub(super) fn returned(facts: F, lease: LeaseKey, now: Time) -> Self {
         let message = std::iter::once((facts, Some(lease)));
-        let (mut batch, ..) = Self::begin(message, false, (now, now), Deletes::ByWorker);
+        let (mut batch, _) = Self::new(message, false, (now, now), Deletes::ByWorker);
         (batch.phase, batch.is_silent) = (Phase::Over, true);
-        batch.set(0, State::Waiting);
         batch.messages[0].settled.action = Action::Release { after: Duration::ZERO };
         batch.ask(0, State::Delaying);
         batch
@@ -191,6 +217,92 @@ impl<F: Facts> Batch<F> {
         if is_first_only { rest.start..rest.start + 1 } else { rest }
     }
 
+    /// Runs the rest of a lane, unless a circuit breaker is open for its first message.
+    fn admit(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+        let at = rest.start;
+        let may_wait = !rules.shared.breakers.is_empty()
+            && holds(Guard::NoneWhileDown)
+            && !rules
+                .shared
+                .breakers
+                .admit(&self.messages[at].facts.dependencies(&rules.policy), rules.wall())
+            && self.have_more_deliveries(rest.clone(), rules);
+        if may_wait {
+            self.messages[at].settled.outcome = Outcome::BreakerOpen;
+            self.stop(rest, rules);
+        } else {
+            self.run(rest);
+        }
+    }
+
+    /// Whether each of these messages will certainly be delivered again.
+    fn have_more_deliveries(&mut self, mut range: Range<usize>, rules: &mut Rules<'_>) -> bool {
+        range.all(|at| {
+            self.read_asked(at, rules);
+            let Message { facts, asked, .. } = &self.messages[at];
+            let own = asked.as_deref().and_then(|asked| asked.max_attempts);
+            rules.policy.deliveries().standing(facts.attempt(), own) == Standing::More
+        })
+    }
+
+    /// Whether a failure would end the deliveries of a message.
+    fn is_last(&mut self, at: usize, rules: &mut Rules<'_>) -> bool {
+        self.read_asked(at, rules);
+        let Message { facts, asked, .. } = &self.messages[at];
+        let own = asked.as_deref().and_then(|asked| asked.max_attempts);
+        rules.policy.deliveries().end_with(facts.attempt(), own)
+    }
+
+    /// What the outcome of a message says of its dependencies. `counted` are those that the same call has reported.
+    fn note_outage(&mut self, at: usize, counted: &mut Vec<(Option<Ran>, String)>, rules: &mut Rules<'_>) {
+        let Message { facts, settled: Settled { outcome, ran, .. }, .. } = &self.messages[at];
+        match outcome {
+            Outcome::Failed(fault) if fault.ruling == Ruling::Outage => {
+                let needed = facts.dependencies(&rules.policy);
+                let is_it = |name: &&str| fault.dependency.as_deref().is_none_or(|only| only == *name);
+                for name in each(&needed).filter(is_it) {
+                    let call = (*ran, name.to_owned());
+                    if ran.is_some_and(|ran| ran.is_shared) && counted.contains(&call) {
+                        continue;
+                    }
+                    let opens = rules.shared.breakers.outage(name, rules.wall());
+                    if opens {
+                        rules.turned.push((name.to_owned(), Some(fault.error.clone())));
+                    }
+                    self.withdraws |= opens || (!self.has_withdrawn && rules.shared.breakers.is_down(name));
+                    counted.push(call);
+                }
+            }
+            Outcome::Done | Outcome::Unrecorded if !rules.shared.breakers.is_empty() => {
+                let began = ran.map_or(rules.now, |ran| self.began + ran.ended.saturating_sub(ran.took));
+                for name in each(&facts.dependencies(&rules.policy)) {
+                    if rules.shared.breakers.success(name, rules.epoch + began) {
+                        rules.turned.push((name.to_owned(), None));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes messages back that wait for a runner, and for which a circuit breaker is open.
+    fn withdraw(&mut self, rules: &mut Rules<'_>) {
+        let mut heads = Vec::new();
+        for lane in self.lanes.clone() {
+            let runs = |at: &usize| self.messages[*at].settled.state == State::Running;
+            let Some(at) = lane.clone().find(runs) else { continue };
+            let needed = self.messages[at].facts.dependencies(&rules.policy);
+            if each(&needed).any(|name| rules.shared.breakers.is_down(name))
+                && self.have_more_deliveries(at..lane.end, rules)
+            {
+                heads.push(at);
+            }
+        }
+        if !heads.is_empty() {
+            self.steps.push(Step::Withdraw(heads));
+        }
+    }
+
     fn run(&mut self, rest: Range<usize>) {
         let head = self.head(rest);
         head.clone().for_each(|at| self.set(at, State::Running));
@@ -199,12 +311,12 @@ impl<F: Facts> Batch<F> {
 
     /// Handlers have ended. The messages of one call come together, and within a lane in order.
     pub(super) fn ended(&mut self, worked: Vec<Worked>, rules: &mut Rules<'_>) {
-        let mut failed = Vec::new();
+        let (mut failed, mut counted) = (Vec::new(), Vec::new());
         for Worked { key: MessageKey { at, .. }, mut outcome, ran } in worked {
             if let Outcome::Panicked { again, is_early, .. } = &mut outcome
                 && !ran.is_some_and(|ran| ran.is_shared)
             {
-                *again |= rules.streak.panicked(*is_early);
+                *again |= rules.shared.streak.panicked(*is_early);
             }
             let settled = &mut self.messages[at].settled;
             if matches!(outcome, Outcome::TimedOut) {
@@ -214,14 +326,17 @@ impl<F: Facts> Batch<F> {
                     (false, false) => Outcome::TimedOut,
                 };
             }
-            let (goes_on, has_run) = (outcome.lets_the_lane_go_on(), !matches!(outcome, Outcome::NotStarted));
-            (settled.outcome, settled.ran) = (outcome, ran);
+            let (goes_on, has_run) = (outcome.lets_the_lane_go_on(), !outcome.never_ran());
             if goes_on {
                 settled.action = Action::Ack;
                 self.something_finished = true;
-                if !matches!(settled.outcome, Outcome::Replayed) {
-                    rules.streak.succeeded();
+                if !matches!(outcome, Outcome::Replayed) {
+                    rules.shared.streak.succeeded();
                 }
+            }
+            (settled.outcome, settled.ran) = (outcome, ran);
+            self.note_outage(at, &mut counted, rules);
+            if goes_on {
                 self.delete(at);
             } else {
                 self.set(at, if has_run { State::Ended } else { State::Waiting });
@@ -234,6 +349,10 @@ impl<F: Facts> Batch<F> {
                 lane = self.lanes[self.lane_of(at)].clone();
                 self.stop(at..lane.end, rules);
             }
+        }
+        if std::mem::take(&mut self.withdraws) && self.phase == Phase::Open && holds(Guard::NoneWhileDown) {
+            self.has_withdrawn = true;
+            self.withdraw(rules);
         }
     }
 
@@ -327,7 +446,7 @@ impl<F: Facts> Batch<F> {
         let rest = next..rest.end;
         let is_lost = self.messages[next].settled.is_lost;
         if self.phase == Phase::Open && !is_lost && rest.clone().all(|at| self.never_ran(at)) {
-            self.run(rest);
+            self.admit(rest, rules);
         } else {
             self.stop(rest, rules);
         }
@@ -353,6 +472,7 @@ impl<F: Facts> Batch<F> {
             outcome: &message.settled.outcome,
             attempt: message.facts.attempt(),
             asked: message.asked.as_deref().unwrap_or(&nothing),
+            age: message.facts.first_received().map_or(Time::ZERO, |at| rules.wall().saturating_sub(at)),
             random: rules.rng.f64(),
         });
         let cases: Vec<_> = cases.collect();
@@ -406,13 +526,8 @@ impl<F: Facts> Batch<F> {
     /// The worker ends: begins no more messages, unless one of them would have no delivery left. The others go back at once.
     pub(super) fn stops_unless_one_is_last(&mut self, rules: &mut Rules<'_>) -> bool {
         for at in 0..self.messages.len() {
-            if self.never_ran(at) {
-                self.read_asked(at, rules);
-                let Message { facts, asked, .. } = &self.messages[at];
-                let own = asked.as_deref().and_then(|asked| asked.max_attempts);
-                if rules.policy.deliveries().end_with(facts.attempt(), own) {
-                    return false;
-                }
+            if self.never_ran(at) && self.is_last(at, rules) {
+                return false;
             }
         }
         (self.something_finished, self.phase) = (true, Phase::Stopped);
@@ -463,7 +578,7 @@ impl<F: Facts> Batch<F> {
     }
 
     fn never_ran(&self, at: usize) -> bool {
-        matches!(self.messages[at].settled.outcome, Outcome::NotStarted)
+        self.messages[at].settled.outcome.never_ran()
     }
 
     /// What happened to each message, in the order of the records.

@@ -8,6 +8,7 @@ use redrive_sqs::is_fifo;
 use super::guards::{Guard, holds};
 use crate::backoff::Backoff;
 use crate::deliveries::{Deliveries, Standing};
+use crate::depends_on::DependsOn;
 use crate::engine::{Action, Outcome};
 use crate::failure::Ruling;
 use crate::overrides::Asked;
@@ -18,6 +19,14 @@ use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
 const BEHIND: Duration = Duration::from_secs(2);
 /// The shortest delay if no limit is known to hold, so that drifted settings do not cause a hot loop.
 const AT_LEAST: Duration = Duration::from_secs(1);
+
+/// How long a message waits after an outage at its first delivery, and at most.
+const SHORTEST_REST: Duration = Duration::from_secs(60);
+const LONGEST_REST: Duration = Duration::from_secs(3_600);
+/// The first delivery after which a message waits for the longest.
+const DOUBLINGS: u32 = 7;
+/// By how much of its delay a message may come back later, so that not all come at once.
+const SPREAD: f64 = 1.0 / 16.0;
 
 /// The rules of a queue.
 #[derive(Debug, Clone)]
@@ -32,6 +41,10 @@ pub(crate) struct Policy<'a> {
     pub(crate) on_panic: OnFailure,
     pub(crate) on_malformed: OnFailure,
     pub(crate) has_dead_letter_queue: bool,
+    /// For how long a message is retried while a dependency is down, as far as its deliveries allow.
+    pub(crate) outage_horizon: Duration,
+    /// What messages need, by the user's function.
+    pub(crate) depends_on: Option<DependsOn<'a>>,
     /// The process ends after this batch.
     pub(crate) ends: bool,
 }
@@ -42,6 +55,8 @@ pub(crate) struct Case<'a> {
     pub(crate) outcome: &'a Outcome,
     pub(crate) attempt: u32,
     pub(crate) asked: &'a Asked,
+    /// How long ago it was received for the first time.
+    pub(crate) age: Duration,
     /// From 0 to 1, for the jitter.
     pub(crate) random: f64,
 }
@@ -53,6 +68,7 @@ fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
         Outcome::Failed(fault) => match fault.ruling {
             Ruling::Discard => Action::Ack,
             Ruling::Retry => retry(policy.delay(case), case, policy),
+            Ruling::Outage => retry(policy.outage_delay(case), case, policy),
             Ruling::RetryAfter(after) | Ruling::Defer(after) => {
                 retry(policy.within_limits(after), case, policy)
             }
@@ -68,6 +84,7 @@ fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
         Outcome::Stuck if policy.ends || !holds(Guard::BlockedIsLeft) => {
             retry(policy.delay(case), case, policy)
         }
+        Outcome::BreakerOpen => Action::Release { after: policy.outage_delay(case) },
         Outcome::Stuck | Outcome::LeaseLost | Outcome::NotStarted => Action::Leave,
         Outcome::Interrupted => release(Duration::ZERO, case, policy),
     }
@@ -94,7 +111,7 @@ fn retry(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
     if by_policy && policy.standing(case) == Standing::Last {
         return Action::ByRedrivePolicy;
     }
-    letter("exhausted", after, case, policy)
+    letter(if case.outcome.is_outage() { "outage" } else { "exhausted" }, after, case, policy)
 }
 
 /// The reason is the user's own code, else ours.
@@ -162,6 +179,8 @@ impl<'a> Policy<'a> {
             on_panic: settings.on_panic.unwrap_or_default(),
             on_malformed: settings.on_malformed.unwrap_or_default(),
             has_dead_letter_queue,
+            outage_horizon: settings.outage_horizon(),
+            depends_on: None,
             ends: false,
         }
     }
@@ -176,6 +195,21 @@ impl<'a> Policy<'a> {
         let own = by_failure.unwrap_or_else(|| self.backoff.delay(case.attempt, case.random));
         let asked = case.asked.backoff.as_ref().map(|backoff| backoff.delay(case.attempt, case.random));
         self.within_limits(asked.map_or(own, |asked| self.overrides.grant(asked, own)))
+    }
+
+    /// A minute, doubled for each delivery up to an hour; longer if the deliveries left would not last for the horizon.
+    fn outage_delay(&self, case: &Case<'_>) -> Duration {
+        let wait = |attempt: u32| {
+            if attempt < DOUBLINGS { SHORTEST_REST * (1 << (attempt - 1)) } else { LONGEST_REST }
+        };
+        let attempt = case.attempt.max(1);
+        let last = self.deliveries().limit(case.asked.max_attempts).unwrap_or(attempt);
+        let doubling: Duration = (attempt..last.min(DOUBLINGS)).map(wait).sum();
+        let all =
+            doubling.saturating_add(LONGEST_REST.saturating_mul(last.saturating_sub(attempt.max(DOUBLINGS))));
+        let left = self.outage_horizon.saturating_sub(case.age);
+        let factor = if all.is_zero() { 1.0 } else { left.div_duration_f64(all).max(1.0) };
+        self.within_limits(wait(attempt).mul_f64(factor * (1.0 + case.random * SPREAD)))
     }
 
     /// In whole seconds, rounded up, and within what SQS accepts.

@@ -42,6 +42,8 @@ struct Bounds {
     patience: u8,
     /// Whether handlers reject messages.
     rejects: bool,
+    /// How many outages in a row have come before. If any, handlers report more.
+    outages: u8,
 }
 
 const ONE_WORKER: Bounds = Bounds {
@@ -57,6 +59,7 @@ const ONE_WORKER: Bounds = Bounds {
     deaf: 0,
     patience: 2,
     rejects: false,
+    outages: 0,
 };
 
 const FIFO: Bounds = Bounds {
@@ -151,6 +154,18 @@ explored! {
     two_workers_and_a_group: 1_000 states,
         Bounds { consumers: WORKERS, losses: 0, kills: 1, ..SHORT_FIFO },
         Bounds { consumers: WORKERS, kills: 1, ..FIFO };
+    a_worker_and_an_outage: 500 states,
+        Bounds { outages: 2, ..QUIET },
+        Bounds { outages: 2, kills: 1, signals: 1, rejects: true, patience: 2, ..ONE_WORKER };
+    a_worker_and_an_outage_with_a_group: 500 states,
+        Bounds { outages: 2, losses: 0, ..SHORT_FIFO },
+        Bounds { outages: 2, kills: 1, signals: 1, rejects: true, ..FIFO };
+    a_sandbox_and_an_outage: 500 states,
+        Bounds { outages: 2, consumers: SANDBOX, concurrency: 1, groups: &["", "", ""], ..QUIET },
+        Bounds { outages: 2, consumers: SANDBOX, concurrency: 1, groups: &["", "", ""], deaf: 1, rejects: true, ..SHORT };
+    a_sandbox_and_an_outage_with_two_groups: 500 states,
+        Bounds { outages: 2, consumers: SANDBOX, concurrency: 1, groups: &["a", "a", "b"], losses: 0, ..SHORT_FIFO },
+        Bounds { outages: 2, consumers: SANDBOX, groups: &["a", "a", "b"], deaf: 1, rejects: true, ..SHORT_FIFO };
     a_worker_and_a_sandbox: 1_000 states,
         Bounds { consumers: BOTH, groups: &[""], ..ONE_WORKER },
         Bounds { consumers: BOTH, groups: &[""], losses: 2, kills: 1, signals: 1, patience: 3, ..REJECTS };
@@ -207,6 +222,16 @@ found! {
     in_kit: false;
     messages_that_come_too_late_are_dropped: LateReceiveIsDropped, Bounds { consumers: WORKERS, groups: &[""], patience: 3, ..ONE_WORKER };
     no_message_begins_after_the_stop: NoneAfterTheStop, Bounds { signals: 1, ..QUIET };
+}
+
+#[test]
+fn no_message_runs_while_what_it_needs_is_down() {
+    static BOUNDS: Bounds = Bounds { outages: 2, consumers: SANDBOX, concurrency: 1, ..QUIET };
+    REMOVED.set(Some(Guard::NoneWhileDown));
+    let example = explore(&BOUNDS).expect_err("nothing goes wrong without it");
+    REMOVED.set(None);
+    assert!(example.violation.ends_with("what it needs is down"), "{example}");
+    assert_eq!(replay(&BOUNDS, &example.steps).0, None, "the guard prevents it");
 }
 
 /// They save deliveries and calls: what is asserted here holds without them.

@@ -25,6 +25,8 @@ pub(super) enum Guard {
     LeaseFromTheStart,
     /// No message begins after the stop.
     NoneAfterTheStop,
+    /// No message runs while what it needs is down.
+    NoneWhileDown,
     /// A message whose handler blocks is left alone.
     BlockedIsLeft,
     /// The end of a group goes back first.

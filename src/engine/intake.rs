@@ -5,6 +5,7 @@ use std::time::Duration;
 use redrive_sqs::{LONGEST_POLL, MAX_BYTES};
 
 use super::batch::{Batch, Deletes};
+use super::breaker::UNNAMED;
 use super::guards::{Guard, holds};
 use super::keys::LeaseKey;
 use super::plan::{by_number, group_numbers};
@@ -124,9 +125,14 @@ impl<F: Facts> Engine<'_, F> {
         }
         let worker = &self.worker;
         let most = worker.receiving.capacity();
+        let tries = match (self.rules.shared.breakers.is_down(UNNAMED), self.paused_until()) {
+            (true, Some(_)) => return 0,
+            (true, None) => 1,
+            (false, _) => usize::MAX,
+        };
         // One round trip of settling at most is behind the work.
         let behind = (2 * most).saturating_sub(worker.held.len() + worker.reporting.0);
-        most.saturating_sub(worker.in_hand).min(behind).min(worker.room())
+        most.saturating_sub(worker.in_hand).min(behind).min(worker.room()).min(tries)
     }
 
     pub(super) fn received(&mut self, poll: Poll, messages: Vec<Arrival<F>>, now: Time) {
@@ -241,8 +247,8 @@ impl<F: Facts> Engine<'_, F> {
         let leases = messages.iter().map(|message| message.lease).collect();
         let messages = messages.into_iter().map(|message| (message.facts, Some(message.lease)));
         let deletes = if is_fifo && chunk.is_none() { Deletes::InTurn } else { Deletes::ByWorker };
-        let (batch, order, lanes) = Batch::begin(messages, is_fifo, (now, until), deletes);
-        let key = self.begin(batch, order, lanes, leases);
+        let (batch, order) = Batch::new(messages, is_fifo, (now, until), deletes);
+        let key = self.begin(batch, order, leases);
         self.worker.names.extend(name.map(|name| (name, key)));
     }
 

@@ -82,7 +82,7 @@ pub(crate) fn after_claim(
 }
 
 fn ended(ruling: Ruling, code: Option<Cow<'static, str>>, error: String) -> Next {
-    let fault = Fault { ruling, code, error, exception: Cow::Borrowed(""), delay: None };
+    let fault = Fault { ruling, code, error, exception: Cow::Borrowed(""), delay: None, dependency: None };
     Next::Ended(Outcome::Failed(Box::new(fault)))
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn change_after(outcome: &Outcome, keep: Duration) -> Option<Change> 
             Ruling::Reject => {
                 End::Rejected { reason: fault.code.as_deref().map(str::to_owned), error: fault.error.clone() }
             }
-            Ruling::Retry | Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Malformed => {
+            Ruling::Retry | Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Outage | Ruling::Malformed => {
                 return Some(Change::Release);
             }
         },
@@ -103,7 +103,8 @@ pub(crate) fn change_after(outcome: &Outcome, keep: Duration) -> Option<Change> 
         | Outcome::TimedOut
         | Outcome::Interrupted
         | Outcome::LeaseLost
-        | Outcome::NotStarted => return Some(Change::Release),
+        | Outcome::NotStarted
+        | Outcome::BreakerOpen => return Some(Change::Release),
         Outcome::Stuck | Outcome::Replayed | Outcome::Unrecorded => return None,
     };
     Some(Change::End { end, keep })

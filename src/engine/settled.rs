@@ -34,6 +34,8 @@ pub(crate) enum Outcome {
     LeaseLost,
     #[default]
     NotStarted,
+    /// It was not started, because a dependency is down.
+    BreakerOpen,
 }
 
 impl Outcome {
@@ -51,8 +53,19 @@ impl Outcome {
             | Self::Stuck
             | Self::Interrupted
             | Self::LeaseLost
-            | Self::NotStarted => false,
+            | Self::NotStarted
+            | Self::BreakerOpen => false,
         }
+    }
+
+    /// Whether no handler has begun the message.
+    pub(crate) const fn never_ran(&self) -> bool {
+        matches!(self, Self::NotStarted | Self::BreakerOpen)
+    }
+
+    /// The handler reported an outage, which is no error of the message.
+    pub(crate) fn is_outage(&self) -> bool {
+        matches!(self, Self::Failed(fault) if fault.ruling == Ruling::Outage)
     }
 
     /// The handler deferred the message, which is no error.
@@ -83,6 +96,7 @@ impl Outcome {
                 let error = "it was not started: time ran out, or a message before it in its group failed";
                 ("not-started", error, "")
             }
+            Self::BreakerOpen => ("not-started", "it was not started: a dependency is down", ""),
         };
         Description { reason: Some(reason), error, exception }
     }
@@ -200,7 +214,7 @@ pub(crate) struct Settled {
 }
 
 /// How long a handler or a call to SQS took, and when it ended, counted from the start of the batch.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) took: Duration,
     pub(crate) ended: Duration,

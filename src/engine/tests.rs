@@ -53,7 +53,7 @@ impl Bench {
         let policy = Policy::of(Box::leak(Box::new(settings)), source, true);
         let drain = Duration::from_secs(25);
         let receiving = Receiving { is_fifo, visibility, concurrency: 20, chunk: None, drain };
-        Self { engine: Engine::of_worker(receiving, policy, 7), commands: Vec::new() }
+        Self { engine: Engine::of_worker(receiving, policy, Time::ZERO, 7), commands: Vec::new() }
     }
 
     /// One that has received so many messages at 0 s: on a FIFO queue those of one group.

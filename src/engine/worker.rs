@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::batch::{Batch, Phase};
+use super::breaker::UNNAMED;
 use super::intake::{Arrival, Gathered, Receiving, name};
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::pollers::Pollers;
@@ -128,7 +129,7 @@ impl<F: Facts> Engine<'_, F> {
             && let Some(batch) = self.batches.get_mut(&key).filter(|batch| batch.phase == Phase::Open)
         {
             let stops = batch.stops_unless_one_is_last(&mut self.rules);
-            self.note_ignored(key);
+            self.note_rules(key);
             self.commands.extend(stops.then_some(Command::Stop(key)));
         }
     }
@@ -196,6 +197,12 @@ impl<F: Facts> Engine<'_, F> {
         }
     }
 
+    /// Until when a worker receives nothing, because of an outage without a name.
+    pub(super) fn paused_until(&self) -> Option<Time> {
+        let due_at = self.rules.shared.breakers.due_at(UNNAMED, self.rules.wall())?;
+        Some(due_at.saturating_sub(self.rules.epoch))
+    }
+
     pub(super) fn worker_due_at(&self) -> Option<Time> {
         let worker = &self.worker;
         let life = match worker.life {
@@ -205,6 +212,7 @@ impl<F: Facts> Engine<'_, F> {
         };
         let times = [
             worker.pollers.due_at().filter(|_| !worker.is_ending()),
+            self.paused_until().filter(|_| !worker.is_ending()),
             worker.gathered.due.filter(|_| self.has_a_free_call()),
             worker.leases.due_at(),
             worker.leases.ends_at(),

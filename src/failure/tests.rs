@@ -33,6 +33,7 @@ fn a_failure_says_what_was_ruled() {
             failure.is_discard(),
             failure.is_deferral(),
             failure.is_malformed(),
+            failure.is_outage(),
         ]
     };
     let after = Duration::from_secs(9);
@@ -44,6 +45,8 @@ fn a_failure_says_what_was_ruled() {
         (Failure::discard("late"), 2, None),
         (Failure::defer(after), 3, Some(after)),
         (Failure::malformed("eof"), 4, None),
+        (Failure::outage("503"), 5, None),
+        (Verdict::outage("503").into(), 5, None),
         (Verdict::retry("busy").into(), 0, None),
         (Verdict::retry_after(after, "busy").into(), 0, Some(after)),
         (Verdict::reject("refused").into(), 1, None),
@@ -54,6 +57,17 @@ fn a_failure_says_what_was_ruled() {
         assert_eq!((failure.after(), failure.reason()), (expected, None), "{failure:?}");
         assert_eq!(failure.with_reason("code").reason(), Some("code"));
     }
+}
+
+#[test]
+fn an_outage_names_its_dependency_wherever_it_is_returned() {
+    let named = |failure: Failure| failure.reduce(None).dependency.map(Cow::into_owned);
+    assert_eq!(named(Failure::outage("503").of("bank")), Some("bank".to_owned()));
+    assert_eq!(named(Failure::outage("503")), None);
+    let below = std::io::Error::other(Verdict::outage("503").of("bank"));
+    assert_eq!(Failure::from(below).dependency(), Some("bank"));
+    let below = std::io::Error::other(Verdict::outage("503").of("bank"));
+    assert_eq!(named(below.into()), Some("bank".to_owned()));
 }
 
 #[test]

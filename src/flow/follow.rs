@@ -1,7 +1,7 @@
 //! Runs one batch of Lambda's: does what the engine says, until it reports.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -39,11 +39,13 @@ impl Flow<'_> {
             is_fifo(shared.source()),
             self.policy(shared.source(), has_dead_letter_queue),
             BatchLimits {
+                epoch: self.process.wall().saturating_sub(began.elapsed()),
                 until: until.duration_since(began),
                 settle_until: settle_until.duration_since(began),
                 has_client: self.sqs.is_some(),
                 ends_process: self.shutdown.is_some(),
             },
+            &mut self.process.shared(),
             fastrand::u64(..),
         );
         let Some(Command::Begin { batch, order, .. }) = engine.next(began.elapsed()) else {
@@ -66,6 +68,10 @@ impl Flow<'_> {
                         let added = lanes.len();
                         work.add(&begun, lanes);
                         work.start(added);
+                    }
+                    Command::Withdraw { places, .. } => {
+                        let worked = queue.withdraw(&begun, &places);
+                        self.on(&mut engine, Event::Ended(worked), began);
                     }
                     Command::Stop(_) => {
                         queue.stop(&begun);
@@ -119,6 +125,8 @@ impl Flow<'_> {
                     Command::Note(Note::AttributeIgnored { id, warning, .. }) => {
                         log::ignored_attribute(&id, &warning);
                     }
+                    Command::Note(Note::IsDown { dependency, error }) => log::is_down(&dependency, &error),
+                    Command::Note(Note::IsUp { dependency }) => log::is_up(&dependency),
                     // Those of a worker.
                     Command::Begin { .. }
                     | Command::Receive(_)
@@ -149,12 +157,9 @@ impl Flow<'_> {
         }
     }
 
-    /// Tells the engine of a batch what has happened. Its streak is that of all batches of the process.
+    /// Tells the engine of a batch what has happened.
     fn on<'r>(&self, engine: &mut Engine<'_, &'r Record<'r>>, event: Event<&'r Record<'r>>, began: Instant) {
-        let mut streak = self.streak.lock().unwrap_or_else(PoisonError::into_inner);
-        engine.rules.streak = *streak;
-        engine.on(event, began.elapsed());
-        *streak = engine.rules.streak;
+        engine.share(&mut self.process.shared(), |engine| engine.on(event, began.elapsed()));
     }
 }
 

@@ -38,7 +38,7 @@ use self::history::History;
 use self::scenario::Scenario;
 use self::work::Course;
 use super::*;
-use crate::engine::{BatchLimits, Engine};
+use crate::engine::{BatchLimits, Engine, Shared};
 use crate::record::Record;
 use crate::settings::{LastDelivery, OnFailure};
 use crate::{Backoff, Failure, Jitter};
@@ -75,7 +75,7 @@ struct Simulation<'a> {
     /// When it is killed anyway.
     dies_at: Option<Duration>,
     /// Of the process, which a kill ends.
-    streak: Streak,
+    shared: Shared,
     history: History,
 }
 
@@ -92,10 +92,10 @@ impl<'a> Simulation<'a> {
         let mut account = Account::new();
         scenario.create_queues(&mut account, epoch);
         let (now, history) = (Duration::ZERO, History::default());
-        let streak = Streak::default();
+        let shared = Shared::default();
         let (until, calls) = (Duration::ZERO, 0);
         let (entries_left, dies_at) = (None, None);
-        Self { scenario, rng, account, epoch, now, until, calls, entries_left, dies_at, streak, history }
+        Self { scenario, rng, account, epoch, now, until, calls, entries_left, dies_at, shared, history }
     }
 }
 
@@ -137,6 +137,7 @@ impl Tier for Simulation<'_> {
         let policy = Policy::of(&settings, self.scenario.queue(), self.scenario.has_dead_letter_queue);
         let left = self.scenario.left;
         let limits = BatchLimits {
+            epoch: (self.epoch + began).duration_since(SystemTime::UNIX_EPOCH).unwrap(),
             until: left - settings.reserve_of(left),
             settle_until: left - FOR_THE_RESPONSE,
             has_client: true,
@@ -144,13 +145,13 @@ impl Tier for Simulation<'_> {
         };
         let is_fifo = redrive_sqs::is_fifo(shared.source());
         let seed = self.rng.u64(..);
-        let mut engine = Engine::of_batch(records.iter(), is_fifo, policy, limits, seed);
-        engine.rules.streak = std::mem::take(&mut self.streak);
+        let mut engine = Engine::of_batch(records.iter(), is_fifo, policy, limits, &mut self.shared, seed);
+        std::mem::swap(&mut engine.rules.shared, &mut self.shared);
         let mut course = Course::new(engine, &invocation, records, began);
         let settled = self.follow(&mut course)?;
         self.current().report = Some(report(records, &settled, self.epoch + began, true));
         let response = response(records, &settled);
-        self.streak = course.engine.rules.streak;
+        self.shared = course.engine.rules.shared;
         Some(response)
     }
 }

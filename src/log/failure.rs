@@ -6,7 +6,9 @@ use crate::engine::{Action, Outcome, Settled};
 pub(super) fn is_logged(settled: &Settled) -> bool {
     match settled.outcome {
         Outcome::Done | Outcome::Replayed => false,
-        Outcome::NotStarted => matches!(settled.action, Action::DeadLetter { .. } | Action::ByRedrivePolicy),
+        Outcome::NotStarted | Outcome::BreakerOpen => {
+            matches!(settled.action, Action::DeadLetter { .. } | Action::ByRedrivePolicy)
+        }
         Outcome::Failed(_)
         | Outcome::Panicked { .. }
         | Outcome::TimedOut
@@ -26,6 +28,9 @@ pub(super) fn describe(settled: &Settled) -> (&'static str, Option<u64>) {
         }
         Action::Ack => ("message discarded", None),
         Action::Retry { .. } if settled.outcome.is_deferral() => ("message deferred", seconds),
+        Action::Retry { .. } if settled.outcome.is_outage() => {
+            ("message met an outage, to be retried", seconds)
+        }
         Action::Retry { .. } | Action::Release { .. } => ("message failed, to be retried", seconds),
         Action::ByRedrivePolicy => ("message failed on its last delivery, left to the redrive policy", None),
         Action::DeadLetter { .. } if settled.is_confirmed() => ("message dead-lettered", None),

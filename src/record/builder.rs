@@ -8,7 +8,6 @@ use redrive_sqs::{Attribute, Attributes, Origin};
 
 use super::{Limits, Record};
 use crate::Invocation;
-use crate::settings::Overrides;
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
 /// Builds a [`Record`] for tests.
@@ -26,15 +25,6 @@ pub struct RecordBuilder {
 
 impl RecordBuilder {
     pub(super) fn new() -> Self {
-        let invocation = Invocation::default();
-        let limits = Limits {
-            max_receive_count: None,
-            has_dead_letter_queue: true,
-            overrides: Overrides::default(),
-            origin_senders: None,
-            deadline: invocation.deadline(),
-            invocation,
-        };
         let text = |text| Some(Borrowed::from(text));
         let entry = Entry {
             message_id: text("test-message"),
@@ -42,7 +32,7 @@ impl RecordBuilder {
             source: text("arn:aws:sqs:us-east-1:123456789012:test-queue"),
             ..Entry::default()
         };
-        let record = Record::new(entry, &limits).expect("it has an id");
+        let record = Record::new(entry, &Limits::default()).expect("it has an id");
         Self { record, attributes: Attributes::new() }
     }
 

@@ -161,6 +161,7 @@ impl Settings {
             on_panic: own.on_panic.or(all.on_panic),
             on_malformed: own.on_malformed.or(all.on_malformed),
             last_delivery: own.last_delivery.or(all.last_delivery),
+            outage_horizon: all.outage_horizon.clone(),
             reserve: all.reserve,
             metrics: all.metrics,
             metrics_namespace: all.metrics_namespace.clone(),

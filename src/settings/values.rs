@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use redrive_sqs::{MAX_RECEIVE_COUNT, OriginSenders, Quoted, in_words};
+use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, OriginSenders, Quoted, in_words};
 
 use super::InvalidSetting;
 use super::variable::{UNIQUE_ID, Variable};
@@ -55,6 +55,7 @@ macro_rules! values {
 pub(crate) const LONGEST_VISIBILITY_TIMEOUT: Duration = Duration::from_secs(36_000);
 const LONGEST_TIME_LIMIT: Duration = Duration::from_secs(5_400);
 const LONGEST_DRAIN: Duration = Duration::from_secs(3_600);
+const LONGEST_RETENTION: Duration = Duration::from_secs(*MESSAGE_RETENTION_PERIOD.end());
 
 values! {
     ReceiveCount(count: u32 as u32) is "max receive count", variable => variable.whole(&MAX_RECEIVE_COUNT)?,
@@ -68,6 +69,10 @@ values! {
     Drain(limit: Duration as Duration) is "drain", variable => variable.seconds(LONGEST_DRAIN)?,
         if !limit.is_zero() && limit <= LONGEST_DRAIN,
         not format!("{limit:?}") => at_most("more than 0 s, ", LONGEST_DRAIN);
+    OutageHorizon(horizon: Duration as Duration) is "outage horizon",
+        variable => variable.seconds(LONGEST_RETENTION)?,
+        if !horizon.is_zero() && horizon <= LONGEST_RETENTION,
+        not format!("{horizon:?}") => at_most("more than 0 s, ", LONGEST_RETENTION);
     QueueUrl(url: String as str) is "dead-letter queue URL", variable => variable.value.clone(),
         if is_queue_url(&url),
         not Quoted(&url) => "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead";

@@ -63,7 +63,7 @@ impl Batch {
 
 fn fault() -> Box<Fault> {
     let (error, exception) = ("poison".to_owned(), "error".into());
-    Box::new(Fault { ruling: Ruling::Retry, code: None, error, exception, delay: None })
+    Box::new(Fault { ruling: Ruling::Retry, code: None, error, exception, delay: None, dependency: None })
 }
 
 /// A batch whose handlers have ended.
@@ -83,7 +83,8 @@ impl Worked {
         let asked = Asked::default();
         for (record, settled) in self.records.list().iter().zip(&mut self.settled) {
             let outcome = &settled.outcome;
-            let case = Case { outcome, attempt: record.attempt(), asked: &asked, random: 0.5 };
+            let case =
+                Case { outcome, attempt: record.attempt(), asked: &asked, age: Duration::ZERO, random: 0.5 };
             settled.action = decide_lane(&[case], &policy, true).remove(0);
         }
         self.settled.iter().filter(|settled| settled.is_over()).count()

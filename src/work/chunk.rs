@@ -309,7 +309,7 @@ fn may_be_of_one(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failed(fault) => match fault.ruling {
             Ruling::Retry | Ruling::Reject | Ruling::Malformed => true,
-            Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Discard => false,
+            Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Discard | Ruling::Outage => false,
         },
         Outcome::Panicked { .. } => true,
         Outcome::Done
@@ -319,7 +319,8 @@ fn may_be_of_one(outcome: &Outcome) -> bool {
         | Outcome::Stuck
         | Outcome::Interrupted
         | Outcome::LeaseLost
-        | Outcome::NotStarted => false,
+        | Outcome::NotStarted
+        | Outcome::BreakerOpen => false,
     }
 }
 

@@ -222,7 +222,7 @@ impl Passage {
     /// The hooks around the handler see a result that says the same.
     fn end(&self, outcome: Outcome) -> Result<(), Failure> {
         let result = match &outcome {
-            Outcome::Failed(fault) => Err(Failure::of(fault)),
+            Outcome::Failed(fault) => Err(Failure::restored(fault)),
             Outcome::LeaseLost => Err("the idempotency key was lost".into()),
             _ => Ok(()),
         };

@@ -271,6 +271,22 @@ impl ReadyQueue {
         });
     }
 
+    /// Takes lanes back that begin with one of these messages, in order of their places, and that no runner has taken.
+    pub(crate) fn withdraw(&self, batch: &Begun, places: &[usize]) -> Vec<Worked> {
+        let mut worked = Vec::new();
+        let mut state = self.state();
+        for (of, lanes) in state.lanes.iter_mut().filter(|(of, _)| of.key == batch.key) {
+            lanes.retain(|lane| {
+                let is_held = places.binary_search(&lane.start).is_ok();
+                let key = MessageKey { batch: of.key, at: lane.start };
+                worked.extend(is_held.then_some(Worked { key, outcome: Outcome::BreakerOpen, ran: None }));
+                !is_held
+            });
+        }
+        state.lanes.retain(|(_, lanes)| !lanes.is_empty());
+        worked
+    }
+
     /// Starts no more messages of a batch.
     pub(crate) fn stop(&self, batch: &Begun) {
         self.state().reach(batch, Phase::STOPPED);

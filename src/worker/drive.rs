@@ -19,6 +19,7 @@ use super::clock::Clock;
 use super::exit::result_of;
 use super::queue::SourceQueue;
 use crate::aws::Sqs;
+use crate::engine::breaker::UNNAMED;
 use crate::engine::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::engine::{Arrival, Call, Command, Engine, Event, Exit, Note, Outcome, Poll, Receiving, Settled};
 use crate::error::Error;
@@ -98,10 +99,12 @@ where
     M: Input,
 {
     pub(super) fn new(worker: Worker<'a, H>, policy: crate::engine::decide::Policy<'a>) -> Self {
+        let wall = SystemTime::now();
+        let epoch = wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self {
             started: Instant::now(),
-            clock: Clock::new(SystemTime::now()),
-            engine: Engine::of_worker(worker.receiving, policy, fastrand::u64(..)),
+            clock: Clock::new(wall),
+            engine: Engine::of_worker(worker.receiving, policy, epoch, fastrand::u64(..)),
             work: Work::new(worker.handler, worker.flow.terms(true), worker.flow.host),
             added: 0,
             polled: HashMap::new(),
@@ -185,6 +188,8 @@ where
     fn show(&self) {
         let (in_hand, waiting) = self.engine.in_hand();
         self.worker.vitals.loop_turned(in_hand, waiting, self.engine.free());
+        let breakers = &self.engine.rules.shared.breakers;
+        self.worker.vitals.down(breakers.down(), breakers.is_down(UNNAMED));
         self.worker.protection.iter().for_each(|it| it.in_hand(in_hand));
     }
 
@@ -241,6 +246,12 @@ where
                     self.added += lanes.len();
                     self.work.add(&batch.begun, lanes);
                 }
+            }
+            Command::Withdraw { batch, places } => {
+                let begun = self.batches.get(&batch);
+                let worked = begun.iter().flat_map(|it| self.work.queue().withdraw(&it.begun, &places));
+                let worked: Vec<_> = worked.collect();
+                self.tell((!worked.is_empty()).then_some(Event::Ended(worked)), now);
             }
             Command::Stop(batch) => {
                 self.batches.get(&batch).iter().for_each(|it| self.work.queue().stop(&it.begun));
@@ -410,6 +421,8 @@ where
                 let span = self.batches.get(&batch).map_or(Span::none(), |batch| batch.begun.span.clone());
                 span.in_scope(|| log::ignored_attribute(&id, &warning));
             }
+            Note::IsDown { dependency, error } => log::is_down(&dependency, &error),
+            Note::IsUp { dependency } => log::is_up(&dependency),
             Note::LeaseLost => self.worker.vitals.lease_lost(),
             Note::ExtensionsFail(error) => {
                 warn!(error, "leases are not extended; redrive retries until they end");

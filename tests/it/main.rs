@@ -81,6 +81,7 @@ mod payloads;
 mod platform;
 /// Pings, events of other services, and the test event of the console.
 mod other_events;
+mod outages;
 /// Orders through the real function, from the queue to their end.
 mod runtime;
 /// Several queues that feed one function, and dead-letter queues that cannot be one.

@@ -30,6 +30,10 @@ async fn obey(body: Text) -> Result<(), Failure> {
         "`Failure::retry_after(d, e)`" => Err(Failure::retry_after(after, "busy")),
         "`Failure::reject(e)`" => Err(Failure::reject("no")),
         "`Failure::defer(d)`" => Err(Failure::defer(after)),
+        "`Failure::outage(e)`" => {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Err(Failure::outage("503"))
+        }
         "`Failure::discard(e)`" => Err(Failure::discard("late")),
         "a panic" => panic!("boom"),
         "ran out of time" => std::future::pending().await,
@@ -58,6 +62,7 @@ fn counted(report: &BatchReport) -> String {
         ("DeadLettered", report.dead_lettered),
         ("Deferred", report.deferred),
         ("Discarded", report.discarded),
+        ("Outages", report.outages),
         ("NotStarted", report.not_started),
     ];
     counters.iter().filter(|(_, count)| *count > 0).map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
@@ -66,17 +71,19 @@ fn counted(report: &BatchReport) -> String {
 #[tokio::test(start_paused = true)]
 async fn the_table_of_outcomes_is_what_happens() {
     let rows = table("## Outcomes");
-    assert_eq!(rows.len(), 12);
-    for row in &rows[..10] {
+    assert_eq!(rows.len(), 14);
+    for row in &rows[..11] {
         let [handler, response, back, dead, counters] = row.as_slice() else { panic!("{row:?}") };
         let handled = handled(handler).await;
         assert_eq!(if handled.failed.is_empty() { "left out" } else { "failed" }, response, "{handler}");
         assert_eq!(handled.deleted().len(), usize::from(response == "left out"), "{handler}");
-        let delay = handled
-            .delays()
-            .values()
-            .next()
-            .map_or("-", |seconds| if *seconds == 60 { "d" } else { "2^attempt s" });
+        let delay = match (handled.delays().values().next(), handled.report.outages) {
+            (None, _) => "-",
+            (Some(60), 0) => "d",
+            (Some(_), 0) => "2^attempt s",
+            (Some(60..=64), _) => "1 min to 1 h",
+            (Some(seconds), _) => panic!("an outage waits {seconds} s"),
+        };
         assert_eq!(delay, back, "{handler}");
         match handled.notes().first() {
             Some(note) => assert_eq!(format!("at once, `{}`", note.reason), *dead, "{handler}"),
@@ -102,8 +109,8 @@ async fn the_rows_of_messages_that_never_ran_are_what_happens() {
     let mut delays: Vec<_> = waiting.delays().into_values().collect();
     delays.sort_unstable();
     assert_eq!((delays.as_slice(), waiting.report.not_started), ([0, 2].as_slice(), 1));
-    assert_eq!(rows[10][1..3], ["failed", "0 s, or 2^attempt s if nothing else was finished"]);
-    assert_eq!(rows[10][4], "NotStarted");
+    assert_eq!(rows[11][1..3], ["failed", "0 s, or 2^attempt s if nothing else was finished"]);
+    assert_eq!(rows[11][4], "NotStarted");
 
     let aws = Aws::fifo();
     for body in ["any error (`?`)", "`Ok(())`"] {
@@ -113,8 +120,20 @@ async fn the_rows_of_messages_that_never_ran_are_what_happens() {
     let mut delays: Vec<_> = behind.delays().into_values().collect();
     delays.sort_unstable();
     assert_eq!(delays, [2, 4]);
-    assert_eq!(rows[11][1..3], ["failed", "2 s more than that one"]);
-    assert_eq!(rows[11][4], counted(&behind.report).rsplit(", ").next().unwrap());
+    assert_eq!(rows[13][1..3], ["failed", "2 s more than that one"]);
+    assert_eq!(rows[13][4], counted(&behind.report).rsplit(", ").next().unwrap());
+
+    let aws = Aws::standard();
+    aws.send_all("orders", ["`Failure::outage(e)`"; 5]);
+    let consumer = aws.consumer("orders", obey).concurrency(at_a_time(1));
+    let held = aws.handle(&consumer, "orders", 5).await;
+    assert!(held.delays().values().all(|seconds| (60..=64).contains(seconds)), "{:?}", held.delays());
+    assert_eq!(
+        (held.failed.len(), held.report.outages, held.report.not_started),
+        (5, 4, 1),
+        "the fourth had begun"
+    );
+    assert_eq!(rows[12][1..], ["failed", "1 min to 1 h", "-", "NotStarted"]);
 }
 
 #[test]

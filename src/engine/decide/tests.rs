@@ -33,6 +33,8 @@ fn policy() -> Policy<'static> {
         on_panic: OnFailure::DeadLetter,
         on_malformed: OnFailure::DeadLetter,
         has_dead_letter_queue: true,
+        outage_horizon: secs(4 * 3_600),
+        depends_on: None,
         ends: false,
     }
 }
@@ -42,16 +44,79 @@ fn failed(failure: impl Into<Failure>) -> Outcome {
 }
 
 fn decided(outcome: &Outcome, attempt: u32, policy: &Policy<'_>) -> Action {
-    decide(&Case { outcome, attempt, asked: &Asked::default(), random: 0.5 }, policy)
+    decide(&Case { outcome, attempt, asked: &Asked::default(), age: Duration::ZERO, random: 0.5 }, policy)
 }
 
 fn lane(outcomes: &[(Outcome, u32)], policy: &Policy<'_>, something_finished: bool) -> Vec<Action> {
     let asked = Asked::default();
     let cases: Vec<_> = outcomes
         .iter()
-        .map(|(outcome, attempt)| Case { outcome, attempt: *attempt, asked: &asked, random: 0.5 })
+        .map(|(outcome, attempt)| Case {
+            outcome,
+            attempt: *attempt,
+            asked: &asked,
+            age: Duration::ZERO,
+            random: 0.5,
+        })
         .collect();
     decide_lane(&cases, policy, something_finished)
+}
+
+/// How long a message waits after each of its deliveries while something is down, from its first receive on.
+fn rests(policy: &Policy<'_>, random: f64) -> Vec<u64> {
+    let (mut age, mut rests) = (Duration::ZERO, Vec::new());
+    let (outcome, asked) = (failed(Failure::outage("503")), Asked::default());
+    for attempt in 1..policy.max_receive_count.unwrap() {
+        let held =
+            decide(&Case { outcome: &Outcome::BreakerOpen, attempt, asked: &asked, age, random }, policy);
+        let Action::Retry { after } =
+            decide(&Case { outcome: &outcome, attempt, asked: &asked, age, random }, policy)
+        else {
+            panic!("attempt {attempt} is not retried")
+        };
+        assert_eq!(held, Action::Release { after }, "a message that is held waits as long");
+        rests.push(after.as_secs());
+        age += after;
+    }
+    rests
+}
+
+#[test]
+fn rests_double_from_a_minute_to_an_hour_and_last_for_the_horizon() {
+    assert_eq!(rests(&policy(), 0.0), [60, 120, 240, 480, 960, 1_920, 3_600, 3_600, 3_600]);
+    assert_eq!(
+        rests(&policy(), 1.0),
+        [64, 128, 255, 510, 1_020, 2_040, 3_825, 3_825, 3_825],
+        "or a sixteenth more"
+    );
+    let five = Policy { max_receive_count: Some(5), ..policy() };
+    assert_eq!(rests(&five, 0.0), [960, 1_920, 3_840, 7_680], "with fewer deliveries, longer");
+    let two = Policy { max_receive_count: Some(2), ..policy() };
+    assert_eq!(rests(&two, 0.0), [14_400]);
+    let none = Policy { has_dead_letter_queue: false, max_receive_count: None, ..policy() };
+    assert_eq!(decided(&failed(Failure::outage("503")), 3, &none), retry_in(248));
+}
+
+#[test]
+fn after_the_last_delivery_an_outage_is_the_reason() {
+    let (outcome, ours) =
+        (failed(Failure::outage("503")), Policy { last_delivery: LastDelivery::DeadLetter, ..policy() });
+    assert_eq!(decided(&outcome, 10, &policy()), Action::ByRedrivePolicy);
+    assert!(matches!(decided(&outcome, 10, &ours), Action::DeadLetter { reason, .. } if reason == "outage"));
+    let coded = failed(Failure::outage("503").with_reason("bank"));
+    assert!(matches!(decided(&coded, 10, &ours), Action::DeadLetter { reason, .. } if reason == "bank"));
+}
+
+proptest! {
+    #[test]
+    fn the_last_delivery_comes_after_the_horizon(deliveries in 2_u32..40, minutes in 1_u64..2_000, random in 0.0..1.0) {
+        let horizon = secs(60 * minutes);
+        let policy = Policy { max_receive_count: Some(deliveries), outage_horizon: horizon, ..policy() };
+        let rests = rests(&policy, random);
+        let (all, is_longest) = (rests.iter().sum(), rests.contains(&policy.longest.as_secs()));
+        prop_assert!(horizon <= secs(all) || is_longest, "{rests:?}");
+        prop_assert!(rests.iter().all(|rest| *rest >= 60));
+    }
 }
 
 #[test]
@@ -95,7 +160,13 @@ fn delivery_10_of_10_comes_back_at_once_and_delivery_10_of_20_does_not() {
 fn jitter_does_not_change_the_0_of_a_last_delivery() {
     let jittered = Backoff::default().jitter(Jitter::Equal);
     for random in [0.0, 0.3, 1.0] {
-        let case = Case { outcome: &failed("down"), attempt: 10, asked: &Asked::default(), random };
+        let case = Case {
+            outcome: &failed("down"),
+            attempt: 10,
+            asked: &Asked::default(),
+            age: Duration::ZERO,
+            random,
+        };
         assert_eq!(decide(&case, &Policy { backoff: &jittered, ..policy() }), Action::ByRedrivePolicy);
     }
 }
@@ -139,7 +210,13 @@ fn no_delay_is_longer_than_sqs_accepts() {
     assert_eq!(decided(&failed(Failure::defer(Duration::MAX)), 1, &policy()), retry_in(43_020));
     assert_eq!(decided(&failed(Failure::defer(Duration::from_millis(1))), 1, &policy()), retry_in(1));
     let jittered = Backoff::default().jitter(Jitter::Symmetric(secs(9_000)));
-    let case = Case { outcome: &failed("down"), attempt: 99, asked: &Asked::default(), random: 1.0 };
+    let case = Case {
+        outcome: &failed("down"),
+        attempt: 99,
+        asked: &Asked::default(),
+        age: Duration::ZERO,
+        random: 1.0,
+    };
     assert_eq!(decide(&case, &Policy { backoff: &jittered, ..unlimited }), retry_in(43_020));
 }
 

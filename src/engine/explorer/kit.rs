@@ -402,6 +402,7 @@ impl Kit {
                     lane: 0..1,
                     fact: self.fact(message, attempt),
                     mood: Mood::Runs,
+                    began: Time::ZERO,
                 });
                 let running = running.collect();
                 self.seen.consumer(who).running = running;

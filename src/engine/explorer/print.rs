@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::super::breaker::{Breakers, OUTAGES};
 use super::super::keys::{BatchKey, MessageKey};
 use super::super::outbox::Outbox;
 use super::super::pollers::Pollers;
@@ -107,6 +108,16 @@ impl<'w> Print<'w> {
             print.time(Time::ZERO);
         }
         consumer.delivery.iter().for_each(|(_, fact)| print.fact(fact));
+        // Of the wall clock, as all that follows.
+        let by_engine = std::mem::replace(&mut print.now, now + consumer.began);
+        if let Some(engine) = &consumer.engine {
+            print.breakers(&engine.rules.shared.breakers);
+        }
+        print.breakers(&consumer.shared.breakers);
+        print.add(consumer.outages);
+        print.maybe(consumer.down_since);
+        print.maybe(consumer.rests_until);
+        print.now = by_engine;
         for (batch, lane) in &consumer.lanes {
             print.batch(*batch);
             print.add(lane);
@@ -124,6 +135,7 @@ impl<'w> Print<'w> {
                 it.fact(&running.fact);
                 it.batch(running.batch);
                 it.add((&running.lane, running.mood));
+                it.maybe((consumer.outages > 0).then_some(running.began.saturating_sub(consumer.began)));
             }));
         }
         for (batch, fact) in &consumer.blocked {
@@ -179,10 +191,11 @@ impl<'w> Print<'w> {
     }
 
     fn engine(&mut self, engine: &Machine) {
-        self.add(engine.rules.streak);
+        self.add(engine.rules.shared.streak);
         for batch in engine.batches.values() {
             self.add((std::mem::discriminant(&batch.phase), batch.deletes));
             self.add((batch.is_silent, batch.something_finished, batch.is_interrupted));
+            self.add(batch.has_withdrawn);
             if let Phase::Closing(until) = batch.phase {
                 self.time(until);
             }
@@ -213,6 +226,14 @@ impl<'w> Print<'w> {
         match engine.limits {
             Some(limits) => self.time(limits.settle_until),
             None => self.worker(engine),
+        }
+    }
+
+    fn breakers(&mut self, breakers: &Breakers) {
+        for (name, outages, times) in breakers.each() {
+            self.add((name, outages.min(OUTAGES)));
+            self.maybe(times.map(|(since, _)| since));
+            self.maybe(times.map(|(_, until)| until));
         }
     }
 

@@ -7,12 +7,13 @@ use std::time::Duration;
 use redrive_local::QueueEvent;
 use redrive_local::rules::settle;
 
+use super::super::breaker::REST;
 use super::super::keys::{BatchKey, MessageKey};
-use super::super::{BatchLimits, Call, Command, Engine, Event, Exit, Message, Outcome, Worked};
+use super::super::{BatchLimits, Call, Command, Engine, Event, Exit, Message, Outcome, Time, Worked};
 use super::Consumes;
 use super::world::{
-    Checked, Consumer, DELIVERIES, ENDLESS, Fact, Machine, Mood, OF_THE_QUEUE, Running, SETTLE_UNTIL, UNTIL,
-    UnderWay, VISIBILITY, Way, What, World, at, names, policy,
+    Checked, Consumer, DELIVERIES, ENDLESS, Fact, Machine, Mood, OF_THE_QUEUE, Running, SETTLE_UNTIL, Says,
+    UNTIL, UnderWay, VISIBILITY, Way, What, World, at, names, policy,
 };
 
 impl World {
@@ -25,10 +26,17 @@ impl World {
         let (bounds, now) = (self.bounds, self.now);
         let consumer = self.consumer(who);
         (consumer.began, consumer.delivery) = (now, delivery);
-        let limits =
-            BatchLimits { until: UNTIL, settle_until: SETTLE_UNTIL, has_client: true, ends_process: true };
-        consumer.engine =
-            Some(Engine::of_batch(facts.into_iter(), bounds.is_fifo, policy(bounds), limits, 1));
+        let limits = BatchLimits {
+            epoch: now,
+            until: UNTIL,
+            settle_until: SETTLE_UNTIL,
+            has_client: true,
+            ends_process: true,
+        };
+        let (facts, shared) = (facts.into_iter(), &mut consumer.shared);
+        let mut engine = Engine::of_batch(facts, bounds.is_fifo, policy(bounds), limits, shared, 1);
+        std::mem::swap(&mut engine.rules.shared, shared);
+        consumer.engine = Some(engine);
         self.drain(who)
     }
 
@@ -36,7 +44,9 @@ impl World {
     pub(super) fn respond(&mut self, who: usize, failed: &[bool]) -> Checked {
         let consumer = self.consumer(who);
         let (batch, facts): (Vec<_>, Vec<_>) = std::mem::take(&mut consumer.delivery).into_iter().unzip();
-        consumer.engine = None;
+        if let Some(engine) = consumer.engine.take() {
+            consumer.shared = engine.rules.shared;
+        }
         consumer.ending.clear();
         consumer.batches.clear();
         if !consumer.calls.is_empty() || !consumer.running.is_empty() {
@@ -112,6 +122,23 @@ impl World {
                 let lanes = lanes.into_iter().map(|lane| (batch, lane));
                 self.consumer(who).lanes.extend(lanes);
                 self.begin(who)?;
+            }
+            Command::Withdraw { batch, places } => {
+                let mut worked = Vec::new();
+                self.consumer(who).lanes.retain(|(of, lane)| {
+                    let is_held = *of == batch && places.contains(&lane.start);
+                    let key = MessageKey { batch, at: lane.start };
+                    worked.extend(is_held.then_some(Worked {
+                        key,
+                        outcome: Outcome::BreakerOpen,
+                        ran: None,
+                    }));
+                    !is_held
+                });
+                let now = self.now - self.consumers[who].began;
+                if let Some(engine) = self.consumer(who).engine.as_mut().filter(|_| !worked.is_empty()) {
+                    engine.on(Event::Ended(worked), now);
+                }
             }
             Command::Stop(batch) => self.consumer(who).stop(batch),
             Command::Cancel(batch) => {
@@ -233,9 +260,32 @@ impl World {
             let fact = Arc::clone(&self.consumers[who].batches[&batch][lane.start]);
             self.may_begin(who, batch, &fact)?;
             self.say(|it| format!("{} begins m{}", it.name(who), fact.message + 1));
-            self.consumer(who).running.push(Running { batch, lane, fact, mood: Mood::Runs });
+            let now = self.now;
+            let consumer = self.consumer(who);
+            if consumer.rests_until.is_some_and(|until| until <= now) {
+                consumer.rests_until = Some(now + REST);
+            }
+            consumer.running.push(Running { batch, lane, fact, mood: Mood::Runs, began: now });
         }
         Ok(())
+    }
+
+    /// What the end of a handler says of what messages need.
+    pub(super) fn learn(&mut self, who: usize, began: Time, says: Option<Says>) {
+        let now = self.now;
+        let consumer = self.consumer(who);
+        match says {
+            Some(Says::Done) if consumer.down_since.is_none_or(|since| since <= began) => {
+                (consumer.outages, consumer.down_since, consumer.rests_until) = (0, None, None);
+            }
+            Some(Says::Outage) => {
+                consumer.outages += 1;
+                if consumer.outages == 3 {
+                    (consumer.down_since, consumer.rests_until) = (Some(now), Some(now + REST));
+                }
+            }
+            Some(Says::Done | Says::Fails | Says::Rejects) | None => {}
+        }
     }
 
     /// What must hold when a handler begins.
@@ -273,6 +323,9 @@ impl World {
             ));
         }
         let consumer = &self.consumers[who];
+        if consumer.rests_until.is_some_and(|until| until > self.now) && fact.attempt < DELIVERIES {
+            return Err(format!("m{number} begins although what it needs is down"));
+        }
         let batch = &consumer.batches[&batch];
         if consumer.is_told && batch.iter().all(|it| it.attempt < DELIVERIES) {
             return Err(format!("m{number} begins after the worker was told to end"));

@@ -23,6 +23,7 @@ impl World {
                         is_running |= !is_asleep;
                         steps.extend([Says::Done, Says::Fails].map(ends));
                         steps.extend(self.bounds.rejects.then(|| ends(Says::Rejects)));
+                        steps.extend((self.bounds.outages > 0).then(|| ends(Says::Outage)));
                     }
                     Mood::Canceled => {
                         is_waiting = true;

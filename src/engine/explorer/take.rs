@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::super::keys::MessageKey;
-use super::super::{Event, Kind, Outcome, Ran, Worked};
+use super::super::{Event, Kind, Outcome, Ran, Time, Worked};
 use super::Consumes;
 use super::world::{
     Answer, Checked, Consumer, DEADLINE, Goes, Mood, Running, Says, Step, UnderWay, Way, What, World,
@@ -96,11 +96,12 @@ impl World {
 
     /// A handler ends; of itself, or because it is canceled.
     pub(super) fn ends(&mut self, who: usize, handler: usize, says: Option<Says>) -> Checked {
-        let Running { batch, lane, fact, .. } = self.consumer(who).running.remove(handler);
+        let Running { batch, lane, fact, began, .. } = self.consumer(who).running.remove(handler);
         let outcome = match says {
             Some(Says::Done) => Outcome::Done,
             Some(Says::Fails) => Outcome::Failed(Failure::from("down").reduce(None)),
             Some(Says::Rejects) => Outcome::Failed(Failure::reject("no").reduce(None)),
+            Some(Says::Outage) => Outcome::Failed(Failure::outage("down").reduce(None)),
             None => Outcome::TimedOut,
         };
         self.told[fact.message].is_done |= says == Some(Says::Done);
@@ -108,8 +109,18 @@ impl World {
         if outcome.lets_the_lane_go_on() && !rest.is_empty() && !self.consumers[who].ending.contains(&batch) {
             self.consumer(who).lanes.push_front((batch, rest));
         }
+        if says == Some(Says::Done) {
+            self.learn(who, began, says);
+        }
+        // The runner takes the next message before the engine hears of this one.
         self.begin(who)?;
-        let ran = Some(Ran { took: Duration::ZERO, ended: Duration::ZERO, is_shared: false });
+        if says != Some(Says::Done) {
+            self.learn(who, began, says);
+        }
+        let consumer = &self.consumers[who];
+        let of = consumer.engine.as_ref().and_then(|engine| engine.batches.get(&batch));
+        let ended = of.map_or(Time::ZERO, |of| self.now - consumer.began - of.began);
+        let ran = Some(Ran { took: self.now - began, ended, is_shared: false });
         let key = MessageKey { batch, at: lane.start };
         self.on(who, Event::Ended(vec![Worked { key, outcome, ran }]))
     }

@@ -15,6 +15,7 @@ impl World {
                     Says::Done => "done",
                     Says::Fails => "it fails",
                     Says::Rejects => "it rejects the message",
+                    Says::Outage => "it reports an outage",
                 };
                 format!("{}: the handler of {} ends: {says}", self.name(who.into()), name(&handler.fact))
             }

@@ -9,9 +9,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use redrive_local::NewMessage;
 use redrive_local::rules::{Received, Sqs};
 
+use super::super::breaker::UNNAMED;
 use super::super::decide::Policy;
 use super::super::keys::{BatchKey, LeaseKey, MessageKey};
-use super::super::{Arrival, Call, Engine, Extension, Facts, Poll, Receiving, Time};
+use super::super::{Arrival, Call, Engine, Extension, Facts, Poll, Receiving, Shared, Time};
 use super::{Bounds, Consumes};
 use crate::backoff::Backoff;
 use crate::overrides::Asked;
@@ -64,6 +65,7 @@ pub(super) enum Says {
     Done,
     Fails,
     Rejects,
+    Outage,
 }
 
 /// What goes wrong with a call.
@@ -157,6 +159,7 @@ pub(super) struct Running {
     pub(super) lane: Range<usize>,
     pub(super) fact: Arc<Fact>,
     pub(super) mood: Mood,
+    pub(super) began: Time,
 }
 
 #[derive(Debug, Clone)]
@@ -209,6 +212,13 @@ pub(super) struct Consumer {
     pub(super) is_told: bool,
     pub(super) is_asleep: bool,
     pub(super) delivery: Vec<(Received, Arc<Fact>)>,
+    /// Between the batches of a sandbox.
+    pub(super) shared: Shared,
+    /// So many outages have come in a row.
+    pub(super) outages: u8,
+    /// Since when what messages need is down, and until when a message may begin only on its last delivery.
+    pub(super) down_since: Option<Time>,
+    pub(super) rests_until: Option<Time>,
 }
 
 /// What has happened to a message.
@@ -352,9 +362,16 @@ impl Consumer {
             drain: DRAIN,
         };
         let engine = match consumes {
-            Consumes::Worker => Some(Engine::of_worker(receiving, policy(bounds), 1)),
+            Consumes::Worker => Some(Engine::of_worker(receiving, policy(bounds), began, 1)),
             Consumes::Sandbox => None,
         };
+        let (mut engine, mut shared) = (engine, Shared::default());
+        for _ in 0..bounds.outages {
+            shared.breakers.outage(UNNAMED, began);
+        }
+        if let Some(engine) = &mut engine {
+            std::mem::swap(&mut engine.rules.shared, &mut shared);
+        }
         Self {
             consumes,
             began,
@@ -369,6 +386,10 @@ impl Consumer {
             is_told: false,
             is_asleep: false,
             delivery: Vec::new(),
+            shared,
+            outages: bounds.outages,
+            down_since: None,
+            rests_until: None,
         }
     }
 
@@ -417,6 +438,8 @@ pub(super) fn policy(bounds: &Bounds) -> Policy<'static> {
         on_panic: OnFailure::DeadLetter,
         on_malformed: OnFailure::DeadLetter,
         has_dead_letter_queue: true,
+        outage_horizon: Duration::from_secs(60),
+        depends_on: None,
         ends: false,
     }
 }

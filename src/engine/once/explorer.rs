@@ -529,7 +529,9 @@ impl World {
             Outcome::Failed(fault) => match fault.ruling {
                 Ruling::Reject | Ruling::Discard => self.messages[message] = Message::Gone,
                 Ruling::Defer(after) => self.returns(message, after.as_secs()),
-                Ruling::Retry | Ruling::RetryAfter(_) | Ruling::Malformed => self.returns(message, 2),
+                Ruling::Retry | Ruling::RetryAfter(_) | Ruling::Outage | Ruling::Malformed => {
+                    self.returns(message, 2)
+                }
             },
             _ if outcome.lets_the_lane_go_on() => self.messages[message] = Message::Gone,
             _ => self.returns(message, 2),

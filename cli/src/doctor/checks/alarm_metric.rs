@@ -40,8 +40,8 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
     ),
     link: MISSING_DATA,
     fix: Redrive(
-        "Set MetricName to a metric of redrive: WorkerErrors, Stuck, DeadLettered, Retried, Deferred, Discarded, \
-         NotStarted or SettleErrors. REDRIVE_METRICS=emf adds Succeeded, MaxAttempt, WorkerDuration and \
+        "Set MetricName to a metric of redrive: WorkerErrors, Stuck, DeadLettered, Retried, Outages, Deferred, \
+         Discarded, Replayed, NotStarted or SettleErrors. REDRIVE_METRICS=emf adds Succeeded, MaxAttempt, WorkerDuration and \
          ResponseTime; workers add LeaseLost, InHand and Workers.",
     ),
     find: |subject| {

@@ -22,7 +22,7 @@ const DEAD_LETTER_URL: &str = "REDRIVE_DEAD_LETTER_QUEUE_URL";
 const VISIBILITY_TIMEOUT: &str = "REDRIVE_VISIBILITY_TIMEOUT";
 
 /// All that redrive reads.
-const KNOWN: [&str; 21] = [
+const KNOWN: [&str; 22] = [
     "REDRIVE_BACKOFF",
     "REDRIVE_CONCURRENCY",
     DEAD_LETTER_URL,
@@ -37,6 +37,7 @@ const KNOWN: [&str; 21] = [
     "REDRIVE_ON_MALFORMED",
     "REDRIVE_ON_PANIC",
     "REDRIVE_ORIGIN_SENDERS",
+    "REDRIVE_OUTAGE_HORIZON",
     "REDRIVE_OVERRIDES",
     "REDRIVE_QUEUES",
     QUEUE_URL,

@@ -15,7 +15,7 @@ fn with_backoff(backoff: Backoff) -> Asked {
 
 /// How long a message waits that failed like this.
 fn wait(outcome: &Outcome, attempt: u32, random: f64, asked: &Asked, policy: &Policy<'_>) -> u64 {
-    match decide(&Case { outcome, attempt, asked, random }, policy) {
+    match decide(&Case { outcome, attempt, asked, age: Duration::ZERO, random }, policy) {
         Action::Retry { after } => after.as_secs(),
         other => panic!("{other:?}"),
     }
@@ -25,7 +25,10 @@ fn wait(outcome: &Outcome, attempt: u32, random: f64, asked: &Asked, policy: &Po
 fn a_message_may_ask_for_fewer_attempts_but_not_for_more() {
     let asked = |attempts, attempt, policy: &Policy<'_>| {
         let asked = Asked { max_attempts: Some(attempts), backoff: None };
-        decide(&Case { outcome: &failed("down"), attempt, asked: &asked, random: 0.5 }, policy)
+        decide(
+            &Case { outcome: &failed("down"), attempt, asked: &asked, age: Duration::ZERO, random: 0.5 },
+            policy,
+        )
     };
     assert_eq!(asked(1, 1, &policy()), letter("exhausted", 2));
     assert_eq!(asked(3, 2, &policy()), retry_in(4));

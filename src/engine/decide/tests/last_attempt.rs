@@ -19,7 +19,7 @@ proptest! {
         let record = record.build().with_limits(Limits { max_receive_count, has_dead_letter_queue, ..Limits::for_tests() });
         let (asked, _) = Asked::read(&record.attributes(), policy.backoff, max_receive_count);
         let outcome = failed(if delayed { Failure::retry_after(secs(9), "busy") } else { Failure::from("down") });
-        let action = decide(&Case { outcome: &outcome, attempt, asked: &asked, random: 0.5 }, &policy);
+        let action = decide(&Case { outcome: &outcome, attempt, asked: &asked, age: Duration::ZERO, random: 0.5 }, &policy);
         let ends = matches!(action, Action::ByRedrivePolicy | Action::DeadLetter { .. });
         let message = Message::<Raw>::from_message(&record).unwrap();
         prop_assert_eq!(message.is_last_attempt(), ends, "{:?} of {:?}", action, message.max_attempts);

@@ -89,6 +89,7 @@ impl Handler<Message<Text>> for Puppet {
         match says {
             Some(Says::Done) => Ok(()),
             Some(Says::Rejects) => Err(Failure::reject("no")),
+            Some(Says::Outage) => Err(Failure::outage("down")),
             Some(Says::Fails) | None => Err("down".into()),
         }
     }

@@ -1,0 +1,195 @@
+//! A circuit breaker for each dependency: after several outages in a row, messages that need it do not run, except one at a
+//! time that tries it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Time;
+
+/// After so many outages in a row, without a success between them, a dependency is down.
+pub(super) const OUTAGES: u32 = 3;
+/// How long a dependency that is down is left alone before one message tries it.
+pub(crate) const REST: Duration = Duration::from_secs(60);
+/// How many dependencies are tracked, so that names without end take no memory without end.
+const MOST: usize = 1_000;
+
+/// The name of what messages need that name no dependency.
+pub(crate) const UNNAMED: &str = "";
+
+/// Those of all dependencies that had outages since their last success. Times are of the wall clock.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Breakers(BTreeMap<Box<str>, Breaker>);
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Breaker {
+    outages: u32,
+    /// `None` while the breaker is closed.
+    open: Option<Open>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Open {
+    since: Time,
+    /// When the next message may try. The breaker is half-open from then until one does.
+    until: Time,
+}
+
+impl Open {
+    fn is_due(self, now: Time) -> bool {
+        // A wall clock that was set back must not keep the breaker open.
+        self.until <= now || self.until > now + REST
+    }
+}
+
+impl Breakers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a message may run. If it tries a dependency, the others wait for it, or for [`REST`] if it says nothing.
+    pub(crate) fn admit(&mut self, names: &[String], now: Time) -> bool {
+        let open = |name| self.0.get(name).and_then(|breaker| breaker.open);
+        if each(names).filter_map(open).any(|open| !open.is_due(now)) {
+            return false;
+        }
+        for name in each(names) {
+            if let Some(open) = self.0.get_mut(name).and_then(|breaker| breaker.open.as_mut()) {
+                open.until = now + REST;
+            }
+        }
+        true
+    }
+
+    /// Counts an outage, and says whether the dependency is down from now on.
+    pub(crate) fn outage(&mut self, name: &str, now: Time) -> bool {
+        if self.0.len() >= MOST && !self.0.contains_key(name) {
+            return false;
+        }
+        let breaker = self.0.entry(name.into()).or_default();
+        breaker.outages = breaker.outages.saturating_add(1);
+        let opens = breaker.open.is_none() && breaker.outages >= OUTAGES;
+        if opens {
+            breaker.open = Some(Open { since: now, until: now + REST });
+        }
+        opens
+    }
+
+    /// A message that needs this and began then has succeeded. Says whether the dependency was down. A message that began
+    /// before it was down proves nothing.
+    pub(crate) fn success(&mut self, name: &str, began: Time) -> bool {
+        let proves = |breaker: &Breaker| breaker.open.is_none_or(|open| open.since <= began);
+        let breaker = if self.0.get(name).is_some_and(proves) { self.0.remove(name) } else { None };
+        breaker.is_some_and(|breaker| breaker.open.is_some())
+    }
+
+    /// Whether this is down, also while a message tries it.
+    pub(crate) fn is_down(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|breaker| breaker.open.is_some())
+    }
+
+    /// When the next message may try this, if none may now.
+    pub(crate) fn due_at(&self, name: &str, now: Time) -> Option<Time> {
+        let open = self.0.get(name)?.open?;
+        Some(open.until).filter(|_| !open.is_due(now))
+    }
+
+    /// How many dependencies are down.
+    pub(crate) fn down(&self) -> usize {
+        self.0.values().filter(|breaker| breaker.open.is_some()).count()
+    }
+
+    /// Each with its outages and the times of an open one.
+    #[cfg(test)]
+    pub(super) fn each(&self) -> impl Iterator<Item = (&str, u32, Option<(Time, Time)>)> {
+        let times = |breaker: &Breaker| breaker.open.map(|open| (open.since, open.until));
+        self.0.iter().map(move |(name, breaker)| (&**name, breaker.outages, times(breaker)))
+    }
+}
+
+/// What a message needs.
+pub(super) fn each(names: &[String]) -> impl Iterator<Item = &str> {
+    names.iter().map(String::as_str).chain(names.is_empty().then_some(UNNAMED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Duration::from_secs(1_000_000 + seconds)
+    }
+
+    /// What a message needs.
+    fn needs(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.into()).collect()
+    }
+
+    fn down(name: &str) -> Breakers {
+        let mut breakers = Breakers::default();
+        assert_eq!([0, 1, 2].map(|second| breakers.outage(name, at(second))), [false, false, true]);
+        breakers
+    }
+
+    #[test]
+    fn three_outages_in_a_row_stop_messages_that_need_the_dependency_and_no_others() {
+        let mut breakers = down("bank");
+        assert!(
+            !breakers.admit(&needs(&["bank"]), at(2)) && !breakers.admit(&needs(&["post", "bank"]), at(61))
+        );
+        assert!(breakers.admit(&needs(&["post"]), at(2)) && breakers.admit(&needs(&[]), at(2)));
+        assert_eq!((breakers.down(), breakers.is_down(UNNAMED)), (1, false));
+        let mut breakers = down(UNNAMED);
+        assert!(!breakers.admit(&needs(&[]), at(2)));
+        assert!(breakers.admit(&needs(&["bank"]), at(2)), "it says what it needs");
+    }
+
+    #[test]
+    fn a_success_in_between_starts_the_count_again() {
+        let mut breakers = Breakers::default();
+        for second in 0..20 {
+            assert!(!breakers.outage("bank", at(second)) && !breakers.outage("bank", at(second)));
+            assert!(!breakers.success("bank", at(second)), "it was not down");
+        }
+        assert!(breakers.is_empty());
+    }
+
+    #[test]
+    fn one_message_tries_each_minute_until_one_succeeds() {
+        let (mut breakers, bank) = (down("bank"), needs(&["bank"]));
+        assert_eq!(breakers.due_at("bank", at(3)), Some(at(62)));
+        assert!(breakers.admit(&bank, at(62)) && !breakers.admit(&bank, at(62)));
+        assert!(!breakers.outage("bank", at(70)), "it was down already");
+        assert!(!breakers.admit(&bank, at(121)));
+        assert!(breakers.admit(&bank, at(122)), "the first message may have died");
+        assert!(breakers.success("bank", at(122)) && breakers.admit(&bank, at(123)));
+    }
+
+    #[test]
+    fn a_message_waits_until_all_it_needs_may_be_tried() {
+        let (mut breakers, both) = (down("bank"), needs(&["bank", "post"]));
+        (10..13).for_each(|second| drop(breakers.outage("post", at(second))));
+        assert!(!breakers.admit(&both, at(70)), "the post rests until 72");
+        assert!(breakers.admit(&both, at(72)) && !breakers.admit(&needs(&["bank"]), at(72)));
+    }
+
+    #[test]
+    fn a_success_that_began_before_the_outages_proves_nothing() {
+        let mut breakers = down("bank");
+        assert!(!breakers.success("bank", at(1)) && breakers.is_down("bank"));
+        assert!(breakers.success("bank", at(2)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_keep_a_breaker_open() {
+        let mut breakers = down("bank");
+        assert!(breakers.admit(&needs(&["bank"]), at(2) - Duration::from_secs(3_600)));
+    }
+
+    #[test]
+    fn names_without_end_take_no_memory_without_end() {
+        let mut breakers = Breakers::default();
+        (0..2 * MOST).for_each(|number| assert!(!breakers.outage(&number.to_string(), at(0))));
+        assert_eq!(breakers.each().count(), MOST);
+        assert!(!breakers.outage("0", at(1)) && breakers.outage("0", at(2)), "known ones still count");
+    }
+}
