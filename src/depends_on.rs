@@ -20,7 +20,11 @@ pub(crate) struct DependsOn<'a> {
 impl DependsOn<'_> {
     /// None if the user's function panics.
     pub(crate) fn of(self, record: &Record<'_>) -> Vec<String> {
-        catch(|| (self.names)(record)).unwrap_or_default()
+        let mut names = catch(|| (self.names)(record)).unwrap_or_default();
+        names.retain(|name| !name.is_empty());
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 }
 

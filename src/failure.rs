@@ -148,7 +148,7 @@ impl Failure {
     ///
     /// # async fn pay() -> Result<(), std::io::Error> { Ok(()) }
     /// async fn charge(order: String) -> Result<(), Failure> {
-    ///     pay().await.map_err(|error| Failure::outage(error).of("bank"))
+    ///     pay().await.map_err(Failure::outage)
     /// }
     /// # let consumer = redrive::Consumer::new(charge);
     /// ```
@@ -157,8 +157,8 @@ impl Failure {
     }
 
     /// Names the dependency that is down, for [`outage`](Self::outage). Only messages that
-    /// [depend on it](crate::Consumer::depends_on) wait; if this message does not, the name is only logged. Other failures
-    /// ignore it.
+    /// [depend on it](crate::Consumer::depends_on) wait. If this message does not, no breaker opens. Other failures
+    /// ignore the name.
     pub fn of(self, dependency: impl Into<Cow<'static, str>>) -> Self {
         Self { dependency: Some(dependency.into()), ..self }
     }

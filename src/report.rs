@@ -75,6 +75,7 @@ fn counter<'a>(report: &'a mut BatchReport, outcome: MessageOutcome, settled: &S
         MessageOutcome::Replayed => &mut report.replayed,
         // Also on its last delivery: it is no error.
         _ if settled.outcome.is_deferral() => &mut report.deferred,
+        _ if settled.outcome.is_outage() => &mut report.outages,
         MessageOutcome::NotStarted => &mut report.not_started,
         MessageOutcome::Retried | MessageOutcome::DeadLettered | MessageOutcome::Deferred => {
             &mut report.worker_errors

@@ -118,7 +118,7 @@ where
     }
 
     /// For how long redrive retries a message while a dependency is down (see [`Failure::outage`]), as far as the queue's
-    /// maxReceiveCount allows: with ten deliveries, redrive waits up to 1 h between two; with five, up to 2 h. At most
+    /// maxReceiveCount allows: with ten deliveries, redrive waits about 1 h between two at most; with five, about 2 h. The queue must keep messages for longer. At most
     /// 1,209,600 s, as long as SQS can keep a message. Default: 14,400 s (4 h), counted from the first receive.
     pub fn outage_horizon(self, horizon: Duration) -> Self {
         self.setting(|settings| settings.outage_horizon = settings.keep(horizon))

@@ -222,10 +222,7 @@ impl<F: Facts> Batch<F> {
         let at = rest.start;
         let may_wait = !rules.shared.breakers.is_empty()
             && holds(Guard::NoneWhileDown)
-            && !rules
-                .shared
-                .breakers
-                .admit(&self.messages[at].facts.dependencies(&rules.policy), rules.wall())
+            && !rules.shared.breakers.admit(&self.dependencies(self.head(rest.clone()), rules), rules.wall())
             && self.have_more_deliveries(rest.clone(), rules);
         if may_wait {
             self.messages[at].settled.outcome = Outcome::BreakerOpen;
@@ -233,6 +230,11 @@ impl<F: Facts> Batch<F> {
         } else {
             self.run(rest);
         }
+    }
+
+    /// What any of these messages needs.
+    fn dependencies(&self, range: Range<usize>, rules: &Rules<'_>) -> Vec<String> {
+        self.messages[range].iter().flat_map(|it| it.facts.dependencies(&rules.policy)).collect()
     }
 
     /// Whether each of these messages will certainly be delivered again.
@@ -261,7 +263,7 @@ impl<F: Facts> Batch<F> {
                 let needed = facts.dependencies(&rules.policy);
                 let is_it = |name: &&str| fault.dependency.as_deref().is_none_or(|only| only == *name);
                 for name in each(&needed).filter(is_it) {
-                    let call = (*ran, name.to_owned());
+                    let call = (ran.map(|ran| Ran { is_shared: false, ..ran }), name.to_owned());
                     if ran.is_some_and(|ran| ran.is_shared) && counted.contains(&call) {
                         continue;
                     }
@@ -269,7 +271,8 @@ impl<F: Facts> Batch<F> {
                     if opens {
                         rules.turned.push((name.to_owned(), Some(fault.error.clone())));
                     }
-                    self.withdraws |= opens || (!self.has_withdrawn && rules.shared.breakers.is_down(name));
+                    self.withdraws |=
+                        opens || (!self.has_withdrawn && rules.shared.breakers.is_down(name, rules.wall()));
                     counted.push(call);
                 }
             }
@@ -281,6 +284,10 @@ impl<F: Facts> Batch<F> {
                     }
                 }
             }
+            outcome if !rules.shared.breakers.is_empty() && says_nothing(outcome) => {
+                let wall = rules.wall();
+                rules.shared.breakers.end_rest(&facts.dependencies(&rules.policy), wall);
+            }
             _ => {}
         }
     }
@@ -291,8 +298,8 @@ impl<F: Facts> Batch<F> {
         for lane in self.lanes.clone() {
             let runs = |at: &usize| self.messages[*at].settled.state == State::Running;
             let Some(at) = lane.clone().find(runs) else { continue };
-            let needed = self.messages[at].facts.dependencies(&rules.policy);
-            if each(&needed).any(|name| rules.shared.breakers.is_down(name))
+            let needed = self.dependencies(at..lane.end, rules);
+            if each(&needed).any(|name| rules.shared.breakers.is_down(name, rules.wall()))
                 && self.have_more_deliveries(at..lane.end, rules)
             {
                 heads.push(at);
@@ -588,5 +595,16 @@ impl<F: Facts> Batch<F> {
             messages.sort_unstable_by_key(|message| message.record);
         }
         messages.into_iter().map(|message| message.settled).collect()
+    }
+}
+
+/// Whether a message has ended without a word of its dependencies, and may not even have called them.
+fn says_nothing(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Failed(fault) => {
+            matches!(fault.ruling, Ruling::Discard | Ruling::Reject | Ruling::Malformed)
+        }
+        Outcome::Replayed | Outcome::Panicked { .. } => true,
+        _ => false,
     }
 }

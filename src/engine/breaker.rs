@@ -10,6 +10,8 @@ use super::Time;
 pub(super) const OUTAGES: u32 = 3;
 /// How long a dependency that is down is left alone before one message tries it.
 pub(crate) const REST: Duration = Duration::from_secs(60);
+/// A dependency that no message has tried for so long is forgotten: none may need it any more.
+const FORGOTTEN: Duration = Duration::from_secs(3_600);
 /// How many dependencies are tracked, so that names without end take no memory without end.
 const MOST: usize = 1_000;
 
@@ -34,6 +36,13 @@ struct Open {
     until: Time,
 }
 
+impl Breaker {
+    /// The times of a breaker that is open, or half-open.
+    fn open(&self, now: Time) -> Option<Open> {
+        self.open.filter(|open| now < open.until + FORGOTTEN)
+    }
+}
+
 impl Open {
     fn is_due(self, now: Time) -> bool {
         // A wall clock that was set back must not keep the breaker open.
@@ -48,26 +57,38 @@ impl Breakers {
 
     /// Whether a message may run. If it tries a dependency, the others wait for it, or for [`REST`] if it says nothing.
     pub(crate) fn admit(&mut self, names: &[String], now: Time) -> bool {
-        let open = |name| self.0.get(name).and_then(|breaker| breaker.open);
+        let open = |name| self.0.get(name).and_then(|breaker| breaker.open(now));
         if each(names).filter_map(open).any(|open| !open.is_due(now)) {
             return false;
         }
         for name in each(names) {
             if let Some(open) = self.0.get_mut(name).and_then(|breaker| breaker.open.as_mut()) {
-                open.until = now + REST;
+                *open = Open { since: open.since.min(now), until: now + REST };
             }
         }
         true
     }
 
+    /// A message has ended that says nothing of these: the next one may try them.
+    pub(crate) fn end_rest(&mut self, names: &[String], now: Time) {
+        for name in each(names) {
+            if let Some(open) = self.0.get_mut(name).and_then(|breaker| breaker.open.as_mut()) {
+                open.until = open.until.min(now);
+            }
+        }
+    }
+
     /// Counts an outage, and says whether the dependency is down from now on.
     pub(crate) fn outage(&mut self, name: &str, now: Time) -> bool {
         if self.0.len() >= MOST && !self.0.contains_key(name) {
-            return false;
+            self.0.retain(|_, breaker| breaker.open(now).is_some());
+            if self.0.len() >= MOST {
+                return false;
+            }
         }
         let breaker = self.0.entry(name.into()).or_default();
         breaker.outages = breaker.outages.saturating_add(1);
-        let opens = breaker.open.is_none() && breaker.outages >= OUTAGES;
+        let opens = breaker.open(now).is_none() && breaker.outages >= OUTAGES;
         if opens {
             breaker.open = Some(Open { since: now, until: now + REST });
         }
@@ -83,19 +104,19 @@ impl Breakers {
     }
 
     /// Whether this is down, also while a message tries it.
-    pub(crate) fn is_down(&self, name: &str) -> bool {
-        self.0.get(name).is_some_and(|breaker| breaker.open.is_some())
+    pub(crate) fn is_down(&self, name: &str, now: Time) -> bool {
+        self.0.get(name).is_some_and(|breaker| breaker.open(now).is_some())
     }
 
     /// When the next message may try this, if none may now.
     pub(crate) fn due_at(&self, name: &str, now: Time) -> Option<Time> {
-        let open = self.0.get(name)?.open?;
+        let open = self.0.get(name)?.open(now)?;
         Some(open.until).filter(|_| !open.is_due(now))
     }
 
     /// How many dependencies are down.
-    pub(crate) fn down(&self) -> usize {
-        self.0.values().filter(|breaker| breaker.open.is_some()).count()
+    pub(crate) fn down(&self, now: Time) -> usize {
+        self.0.values().filter(|breaker| breaker.open(now).is_some()).count()
     }
 
     /// Each with its outages and the times of an open one.
@@ -137,7 +158,7 @@ mod tests {
             !breakers.admit(&needs(&["bank"]), at(2)) && !breakers.admit(&needs(&["post", "bank"]), at(61))
         );
         assert!(breakers.admit(&needs(&["post"]), at(2)) && breakers.admit(&needs(&[]), at(2)));
-        assert_eq!((breakers.down(), breakers.is_down(UNNAMED)), (1, false));
+        assert_eq!((breakers.down(at(2)), breakers.is_down(UNNAMED, at(2))), (1, false));
         let mut breakers = down(UNNAMED);
         assert!(!breakers.admit(&needs(&[]), at(2)));
         assert!(breakers.admit(&needs(&["bank"]), at(2)), "it says what it needs");
@@ -167,7 +188,7 @@ mod tests {
     #[test]
     fn a_message_waits_until_all_it_needs_may_be_tried() {
         let (mut breakers, both) = (down("bank"), needs(&["bank", "post"]));
-        (10..13).for_each(|second| drop(breakers.outage("post", at(second))));
+        assert!((10..13).any(|second| breakers.outage("post", at(second))));
         assert!(!breakers.admit(&both, at(70)), "the post rests until 72");
         assert!(breakers.admit(&both, at(72)) && !breakers.admit(&needs(&["bank"]), at(72)));
     }
@@ -175,21 +196,45 @@ mod tests {
     #[test]
     fn a_success_that_began_before_the_outages_proves_nothing() {
         let mut breakers = down("bank");
-        assert!(!breakers.success("bank", at(1)) && breakers.is_down("bank"));
+        assert!(!breakers.success("bank", at(1)) && breakers.is_down("bank", at(3)));
         assert!(breakers.success("bank", at(2)));
+    }
+
+    #[test]
+    fn a_message_that_says_nothing_lets_the_next_one_try() {
+        let (mut breakers, bank) = (down("bank"), needs(&["bank"]));
+        assert!(breakers.admit(&bank, at(62)) && !breakers.admit(&bank, at(63)));
+        breakers.end_rest(&bank, at(63));
+        assert!(breakers.admit(&bank, at(63)) && !breakers.admit(&bank, at(63)));
+    }
+
+    #[test]
+    fn what_nobody_has_tried_for_an_hour_is_forgotten() {
+        let breakers = down("bank");
+        assert_eq!([3_661, 3_662].map(|second| breakers.down(at(second))), [1, 0]);
+        assert_eq!((breakers.is_down("bank", at(3_662)), breakers.due_at("bank", at(3_662))), (false, None));
     }
 
     #[test]
     fn a_clock_that_is_set_back_does_not_keep_a_breaker_open() {
         let mut breakers = down("bank");
-        assert!(breakers.admit(&needs(&["bank"]), at(2) - Duration::from_secs(3_600)));
+        let before = at(2) - Duration::from_secs(3_600);
+        assert!(breakers.admit(&needs(&["bank"]), before) && breakers.success("bank", before));
     }
 
     #[test]
     fn names_without_end_take_no_memory_without_end() {
         let mut breakers = Breakers::default();
-        (0..2 * MOST).for_each(|number| assert!(!breakers.outage(&number.to_string(), at(0))));
+        for number in 0..2 * MOST {
+            for _ in 0..3 {
+                breakers.outage(&number.to_string(), at(0));
+            }
+        }
         assert_eq!(breakers.each().count(), MOST);
-        assert!(!breakers.outage("0", at(1)) && breakers.outage("0", at(2)), "known ones still count");
+        assert!(breakers.is_down("0", at(0)) && !breakers.is_down(&MOST.to_string(), at(0)));
+        assert!(
+            !breakers.outage("new", at(3_700)) && breakers.each().count() == 1,
+            "the old ones are forgotten"
+        );
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use redrive_sqs::{LONGEST_POLL, MAX_BYTES};
 
 use super::batch::{Batch, Deletes};
-use super::breaker::UNNAMED;
 use super::guards::{Guard, holds};
 use super::keys::LeaseKey;
 use super::plan::{by_number, group_numbers};
@@ -125,9 +124,9 @@ impl<F: Facts> Engine<'_, F> {
         }
         let worker = &self.worker;
         let most = worker.receiving.capacity();
-        let tries = match (self.rules.shared.breakers.is_down(UNNAMED), self.paused_until()) {
+        let tries = match (self.is_paused(), self.paused_until()) {
             (true, Some(_)) => return 0,
-            (true, None) => 1,
+            (true, None) => usize::from(worker.gathered.messages.is_empty()),
             (false, _) => usize::MAX,
         };
         // One round trip of settling at most is behind the work.

@@ -197,8 +197,22 @@ impl<F: Facts> Engine<'_, F> {
         }
     }
 
-    /// Until when a worker receives nothing, because of an outage without a name.
+    /// Whether a dependency of all messages is down, so that a worker receives one message a minute.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.rules.policy.depends_on.is_none()
+            && self.rules.shared.breakers.is_down(UNNAMED, self.rules.wall())
+    }
+
+    /// How many dependencies are down.
+    pub(crate) fn down(&self) -> usize {
+        self.rules.shared.breakers.down(self.rules.wall())
+    }
+
+    /// Until when such a worker receives nothing.
     pub(super) fn paused_until(&self) -> Option<Time> {
+        if !self.is_paused() {
+            return None;
+        }
         let due_at = self.rules.shared.breakers.due_at(UNNAMED, self.rules.wall())?;
         Some(due_at.saturating_sub(self.rules.epoch))
     }

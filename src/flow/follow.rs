@@ -62,7 +62,7 @@ impl Flow<'_> {
             if !worked.is_empty() {
                 self.on(&mut engine, Event::Ended(worked), began);
             }
-            while let Some(command) = engine.next(began.elapsed()) {
+            while let Some(command) = self.next(&mut engine, began) {
                 match command {
                     Command::Run { lanes, .. } => {
                         let added = lanes.len();
@@ -155,6 +155,10 @@ impl Flow<'_> {
                 () = sleep_until(next.unwrap_or(settle_until)) => work.check(Instant::now()),
             }
         }
+    }
+
+    fn next<'r>(&self, engine: &mut Engine<'_, &'r Record<'r>>, began: Instant) -> Option<Command> {
+        engine.share(&mut self.process.shared(), |engine| engine.next(began.elapsed()))
     }
 
     /// Tells the engine of a batch what has happened.

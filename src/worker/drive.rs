@@ -19,7 +19,6 @@ use super::clock::Clock;
 use super::exit::result_of;
 use super::queue::SourceQueue;
 use crate::aws::Sqs;
-use crate::engine::breaker::UNNAMED;
 use crate::engine::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::engine::{Arrival, Call, Command, Engine, Event, Exit, Note, Outcome, Poll, Receiving, Settled};
 use crate::error::Error;
@@ -188,8 +187,7 @@ where
     fn show(&self) {
         let (in_hand, waiting) = self.engine.in_hand();
         self.worker.vitals.loop_turned(in_hand, waiting, self.engine.free());
-        let breakers = &self.engine.rules.shared.breakers;
-        self.worker.vitals.down(breakers.down(), breakers.is_down(UNNAMED));
+        self.worker.vitals.down(self.engine.down(), self.engine.is_paused());
         self.worker.protection.iter().for_each(|it| it.in_hand(in_hand));
     }
 
