@@ -17,6 +17,7 @@ pub(crate) mod once;
 mod outbox;
 pub(crate) mod plan;
 mod pollers;
+mod rate;
 mod settled;
 mod settling;
 mod streak;

@@ -24,6 +24,7 @@ pub mod once;
 mod failure;
 mod judge;
 mod backoff;
+mod rate;
 mod overrides;
 mod deliveries;
 mod depends_on;
@@ -78,6 +79,7 @@ pub use invocation::Invocation;
 pub use message::{FromMessage, Message};
 pub use message_report::{MessageOutcome, MessageReport, Timing};
 pub use other_event::OtherEvent;
+pub use rate::Rate;
 pub use record::{Record, RecordBuilder};
 /// What happened to one batch. To publish your own metrics from it, see [`Consumer::observe`].
 ///

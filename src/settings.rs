@@ -16,7 +16,7 @@ use redrive_sqs::{BATCH_SIZE, LONGEST_INVOCATION, LONGEST_VISIBILITY, Quoted, cu
 use crate::backoff::Backoff;
 pub use crate::settings::choices::{LastDelivery, Metrics, OnFailure, Overrides};
 pub use crate::settings::queues::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
-use crate::settings::values::{Drain, Namespace, OutageHorizon, ReceiveCount, Senders, TimeLimit};
+use crate::settings::values::{Drain, Limit, Namespace, OutageHorizon, ReceiveCount, Senders, TimeLimit};
 pub(crate) use crate::settings::values::{LONGEST_VISIBILITY_TIMEOUT, QueueUrl, Value, VisibilityTimeout};
 use crate::settings::variable::{Fill, Variable};
 
@@ -42,6 +42,7 @@ pub(crate) struct Settings {
     pub(crate) on_malformed: Option<OnFailure>,
     pub(crate) last_delivery: Option<LastDelivery>,
     pub(crate) outage_horizon: Option<OutageHorizon>,
+    pub(crate) rate: Option<Limit>,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) metrics_namespace: Option<Namespace>,
     /// Of a worker.
@@ -67,6 +68,7 @@ impl Settings {
         let fill = Fill { variable: &variable, name: &str::to_owned };
         self.fill_own(&fill)?;
         fill.setting(&mut self.outage_horizon, "REDRIVE_OUTAGE_HORIZON", Value::read)?;
+        fill.setting(&mut self.rate, "REDRIVE_RATE", Value::read)?;
         fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(LONGEST_INVOCATION))?;
         fill.setting(&mut self.metrics, "REDRIVE_METRICS", |it| {
             it.one_of(&[("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)])

@@ -190,6 +190,7 @@ where
             concurrency: settings.concurrency(),
             chunk: M::IS_BULK.then_some((flow.chunks.messages.get(), flow.chunks.bytes)),
             drain: settings.drain(),
+            rate: settings.rate.as_deref().copied(),
         };
         let policy = flow.policy(&queue.arn, settings.dead_letter_queue_url.is_some());
         let worker = Worker {
@@ -204,6 +205,7 @@ where
         tracing::info!(
             queue = url,
             concurrency = settings.concurrency(),
+            rate = settings.rate.as_deref().map(tracing::field::display),
             visibility_timeout = ?queue.visibility,
             max_receive_count = settings.max_receive_count.as_deref().copied(),
             dead_letter_queue = settings.dead_letter_queue_url.as_deref(),

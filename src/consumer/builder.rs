@@ -16,7 +16,7 @@ use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides, Settings};
 use crate::work::Input;
 use crate::{
     Backoff, BatchReport, Bodies, BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Hook,
-    MessageReport, OtherEvent, QueueSettings, Record,
+    MessageReport, OtherEvent, QueueSettings, Rate, Record,
 };
 
 impl<H, M> Consumer<H, M>
@@ -122,6 +122,21 @@ where
     /// 1,209,600 s, as long as SQS can keep a message. Default: 14,400 s (4 h), counted from the first receive.
     pub fn outage_horizon(self, horizon: Duration) -> Self {
         self.setting(|settings| settings.outage_horizon = settings.keep(horizon))
+    }
+
+    /// How many messages start in a time, for example 50 a second. Default: as many as the concurrency allows. A
+    /// [worker](Self::work) receives no more messages than it may start, so that messages wait in the queue and use up no
+    /// deliveries. Each process has its own rate: four workers with 50 a second start 200 a second. On Lambda it has no
+    /// effect.
+    ///
+    /// ```
+    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+    /// use redrive::{Consumer, Rate};
+    ///
+    /// let consumer = Consumer::new(place).rate(Rate::per_second(50));
+    /// ```
+    pub fn rate(self, rate: Rate) -> Self {
+        self.setting(|settings| settings.rate = settings.keep(rate))
     }
 
     /// Names the dependencies that a message needs. While one of them is down, redrive returns the message to the queue

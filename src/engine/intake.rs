@@ -10,6 +10,7 @@ use super::keys::LeaseKey;
 use super::plan::{by_number, group_numbers};
 use super::worker::{Life, Worker};
 use super::{Command, Engine, Facts, Note, Time};
+use crate::rate::Rate;
 use redrive_sqs::lease::LONGEST;
 
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
@@ -33,6 +34,8 @@ pub(crate) struct Receiving {
     pub(crate) chunk: Option<(usize, usize)>,
     /// How long handlers may run after the first signal.
     pub(crate) drain: Duration,
+    /// How many messages it receives in a time.
+    pub(crate) rate: Option<Rate>,
 }
 
 /// A receive.
@@ -84,6 +87,7 @@ impl Receiving {
         concurrency: 0,
         chunk: None,
         drain: Duration::ZERO,
+        rate: None,
     };
 
     /// How many messages are in hand at most.
@@ -107,12 +111,11 @@ impl<F: Facts> Engine<'_, F> {
         if self.worker.is_ending() {
             return;
         }
-        let free = self.free();
         let Receiving { visibility, drain, .. } = self.worker.receiving;
         let wait = LONGEST_POLL.min(drain.saturating_sub(SHORTEST_WAIT));
         // The lease of what comes at the end of a poll must last long enough to be extended.
         let wait = wait.min(visibility * 2 / 3).max(SHORTEST_WAIT);
-        while let Some(messages) = self.worker.pollers.next(free, now) {
+        while let Some(messages) = self.worker.pollers.next(self.free(), now) {
             self.commands.push_back(Command::Receive(Poll { messages, wait, sent: now }));
         }
     }
@@ -131,7 +134,14 @@ impl<F: Facts> Engine<'_, F> {
         };
         // One round trip of settling at most is behind the work.
         let behind = (2 * most).saturating_sub(worker.held.len() + worker.reporting.0);
-        most.saturating_sub(worker.in_hand).min(behind).min(worker.room()).min(tries)
+        let free = most.saturating_sub(worker.in_hand).min(behind).min(worker.room()).min(tries);
+        let bucket = worker.bucket.as_ref();
+        bucket.map_or(free, |bucket| free.min(bucket.ask(worker.pollers.asked, self.rules.now)))
+    }
+
+    /// When the rate allows another receive, if it does not now.
+    pub(super) fn rate_due_at(&self) -> Option<Time> {
+        self.worker.bucket.as_ref()?.due_at(self.worker.pollers.asked, self.rules.now)
     }
 
     pub(super) fn received(&mut self, poll: Poll, messages: Vec<Arrival<F>>, now: Time) {
@@ -141,6 +151,7 @@ impl<F: Facts> Engine<'_, F> {
         }
         let worker = &mut self.worker;
         worker.pollers.brought(poll.messages, messages.len());
+        worker.bucket.iter_mut().for_each(|bucket| bucket.take(messages.len(), now));
         if poll.sent + worker.receiving.visibility <= now && holds(Guard::LateReceiveIsDropped) {
             // The answer came so late that others may have them.
             for Arrival { lease, .. } in messages {

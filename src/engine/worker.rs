@@ -8,6 +8,7 @@ use super::breaker::UNNAMED;
 use super::intake::{Arrival, Gathered, Receiving, name};
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::pollers::Pollers;
+use super::rate::Bucket;
 use super::{Command, Engine, Facts, Note, Outcome, Time};
 use redrive_sqs::lease::Leases;
 
@@ -75,6 +76,7 @@ pub(super) struct Held {
 pub(super) struct Worker<F> {
     pub(super) receiving: Receiving,
     pub(super) pollers: Pollers,
+    pub(super) bucket: Option<Bucket>,
     pub(super) leases: Leases<LeaseKey>,
     pub(super) held: BTreeMap<LeaseKey, Held>,
     pub(super) gathered: Gathered<F>,
@@ -227,6 +229,7 @@ impl<F: Facts> Engine<'_, F> {
         let times = [
             worker.pollers.due_at().filter(|_| !worker.is_ending()),
             self.paused_until().filter(|_| !worker.is_ending()),
+            self.rate_due_at().filter(|_| !worker.is_ending()),
             worker.gathered.due.filter(|_| self.has_a_free_call()),
             worker.leases.due_at(),
             worker.leases.ends_at(),
@@ -242,6 +245,7 @@ impl<F> Worker<F> {
         Self {
             receiving,
             pollers: Pollers::new(receiving.capacity()),
+            bucket: receiving.rate.map(|rate| Bucket::full(rate, Time::ZERO)),
             leases: Leases::new(receiving.visibility),
             held: BTreeMap::new(),
             gathered: Gathered { messages: Vec::new(), due: None },

@@ -3,6 +3,7 @@ use std::collections::HashMap;
 use redrive_sqs::OriginSenders;
 
 use super::*;
+use crate::Rate;
 
 fn read(variables: &[(&str, &str)]) -> Result<Settings, String> {
     let variables: HashMap<_, _> = variables.iter().copied().collect();
@@ -176,4 +177,33 @@ fn the_reserve_is_a_tenth_of_the_time_left_within_its_bounds() {
     assert_eq!(asked.reserve_of(Duration::from_secs(10)), Duration::from_secs(5), "never more than half");
     let hasty = Settings { reserve: Some(Duration::from_millis(1)), ..Settings::default() };
     assert_eq!(hasty.reserve_of(Duration::from_secs(10)), Duration::from_millis(200), "never less than this");
+}
+
+#[test]
+fn a_rate_is_a_number_of_messages_in_a_second_a_minute_or_an_hour() {
+    let rate = |value| read(&[("REDRIVE_RATE", value)]).map(|settings| *settings.rate.as_deref().unwrap());
+    assert_eq!(rate("50/s"), Ok(Rate::per_second(50)));
+    assert_eq!(rate("3000/min"), Ok(Rate::per_minute(3_000)));
+    assert_eq!(rate("10/h"), Ok(Rate::per_hour(10)));
+    for wrong in ["50", "0/s", "-1/s", "1.5/s", "1000001/s", "50/second", "50 per second", "/s"] {
+        let allowed = "a rate such as 50/s, 3000/min or 10/h, of 1 to 1000000 messages";
+        assert_eq!(rate(wrong), Err(format!("REDRIVE_RATE is {wrong:?}, allowed: {allowed}")));
+    }
+}
+
+#[test]
+fn a_rate_and_its_burst_are_checked() {
+    let refusal = |rate| {
+        let mut settings = Settings::default();
+        settings.rate = settings.keep(rate);
+        settings.check().map_err(|error| error.to_string())
+    };
+    assert_eq!(refusal(Rate::per_second(50).burst(1)), Ok(()));
+    let allowed = "1 to 1000000 messages a second, minute or hour";
+    assert_eq!(refusal(Rate::per_minute(0)), Err(format!("rate is 0/min, allowed: {allowed}")));
+    let allowed = "a burst of 1 to 1000000 messages";
+    assert_eq!(
+        refusal(Rate::per_hour(9).burst(0)),
+        Err(format!("rate is 9/h with a burst of 0, allowed: {allowed}"))
+    );
 }

@@ -11,6 +11,7 @@ use redrive_sqs::{LONGEST_VISIBILITY, OriginSenders, QueueArn, Quoted, cut_to, i
 use super::{InvalidSetting, ORIGIN_SENDERS, Overrides};
 use crate::Backoff;
 use crate::backoff::parse_backoff;
+use crate::rate::{self, Rate};
 
 /// Reads settings that are not set.
 pub(super) struct Fill<'a> {
@@ -96,6 +97,15 @@ impl Variable {
                 ))
             }),
         }
+    }
+
+    pub(super) fn rate(&self) -> Result<Rate, InvalidSetting> {
+        Rate::parse(&self.value).ok_or_else(|| {
+            self.refuse(format_args!(
+                "a rate such as 50/s, 3000/min or 10/h, of {} messages",
+                in_words(&rate::ALLOWED)
+            ))
+        })
     }
 
     pub(super) fn senders(&self) -> Result<OriginSenders, InvalidSetting> {

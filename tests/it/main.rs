@@ -82,6 +82,7 @@ mod platform;
 /// Pings, events of other services, and the test event of the console.
 mod other_events;
 mod outages;
+mod rates;
 /// Orders through the real function, from the queue to their end.
 mod runtime;
 /// Several queues that feed one function, and dead-letter queues that cannot be one.

@@ -360,6 +360,7 @@ impl Consumer {
             concurrency: bounds.concurrency,
             chunk: None,
             drain: DRAIN,
+            rate: None,
         };
         let engine = match consumes {
             Consumes::Worker => Some(Engine::of_worker(receiving, policy(bounds), began, 1)),

@@ -22,7 +22,7 @@ const DEAD_LETTER_URL: &str = "REDRIVE_DEAD_LETTER_QUEUE_URL";
 const VISIBILITY_TIMEOUT: &str = "REDRIVE_VISIBILITY_TIMEOUT";
 
 /// All that redrive reads.
-const KNOWN: [&str; 22] = [
+const KNOWN: [&str; 23] = [
     "REDRIVE_BACKOFF",
     "REDRIVE_CONCURRENCY",
     DEAD_LETTER_URL,
@@ -41,6 +41,7 @@ const KNOWN: [&str; 22] = [
     "REDRIVE_OVERRIDES",
     "REDRIVE_QUEUES",
     QUEUE_URL,
+    "REDRIVE_RATE",
     "REDRIVE_RESERVE",
     "REDRIVE_TASK_PROTECTION",
     "REDRIVE_TIME_LIMIT",

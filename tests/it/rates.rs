@@ -1,0 +1,110 @@
+//! How many messages start in a time, in virtual time.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use redrive::{Consumer, Failure, Handler, Rate};
+use redrive_local::kit::{Queue, TestAws};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::support::at_a_time;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// When handlers began, since the start of the test.
+#[derive(Clone)]
+struct Starts(Arc<Mutex<Vec<Duration>>>, Instant);
+
+impl Starts {
+    fn new() -> Self {
+        Self(Arc::default(), Instant::now())
+    }
+
+    fn handler(&self) -> impl Handler<Value> + Clone {
+        let Self(starts, began) = self.clone();
+        move |_: Value| {
+            starts.lock().unwrap().push(began.elapsed());
+            async {
+                sleep(Duration::from_millis(50)).await;
+                Ok::<_, Failure>(())
+            }
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
+    /// How many began in the second with the most.
+    fn most_in_a_second(&self) -> usize {
+        let starts = self.0.lock().unwrap();
+        let within = |from: Duration| {
+            starts.iter().filter(move |at| (from..from + Duration::from_secs(1)).contains(*at))
+        };
+        starts.iter().map(|from| within(*from).count()).max().unwrap_or_default()
+    }
+}
+
+fn filled(aws: &TestAws, messages: usize) -> Queue {
+    let queue = aws.queue("orders").dead_letter_queue("orders-dead", 3).create();
+    (0..messages).for_each(|number| drop(queue.send(json!(number))));
+    queue
+}
+
+/// Runs so many workers for a minute, each with this rate, and says how many messages began.
+async fn a_minute(workers: usize, rate: Rate, messages: usize) -> Starts {
+    let (aws, starts) = (TestAws::new(), Starts::new());
+    aws.latency(Duration::from_millis(20));
+    let queue = filled(&aws, messages);
+    let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(rate).concurrency(at_a_time(20));
+    queue.worked_by(|url, stop| consumer.work_until(url, stop)).workers(workers).run_for(MINUTE).await;
+    assert_eq!(queue.counts().in_flight, 0, "what was received has ended");
+    starts
+}
+
+fn holds(starts: &Starts, wanted: usize) {
+    let count = starts.count();
+    println!("{count} started, wanted {wanted}, at most {} in a second", starts.most_in_a_second());
+    assert!(count.abs_diff(wanted) * 20 <= wanted, "{count} started, wanted {wanted}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_starts_fifty_messages_a_second() {
+    let starts = a_minute(1, Rate::per_second(50), 4_000).await;
+    holds(&starts, 3_000);
+    assert!(starts.most_in_a_second() <= 26 + 50, "the burst and a second's worth");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_starts_as_many_a_minute_as_it_may_also_if_they_are_few() {
+    holds(&a_minute(1, Rate::per_second(1), 200).await, 60);
+    holds(&a_minute(1, Rate::per_minute(20).burst(1), 100).await, 20);
+    holds(&a_minute(1, Rate::per_second(2), 200).await, 120);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rates_of_several_workers_add_up() {
+    holds(&a_minute(4, Rate::per_second(10), 3_000).await, 2_400);
+    holds(&a_minute(16, Rate::per_second(5), 6_000).await, 4_800);
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_wait_in_the_queue_and_use_up_no_deliveries() {
+    let (aws, starts) = (TestAws::new(), Starts::new());
+    let queue = aws.queue("orders").dead_letter_queue("orders-dead", 1).create();
+    let orders: Vec<_> = (0..300).map(|number| queue.send(json!(number))).collect();
+    let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(Rate::per_minute(300));
+    queue.worked_by(|url, stop| consumer.work_until(url, stop)).until_idle().await;
+    assert!(orders.iter().all(|order| order.done().attempts == 1));
+    let receives = aws.calls()["ReceiveMessage"];
+    println!("{receives} receives");
+    assert!(receives <= 330, "{receives} receives");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_of_none_is_refused() {
+    let consumer = Consumer::new(Starts::new().handler()).sqs(TestAws::new().sqs()).rate(Rate::per_second(0));
+    let error = consumer.connect().await.unwrap_err();
+    assert_eq!(error.to_string(), "rate is 0/s, allowed: 1 to 1000000 messages a second, minute or hour");
+}
