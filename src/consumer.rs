@@ -28,6 +28,7 @@ use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::once::Rules;
 use crate::other_event::TakeOther;
+use crate::rate_by::RateKeys;
 use crate::records::Received;
 use crate::settings::{InvalidSetting, Metrics, Settings};
 use crate::work::{Chunks, Host, Input};
@@ -86,6 +87,7 @@ pub(crate) struct Setup {
     host: Host,
     dependencies: Option<Dependencies>,
     process: Arc<Process>,
+    rate_keys: Option<RateKeys>,
     source: Arc<Source>,
     pub(crate) shutdown: Option<Arc<Shutdown>>,
 }
@@ -283,6 +285,7 @@ impl Setup {
             host: &self.host,
             process: &self.process,
             dependencies: self.dependencies.as_ref(),
+            rate_keys: self.rate_keys.as_ref(),
             source: &self.source,
             shutdown: self.shutdown.as_deref(),
             is_sample: false,

@@ -21,6 +21,8 @@ mod rate;
 mod settled;
 mod settling;
 mod streak;
+mod turns;
+mod waiting;
 mod worker;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -72,6 +74,11 @@ pub(crate) trait Facts {
     fn dependencies(&self, _: &Policy<'_>) -> Vec<String> {
         Vec::new()
     }
+
+    /// Which messages it shares a rate with, as the user's function says.
+    fn rate_key(&self, _: &Policy<'_>) -> Option<String> {
+        None
+    }
 }
 
 impl<P: Deref<Target: Facts>> Facts for P {
@@ -97,6 +104,10 @@ impl<P: Deref<Target: Facts>> Facts for P {
 
     fn dependencies(&self, policy: &Policy<'_>) -> Vec<String> {
         (**self).dependencies(policy)
+    }
+
+    fn rate_key(&self, policy: &Policy<'_>) -> Option<String> {
+        (**self).rate_key(policy)
     }
 }
 
@@ -338,6 +349,7 @@ impl<'a, F: Facts> Engine<'a, F> {
     fn turn(&mut self, now: Time) {
         self.rules.now = now;
         self.keep_leases(now);
+        self.start_waiting(now);
         self.poll(now);
         let is_due =
             |(key, batch): (&BatchKey, &Batch<F>)| batch.due_at().is_some_and(|at| at <= now).then_some(*key);

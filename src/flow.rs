@@ -27,6 +27,7 @@ use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message_report::MessageReport;
 use crate::once::Rules;
+use crate::rate_by::{RateBy, RateKeys};
 use crate::record::{Limits, Record};
 use crate::records::{Received, Records};
 use crate::report::{report, response};
@@ -61,6 +62,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) host: &'a Host,
     pub(crate) process: &'a Process,
     pub(crate) dependencies: Option<&'a Dependencies>,
+    pub(crate) rate_keys: Option<&'a RateKeys>,
     pub(crate) source: &'a Source,
     pub(crate) shutdown: Option<&'a Shutdown>,
     /// The messages are those of a test event, see `sample.rs`.
@@ -268,7 +270,8 @@ impl Flow<'_> {
     /// The rules for messages of a queue.
     pub(crate) fn policy<'p>(&'p self, source: &'p str, has_dead_letter_queue: bool) -> Policy<'p> {
         let depends_on = self.dependencies.map(|names| DependsOn { names, source });
-        Policy { depends_on, ..Policy::of(self.settings, source, has_dead_letter_queue) }
+        let rate_by = self.rate_keys.map(|key| RateBy { key, source });
+        Policy { depends_on, rate_by, ..Policy::of(self.settings, source, has_dead_letter_queue) }
     }
 }
 

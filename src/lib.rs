@@ -25,6 +25,7 @@ mod failure;
 mod judge;
 mod backoff;
 mod rate;
+mod rate_by;
 mod overrides;
 mod deliveries;
 mod depends_on;

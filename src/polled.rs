@@ -87,6 +87,11 @@ impl Facts for Polled {
         let record = Record::new(self.entry(names.source), &Limits::default());
         record.map(|record| names.of(&record)).unwrap_or_default()
     }
+
+    fn rate_key(&self, policy: &Policy<'_>) -> Option<String> {
+        let rate_by = policy.rate_by?;
+        rate_by.of(&Record::new(self.entry(rate_by.source), &Limits::default())?)
+    }
 }
 
 fn text<'m>(message: &'m Message, name: &Name) -> Option<&'m str> {

@@ -95,6 +95,12 @@ impl Rate {
         })
     }
 
+    /// In which time so many messages start.
+    pub(crate) fn time_for(&self, messages: usize) -> Duration {
+        let messages = u32::try_from(messages).unwrap_or(u32::MAX);
+        self.period().saturating_mul(messages) / self.messages.max(1)
+    }
+
     /// What a bucket holds, in nanoseconds times messages: a message costs the nanoseconds of a period.
     pub(crate) fn capacity(&self) -> i128 {
         let cost = nanoseconds(self.period());

@@ -16,7 +16,9 @@ use redrive_sqs::{BATCH_SIZE, LONGEST_INVOCATION, LONGEST_VISIBILITY, Quoted, cu
 use crate::backoff::Backoff;
 pub use crate::settings::choices::{LastDelivery, Metrics, OnFailure, Overrides};
 pub use crate::settings::queues::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
-use crate::settings::values::{Drain, Limit, Namespace, OutageHorizon, ReceiveCount, Senders, TimeLimit};
+use crate::settings::values::{
+    Drain, Limit, LimitOfKey, Namespace, OutageHorizon, ReceiveCount, Senders, TimeLimit,
+};
 pub(crate) use crate::settings::values::{LONGEST_VISIBILITY_TIMEOUT, QueueUrl, Value, VisibilityTimeout};
 use crate::settings::variable::{Fill, Variable};
 
@@ -43,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) last_delivery: Option<LastDelivery>,
     pub(crate) outage_horizon: Option<OutageHorizon>,
     pub(crate) rate: Option<Limit>,
+    /// Of each key of `Consumer::rate_by`.
+    pub(crate) rate_of_key: Option<LimitOfKey>,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) metrics_namespace: Option<Namespace>,
     /// Of a worker.

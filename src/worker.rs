@@ -191,6 +191,7 @@ where
             chunk: M::IS_BULK.then_some((flow.chunks.messages.get(), flow.chunks.bytes)),
             drain: settings.drain(),
             rate: settings.rate.as_deref().copied(),
+            rate_of_key: settings.rate_of_key.as_deref().copied(),
         };
         let policy = flow.policy(&queue.arn, settings.dead_letter_queue_url.is_some());
         let worker = Worker {

@@ -139,6 +139,35 @@ where
         self.setting(|settings| settings.rate = settings.keep(rate))
     }
 
+    /// How many messages of each key start in a time, for example ten a second for each customer. `key` names the key of a
+    /// message; one without a key starts at once. Default: no keys.
+    ///
+    /// Messages of one key do not delay those of others. A [worker](Self::work) keeps as many messages as the
+    /// [concurrency](Self::concurrency) waiting for their turn, if it comes within the visibility timeout. Further messages go
+    /// back to the queue until their turn, which costs each one delivery. A message on its last delivery does not go back: it
+    /// starts at once if it cannot wait. Each process has its own rates. On Lambda they have no effect.
+    ///
+    /// redrive calls `key` when a message is received, in the task that polls: it must not block. If it panics, the message
+    /// has no key. redrive tracks 10,000 keys that were used up recently; messages of others start at once.
+    ///
+    /// ```
+    /// use redrive::{Attribute, Consumer, Rate};
+    ///
+    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+    /// let consumer = Consumer::new(place).rate_by(
+    ///     |record| record.attributes().get("customer").and_then(Attribute::as_str).map(str::to_owned),
+    ///     Rate::per_second(10),
+    /// );
+    /// ```
+    pub fn rate_by<K: Into<Option<String>>>(
+        self,
+        key: impl Fn(&Record<'_>) -> K + Send + Sync + 'static,
+        rate: Rate,
+    ) -> Self {
+        self.setting(|settings| settings.rate_of_key = settings.keep(rate))
+            .set(|setup| setup.rate_keys = Some(Arc::new(move |record| key(record).into())))
+    }
+
     /// Names the dependencies that a message needs. While one of them is down, redrive returns the message to the queue
     /// without running it (see [`Failure::outage`]). Default: one that has no name, for all messages.
     ///

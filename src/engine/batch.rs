@@ -181,11 +181,11 @@ impl<F: Facts> Batch<F> {
     }
 
     /// A message that goes back without having been begun.
-    pub(super) fn returned(facts: F, lease: LeaseKey, now: Time) -> Self {
+    pub(super) fn returned(facts: F, lease: LeaseKey, after: Time, now: Time) -> Self {
         let message = std::iter::once((facts, Some(lease)));
         let (mut batch, _) = Self::new(message, false, (now, now), Deletes::ByWorker);
         (batch.phase, batch.is_silent) = (Phase::Over, true);
-        batch.messages[0].settled.action = Action::Release { after: Duration::ZERO };
+        batch.messages[0].settled.action = Action::Release { after };
         batch.ask(0, State::Delaying);
         batch
     }

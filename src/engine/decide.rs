@@ -12,6 +12,7 @@ use crate::depends_on::DependsOn;
 use crate::engine::{Action, Outcome};
 use crate::failure::Ruling;
 use crate::overrides::Asked;
+use crate::rate_by::RateBy;
 use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
 
 /// The messages behind a failed head of a FIFO group wait this much longer than the head, so that it comes back alone and
@@ -45,6 +46,7 @@ pub(crate) struct Policy<'a> {
     pub(crate) outage_horizon: Duration,
     /// What messages need, by the user's function.
     pub(crate) depends_on: Option<DependsOn<'a>>,
+    pub(crate) rate_by: Option<RateBy<'a>>,
     /// The process ends after this batch.
     pub(crate) ends: bool,
 }
@@ -181,6 +183,7 @@ impl<'a> Policy<'a> {
             has_dead_letter_queue,
             outage_horizon: settings.outage_horizon(),
             depends_on: None,
+            rate_by: None,
             ends: false,
         }
     }
@@ -213,7 +216,7 @@ impl<'a> Policy<'a> {
     }
 
     /// In whole seconds, rounded up, and within what SQS accepts.
-    fn within_limits(&self, delay: Duration) -> Duration {
+    pub(crate) fn within_limits(&self, delay: Duration) -> Duration {
         let seconds = delay.as_secs().saturating_add(u64::from(delay.subsec_nanos() > 0));
         Duration::from_secs(seconds).min(self.longest)
     }

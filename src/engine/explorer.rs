@@ -44,6 +44,8 @@ struct Bounds {
     rejects: bool,
     /// How many outages in a row have come before. If any, handlers report more.
     outages: u8,
+    /// Whether messages share a rate of one a second.
+    has_rate: bool,
 }
 
 const ONE_WORKER: Bounds = Bounds {
@@ -60,6 +62,7 @@ const ONE_WORKER: Bounds = Bounds {
     patience: 2,
     rejects: false,
     outages: 0,
+    has_rate: false,
 };
 
 const FIFO: Bounds = Bounds {
@@ -166,6 +169,12 @@ explored! {
     a_sandbox_and_an_outage_with_two_groups: 500 states,
         Bounds { outages: 2, consumers: SANDBOX, concurrency: 1, groups: &["a", "a", "b"], losses: 0, ..SHORT_FIFO },
         Bounds { outages: 2, consumers: SANDBOX, groups: &["a", "a", "b"], deaf: 1, rejects: true, ..SHORT_FIFO };
+    a_worker_with_a_rate: 500 states,
+        Bounds { has_rate: true, concurrency: 1, groups: &["", "", ""], ..QUIET },
+        Bounds { has_rate: true, concurrency: 1, groups: &["", "", ""], signals: 1, kills: 1, ..ONE_WORKER };
+    a_worker_with_a_rate_and_two_groups: 500 states,
+        Bounds { has_rate: true, concurrency: 1, groups: &["a", "a", "b"], losses: 0, signals: 1, ..SHORT_FIFO },
+        Bounds { has_rate: true, concurrency: 1, groups: &["a", "a", "b"], signals: 1, kills: 1, ..FIFO };
     a_worker_and_a_sandbox: 1_000 states,
         Bounds { consumers: BOTH, groups: &[""], ..ONE_WORKER },
         Bounds { consumers: BOTH, groups: &[""], losses: 2, kills: 1, signals: 1, patience: 3, ..REJECTS };

@@ -36,6 +36,8 @@ pub(crate) struct Receiving {
     pub(crate) drain: Duration,
     /// How many messages it receives in a time.
     pub(crate) rate: Option<Rate>,
+    /// How many messages of each key.
+    pub(crate) rate_of_key: Option<Rate>,
 }
 
 /// A receive.
@@ -88,6 +90,7 @@ impl Receiving {
         chunk: None,
         drain: Duration::ZERO,
         rate: None,
+        rate_of_key: None,
     };
 
     /// How many messages are in hand at most.
@@ -132,9 +135,10 @@ impl<F: Facts> Engine<'_, F> {
             (true, None) => usize::from(worker.gathered.messages.is_empty()),
             (false, _) => usize::MAX,
         };
+        let waiting = worker.waiting.messages;
         // One round trip of settling at most is behind the work.
-        let behind = (2 * most).saturating_sub(worker.held.len() + worker.reporting.0);
-        let free = most.saturating_sub(worker.in_hand).min(behind).min(worker.room()).min(tries);
+        let behind = (2 * most).saturating_sub(worker.held.len() - waiting + worker.reporting.0);
+        let free = most.saturating_sub(worker.in_hand - waiting).min(behind).min(worker.room()).min(tries);
         let bucket = worker.bucket.as_ref();
         bucket.map_or(free, |bucket| free.min(bucket.ask(worker.pollers.asked, self.rules.now)))
     }
@@ -157,8 +161,13 @@ impl<F: Facts> Engine<'_, F> {
             for Arrival { lease, .. } in messages {
                 self.commands.extend([Command::Note(Note::LeaseLost), Command::Forget(lease)]);
             }
-        } else if worker.receiving.chunk.is_some() && !worker.is_ending() {
-            let due = if messages.len() >= poll.messages { now + FILLING } else { now };
+            return;
+        }
+        let is_full = messages.len() >= poll.messages;
+        let messages = self.in_turn(messages, poll.sent, now);
+        let worker = &mut self.worker;
+        if worker.receiving.chunk.is_some() && !worker.is_ending() {
+            let due = if is_full { now + FILLING } else { now };
             messages.iter().for_each(|message| worker.take(message, poll.sent, now));
             worker.gathered.messages.extend(messages);
             worker.gathered.due = Some(worker.gathered.due.map_or(due, |other| other.min(due)));
@@ -167,6 +176,21 @@ impl<F: Facts> Engine<'_, F> {
             for messages in one_at_a_time(messages, worker.receiving.is_fifo) {
                 self.received_group(messages, sent, now);
             }
+        }
+    }
+
+    /// The turn has come of messages that waited for it.
+    pub(super) fn start_in_turn(&mut self, messages: Vec<Arrival<F>>, now: Time) {
+        if self.worker.receiving.chunk.is_some() {
+            self.worker.gathered.messages.extend(messages);
+            self.worker.gathered.due.get_or_insert(now + FILLING);
+        } else if messages.first().is_some_and(|first| self.is_in_hand(&first.facts)) {
+            for Arrival { lease, .. } in messages {
+                self.worker.leases.forget(lease);
+                self.release(lease);
+            }
+        } else {
+            self.start(messages, now);
         }
     }
 
@@ -191,7 +215,7 @@ impl<F: Facts> Engine<'_, F> {
         if begins {
             self.start(messages, now);
         } else {
-            messages.into_iter().for_each(|message| self.hand_back(message, now));
+            messages.into_iter().for_each(|message| self.hand_back(message, Time::ZERO, now));
         }
     }
 
@@ -232,19 +256,19 @@ impl<F: Facts> Engine<'_, F> {
                 self.worker.gathered.messages.push(message);
                 self.worker.gathered.due = Some(now);
             } else {
-                self.hand_back(message, now);
+                self.hand_back(message, Time::ZERO, now);
             }
         }
     }
 
     /// Whether SQS would dead-letter the message at its next receive.
-    fn is_last_attempt(&self, message: &Arrival<F>) -> bool {
+    pub(super) fn is_last_attempt(&self, message: &Arrival<F>) -> bool {
         self.rules.policy.deliveries().end_with(message.facts.attempt(), None)
     }
 
-    /// Makes a message visible at once that no handler has begun.
-    fn hand_back(&mut self, message: Arrival<F>, now: Time) {
-        let key = self.insert(Batch::returned(message.facts, message.lease, now));
+    /// Makes a message visible after this time that no handler has begun.
+    pub(super) fn hand_back(&mut self, message: Arrival<F>, after: Time, now: Time) {
+        let key = self.insert(Batch::returned(message.facts, message.lease, after, now));
         self.follow(key, now);
     }
 
@@ -263,18 +287,18 @@ impl<F: Facts> Engine<'_, F> {
     }
 
     /// Whether the handler of this message, or of its group, still runs, as after a lost lease.
-    fn is_in_hand(&self, facts: &F) -> bool {
+    pub(super) fn is_in_hand(&self, facts: &F) -> bool {
         let latest = self.worker.names.get(name(facts, self.worker.receiving.is_fifo));
         latest.is_some_and(|key| self.batches.get(key).is_none_or(|batch| batch.unasked() > 0))
     }
 
     /// How many messages a worker has received whose handlers have not ended, and how many of these have not begun: those
-    /// behind others of their group, or in a chunk that is not full.
+    /// that wait for their turn, behind others of their group, or in a chunk that is not full.
     pub(crate) fn in_hand(&self) -> (usize, usize) {
         let worker = &self.worker;
         let is_fifo = worker.receiving.is_fifo;
         let behind = if is_fifo { worker.in_hand.saturating_sub(self.running()) } else { 0 };
-        (worker.in_hand, worker.gathered.messages.len().max(behind))
+        (worker.in_hand, (worker.gathered.messages.len() + worker.waiting.messages).max(behind))
     }
 }
 
@@ -293,7 +317,7 @@ pub(super) fn name<F: Facts>(facts: &F, is_fifo: bool) -> &str {
 }
 
 /// What each batch is made of: the messages of a FIFO group in their order, or one message.
-fn one_at_a_time<F: Facts>(messages: Vec<Arrival<F>>, is_fifo: bool) -> Vec<Vec<Arrival<F>>> {
+pub(super) fn one_at_a_time<F: Facts>(messages: Vec<Arrival<F>>, is_fifo: bool) -> Vec<Vec<Arrival<F>>> {
     if !is_fifo {
         return messages.into_iter().map(|message| vec![message]).collect();
     }

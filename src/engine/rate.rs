@@ -41,16 +41,33 @@ impl Bucket {
         if tokens >= asked + self.enough() { tokens } else { asked.min(tokens) }
     }
 
+    pub(super) fn give_back(&mut self, messages: usize, now: Time) {
+        let cost = self.cost().saturating_mul(i128::try_from(messages).unwrap_or(i128::MAX));
+        (self.level, self.at) =
+            (self.level(now).saturating_add(cost).min(self.rate.capacity()), now.max(self.at));
+    }
+
+    /// When the next message may start, after those that took tokens which are yet to come.
+    pub(super) fn next_at(&self, now: Time) -> Time {
+        self.reaches(self.cost()).map_or(Time::MAX, |at| at.max(now))
+    }
+
+    /// When it is full again.
+    pub(super) fn full_at(&self) -> Time {
+        self.reaches(self.rate.capacity()).unwrap_or(Time::MAX)
+    }
+
     /// When there are enough tokens for another receive, if not now.
     pub(super) fn due_at(&self, asked: usize, now: Time) -> Option<Time> {
         let wanted = self.cost().saturating_mul(i128::try_from(asked + self.enough()).ok()?);
-        let missing = wanted - self.level;
-        if wanted > self.rate.capacity() || missing <= 0 {
-            return None;
-        }
-        let (messages, missing) = (u128::from(self.rate.messages()), missing.unsigned_abs());
-        let after = u64::try_from(missing.div_ceil(messages)).ok()?;
-        Some(self.at + Duration::from_nanos(after)).filter(|at| *at > now)
+        self.reaches(wanted).filter(|at| *at > now && wanted <= self.rate.capacity())
+    }
+
+    /// When it would hold this.
+    fn reaches(&self, level: i128) -> Option<Time> {
+        let missing = (level - self.level).max(0).unsigned_abs();
+        let after = u64::try_from(missing.div_ceil(self.rate.messages().into())).ok()?;
+        Some(self.at + Duration::from_nanos(after))
     }
 
     /// How many tokens one receive waits for.

@@ -241,6 +241,10 @@ impl<F: Facts> Engine<'_, F> {
         self.note(Note::LeaseLost);
         let Some(key) = self.worker.held.get(&lease).and_then(|held| held.key) else {
             self.worker.gathered.messages.retain(|message| message.lease != lease);
+            for behind in self.worker.waiting.remove(lease) {
+                self.worker.leases.forget(behind.lease);
+                self.release(behind.lease);
+            }
             self.release(lease);
             return;
         };

@@ -52,7 +52,15 @@ impl Bench {
         let source = if is_fifo { "orders.fifo" } else { "orders" };
         let policy = Policy::of(Box::leak(Box::new(settings)), source, true);
         let drain = Duration::from_secs(25);
-        let receiving = Receiving { is_fifo, visibility, concurrency: 20, chunk: None, drain, rate: None };
+        let receiving = Receiving {
+            is_fifo,
+            visibility,
+            concurrency: 20,
+            chunk: None,
+            drain,
+            rate: None,
+            rate_of_key: None,
+        };
         Self { engine: Engine::of_worker(receiving, policy, Time::ZERO, 7), commands: Vec::new() }
     }
 

@@ -9,6 +9,8 @@ use super::intake::{Arrival, Gathered, Receiving, name};
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::pollers::Pollers;
 use super::rate::Bucket;
+use super::turns::Turns;
+use super::waiting::Waiting;
 use super::{Command, Engine, Facts, Note, Outcome, Time};
 use redrive_sqs::lease::Leases;
 
@@ -64,7 +66,7 @@ pub(super) enum Life {
 pub(super) struct Held {
     pub(super) received: Time,
     bytes: usize,
-    /// `None` while it waits for a chunk of a bulk handler.
+    /// `None` while it waits for its turn, or for a chunk of a bulk handler.
     pub(super) key: Option<MessageKey>,
     /// Its handler has ended, and it is being settled.
     pub(super) is_asked: bool,
@@ -77,6 +79,8 @@ pub(super) struct Worker<F> {
     pub(super) receiving: Receiving,
     pub(super) pollers: Pollers,
     pub(super) bucket: Option<Bucket>,
+    pub(super) turns: Option<Turns>,
+    pub(super) waiting: Waiting<F>,
     pub(super) leases: Leases<LeaseKey>,
     pub(super) held: BTreeMap<LeaseKey, Held>,
     pub(super) gathered: Gathered<F>,
@@ -122,6 +126,7 @@ impl<F: Facts> Engine<'_, F> {
         self.note(Note::Drains(why));
         let keys: Vec<_> = self.batches.keys().copied().collect();
         keys.into_iter().for_each(|key| self.stop_what_has_other_deliveries(key));
+        self.hand_back_waiting(now);
         self.hand_back_gathered(true, now);
     }
 
@@ -230,6 +235,7 @@ impl<F: Facts> Engine<'_, F> {
             worker.pollers.due_at().filter(|_| !worker.is_ending()),
             self.paused_until().filter(|_| !worker.is_ending()),
             self.rate_due_at().filter(|_| !worker.is_ending()),
+            self.waiting_due_at(),
             worker.gathered.due.filter(|_| self.has_a_free_call()),
             worker.leases.due_at(),
             worker.leases.ends_at(),
@@ -246,6 +252,8 @@ impl<F> Worker<F> {
             receiving,
             pollers: Pollers::new(receiving.capacity()),
             bucket: receiving.rate.map(|rate| Bucket::full(rate, Time::ZERO)),
+            turns: receiving.rate_of_key.map(Turns::new),
+            waiting: Waiting::default(),
             leases: Leases::new(receiving.visibility),
             held: BTreeMap::new(),
             gathered: Gathered { messages: Vec::new(), due: None },

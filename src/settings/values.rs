@@ -76,6 +76,8 @@ values! {
         not format!("{horizon:?}") => at_most("more than 0 s, ", LONGEST_RETENTION);
     Limit(rate: Rate as Rate) is "rate", variable => variable.rate()?,
         if rate.refusal().is_none(), not rate => rate.refusal().unwrap_or_default();
+    LimitOfKey(rate: Rate as Rate) is "rate of a key", variable => variable.rate()?,
+        if rate.refusal().is_none(), not rate => rate.refusal().unwrap_or_default();
     QueueUrl(url: String as str) is "dead-letter queue URL", variable => variable.value.clone(),
         if is_queue_url(&url),
         not Quoted(&url) => "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead";

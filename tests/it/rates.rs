@@ -1,9 +1,11 @@
 //! How many messages start in a time, in virtual time.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redrive::{Consumer, Failure, Handler, Rate};
+use redrive::{Attribute, Consumer, Failure, Handler, Message, Rate, Record};
+use redrive_local::NewMessage;
 use redrive_local::kit::{Queue, TestAws};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -107,4 +109,83 @@ async fn a_rate_of_none_is_refused() {
     let consumer = Consumer::new(Starts::new().handler()).sqs(TestAws::new().sqs()).rate(Rate::per_second(0));
     let error = consumer.connect().await.unwrap_err();
     assert_eq!(error.to_string(), "rate is 0/s, allowed: 1 to 1000000 messages a second, minute or hour");
+}
+
+/// What happened to the messages of a noisy key and to those of others.
+struct Noise {
+    /// How long after its send the last of the others began.
+    longest: Duration,
+    /// How many of the noisy key began, and how often these were received.
+    noisy: usize,
+    deliveries: usize,
+}
+
+/// Sends a hundred messages a second for so long, nine of ten of one customer, who may have ten a second.
+async fn noise(seconds: u64, concurrency: usize, is_fifo: bool) -> Noise {
+    fn customer(record: &Record<'_>) -> Option<String> {
+        record.attributes().get("customer").and_then(Attribute::as_str).map(str::to_owned)
+    }
+    let (aws, began) = (TestAws::new(), Instant::now());
+    aws.latency(Duration::from_millis(20));
+    let (name, dead) = if is_fifo { ("orders.fifo", "dead.fifo") } else { ("orders", "dead") };
+    let queue = aws.queue(name).dead_letter_queue(dead, 5).create();
+    let starts = Arc::new(Mutex::new(Vec::new()));
+    let handler = {
+        let starts = Arc::clone(&starts);
+        move |message: Message<usize>| {
+            starts.lock().unwrap().push((message.body, began.elapsed()));
+            async {
+                sleep(Duration::from_millis(50)).await;
+                Ok::<_, Failure>(())
+            }
+        }
+    };
+    let consumer = Consumer::new(handler).sqs(aws.sqs()).concurrency(at_a_time(concurrency));
+    let consumer = consumer.rate_by(customer, Rate::per_second(10));
+    let mut workers = queue.worked_by(|url, stop| consumer.work_until(url, stop));
+    let sent = RefCell::new(Vec::new());
+    let sending = async {
+        for number in 0..100 * seconds {
+            let customer = if number % 10 == 0 { format!("c{}", number % 70) } else { "noisy".to_owned() };
+            let message = NewMessage::from(json!(number)).attribute("customer", &customer);
+            let message = if is_fifo { message.group(&format!("{}", number % 50)) } else { message };
+            sent.borrow_mut().push((queue.send(message), began.elapsed()));
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::join!(sending, workers.run_for(Duration::from_secs(seconds + 3)));
+    let (sent, starts) = (sent.into_inner(), starts.lock().unwrap());
+    let is_noisy = |number: &usize| !number.is_multiple_of(10);
+    let others = starts.iter().filter(|(number, _)| !is_noisy(number));
+    let longest = others.clone().map(|(number, at)| *at - sent[*number].1).max().unwrap();
+    assert_eq!(others.count(), usize::try_from(10 * seconds).unwrap(), "all others began, once");
+    let noisy = starts.iter().map(|(number, _)| number).filter(|number| is_noisy(number));
+    let deliveries = noisy.clone().map(|number| sent[*number].0.received().len()).sum();
+    let noisy = noisy.count();
+    assert_eq!(queue.dead_letter_queue().counts().visible, 0);
+    Noise { longest, noisy, deliveries }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_noisy_key_does_not_delay_others() {
+    for is_fifo in [false, true] {
+        let Noise { longest, noisy, deliveries } = noise(60, 10, is_fifo).await;
+        println!(
+            "FIFO {is_fifo}: others began within {longest:?}; {noisy} noisy ones began, in {deliveries} deliveries"
+        );
+        assert!(longest <= Duration::from_secs(2), "{longest:?}");
+        assert!(noisy.abs_diff(630) * 20 <= 630, "{noisy} of the noisy key began in 63 s");
+        assert!(deliveries <= 3 * noisy, "{deliveries} deliveries of {noisy} messages");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_that_wait_for_their_turn_go_back_when_the_worker_ends() {
+    let (aws, starts) = (TestAws::new(), Starts::new());
+    let queue = filled(&aws, 30);
+    let consumer = Consumer::new(starts.handler()).sqs(aws.sqs());
+    let consumer = consumer.rate_by(|_| "all".to_owned(), Rate::per_minute(6).burst(1));
+    queue.worked_by(|url, stop| consumer.work_until(url, stop)).run_for(Duration::from_secs(25)).await;
+    assert_eq!(starts.count(), 3);
+    assert_eq!(queue.counts().visible, 1, "the one whose turn would come at 30 s");
 }

@@ -35,6 +35,7 @@ fn policy() -> Policy<'static> {
         has_dead_letter_queue: true,
         outage_horizon: secs(4 * 3_600),
         depends_on: None,
+        rate_by: None,
         ends: false,
     }
 }

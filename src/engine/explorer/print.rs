@@ -8,6 +8,7 @@ use super::super::breaker::{Breakers, OUTAGES};
 use super::super::keys::{BatchKey, MessageKey};
 use super::super::outbox::Outbox;
 use super::super::pollers::Pollers;
+use super::super::turns::Turns;
 use super::super::worker::Life;
 use super::super::{Call, Engine, Kind, Outcome, Phase, Time};
 use super::world::{Answer, Consumer, Fact, Machine, UnderWay, Way, What, World};
@@ -257,6 +258,14 @@ impl<'w> Print<'w> {
         for (name, batch) in names {
             self.add(name);
             self.batch(*batch);
+        }
+        for (at, leases) in worker.waiting.each() {
+            self.time(at);
+            leases.for_each(|lease| self.add(lease));
+        }
+        for (full_at, line_until) in worker.turns.iter().flat_map(Turns::each) {
+            self.end(full_at);
+            self.end(line_until);
         }
         for (at, key) in &worker.again {
             self.time(*at);

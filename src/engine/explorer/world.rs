@@ -14,6 +14,7 @@ use super::super::decide::Policy;
 use super::super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::super::{Arrival, Call, Engine, Extension, Facts, Poll, Receiving, Shared, Time};
 use super::{Bounds, Consumes};
+use crate::Rate;
 use crate::backoff::Backoff;
 use crate::overrides::Asked;
 use crate::settings::{LastDelivery, OnFailure, Overrides};
@@ -55,6 +56,10 @@ impl Facts for Fact {
 
     fn asked(&self, _: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
         None
+    }
+
+    fn rate_key(&self, _: &Policy<'_>) -> Option<String> {
+        Some("all".to_owned())
     }
 }
 
@@ -361,6 +366,7 @@ impl Consumer {
             chunk: None,
             drain: DRAIN,
             rate: None,
+            rate_of_key: bounds.has_rate.then(|| Rate::per_minute(60).burst(1)),
         };
         let engine = match consumes {
             Consumes::Worker => Some(Engine::of_worker(receiving, policy(bounds), began, 1)),
@@ -441,6 +447,7 @@ pub(super) fn policy(bounds: &Bounds) -> Policy<'static> {
         has_dead_letter_queue: true,
         outage_horizon: Duration::from_secs(60),
         depends_on: None,
+        rate_by: None,
         ends: false,
     }
 }

@@ -1,0 +1,157 @@
+//! When messages that share a key may start: a token bucket for each key.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::Time;
+use super::rate::Bucket;
+use crate::rate::Rate;
+
+/// How many keys are tracked, so that keys without end take no memory without end.
+const MOST: usize = 10_000;
+/// How often keys that have all their tokens are forgotten, while there are too many.
+const FORGETS: Duration = Duration::from_secs(1);
+
+/// What follows for messages of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    Now,
+    /// They wait in the worker until then.
+    At(Time),
+    /// They go back to the queue for so long.
+    After(Duration),
+}
+
+/// Messages that start one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidates {
+    pub(super) messages: usize,
+    /// They may have gone back before, to wait for their turn.
+    pub(super) came_before: bool,
+    /// One of them must not go back, because it would not be delivered again.
+    pub(super) must_stay: bool,
+    /// Until when they may wait in the worker, if it has room for them.
+    pub(super) may_wait_until: Option<Time>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Turns {
+    rate: Rate,
+    keys: HashMap<Box<str>, Key>,
+    forgot: Time,
+}
+
+#[derive(Debug, Clone)]
+struct Key {
+    bucket: Bucket,
+    /// Until when messages that went back have their turns. Others queue up behind them.
+    line_until: Time,
+}
+
+impl Turns {
+    pub(super) fn new(rate: Rate) -> Self {
+        Self { rate, keys: HashMap::new(), forgot: Time::ZERO }
+    }
+
+    /// Decides when these messages may start, and takes their tokens unless they go back.
+    pub(super) fn turn(&mut self, name: &str, candidates: Candidates, now: Time) -> Turn {
+        let Candidates { messages, came_before, must_stay, may_wait_until } = candidates;
+        self.forget(now);
+        if self.keys.len() >= MOST && !self.keys.contains_key(name) {
+            return Turn::Now;
+        }
+        let new = || Key { bucket: Bucket::full(self.rate, now), line_until: Time::ZERO };
+        let key = self.keys.entry(name.into()).or_insert_with(new);
+        let next = key.bucket.next_at(now);
+        let is_in_line = !came_before && key.line_until > now;
+        let may_wait = may_wait_until.is_some_and(|until| next <= until && (must_stay || !is_in_line));
+        if next <= now && !is_in_line || must_stay && !may_wait {
+            key.bucket.take(messages, now);
+            return Turn::Now;
+        }
+        if may_wait {
+            key.bucket.take(messages, now);
+            return Turn::At(next);
+        }
+        let turn = next.max(key.line_until);
+        key.line_until = turn.saturating_add(self.rate.time_for(messages));
+        Turn::After(turn.saturating_sub(now))
+    }
+
+    /// Keys that have all their tokens are like those that are not known.
+    fn forget(&mut self, now: Time) {
+        if self.keys.len() >= MOST && now >= self.forgot + FORGETS {
+            self.forgot = now;
+            self.keys.retain(|_, key| key.bucket.full_at() > now || key.line_until > now);
+        }
+    }
+
+    /// When each is full, and until when others have their turns.
+    #[cfg(test)]
+    pub(super) fn each(&self) -> impl Iterator<Item = (Time, Time)> {
+        self.keys.values().map(|key| (key.bucket.full_at(), key.line_until))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(seconds: u64) -> Time {
+        Duration::from_secs(seconds)
+    }
+
+    const NEW: Candidates =
+        Candidates { messages: 1, came_before: false, must_stay: false, may_wait_until: None };
+
+    fn turns() -> Turns {
+        Turns::new(Rate::per_second(1).burst(1))
+    }
+
+    #[test]
+    fn messages_without_a_token_wait_in_the_worker_or_go_back_until_their_turn() {
+        let (mut turns, waits) = (turns(), Candidates { may_wait_until: Some(at(2)), ..NEW });
+        assert_eq!(turns.turn("a", waits, at(0)), Turn::Now);
+        assert_eq!(turns.turn("a", waits, at(0)), Turn::At(at(1)));
+        assert_eq!(turns.turn("b", waits, at(0)), Turn::Now, "another key");
+        assert_eq!(turns.turn("a", NEW, at(0)), Turn::After(at(2)), "there is no room");
+        assert_eq!(turns.turn("a", waits, at(0)), Turn::After(at(3)), "behind the one that went back");
+    }
+
+    #[test]
+    fn messages_that_went_back_have_their_turns_before_new_ones() {
+        let (mut turns, returned) = (turns(), Candidates { came_before: true, ..NEW });
+        assert_eq!(turns.turn("a", NEW, at(0)), Turn::Now);
+        assert_eq!(
+            [1, 2, 3].map(|after| (turns.turn("a", NEW, at(0)), Turn::After(at(after)))),
+            [
+                (Turn::After(at(1)), Turn::After(at(1))),
+                (Turn::After(at(2)), Turn::After(at(2))),
+                (Turn::After(at(3)), Turn::After(at(3)))
+            ]
+        );
+        assert_eq!(turns.turn("a", NEW, at(1)), Turn::After(at(3)));
+        assert_eq!([1, 2, 3, 4].map(|second| turns.turn("a", returned, at(second))), [Turn::Now; 4]);
+        assert_eq!(turns.turn("a", NEW, at(5)), Turn::Now, "none is in line any more");
+    }
+
+    #[test]
+    fn a_message_that_must_stay_starts_if_there_is_no_room_or_its_turn_is_far_away() {
+        let mut turns = turns();
+        assert_eq!(turns.turn("a", Candidates { messages: 10, ..NEW }, at(0)), Turn::Now, "a group");
+        let last = Candidates { must_stay: true, ..NEW };
+        assert_eq!(turns.turn("a", last, at(0)), Turn::Now);
+        let until = |second| Candidates { may_wait_until: Some(at(second)), ..last };
+        assert_eq!(turns.turn("a", until(11), at(0)), Turn::At(at(11)));
+        assert_eq!(turns.turn("a", until(11), at(0)), Turn::Now);
+    }
+
+    #[test]
+    fn keys_without_end_take_no_memory_without_end() {
+        let mut turns = turns();
+        (0..2 * MOST).for_each(|number| assert_eq!(turns.turn(&number.to_string(), NEW, at(1)), Turn::Now));
+        assert_eq!(turns.keys.len(), MOST);
+        assert_eq!(turns.turn("new", NEW, at(2)), Turn::Now);
+        assert_eq!(turns.keys.len(), 1, "the others have their tokens again");
+    }
+}
