@@ -170,6 +170,7 @@ locals {
     DeadLetter     = ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", local.of_dead_letters, 0]
     DeadLettered   = ["Redrive", "DeadLettered", "Sum", local.of_queue, 0]
     WorkerErrors   = ["Redrive", "WorkerErrors", "Sum", local.of_queue, 10]
+    Outage         = ["Redrive", "Outages", "Sum", local.of_queue, 0]
     Throttles      = ["AWS/Lambda", "Throttles", "Sum", local.of_function, 5]
     FunctionErrors = ["AWS/Lambda", "Errors", "Sum", local.of_function, 0]
     QueueAge       = ["AWS/SQS", "ApproximateAgeOfOldestMessage", "Maximum", local.of_queue, 3600]
@@ -186,8 +187,10 @@ resource "aws_cloudwatch_metric_alarm" "alarm" {
   dimensions          = each.value[3]
   threshold           = each.value[4]
   comparison_operator = "GreaterThanThreshold"
-  period              = 60
-  evaluation_periods  = 1
+  # An outage is one that lasts: in two of three periods of five minutes.
+  period              = each.key == "Outage" ? 300 : 60
+  evaluation_periods  = each.key == "Outage" ? 3 : 1
+  datapoints_to_alarm = each.key == "Outage" ? 2 : 1
   treat_missing_data  = "notBreaching" # an idle queue has no data
   alarm_actions       = [aws_sns_topic.pager.arn]
   ok_actions          = [aws_sns_topic.pager.arn]

@@ -70,7 +70,7 @@ fn nothing_is_found_in_our_templates_whatever_their_parameters() {
     }
     for template in [root().join("template.yaml"), project.path().join("template.yaml")] {
         let unseen = assert_faultless(&template, &[]);
-        let actions = "the actions of DeadLetterAlarm, the actions of DeadLetteredAlarm and 4 more: pass \
+        let actions = "the actions of DeadLetterAlarm, the actions of DeadLetteredAlarm and 5 more: pass \
                        --parameter NotificationEmail=VALUE";
         assert_eq!(unseen, json!([actions]));
         let told = "NotificationEmail=me@example.com";

@@ -53,6 +53,7 @@ fn alarms_stay_ok_without_data_and_go_off_at_the_first_letter_after_hours() {
         ("shop-DeadLetter", &twice[..]),
         ("shop-DeadLettered", &twice),
         ("shop-FunctionErrors", &["OK"]),
+        ("shop-Outage", &["OK"]),
         ("shop-QueueAge", &["OK"]),
         ("shop-Throttles", &["OK"]),
         ("shop-WorkerErrors", &["OK"]),

@@ -28,7 +28,8 @@ const OF_FUNCTIONS: [(&str, Rule); 5] = [
 ];
 
 /// Of that of a worker too.
-pub(super) const OF_ALL: [(&str, Rule); 11] = [
+pub(super) const OF_ALL: [(&str, Rule); 12] = [
+    ("an_alarm_goes_off_if_an_outage_lasts", an_alarm_goes_off_if_an_outage_lasts),
     ("alarms_tell_the_address_if_there_is_one", alarms_tell_the_address_if_there_is_one),
     ("alarms_say_what_to_type", alarms_say_what_to_type),
     ("alarms_lead_to_their_runbook_entry", alarms_lead_to_their_runbook_entry),
@@ -133,8 +134,8 @@ fn the_dead_letter_alarm_goes_off_at_the_first_letter(ours: &Ours<'_>) -> Vec<St
         wrong.push(format!("DeadLetterAlarm is {alarm:?}"));
     }
     for (parameter, expected) in [
-        (("Metrics", "emf"), &["DeadLetter", "DeadLettered", "WorkerErrors"][..]),
-        (("AlarmOnDeadLetters", "false"), &["WorkerErrors"]),
+        (("Metrics", "emf"), &["DeadLetter", "DeadLettered", "WorkerErrors", "Outage"][..]),
+        (("AlarmOnDeadLetters", "false"), &["WorkerErrors", "Outage"]),
         (("Metrics", "off"), &["DeadLetter"]),
     ] {
         let stack = ours.with(&[parameter]);
@@ -156,7 +157,8 @@ fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec<String> {
         let dimensions = [("QueueName".to_owned(), subject.queues[0].name().to_owned())].into();
         let of_ours = subject.alarms.iter().flatten().filter_map(|alarm| alarm.metric.as_ref());
         let of_ours: Vec<_> = of_ours.filter(|metric| !metric.namespace.starts_with("AWS/")).collect();
-        let expected: &[&str] = if metrics == Metrics::Off { &[] } else { &["DeadLettered", "WorkerErrors"] };
+        let expected: &[&str] =
+            if metrics == Metrics::Off { &[] } else { &["DeadLettered", "WorkerErrors", "Outages"] };
         let as_published = of_ours.iter().all(|metric| {
             metric_names(metrics).contains(&metric.name.as_str())
                 && namespace == Seen::There(&*metric.namespace)
@@ -169,6 +171,17 @@ fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// A function that pauses for 5 minutes at a time has outages in every second period at least.
+fn an_alarm_goes_off_if_an_outage_lasts(ours: &Ours<'_>) -> Vec<String> {
+    let stack = ours.with(&[]);
+    let alarm = stack.alarm("OutageAlarm").expect("it is there");
+    let when = (alarm.period, alarm.evaluation_periods, alarm.datapoints_to_alarm, &*alarm.missing_data);
+    let told = (alarm.statistic.as_str(), alarm.comparison.as_str(), alarm.threshold);
+    let is_right = when == (Some(Duration::from_secs(300)), Some(3), Some(2), "notBreaching")
+        && told == ("Sum", "GreaterThanOrEqualToThreshold", Some(1.0));
+    if is_right { Vec::new() } else { vec![format!("OutageAlarm is {alarm:?}")] }
 }
 
 fn alarms_tell_the_address_if_there_is_one(ours: &Ours<'_>) -> Vec<String> {

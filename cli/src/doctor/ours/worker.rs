@@ -55,6 +55,7 @@ const SHARED: [(&str, &[&str]); 3] = [
             "DeadLetterAlarm",
             "DeadLetteredAlarm",
             "WorkerErrorsAlarm",
+            "OutageAlarm",
             "QueueAgeAlarm",
         ],
     ),
@@ -128,7 +129,7 @@ fn its_alarms_are_there_with_the_metrics_that_they_watch() {
         let alarms = stack.subject.alarms.iter().flatten().filter(|alarm| alarm.metric.is_some());
         alarms.map(|alarm| alarm.id.trim_end_matches("Alarm").to_owned()).collect()
     };
-    let all = ["DeadLetter", "DeadLettered", "WorkerErrors", "LeaseLost", "NoWorkers", "QueueAge"];
+    let all = ["DeadLetter", "DeadLettered", "WorkerErrors", "Outage", "LeaseLost", "NoWorkers", "QueueAge"];
     assert_eq!(
         (ids("cloudwatch"), ids("emf")),
         (all.map(str::to_owned).to_vec(), all.map(str::to_owned).to_vec())

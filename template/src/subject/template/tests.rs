@@ -67,7 +67,7 @@ fn our_template_is_seen_whole_but_for_what_its_deployment_decides() {
     let alarms = subject.alarms.as_ref().unwrap();
     assert!(alarms.iter().all(|alarm| alarm.actions == Seen::Unknown));
     let unseen: Vec<_> = subject.not_seen.iter().map(String::as_str).collect();
-    let actions = "the actions of DeadLetterAlarm, the actions of DeadLetteredAlarm and 4 more: pass \
+    let actions = "the actions of DeadLetterAlarm, the actions of DeadLetteredAlarm and 5 more: pass \
                    --parameter NotificationEmail=VALUE";
     assert_eq!(unseen, [actions]);
     let told = read_with(OURS, &[("NotificationEmail", "me@example.com")]).unwrap();
