@@ -23,7 +23,7 @@ pub use crate::consumer::queue_settings::QueueSettings;
 use crate::depends_on::Dependencies;
 use crate::error::{Error, Kind};
 use crate::event::Other;
-use crate::flow::{FOR_THE_RESPONSE, Flow, Observer, Process, Shutdown, Source};
+use crate::flow::{FOR_THE_RESPONSE, Flow, Observer, Process, Shutdown, Source, WallClock};
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::once::Rules;
@@ -88,6 +88,7 @@ pub(crate) struct Setup {
     dependencies: Option<Dependencies>,
     process: Arc<Process>,
     rate_keys: Option<RateKeys>,
+    wall_clock: Option<WallClock>,
     source: Arc<Source>,
     pub(crate) shutdown: Option<Arc<Shutdown>>,
 }
@@ -219,6 +220,20 @@ where
     }
 }
 
+impl<H, M> Consumer<H, M> {
+    /// With these variables in place of the environment's, and this wall clock in place of the machine's.
+    pub(crate) fn simulated(
+        mut self,
+        variable: impl Fn(&str) -> Option<String>,
+        wall_clock: WallClock,
+    ) -> Result<Self, Error> {
+        self.setup.settings = self.setup.settings.or_environment(variable)?;
+        self.setup.settings.check()?;
+        self.setup.wall_clock = Some(wall_clock);
+        Ok(self)
+    }
+}
+
 impl Setup {
     /// The runtime in whose context handlers run.
     pub(crate) fn context(&self) -> Handle {
@@ -286,6 +301,7 @@ impl Setup {
             process: &self.process,
             dependencies: self.dependencies.as_ref(),
             rate_keys: self.rate_keys.as_ref(),
+            wall_clock: self.wall_clock.as_ref(),
             source: &self.source,
             shutdown: self.shutdown.as_deref(),
             is_sample: false,

@@ -38,6 +38,9 @@ use crate::{BatchReport, Handler, Invocation, log, metrics, sample};
 /// The user's closure that is called with every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
 
+/// What a simulation has in place of the machine's.
+pub(crate) type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
 /// The last part of an invocation, in which no call to AWS may run: it is reserved for the response.
 pub(crate) const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
 
@@ -63,6 +66,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) process: &'a Process,
     pub(crate) dependencies: Option<&'a Dependencies>,
     pub(crate) rate_keys: Option<&'a RateKeys>,
+    pub(crate) wall_clock: Option<&'a WallClock>,
     pub(crate) source: &'a Source,
     pub(crate) shutdown: Option<&'a Shutdown>,
     /// The messages are those of a test event, see `sample.rs`.
@@ -70,6 +74,10 @@ pub(crate) struct Flow<'a> {
 }
 
 impl Flow<'_> {
+    fn wall(&self) -> SystemTime {
+        self.wall_clock.map_or_else(SystemTime::now, |clock| clock())
+    }
+
     /// Handles the records of each queue with that queue's settings, at the same time.
     pub(crate) async fn run<H, M>(
         &self,
@@ -81,7 +89,7 @@ impl Flow<'_> {
         H: Handler<M>,
         M: Input,
     {
-        let (began, wall) = (Instant::now(), SystemTime::now());
+        let (began, wall) = (Instant::now(), self.wall());
         let deadline = Instant::from_std(invocation.deadline());
         let left = deadline.saturating_duration_since(began);
         let until = deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
@@ -290,8 +298,8 @@ impl Process {
 
     /// The time since the epoch of the wall clock. The steady clock may stand still while Lambda has frozen the process, and
     /// the wall clock may be set back.
-    fn wall(&self) -> Duration {
-        let (steady, wall) = (Instant::now(), SystemTime::now());
+    fn since_epoch(&self, wall: SystemTime) -> Duration {
+        let steady = Instant::now();
         let (started, first) = *self.started.get_or_init(|| (steady, wall));
         let passed =
             wall.duration_since(first).unwrap_or_default().max(steady.saturating_duration_since(started));

@@ -1,8 +1,25 @@
 //! For tools that look after redrive's queues, such as the command `redrive`: what the function would do, without running
 //! it. A minor version may change what is here.
 
+use std::sync::Arc;
+use std::time::SystemTime;
+
 pub use redrive_sqs::origin_of_letter;
 
 pub use crate::metrics::metric_names;
 pub use crate::retries::{Retries, Retry};
 pub use crate::settings::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
+use crate::{Consumer, Error};
+
+/// Prepares a consumer for a simulation: it reads variables and the wall clock from these functions. Only
+/// [`Consumer::handle`] uses the clock, which has to go on with tokio's.
+///
+/// # Errors
+/// A setting is invalid; the error names it, its value and what is allowed.
+pub fn simulated<H, M>(
+    consumer: Consumer<H, M>,
+    variable: impl Fn(&str) -> Option<String>,
+    wall_clock: impl Fn() -> SystemTime + Send + Sync + 'static,
+) -> Result<Consumer<H, M>, Error> {
+    consumer.simulated(variable, Arc::new(wall_clock))
+}

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use redrive_local::command::arguments::LocalArguments;
 
-use crate::{completions, dlq, doctor, manual, queue, schedule, send};
+use crate::{completions, dlq, doctor, manual, plan, queue, schedule, send};
 
 /// Runs redrive consumers on your machine and manages their dead letters.
 #[derive(Debug, Parser)]
@@ -36,6 +36,7 @@ pub(crate) enum Verb {
     Local(LocalArguments),
     Doctor(doctor::Arguments),
     Schedule(schedule::Arguments),
+    Plan(plan::Arguments),
     Dlq(dlq::Arguments),
     Queue(queue::Arguments),
     Send(send::Arguments),

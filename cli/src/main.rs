@@ -15,6 +15,7 @@ mod journal;
 mod letters;
 mod live;
 mod manual;
+mod plan;
 mod queue;
 mod schedule;
 mod scratch;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Local(arguments) => demo::run(arguments),
         Verb::Doctor(arguments) => doctor::run(arguments),
         Verb::Schedule(arguments) => schedule::run(arguments),
+        Verb::Plan(arguments) => plan::run(arguments),
         Verb::Dlq(arguments) => dlq::run(arguments),
         Verb::Queue(arguments) => queue::run(arguments),
         Verb::Send(arguments) => send::run(arguments),

@@ -14,6 +14,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
+use redrive_template::subject::Subject;
 
 use crate::flags::Output;
 use crate::output::{self, Stream};
@@ -21,7 +22,8 @@ use crate::problem::{OrProblem, Problem};
 use crate::target::Target;
 use crate::tell::tell;
 use crate::width::Width;
-use flags::{Flags, Known};
+use flags::Flags;
+pub(crate) use flags::{Consumer, Known};
 use plan::Plan;
 
 /// Shows when each retry of a failing message happens, and when it is dead-lettered or expires.
@@ -66,23 +68,7 @@ pub(crate) struct Arguments {
 const TEMPLATE: &str = "template.yaml";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
-    let here = Some(Path::new(TEMPLATE)).filter(|path| arguments.target.names_nothing() && path.exists());
-    let subject = arguments.target.read(here)?;
-    // Of a template that somebody else needs nothing is known here, and that is no mistake.
-    let subject = subject.filter(|subject| here.is_none() || known::has_source(subject));
-    if subject.is_some() && here.is_some() {
-        tell(format_args!("reading {TEMPLATE}, because no --template, --stack or --function is given"));
-    }
-    let known = match &subject {
-        Some(subject) => known::known(subject, arguments.queue.as_deref()).or_input()?,
-        None if arguments.queue.is_some() => {
-            return Err(Problem::Input(anyhow!("--queue requires --template, --stack or --function")));
-        }
-        None => Known::default(),
-    };
-    for note in subject.iter().flat_map(known::notes) {
-        tell(format_args!("unknown: {note}"));
-    }
+    let (_, known) = read(&arguments.target, arguments.queue.as_deref())?;
     let name = known.name.clone();
     let plan = Plan::of(name, arguments.flags.terms(known).or_input()?);
     let written = if arguments.output.json {
@@ -91,6 +77,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         output::print_all(&text::text(&plan, arguments.at, Width::of(Stream::Stdout)))
     };
     written.context("could not write").or_failed()
+}
+
+/// What is known of the queue that is meant, with all that was read. Defaults, if nothing was.
+pub(crate) fn read(target: &Target, queue: Option<&str>) -> Result<(Option<Subject>, Known), Problem> {
+    let here = Some(Path::new(TEMPLATE)).filter(|path| target.names_nothing() && path.exists());
+    let subject = target.read(here)?;
+    // Of a template that somebody else needs nothing is known here, and that is no mistake.
+    let subject = subject.filter(|subject| here.is_none() || known::has_source(subject));
+    if subject.is_some() && here.is_some() {
+        tell(format_args!("reading {TEMPLATE}, because no --template, --stack or --function is given"));
+    }
+    let known = match &subject {
+        Some(subject) => known::known(subject, queue).or_input()?,
+        None if queue.is_some() => {
+            return Err(Problem::Input(anyhow!("--queue requires --template, --stack or --function")));
+        }
+        None => Known::default(),
+    };
+    for note in subject.iter().flat_map(known::notes) {
+        tell(format_args!("unknown: {note}"));
+    }
+    Ok((subject, known))
 }
 
 /// After it there is time for all attempts and for the retention of their letter.

@@ -2,7 +2,6 @@
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redrive_sqs::{QueueArn, is_fifo};
@@ -39,7 +38,7 @@ impl Flow<'_> {
             is_fifo(shared.source()),
             self.policy(shared.source(), has_dead_letter_queue),
             BatchLimits {
-                epoch: self.process.wall().saturating_sub(began.elapsed()),
+                epoch: self.process.since_epoch(self.wall()).saturating_sub(began.elapsed()),
                 until: until.duration_since(began),
                 settle_until: settle_until.duration_since(began),
                 has_client: self.sqs.is_some(),
@@ -92,7 +91,7 @@ impl Flow<'_> {
                             let Message { facts: record, settled, .. } = engine.message(key)?;
                             Some(Failed { record, settled, invocation })
                         };
-                        let now = SystemTime::now();
+                        let now = self.wall();
                         let (entries, without_note) = Entries::new(&call, dead, now, handle, message);
                         for record in without_note.iter().filter_map(|&key| Some(engine.message(key)?.facts))
                         {

@@ -131,6 +131,8 @@ pub struct Function {
     /// `provided.al2023` and others; none for an image.
     pub runtime: Option<String>,
     pub timeout: Option<Duration>,
+    /// In MB.
+    pub memory: Option<u32>,
     pub reserved_concurrency: Seen<u32>,
     /// Whether it runs on Lambda Managed Instances.
     pub has_capacity_provider: bool,

@@ -29,6 +29,7 @@ pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::
         name: configuration.function_name().unwrap_or(name).to_owned(),
         runtime: configuration.runtime().map(|runtime| runtime.as_str().to_owned()),
         timeout: configuration.timeout().and_then(seconds),
+        memory: configuration.memory_size().and_then(|memory| memory.try_into().ok()),
         reserved_concurrency: reserved.map_or(Seen::Unknown, Seen::from),
         has_capacity_provider: configuration.capacity_provider_config().is_some(),
         process: Process { environment, ..Process::default() },

@@ -84,25 +84,25 @@ fn retention(text: &str) -> Result<Duration, String> {
 
 /// What is known of a queue and its function before the flags are looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// The queue as people know it.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The queue's ARN or name.
-    pub(super) queue: String,
+    pub(crate) queue: String,
     /// None without a redrive policy.
-    pub(super) max_receive_count: Option<u32>,
-    pub(super) visibility_timeout: Duration,
-    pub(super) retention: Duration,
+    pub(crate) max_receive_count: Option<u32>,
+    pub(crate) visibility_timeout: Duration,
+    pub(crate) retention: Duration,
     /// None if it was not seen.
-    pub(super) dead_letter_retention: Option<Duration>,
-    pub(super) consumer: Consumer,
+    pub(crate) dead_letter_retention: Option<Duration>,
+    pub(crate) consumer: Consumer,
     /// The function's, or what stands for it.
-    pub(super) variables: BTreeMap<String, String>,
+    pub(crate) variables: BTreeMap<String, String>,
 }
 
 /// What receives the messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Consumer {
+pub(crate) enum Consumer {
     Redrive,
     /// Another function, or one that nobody knows: why it is taken for none of redrive's, in words for people.
     Other(String),

@@ -11,6 +11,11 @@ mod writes;
 
 // `redrive schedule`
 mod schedule;
+
+// `redrive plan`
+mod plan;
+
+// widths of several verbs
 mod widths;
 
 // `redrive local`

@@ -104,7 +104,7 @@ fn one_page_is_printed_by_its_name() {
     Ran::of(&mut command("man")).ended(0).stdout_has(".TH redrive 1");
     Ran::of(&mut command("man --page dlq-retry")).ended(0).stdout_has(".TH redrive-dlq-retry 1");
     Ran::of(&mut command("man --page retry"))
-        .refused(2, "redrive: --page is \"retry\", allowed: local, doctor, schedule, dlq, dlq-list, ");
+        .refused(2, "redrive: --page is \"retry\", allowed: local, doctor, schedule, plan, dlq, dlq-list, ");
     Ran::of(&mut command("man /dev/null/man")).refused(1, "");
 }
 

@@ -36,8 +36,11 @@ fn there_are_forty_mistakes_and_each_verb_has_one() {
     let of_dlq = ["list", "show", "export", "import", "triage", "retry", "delete", "purge"]
         .map(|verb| format!("dlq {verb}"));
     let of_queue = ["status", "pause", "resume", "attach", "detach"].map(|verb| format!("queue {verb}"));
-    for verb in
-        ["local", "doctor", "schedule", "send"].map(str::to_owned).iter().chain(&of_dlq).chain(&of_queue)
+    for verb in ["local", "doctor", "schedule", "plan", "send"]
+        .map(str::to_owned)
+        .iter()
+        .chain(&of_dlq)
+        .chain(&of_queue)
     {
         assert!(typed().any(|line| line.starts_with(&format!("redrive {verb}"))), "{verb}");
     }

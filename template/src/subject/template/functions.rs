@@ -44,6 +44,7 @@ fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: 
         name: resource.name.clone(),
         runtime: look.text("Runtime").there().cloned(),
         timeout: look.seconds("Timeout").or(Duration::from_secs(3)),
+        memory: look.number("MemorySize").or(128),
         reserved_concurrency: look.number("ReservedConcurrentExecutions"),
         has_capacity_provider: !look.part("CapacityProviderConfig").is_absent(),
         process: Process {
