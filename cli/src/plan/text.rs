@@ -12,7 +12,8 @@ const TITLES: [&str; 7] = ["scenario", "errors", "dead", "calls", "recovery", "i
 
 pub(super) fn text(terms: &Terms, runs: &[Figures], choices: Option<&[Choice]>, width: Width) -> Vec<Line> {
     let mut lines = vec![heading(terms)];
-    lines.extend(runs.iter().filter_map(simulated));
+    let scenarios = runs.chunk_by(|one, next| one.scenario == next.scenario);
+    lines.extend(scenarios.map(|runs| simulated(&runs[0])));
     lines.push(String::new());
     lines.extend(table(runs));
     lines.push(String::new());
@@ -28,19 +29,15 @@ fn heading(terms: &Terms) -> String {
     )
 }
 
-/// Once for each scenario.
-fn simulated(run: &Figures) -> Option<String> {
-    let course = &run.course;
-    let is_first = run.scenario == Scenario::Burst || run.errors == Errors::Retry;
-    is_first.then(|| {
-        format!(
-            "{}: {} for {}, {} at once",
-            run.scenario.name(),
-            counted(run.messages, "message"),
-            span::words(course.end()),
-            course.group
-        )
-    })
+/// How much of a scenario was simulated.
+fn simulated(run: &Figures) -> String {
+    format!(
+        "{}: {} for {}, {} at once",
+        run.scenario.name(),
+        counted(run.messages, "message"),
+        span::words(run.course.end()),
+        run.course.group
+    )
 }
 
 fn table(runs: &[Figures]) -> Vec<String> {
