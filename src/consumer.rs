@@ -20,7 +20,6 @@ use tracing::{Instrument, error_span};
 use crate::aws::{CloudWatch, Environment, Sqs};
 use crate::bodies::AnyBodies;
 pub use crate::consumer::queue_settings::QueueSettings;
-use crate::depends_on::Dependencies;
 use crate::error::{Error, Kind};
 use crate::event::Other;
 use crate::flow::{FOR_THE_RESPONSE, Flow, Observer, Process, Shutdown, Source, WallClock};
@@ -28,7 +27,7 @@ use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::once::Rules;
 use crate::other_event::TakeOther;
-use crate::rate_by::RateKeys;
+use crate::record_fn::RecordFn;
 use crate::records::Received;
 use crate::settings::{InvalidSetting, Metrics, Settings};
 use crate::work::{Chunks, Host, Input};
@@ -85,9 +84,9 @@ pub(crate) struct Setup {
     /// Of a bulk handler.
     chunks: Chunks,
     host: Host,
-    dependencies: Option<Dependencies>,
+    dependencies: Option<RecordFn<Vec<String>>>,
     process: Arc<Process>,
-    rate_keys: Option<RateKeys>,
+    rate_keys: Option<RecordFn<Option<String>>>,
     wall_clock: Option<WallClock>,
     source: Arc<Source>,
     pub(crate) shutdown: Option<Arc<Shutdown>>,

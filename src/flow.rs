@@ -16,7 +16,6 @@ use tracing::{Instrument, warn};
 
 use crate::aws::{CloudWatch, Sqs};
 use crate::bodies::AnyBodies;
-use crate::depends_on::{Dependencies, DependsOn};
 use crate::engine::decide::Policy;
 use crate::engine::{Settled, Shared};
 use crate::error::Error;
@@ -27,8 +26,8 @@ use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message_report::MessageReport;
 use crate::once::Rules;
-use crate::rate_by::{RateBy, RateKeys};
 use crate::record::{Limits, Record};
+use crate::record_fn::{QueueFn, RecordFn};
 use crate::records::{Received, Records};
 use crate::report::{report, response};
 use crate::settings::{InvalidSetting, Settings};
@@ -64,8 +63,8 @@ pub(crate) struct Flow<'a> {
     pub(crate) chunks: Chunks,
     pub(crate) host: &'a Host,
     pub(crate) process: &'a Process,
-    pub(crate) dependencies: Option<&'a Dependencies>,
-    pub(crate) rate_keys: Option<&'a RateKeys>,
+    pub(crate) dependencies: Option<&'a RecordFn<Vec<String>>>,
+    pub(crate) rate_keys: Option<&'a RecordFn<Option<String>>>,
     pub(crate) wall_clock: Option<&'a WallClock>,
     pub(crate) source: &'a Source,
     pub(crate) shutdown: Option<&'a Shutdown>,
@@ -277,8 +276,8 @@ impl Flow<'_> {
 
     /// The rules for messages of a queue.
     pub(crate) fn policy<'p>(&'p self, source: &'p str, has_dead_letter_queue: bool) -> Policy<'p> {
-        let depends_on = self.dependencies.map(|names| DependsOn { names, source });
-        let rate_by = self.rate_keys.map(|key| RateBy { key, source });
+        let depends_on = self.dependencies.map(|call| QueueFn { call, source });
+        let rate_by = self.rate_keys.map(|call| QueueFn { call, source });
         Policy { depends_on, rate_by, ..Policy::of(self.settings, source, has_dead_letter_queue) }
     }
 }

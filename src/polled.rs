@@ -12,6 +12,7 @@ use crate::engine::decide::Policy;
 use crate::facts::asked;
 use crate::overrides::Asked;
 use crate::record::{Limits, Record};
+use crate::record_fn::QueueFn;
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
 #[derive(Debug)]
@@ -60,6 +61,17 @@ impl Polled {
     }
 }
 
+impl Polled {
+    /// What the user's function says of it.
+    fn ask<T: Default>(&self, function: Option<QueueFn<'_, T>>) -> T {
+        let answer = function.and_then(|function| {
+            let record = Record::new(self.entry(function.source), &Limits::default())?;
+            Some(function.of(&record))
+        });
+        answer.unwrap_or_default()
+    }
+}
+
 impl Facts for Polled {
     fn id(&self) -> &str {
         self.message.message_id().unwrap_or_default()
@@ -83,14 +95,11 @@ impl Facts for Polled {
     }
 
     fn dependencies(&self, policy: &Policy<'_>) -> Vec<String> {
-        let Some(names) = policy.depends_on else { return Vec::new() };
-        let record = Record::new(self.entry(names.source), &Limits::default());
-        record.map(|record| names.of(&record)).unwrap_or_default()
+        self.ask(policy.depends_on)
     }
 
     fn rate_key(&self, policy: &Policy<'_>) -> Option<String> {
-        let rate_by = policy.rate_by?;
-        rate_by.of(&Record::new(self.entry(rate_by.source), &Limits::default())?)
+        self.ask(policy.rate_by)
     }
 }
 

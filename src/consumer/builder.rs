@@ -1,5 +1,6 @@
 //! The settings of a consumer, one method each.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -186,7 +187,10 @@ where
         I: IntoIterator<Item = S>,
         S: Into<String>,
     {
-        let names = move |record: &Record<'_>| names(record).into_iter().map(Into::into).collect();
+        let names = move |record: &Record<'_>| {
+            let names: BTreeSet<String> = names(record).into_iter().map(Into::into).collect();
+            names.into_iter().filter(|name| !name.is_empty()).collect()
+        };
         self.set(|setup| setup.dependencies = Some(Arc::new(names)))
     }
 

@@ -8,11 +8,10 @@ use redrive_sqs::is_fifo;
 use super::guards::{Guard, holds};
 use crate::backoff::Backoff;
 use crate::deliveries::{Deliveries, Standing};
-use crate::depends_on::DependsOn;
 use crate::engine::{Action, Outcome};
 use crate::failure::Ruling;
 use crate::overrides::Asked;
-use crate::rate_by::RateBy;
+use crate::record_fn::QueueFn;
 use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
 
 /// The messages behind a failed head of a FIFO group wait this much longer than the head, so that it comes back alone and
@@ -45,8 +44,8 @@ pub(crate) struct Policy<'a> {
     /// For how long a message is retried while a dependency is down, as far as its deliveries allow.
     pub(crate) outage_horizon: Duration,
     /// What messages need, by the user's function.
-    pub(crate) depends_on: Option<DependsOn<'a>>,
-    pub(crate) rate_by: Option<RateBy<'a>>,
+    pub(crate) depends_on: Option<QueueFn<'a, Vec<String>>>,
+    pub(crate) rate_by: Option<QueueFn<'a, Option<String>>>,
     /// The process ends after this batch.
     pub(crate) ends: bool,
 }

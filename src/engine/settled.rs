@@ -63,7 +63,7 @@ impl Outcome {
         matches!(self, Self::NotStarted | Self::BreakerOpen)
     }
 
-    /// The handler reported an outage, which is no error of the message.
+    /// The handler reported an outage, so the message is not at fault.
     pub(crate) fn is_outage(&self) -> bool {
         matches!(self, Self::Failed(fault) if fault.ruling == Ruling::Outage)
     }

@@ -51,6 +51,12 @@ impl Bank {
     }
 }
 
+impl Handler<Value> for Bank {
+    async fn call(&self, _: Value) -> Result<(), Failure> {
+        self.clone().pay().await.map_err(Failure::outage)
+    }
+}
+
 fn queue(aws: &TestAws) -> Queue {
     aws.queue("orders").dead_letter_queue("orders-dead", 10).create()
 }
@@ -97,14 +103,7 @@ fn dead(queue: &Queue) -> usize {
 async fn a_function_loses_no_message_in_four_hours() {
     let (aws, bank) = (TestAws::new(), Bank::down_for(DOWN));
     let queue = queue(&aws);
-    let charge = {
-        let bank = bank.clone();
-        move |_: Value| {
-            let bank = bank.clone();
-            async { bank.pay().await.map_err(Failure::outage) }
-        }
-    };
-    invoke(&queue, MESSAGES, || Consumer::new(charge.clone()).sqs(aws.sqs()).max_receive_count(10)).await;
+    invoke(&queue, MESSAGES, || Consumer::new(bank.clone()).sqs(aws.sqs()).max_receive_count(10)).await;
     let (calls, recovery) = bank.told();
     println!("a function: {calls} calls while the bank was down, done {recovery:?} after");
     assert_eq!(dead(&queue), 0);
@@ -129,14 +128,7 @@ async fn without_outages_the_same_messages_are_dead_letters() {
 async fn a_worker_spends_no_deliveries_while_the_bank_is_down() {
     let (aws, bank) = (TestAws::new(), Bank::down_for(DOWN));
     let queue = queue(&aws);
-    let charge = {
-        let bank = bank.clone();
-        move |_: Value| {
-            let bank = bank.clone();
-            async { bank.pay().await.map_err(Failure::outage) }
-        }
-    };
-    let consumer = Consumer::new(charge).sqs(aws.sqs());
+    let consumer = Consumer::new(bank.clone()).sqs(aws.sqs());
     let mut workers = queue.worked_by(|url, stop| consumer.work_until(url, stop));
     let sent = RefCell::new(Vec::new());
     let sending = async {
@@ -203,14 +195,8 @@ async fn a_tenant_that_is_down_does_not_stop_the_others() {
 async fn a_message_on_its_last_delivery_runs_although_the_dependency_is_down() {
     let (aws, bank) = (TestAws::new(), Bank::down_for(DOWN));
     let queue = aws.queue("orders").dead_letter_queue("orders-dead", 2).create();
-    let charge = {
-        let bank = bank.clone();
-        move |_: Value| {
-            let bank = bank.clone();
-            async { bank.pay().await.map_err(Failure::outage) }
-        }
-    };
-    let consumer = Consumer::new(charge).sqs(aws.sqs()).max_receive_count(2).outage_horizon(5 * DOWN / 4);
+    let consumer =
+        Consumer::new(bank.clone()).sqs(aws.sqs()).max_receive_count(2).outage_horizon(5 * DOWN / 4);
     let mut mapping = queue.invokes(|event, deadline| consumer.handle(event, deadline));
     let orders: Vec<_> = (0..3).map(|number| queue.send(json!(number))).collect();
     mapping.run_for(MINUTE).await;

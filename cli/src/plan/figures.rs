@@ -26,7 +26,7 @@ pub(super) struct Figures {
     /// From the end of the trouble until the last message was done; none if none was done after it.
     #[serde(serialize_with = "seconds")]
     pub(super) recovery: Option<Duration>,
-    /// How long the last of the messages without trouble of their own waited.
+    /// The longest wait of a message whose own calls succeed.
     #[serde(serialize_with = "seconds")]
     pub(super) longest_wait: Option<Duration>,
     pub(super) invocations: usize,

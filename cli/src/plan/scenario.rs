@@ -19,7 +19,7 @@ pub(super) struct Load {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "20ms")]
     pub(super) call: Duration,
 
-    /// How long the dependency is away
+    /// How long the dependency is down
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "4h")]
     pub(super) outage: Duration,
 
