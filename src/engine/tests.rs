@@ -4,6 +4,7 @@ use super::keys::LeaseKey;
 use super::*;
 use crate::Failure;
 use crate::failure::Ruling;
+use crate::record_fn::{QueueFn, RecordFn};
 use crate::settings::Settings;
 
 const VISIBILITY: Duration = Duration::from_secs(30);
@@ -136,6 +137,11 @@ impl Bench {
             self.engine.on(Event::Ended(vec![Worked { key, outcome: outcome.clone(), ran: None }]), now);
         }
         self.turn(now);
+    }
+
+    fn paused_until(&mut self, now: Time) -> Option<Time> {
+        self.turn(now);
+        self.engine.paused_until()
     }
 
     fn extend(&mut self, now: Time) -> Vec<(LeaseKey, u64)> {
@@ -395,4 +401,90 @@ fn a_discarded_message_is_deleted() {
     assert!(matches!(&discard, Outcome::Failed(fault) if fault.ruling == Ruling::Discard));
     bench.ends([0], &discard, millis(50));
     assert_eq!(bench.call(millis(150)).unwrap().0.kind, Kind::Deletes);
+}
+
+/// A worker whose breaker is open since 0 s, after three of 20 messages; the others still run.
+fn paused() -> Bench {
+    let mut bench = Bench::with(20, false, millis(900_000));
+    bench.ends(0..3, &failed(Failure::outage("503")), millis(0));
+    bench
+}
+
+#[test]
+fn a_worker_receives_nothing_for_a_minute_after_three_outages_and_then_one_message() {
+    let mut bench = paused();
+    assert_eq!((bench.paused_until(millis(1)), bench.engine.free()), (Some(millis(60_000)), 0));
+    assert_eq!((bench.paused_until(millis(60_000)), bench.engine.free()), (None, 1));
+}
+
+#[test]
+fn a_message_that_says_nothing_of_the_dependency_does_not_cost_a_minute() {
+    let mut bench = paused();
+    bench.turn(millis(60_000));
+    bench.receive(&[30], 1, millis(60_050));
+    assert_eq!(bench.paused_until(millis(60_051)), Some(millis(120_050)), "it tries");
+    bench.ends([30], &failed(Failure::reject("no such customer")), millis(60_100));
+    assert_eq!(
+        (bench.paused_until(millis(60_101)), bench.engine.is_paused()),
+        (None, true),
+        "the next one may"
+    );
+    bench.receive(&[31], 1, millis(60_200));
+    bench.ends([31], &failed(Failure::retry("500")), millis(60_300));
+    assert_eq!(
+        bench.paused_until(millis(60_301)),
+        Some(millis(120_200)),
+        "this may be the dependency's fault"
+    );
+}
+
+#[test]
+fn a_success_that_began_before_the_outage_does_not_end_the_pause() {
+    let mut bench = Bench::with(20, false, millis(900_000));
+    bench.ends(0..3, &failed(Failure::outage("503")), millis(10));
+    let key = bench.key(5).expect("it runs");
+    let ran = Some(Ran { took: millis(50), ended: millis(50), is_shared: false });
+    bench.engine.on(Event::Ended(vec![Worked { key, outcome: Outcome::Done, ran }]), millis(50));
+    assert!(bench.engine.is_paused());
+    bench.turn(millis(60_010));
+    bench.receive(&[30], 1, millis(60_060));
+    let key = bench.key(30).expect("it runs");
+    let ran = Some(Ran { took: millis(20), ended: millis(20), is_shared: false });
+    bench.engine.on(Event::Ended(vec![Worked { key, outcome: Outcome::Done, ran }]), millis(60_080));
+    assert!(!bench.engine.is_paused());
+}
+
+#[test]
+fn an_outage_without_a_name_pauses_no_worker_whose_messages_name_their_dependencies() {
+    let mut bench = Bench::with(20, false, millis(900_000));
+    let names: RecordFn<Vec<String>> = Arc::new(|_| Vec::new());
+    let call = Box::leak(Box::new(names));
+    bench.engine.rules.policy.depends_on = Some(QueueFn { call, source: "orders" });
+    bench.ends(0..3, &failed(Failure::outage("503")), millis(0));
+    assert_eq!((bench.engine.down(), bench.engine.is_paused(), bench.engine.free()), (1, false, 3));
+}
+
+#[test]
+fn the_messages_of_one_call_count_as_one_outage() {
+    let settings = Settings::default();
+    let policy = Policy::of(&settings, "orders", true);
+    let limits = BatchLimits {
+        epoch: Time::ZERO,
+        until: millis(30_000),
+        settle_until: millis(30_000),
+        has_client: true,
+        ends_process: false,
+    };
+    let facts = (0..6).map(|id: usize| Fake { id: id.to_string(), attempt: 1, group: None });
+    let mut engine = Engine::of_batch(facts, false, policy, limits, &mut Shared::default(), 1);
+    let batch = *engine.batches.keys().next().expect("it began");
+    for call in 0..3 {
+        let worked = |(place, is_shared)| {
+            let ran = Some(Ran { took: millis(5), ended: millis(10 * call), is_shared });
+            let at = 2 * call as usize + place;
+            Worked { key: MessageKey { batch, at }, outcome: failed(Failure::outage("503")), ran }
+        };
+        engine.on(Event::Ended([(0, false), (1, true)].map(worked).into()), millis(10 * call));
+        assert_eq!(engine.down(), usize::from(call == 2), "call {call}");
+    }
 }
