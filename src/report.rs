@@ -233,7 +233,7 @@ mod tests {
     fn any_settled() -> impl Strategy<Value = Settled> {
         let letter = || Action::DeadLetter { reason: "x".into(), or_retry: Duration::ZERO };
         let retry = || Action::Retry { after: Duration::from_secs(2) };
-        (0..9, any::<bool>()).prop_map(move |(kind, confirmed)| match kind {
+        (0..11, any::<bool>()).prop_map(move |(kind, confirmed)| match kind {
             0 => settled(Outcome::Done, Action::Ack, false),
             1 => settled(Outcome::Failed(Failure::from("x").reduce(None)), retry(), confirmed),
             2 => settled(Outcome::Failed(Failure::reject("x").reduce(None)), letter(), confirmed),
@@ -242,6 +242,8 @@ mod tests {
             5 => settled(Outcome::NotStarted, Action::Release { after: Duration::ZERO }, confirmed),
             6 => settled(Outcome::NotStarted, letter(), confirmed),
             7 => settled(Outcome::TimedOut, Action::ByRedrivePolicy, confirmed),
+            8 => settled(Outcome::Failed(Failure::outage("x").reduce(None)), retry(), confirmed),
+            9 => settled(Outcome::BreakerOpen, Action::Release { after: Duration::ZERO }, confirmed),
             _ => settled(Outcome::Stuck, Action::Leave, false),
         })
     }
@@ -254,10 +256,11 @@ mod tests {
             let records = records(&vec![Sample::default(); settled.len()]);
             let report = report(&records, &settled, SystemTime::now(), true);
             let all = report.succeeded + report.worker_errors + report.deferred + report.discarded + report.not_started;
-            prop_assert_eq!(all, records.len() as u64);
+            let outages = settled.iter().filter(|settled| settled.outcome.is_outage()).count() as u64;
+            prop_assert_eq!((all + outages, report.outages), (records.len() as u64, outages));
             let over = settled.iter().filter(|settled| settled.is_over()).count();
             prop_assert_eq!(response(&records, &settled).batch_item_failures.len(), records.len() - over);
-            prop_assert!(report.retried + report.dead_lettered <= report.worker_errors + report.deferred);
+            prop_assert!(report.retried + report.dead_lettered <= report.worker_errors + report.deferred + report.outages);
         }
     }
 }
