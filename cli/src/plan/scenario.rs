@@ -11,7 +11,7 @@ use super::time;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Scenarios")]
 pub(super) struct Load {
-    /// How many messages come, such as 10/s, 500/m or 2000/h
+    /// How many messages come, such as 10/s, 500/min or 2000/h
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10/s")]
     pub(super) rate: f64,
 
@@ -30,14 +30,15 @@ pub(super) struct Load {
 
 /// Messages per second.
 fn rate(text: &str) -> Result<f64, String> {
-    let units = [("/s", 1.0), ("/m", 60.0), ("/h", 3_600.0)];
+    let units = [("/s", 1.0), ("/min", 60.0), ("/h", 3_600.0)];
     let parsed = units.iter().find_map(|(unit, seconds)| {
         let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
         Some(number / seconds)
     });
     let parsed = parsed.filter(|rate| (0.001..=100_000.0).contains(rate));
-    parsed
-        .ok_or_else(|| "allowed: messages per second, minute or hour, such as 10/s, 500/m or 20/h".to_owned())
+    parsed.ok_or_else(|| {
+        "allowed: messages per second, minute or hour, such as 10/s, 500/min or 20/h".to_owned()
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_messages_per_unit_of_time() {
-        assert_eq!((rate("10/s"), rate("30/m"), rate("1800/h")), (Ok(10.0), Ok(0.5), Ok(0.5)));
+        assert_eq!((rate("10/s"), rate("30/min"), rate("1800/h")), (Ok(10.0), Ok(0.5), Ok(0.5)));
         for wrong in ["10", "-1/s", "0/s", "NaN/s", "inf/s", "1e9/s", "fast"] {
             assert!(rate(wrong).is_err(), "{wrong}");
         }

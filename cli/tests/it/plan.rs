@@ -59,7 +59,7 @@ fn what_cannot_be_simulated_is_wrong_input() {
     for (arguments, expected) in [
         ("--fail-if 'letters > 0'", "allowed fields: dead, recovery, calls, cost"),
         ("--fail-if 'dead > many'", "allowed values: a number such as 0 or 2.5"),
-        ("--rate fast", "allowed: messages per second, minute or hour, such as 10/s, 500/m or 20/h"),
+        ("--rate fast", "allowed: messages per second, minute or hour, such as 10/s, 500/min or 20/h"),
         ("--outage 90d", "allowed: 1ms to 3d"),
         ("--scenario flood", "[possible values: outage, burst, noisy]"),
         ("--stack shop", "cannot be used with"),
