@@ -259,7 +259,10 @@ impl<'a, F: Facts> Engine<'a, F> {
     ) -> Self {
         let mut engine = Self::new(policy, GATHERING, (Some(limits), limits.epoch), Receiving::NOTHING, seed);
         let messages = messages.map(|facts| (facts, None));
-        let (batch, order) = Batch::new(messages, is_fifo, (Time::ZERO, limits.until), Deletes::ByLambda);
+        let (mut batch, order) = Batch::new(messages, is_fifo, (Time::ZERO, limits.until), Deletes::ByLambda);
+        if limits.has_client {
+            batch.isolate(&engine.rules.policy);
+        }
         engine.share(shared, |engine| engine.begin(batch, order, Vec::new()));
         engine
     }
@@ -411,6 +414,11 @@ impl<'a, F: Facts> Engine<'a, F> {
     /// Takes the steps of a batch, until nothing follows.
     fn follow(&mut self, key: BatchKey, now: Time) {
         while let Some(batch) = self.batches.get_mut(&key) {
+            if batch.steps.is_empty() && batch.begins_alone() {
+                batch.begin_alone(&mut self.rules);
+                self.note_rules(key);
+                continue;
+            }
             let steps = std::mem::take(&mut batch.steps);
             if steps.is_empty() {
                 break;
@@ -435,6 +443,8 @@ impl<'a, F: Facts> Engine<'a, F> {
         if let Some(batch) = self.batches.get(&key) {
             if batch.left == 0 {
                 self.report(key);
+            } else if batch.is_stuck() {
+                self.with(key, now, |batch, _| batch.leave_rest());
             } else if batch.running == 0 && batch.asking == 0 && batch.is_open() {
                 // Only messages that could not be started are left.
                 self.give_up(key);
@@ -489,6 +499,7 @@ impl<'a, F: Facts> Engine<'a, F> {
     /// A batch has run for as long as it may, or canceled handlers for their grace.
     fn time_is_up(&mut self, key: BatchKey, now: Time) {
         match self.batches.get(&key).map(|batch| batch.phase) {
+            Some(Phase::Open) if self.batches[&key].until > now => self.begin_all(key, now),
             Some(Phase::Open | Phase::Stopped) => self.cancel(key, now),
             Some(Phase::Closing(_)) => self.give_up(key),
             Some(Phase::GivingUp | Phase::Over) | None => {}

@@ -19,6 +19,10 @@ use crate::settings::Overrides;
 
 /// How long a canceled handler may keep its thread.
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
+/// For which part of a batch's time messages that may end the process run alone, and for how long at most: a handler that needs
+/// almost all of the time has to end, too.
+const ALONE: f64 = 0.25;
+const LONGEST_ALONE: Duration = Duration::from_secs(5);
 
 /// The outcome of a message, and when its handler ran.
 #[derive(Debug, Clone)]
@@ -105,6 +109,12 @@ pub(super) struct Batch<F> {
     /// In the order in which they begin.
     pub(super) messages: Vec<Message<F>>,
     lanes: Vec<Range<usize>>,
+    /// The rests of lanes whose first message runs last and alone.
+    alone: Vec<Range<usize>>,
+    /// From then on nothing waits to run alone. `None` if nothing has to.
+    alone_until: Option<Time>,
+    /// The others have ended, and it is not yet that time.
+    is_alone: bool,
     /// What follows next, in order.
     pub(super) steps: Vec<Step>,
     pub(super) phase: Phase,
@@ -116,6 +126,8 @@ pub(super) struct Batch<F> {
     pub(super) left: usize,
     /// So many messages wait for a call.
     pub(super) asking: usize,
+    /// So many of them wait for their visibility timeout.
+    delaying: usize,
     /// So many messages run, or will next.
     pub(super) running: usize,
     /// It is not reported, because no handler was to begin it.
@@ -156,12 +168,16 @@ impl<F: Facts> Batch<F> {
             left: messages.len(),
             messages,
             lanes,
+            alone: Vec::new(),
+            alone_until: None,
+            is_alone: false,
             steps: Vec::new(),
             phase: Phase::Open,
             began,
             until,
             deletes,
             asking: 0,
+            delaying: 0,
             running: 0,
             is_silent: false,
             something_finished: false,
@@ -172,11 +188,67 @@ impl<F: Facts> Batch<F> {
         (batch, order)
     }
 
+    /// Has messages run last and alone that may have ended a process. Others are deleted before them.
+    pub(super) fn isolate(&mut self, policy: &Policy<'_>) {
+        let may_end_it = |message: &Message<F>| message.facts.attempt() >= policy.suspects_from;
+        let [_, _, ..] = self.messages.as_slice() else { return };
+        if self.messages.iter().any(may_end_it) && holds(Guard::SuspectsRunAlone) {
+            let time = self.until.saturating_sub(self.began).mul_f64(ALONE);
+            self.alone_until = Some(self.began + time.min(LONGEST_ALONE));
+        }
+    }
+
     /// Begins its messages.
     pub(super) fn begin(&mut self, rules: &mut Rules<'_>) {
         self.steps.reserve(self.lanes.len());
         for lane in self.lanes.clone() {
-            self.admit(lane, rules);
+            self.begin_lane(lane, rules);
+        }
+    }
+
+    /// Begins the rest of a lane, or has it wait until its first message can run alone.
+    fn begin_lane(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+        if self.is_suspect(rest.start, rules) {
+            self.alone.push(rest);
+        } else {
+            self.admit(rest, rules);
+        }
+    }
+
+    /// Whether a message may have ended a process, and there is time to run it alone.
+    fn is_suspect(&self, at: usize, rules: &Rules<'_>) -> bool {
+        self.alone_until.is_some_and(|until| rules.now < until)
+            && self.messages[at].facts.attempt() >= rules.policy.suspects_from
+    }
+
+    /// Whether a message is next that runs alone. Everything else has ended and is settled; the messages that had their turn
+    /// before it only wait to be delayed together.
+    pub(super) fn begins_alone(&self) -> bool {
+        let waits = if self.is_alone { self.delaying } else { 0 };
+        self.phase == Phase::Open && self.running == 0 && self.asking == waits && !self.alone.is_empty()
+    }
+
+    /// Whether messages that ran alone wait to be delayed together, so that they also come back together.
+    pub(super) fn delays_later(&self) -> bool {
+        let goes_on = self.running > 0 || self.asking > self.delaying || !self.alone.is_empty();
+        self.is_alone && self.phase == Phase::Open && goes_on
+    }
+
+    /// Begins a message that runs alone. The order is random: if the same messages come together again, others go before the
+    /// one that ends the process.
+    pub(super) fn begin_alone(&mut self, rules: &mut Rules<'_>) {
+        self.is_alone = true;
+        let next = rules.rng.usize(..self.alone.len());
+        let rest = self.alone.swap_remove(next);
+        self.admit(rest, rules);
+    }
+
+    /// Begins all that would run alone, while there is time for it.
+    pub(super) fn begin_all(&mut self, rules: &mut Rules<'_>) {
+        self.is_alone = false;
+        self.alone.sort_unstable_by_key(|rest| rest.start);
+        for rest in std::mem::take(&mut self.alone) {
+            self.admit(rest, rules);
         }
     }
 
@@ -197,6 +269,8 @@ impl<F: Facts> Batch<F> {
         self.running += usize::from(state == State::Running);
         self.asking -= usize::from(before.call().is_some());
         self.asking += usize::from(state.call().is_some());
+        self.delaying -= usize::from(before == State::Delaying);
+        self.delaying += usize::from(state == State::Delaying);
         if state.is_final() && !before.is_final() {
             self.left -= 1;
             if self.deletes != Deletes::ByLambda {
@@ -211,10 +285,13 @@ impl<F: Facts> Batch<F> {
         self.steps.push(Step::Ask(at));
     }
 
-    /// The messages of the rest of a lane that may run now: the first one, if each must be deleted before the next begins.
-    fn head(&self, rest: Range<usize>) -> Range<usize> {
+    /// The messages of the rest of a lane that may run now: the first one, if each must be deleted before the next begins,
+    /// and none that runs alone after another.
+    fn head(&self, rest: Range<usize>, rules: &Rules<'_>) -> Range<usize> {
         let is_first_only = self.deletes == Deletes::InTurn && holds(Guard::NextAfterDelete);
-        if is_first_only { rest.start..rest.start + 1 } else { rest }
+        let mut behind = rest.start + 1..rest.end;
+        let end = behind.find(|&at| is_first_only || self.is_suspect(at, rules));
+        rest.start..end.unwrap_or(rest.end)
     }
 
     /// Runs the rest of a lane, unless a circuit breaker is open for its first message.
@@ -222,13 +299,16 @@ impl<F: Facts> Batch<F> {
         let at = rest.start;
         let may_wait = !rules.shared.breakers.is_empty()
             && holds(Guard::NoneWhileDown)
-            && !rules.shared.breakers.admit(&self.dependencies(self.head(rest.clone()), rules), rules.wall())
+            && !rules
+                .shared
+                .breakers
+                .admit(&self.dependencies(self.head(rest.clone(), rules), rules), rules.wall())
             && self.have_more_deliveries(rest.clone(), rules);
         if may_wait {
             self.messages[at].settled.outcome = Outcome::BreakerOpen;
             self.stop(rest, rules);
         } else {
-            self.run(rest);
+            self.run(self.head(rest, rules));
         }
     }
 
@@ -310,8 +390,7 @@ impl<F: Facts> Batch<F> {
         }
     }
 
-    fn run(&mut self, rest: Range<usize>) {
-        let head = self.head(rest);
+    fn run(&mut self, head: Range<usize>) {
         head.clone().for_each(|at| self.set(at, State::Running));
         self.steps.push(Step::Run(head));
     }
@@ -377,26 +456,35 @@ impl<F: Facts> Batch<F> {
     /// Nothing runs any more: releases what was not begun.
     pub(super) fn release_untouched(&mut self, rules: &mut Rules<'_>) {
         self.phase = Phase::Over;
+        for rest in std::mem::take(&mut self.alone) {
+            self.stop(rest, rules);
+        }
         for lane in self.lanes.clone() {
             if let Some(next) = lane.clone().find(|&at| !self.is_over(at))
-                && self.messages[next].settled.state == State::Running
+                && matches!(self.messages[next].settled.state, State::Running | State::Waiting)
             {
                 self.stop(next..lane.end, rules);
             }
         }
-        if self.asking == 0 {
-            // Nothing will be answered that others could wait for.
-            let is_left = |at: &usize| !self.messages[*at].settled.state.is_final();
-            let left: Vec<_> = (0..self.messages.len()).filter(is_left).collect();
-            debug_assert!(left.is_empty(), "{left:?} wait for nothing");
-            left.into_iter().for_each(|at| self.set(at, State::Left));
-        }
+    }
+
+    /// Whether messages are left that wait for nothing: nothing runs, and nothing will be answered.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.phase == Phase::Over && self.left > 0 && self.running == 0 && self.asking == 0
+    }
+
+    /// Leaves the messages that wait for nothing.
+    pub(super) fn leave_rest(&mut self) {
+        let is_left = |at: &usize| !self.messages[*at].settled.state.is_final();
+        let left: Vec<_> = (0..self.messages.len()).filter(is_left).collect();
+        debug_assert!(left.is_empty(), "{left:?} wait for nothing");
+        left.into_iter().for_each(|at| self.set(at, State::Left));
     }
 
     /// A call for a message has ended. Its report names the call that delayed or dead-lettered it.
     pub(super) fn called(&mut self, kind: Kind, at: usize, took: Duration, now: Time) {
         let settled = &mut self.messages[at].settled;
-        if kind != Kind::Deletes || !settled.has_letter {
+        if kind != Kind::Deletes {
             let ended = now.saturating_sub(self.began);
             settled.call = Some(Ran { took, ended, is_shared: false });
         }
@@ -416,18 +504,25 @@ impl<F: Facts> Batch<F> {
             }
             Kind::Changes => self.set(at, if confirmed { State::Back } else { State::Left }),
             Kind::Deletes => {
-                self.set(at, if confirmed { State::Gone } else { State::Left });
-                self.after_delete(at, confirmed, rules);
+                let is_gone = confirmed || self.deletes == Deletes::ByLambda;
+                self.set(at, if is_gone { State::Gone } else { State::Left });
+                self.after_delete(at, is_gone, rules);
             }
         }
     }
 
     fn after_letter(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
-        if self.never_ran(at) || (confirmed && self.deletes == Deletes::InTurn) {
+        let lane = self.lanes[self.lane_of(at)].clone();
+        let all_are_over = (lane.start..at + 1).all(|at| self.is_over(at));
+        let goes_on_later = match self.deletes {
+            Deletes::ByLambda => all_are_over && self.messages[at].settled.state == State::Deleting,
+            Deletes::ByWorker => false,
+            Deletes::InTurn => confirmed,
+        };
+        if self.never_ran(at) || goes_on_later {
             return;
         }
-        let lane = self.lanes[self.lane_of(at)].clone();
-        if (lane.start..at + 1).all(|at| self.is_over(at)) {
+        if all_are_over {
             self.go_on(at + 1..lane.end, rules);
         } else {
             self.settle(at + 1..lane.end);
@@ -435,7 +530,12 @@ impl<F: Facts> Batch<F> {
     }
 
     fn after_delete(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
-        if self.deletes != Deletes::InTurn || self.never_ran(at) {
+        let is_next = match self.deletes {
+            Deletes::ByLambda => self.next_waits(at, |settled| settled.state == State::Gone),
+            Deletes::ByWorker => false,
+            Deletes::InTurn => true,
+        };
+        if !is_next || self.never_ran(at) {
             return;
         }
         let is_done = matches!(self.messages[at].settled.action, Action::Ack);
@@ -453,19 +553,31 @@ impl<F: Facts> Batch<F> {
         let rest = next..rest.end;
         let is_lost = self.messages[next].settled.is_lost;
         if self.phase == Phase::Open && !is_lost && rest.clone().all(|at| self.never_ran(at)) {
-            self.admit(rest, rules);
+            self.begin_lane(rest, rules);
         } else {
             self.stop(rest, rules);
         }
     }
 
-    /// Deletes a message that is over. Lambda does so by itself.
+    /// Deletes a message that is over. Lambda does so by itself, unless the process may not live to respond.
     fn delete(&mut self, at: usize) {
-        if self.deletes == Deletes::ByLambda {
+        let is_early = self.alone_until.is_some()
+            && self.phase == Phase::Open
+            && (!self.alone.is_empty() || self.next_waits(at, Settled::is_over));
+        if self.deletes == Deletes::ByLambda && !is_early {
             self.set(at, State::Gone);
         } else if !matches!(self.messages[at].settled.state, State::Deleting | State::Gone | State::Left) {
             self.ask(at, State::Deleting);
         }
+    }
+
+    /// Whether, after a message and all before it in its lane `are_past`, the next one waits only for them.
+    fn next_waits(&self, at: usize, are_past: impl Fn(&Settled) -> bool) -> bool {
+        let mut lane = self.lanes[self.lane_of(at)].clone();
+        let next = lane.find(|&at| !are_past(&self.messages[at].settled));
+        next.is_some_and(|next| {
+            next > at && matches!(self.messages[next].settled.state, State::Waiting | State::Ended)
+        })
     }
 
     /// Decides on the rest of a lane, from the message at which it stopped.
@@ -551,8 +663,9 @@ impl<F: Facts> Batch<F> {
         matches!(self.phase, Phase::Open | Phase::Stopped | Phase::Closing(_))
     }
 
-    pub(super) const fn due_at(&self) -> Option<Time> {
+    pub(super) fn due_at(&self) -> Option<Time> {
         match self.phase {
+            Phase::Open if self.is_alone || !self.alone.is_empty() => self.alone_until,
             Phase::Open | Phase::Stopped => Some(self.until),
             Phase::Closing(until) => Some(until),
             Phase::GivingUp | Phase::Over => None,

@@ -28,6 +28,9 @@ const DOUBLINGS: u32 = 7;
 /// By how much of its delay a message may come back later, so that not all come at once.
 const SPREAD: f64 = 1.0 / 16.0;
 
+/// A message that has ended two processes does so on its third delivery.
+const SUSPECTS_FROM: u32 = 3;
+
 /// The rules of a queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Policy<'a> {
@@ -46,6 +49,8 @@ pub(crate) struct Policy<'a> {
     /// What messages need, by the user's function.
     pub(crate) depends_on: Option<QueueFn<'a, Vec<String>>>,
     pub(crate) rate_by: Option<QueueFn<'a, Option<String>>>,
+    /// From this delivery on, a message may be one that ends the process.
+    pub(crate) suspects_from: u32,
     /// The process ends after this batch.
     pub(crate) ends: bool,
 }
@@ -183,6 +188,7 @@ impl<'a> Policy<'a> {
             outage_horizon: settings.outage_horizon(),
             depends_on: None,
             rate_by: None,
+            suspects_from: SUSPECTS_FROM,
             ends: false,
         }
     }

@@ -46,6 +46,8 @@ struct Bounds {
     outages: u8,
     /// Whether messages share a rate of one a second.
     has_rate: bool,
+    /// From which delivery on a message of a sandbox runs alone.
+    suspects_from: u32,
 }
 
 const ONE_WORKER: Bounds = Bounds {
@@ -63,6 +65,7 @@ const ONE_WORKER: Bounds = Bounds {
     rejects: false,
     outages: 0,
     has_rate: false,
+    suspects_from: 3,
 };
 
 const FIFO: Bounds = Bounds {
@@ -175,6 +178,12 @@ explored! {
     a_worker_with_a_rate_and_two_groups: 500 states,
         Bounds { has_rate: true, concurrency: 1, groups: &["a", "a", "b"], losses: 0, signals: 1, ..SHORT_FIFO },
         Bounds { has_rate: true, concurrency: 1, groups: &["a", "a", "b"], signals: 1, kills: 1, ..FIFO };
+    a_sandbox_that_isolates: 500 states,
+        Bounds { consumers: SANDBOX, groups: &["", "", ""], suspects_from: 2, ..QUIET },
+        Bounds { consumers: SANDBOX, groups: &["", "", ""], suspects_from: 2, kills: 1, deaf: 1, rejects: true, ..SHORT };
+    a_sandbox_that_isolates_groups: 500 states,
+        Bounds { consumers: SANDBOX, groups: &["a", "a", "b"], suspects_from: 2, losses: 0, ..SHORT_FIFO },
+        Bounds { consumers: SANDBOX, groups: &["a", "a", "b"], suspects_from: 2, kills: 1, rejects: true, ..SHORT_FIFO };
     a_worker_and_a_sandbox: 1_000 states,
         Bounds { consumers: BOTH, groups: &[""], ..ONE_WORKER },
         Bounds { consumers: BOTH, groups: &[""], losses: 2, kills: 1, signals: 1, patience: 3, ..REJECTS };
@@ -233,14 +242,25 @@ found! {
     no_message_begins_after_the_stop: NoneAfterTheStop, Bounds { signals: 1, ..QUIET };
 }
 
+/// Each is a rule for sandboxes, which has bounds of its own.
+fn is_found(guard: Guard, bounds: &'static Bounds, violation: &str) {
+    REMOVED.set(Some(guard));
+    let example = explore(bounds).expect_err("nothing goes wrong without it");
+    REMOVED.set(None);
+    assert!(example.violation.ends_with(violation), "{example}");
+    assert_eq!(replay(bounds, &example.steps).0, None, "the guard prevents it");
+}
+
 #[test]
 fn no_message_runs_while_what_it_needs_is_down() {
     static BOUNDS: Bounds = Bounds { outages: 2, consumers: SANDBOX, concurrency: 1, ..QUIET };
-    REMOVED.set(Some(Guard::NoneWhileDown));
-    let example = explore(&BOUNDS).expect_err("nothing goes wrong without it");
-    REMOVED.set(None);
-    assert!(example.violation.ends_with("what it needs is down"), "{example}");
-    assert_eq!(replay(&BOUNDS, &example.steps).0, None, "the guard prevents it");
+    is_found(Guard::NoneWhileDown, &BOUNDS, "what it needs is down");
+}
+
+#[test]
+fn a_message_that_may_end_the_process_runs_alone() {
+    static BOUNDS: Bounds = Bounds { suspects_from: 2, consumers: SANDBOX, ..QUIET };
+    is_found(Guard::SuspectsRunAlone, &BOUNDS, "begins beside another message");
 }
 
 /// They save deliveries and calls: what is asserted here holds without them.

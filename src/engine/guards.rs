@@ -25,6 +25,8 @@ pub(super) enum Guard {
     LeaseFromTheStart,
     /// No message begins after the stop.
     NoneAfterTheStop,
+    /// A message that may have ended a process runs beside no other.
+    SuspectsRunAlone,
     /// No message runs while what it needs is down.
     NoneWhileDown,
     /// A message whose handler blocks is left alone.

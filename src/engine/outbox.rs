@@ -30,6 +30,8 @@ pub(crate) struct Outbox {
     /// The letters in flight.
     pub(super) writing: Vec<(MessageKey, GroupKey)>,
     in_flight: usize,
+    /// Changes wait, however long.
+    pub(super) delays_later: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +51,7 @@ impl Outbox {
     /// One whose calls wait this long for more entries.
     pub(crate) fn gathering(gathering: Duration) -> Self {
         let (letters, deletes, changes) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        Self { gathering, letters, deletes, changes, writing: Vec::new(), in_flight: 0 }
+        Self { gathering, letters, deletes, changes, writing: Vec::new(), in_flight: 0, delays_later: false }
     }
 
     /// Adds a message of this lane. The letters of a lane are sent one by one, to keep their order: SQS may refuse an entry of
@@ -79,7 +81,10 @@ impl Outbox {
         } else {
             let others = [(Kind::Deletes, &mut self.deletes), (Kind::Changes, &mut self.changes)];
             let count = |entries: &VecDeque<Entry>| entries.len().min(MAX_ENTRIES);
-            let mut due = others.into_iter().filter(|(_, them)| is_due(them.front(), count(them)));
+            let waits = |kind: Kind| kind == Kind::Changes && self.delays_later;
+            let is_due =
+                |kind: Kind, them: &VecDeque<Entry>| !waits(kind) && is_due(them.front(), count(them));
+            let mut due = others.into_iter().filter(|(kind, them)| is_due(*kind, them));
             let (kind, entries) = due.next()?;
             (kind, entries.drain(..count(entries)).map(|entry| entry.key).collect())
         };
@@ -127,7 +132,8 @@ impl Outbox {
     /// When the next call is due if nothing is added, unless too many are in flight.
     pub(crate) fn due_at(&self) -> Option<Duration> {
         let free = self.letters.iter().find(|letter| !self.is_writing(letter));
-        let fronts = free.into_iter().chain(self.deletes.front()).chain(self.changes.front());
+        let changes = self.changes.front().filter(|_| !self.delays_later);
+        let fronts = free.into_iter().chain(self.deletes.front()).chain(changes);
         let first = fronts.map(|entry| entry.since).min();
         first.filter(|_| self.in_flight < IN_FLIGHT).map(|since| since + self.gathering)
     }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::batch::Phase;
+use super::batch::{Batch, Phase};
 use super::guards::{Guard, holds};
-use super::keys::{LeaseKey, MessageKey};
+use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::outbox::Kind;
 use super::settled::State;
 use super::{Command, Engine, Facts, Note, Time};
@@ -77,6 +77,14 @@ impl<F: Facts> Engine<'_, F> {
         }
     }
 
+    /// Begins what would run alone, while there is time for it. Lambda deletes what SQS was not called for yet.
+    pub(super) fn begin_all(&mut self, key: BatchKey, now: Time) {
+        for entry in std::mem::take(&mut self.outbox.deletes) {
+            self.message_answered(Kind::Deletes, entry.key, false, now);
+        }
+        self.with(key, now, Batch::begin_all);
+    }
+
     /// Makes the calls that are due.
     pub(super) fn call(&mut self, now: Time) {
         while let Some(&(at, key)) = self.worker.again.first().filter(|(at, _)| *at <= now) {
@@ -90,6 +98,7 @@ impl<F: Facts> Engine<'_, F> {
             Some(_) => self.batches.values().all(|batch| batch.running == 0 || batch.phase == Phase::Over),
             None => is_fifo || is_ending,
         };
+        self.outbox.delays_later = self.limits.is_some() && self.batches.values().any(Batch::delays_later);
         while let Some((kind, mut keys)) = self.outbox.next_call(now, flush) {
             if is_fifo && holds(Guard::TailFirst) {
                 // The end of a group first, so that its messages come back in order.

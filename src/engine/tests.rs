@@ -1,5 +1,7 @@
 //! What a worker's engine does with one queue, call by call. `explorer` goes through all sequences.
 
+mod calls_of_many;
+
 use super::keys::LeaseKey;
 use super::*;
 use crate::Failure;

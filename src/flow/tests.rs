@@ -212,14 +212,19 @@ impl Simulation<'_> {
         luck.confirmed
     }
 
-    fn change_visibility(&mut self, record: &Record<'_>, after: Duration) -> bool {
+    /// Sets the visibility timeout of a message, or deletes it.
+    fn settle(&mut self, record: &Record<'_>, after: Option<Duration>) -> bool {
         let luck = self.luck(false);
         for time in 0..luck.times {
-            let (handle, seconds) = (record.receipt_handle(), after.as_secs());
-            let entry = json!({ "Id": "0", "ReceiptHandle": handle, "VisibilityTimeout": seconds });
+            let mut entry = json!({ "Id": "0", "ReceiptHandle": record.receipt_handle() });
+            let mut operation = "AmazonSQS.DeleteMessageBatch";
+            if let Some(after) = after {
+                entry["VisibilityTimeout"] = after.as_secs().into();
+                operation = "AmazonSQS.ChangeMessageVisibilityBatch";
+            }
             let url = self.account.queue_url(self.scenario.queue());
             let body = json!({ "QueueUrl": url, "Entries": [entry] });
-            let request = Request::post("/").header("x-amz-target", "AmazonSQS.ChangeMessageVisibilityBatch");
+            let request = Request::post("/").header("x-amz-target", operation);
             let request = request.body(Bytes::from(body.to_string())).unwrap();
             let answer = self.account.answer(&request, self.epoch + self.now);
             let answer: Value = serde_json::from_slice(answer.body()).unwrap();

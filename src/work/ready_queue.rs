@@ -89,7 +89,8 @@ impl ReadyQueue {
             state.worked.reserve(lanes.len());
         }
         match state.lanes.iter_mut().find(|(other, _)| Arc::ptr_eq(other, of)) {
-            Some((_, known)) => known.extend(lanes),
+            // The rest of lanes that have begun, and messages that have waited for others.
+            Some((_, known)) => lanes.into_iter().rev().for_each(|lane| known.push_front(lane)),
             None => state.lanes.push_back((Arc::clone(of), lanes.into())),
         }
     }

@@ -81,6 +81,8 @@ mod payloads;
 mod platform;
 /// Pings, events of other services, and the test event of the console.
 mod other_events;
+/// Messages that end the process.
+mod killers;
 mod outages;
 mod rates;
 /// Orders through the real function, from the queue to their end.

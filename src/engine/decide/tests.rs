@@ -36,6 +36,7 @@ fn policy() -> Policy<'static> {
         outage_horizon: secs(4 * 3_600),
         depends_on: None,
         rate_by: None,
+        suspects_from: 3,
         ends: false,
     }
 }

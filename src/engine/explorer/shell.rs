@@ -323,6 +323,11 @@ impl World {
             ));
         }
         let consumer = &self.consumers[who];
+        let isolates = consumer.consumes == Consumes::Sandbox && fact.attempt >= self.bounds.suspects_from;
+        let is_beside = consumer.running.iter().any(|it| it.mood == Mood::Runs);
+        if isolates && is_beside && self.now < consumer.began + UNTIL / 4 {
+            return Err(format!("m{number} begins beside another message"));
+        }
         if consumer.rests_until.is_some_and(|until| until > self.now) && fact.attempt < DELIVERIES {
             return Err(format!("m{number} begins although what it needs is down"));
         }

@@ -448,6 +448,7 @@ pub(super) fn policy(bounds: &Bounds) -> Policy<'static> {
         outage_horizon: Duration::from_secs(60),
         depends_on: None,
         rate_by: None,
+        suspects_from: bounds.suspects_from,
         ends: false,
     }
 }

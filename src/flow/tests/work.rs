@@ -246,8 +246,8 @@ impl Simulation<'_> {
                     let letter = crate::letter::attributes(record, settled, course.invocation, failed_at);
                     letter.is_some_and(|(attributes, _)| self.write_letter(record, &attributes))
                 }
-                Kind::Deletes => unreachable!("Lambda deletes"),
-                Kind::Changes => self.change_visibility(record, after),
+                Kind::Deletes => self.settle(record, None),
+                Kind::Changes => self.settle(record, Some(after)),
             };
             confirmed.extend(is_confirmed.then_some(key));
         }
