@@ -296,13 +296,14 @@ impl Process {
     }
 
     /// The time since the epoch of the wall clock. The steady clock may stand still while Lambda has frozen the process, and
-    /// the wall clock may be set back.
-    fn since_epoch(&self, wall: SystemTime) -> Duration {
+    /// the wall clock may be set back. It is not before `traced_at`.
+    fn since_epoch(&self, wall: SystemTime, traced_at: Option<Duration>) -> Duration {
         let steady = Instant::now();
         let (started, first) = *self.started.get_or_init(|| (steady, wall));
         let passed =
             wall.duration_since(first).unwrap_or_default().max(steady.saturating_duration_since(started));
-        first.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + passed
+        let now = first.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + passed;
+        now.max(traced_at.unwrap_or_default())
     }
 }
 

@@ -107,6 +107,14 @@ impl Invocation {
         self.0.deadline.saturating_duration_since(tokio::time::Instant::now().into_std())
     }
 
+    /// When the trace of the invocation began, in seconds since the epoch. `redrive local` runs its clock faster than real time,
+    /// and says the time with this.
+    /// <https://docs.aws.amazon.com/xray/latest/devguide/xray-api-sendingdata.html#xray-api-traceids>
+    pub(crate) fn traced_at(&self) -> Option<Duration> {
+        let (seconds, _) = self.trace_header()?.strip_prefix("Root=1-")?.split_once('-')?;
+        u32::from_str_radix(seconds, 16).ok().map(|seconds| Duration::from_secs(seconds.into()))
+    }
+
     fn context(&self) -> Option<&Context> {
         self.0.context.as_ref()
     }

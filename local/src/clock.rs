@@ -158,6 +158,13 @@ impl Clock {
     }
 }
 
+impl Running {
+    /// What its clock shows.
+    pub(crate) fn now(&self) -> SystemTime {
+        self.0.now()
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         let mut state = self.0.state();

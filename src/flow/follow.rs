@@ -38,7 +38,10 @@ impl Flow<'_> {
             is_fifo(shared.source()),
             self.policy(shared.source(), has_dead_letter_queue),
             BatchLimits {
-                epoch: self.process.since_epoch(self.wall()).saturating_sub(began.elapsed()),
+                epoch: self
+                    .process
+                    .since_epoch(self.wall(), invocation.traced_at())
+                    .saturating_sub(began.elapsed()),
                 until: until.duration_since(began),
                 settle_until: settle_until.duration_since(began),
                 has_client: self.sqs.is_some(),

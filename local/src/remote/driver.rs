@@ -138,7 +138,7 @@ impl Driver {
                 logging.tell(EventKind::Output { function: logging.config.function.clone(), line });
             }
         });
-        let invocation = Invocation { mapping: index, request_id, messages, _running: self.clock.running() };
+        let invocation = Invocation { mapping: index, request_id, messages, running: self.clock.running() };
         let (source, stop) = (Arc::clone(source), self.stop.clone());
         self.invocations.spawn(async move {
             let finished = invocation.run(function, idle, event, log, stop).await;

@@ -133,7 +133,7 @@ impl Driver {
             state.account.cloudwatch.concurrent(&config.function, pool.running, now);
             EventKind::begun(config, &request_id, &messages).for_each(|event| state.tell(event));
         });
-        let invocation = Invocation { mapping: index, request_id, messages, _running: guard };
+        let invocation = Invocation { mapping: index, request_id, messages, running: guard };
         let (world, logging) = (Arc::clone(&self.world), Arc::clone(&function));
         let log = Log::new(world.clock.now(), move |stream, line| world.log(&logging.config, stream, line));
         self.invocations.spawn(invocation.run(function, idle, event, log, self.stop.clone()));

@@ -21,7 +21,7 @@ pub(crate) struct Invocation {
     pub(crate) request_id: String,
     pub(crate) messages: Vec<Received>,
     /// Keeps time real until what the function said has been acted on.
-    pub(crate) _running: Running,
+    pub(crate) running: Running,
 }
 
 /// An invocation that is over.
@@ -70,7 +70,7 @@ impl Invocation {
                 process.ready().await?;
                 begun = Instant::now();
             }
-            Ok(process.invoke(&function, &self.request_id, event).await)
+            Ok(process.invoke(&function, &self.request_id, self.running.now(), event).await)
         };
         let ended = tokio::select! {
             ended = conversation => ended,

@@ -76,21 +76,33 @@ impl Process {
     }
 
     /// Gives it an event, and waits until it is done with it. Past the function's timeout it is killed, as Lambda does.
-    pub(crate) async fn invoke(&mut self, function: &Function, request_id: &str, event: Vec<u8>) -> Ended {
+    pub(crate) async fn invoke(
+        &mut self,
+        function: &Function,
+        request_id: &str,
+        now: SystemTime,
+        event: Vec<u8>,
+    ) -> Ended {
         self.log.start(request_id);
         let begun = Instant::now();
-        let ended = self.converse(function, request_id, event).await;
+        let ended = self.converse(function, request_id, now, event).await;
         let (duration, init) = (begun.elapsed(), self.init.take());
         let memory_mb = function.config.memory_mb;
         self.log.end(request_id, &Report { duration, init, memory_mb, ended: &ended });
         ended
     }
 
-    async fn converse(&mut self, function: &Function, request_id: &str, event: Vec<u8>) -> Ended {
+    async fn converse(
+        &mut self,
+        function: &Function,
+        request_id: &str,
+        now: SystemTime,
+        event: Vec<u8>,
+    ) -> Ended {
         let timeout = function.config.timeout;
         let offer = Offer {
             request_id: request_id.into(),
-            headers: headers(function, request_id, SystemTime::now() + timeout),
+            headers: headers(function, request_id, now),
             event: Bytes::from(event),
         };
         if self.offers.send(offer).is_err() {
@@ -147,18 +159,20 @@ fn reported(error: &str) -> String {
     format!("it reported {error}")
 }
 
-fn headers(function: &Function, request_id: &str, deadline: SystemTime) -> [(&'static str, String); 4] {
-    let since_epoch = deadline.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+/// The deadline is real, since the function runs in real time. The trace has the simulated time at which it began.
+fn headers(function: &Function, request_id: &str, now: SystemTime) -> [(&'static str, String); 4] {
+    let since_epoch = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let deadline = since_epoch(SystemTime::now() + function.config.timeout);
     let id = uuid::Uuid::new_v4().simple().to_string();
     let trace = format!(
         "Root=1-{:08x}-{};Parent={};Sampled=0",
-        since_epoch.as_secs(),
+        since_epoch(now).as_secs(),
         &id[..24],
         &uuid::Uuid::new_v4().simple().to_string()[..16]
     );
     [
         ("lambda-runtime-aws-request-id", request_id.into()),
-        ("lambda-runtime-deadline-ms", since_epoch.as_millis().to_string()),
+        ("lambda-runtime-deadline-ms", deadline.as_millis().to_string()),
         ("lambda-runtime-invoked-function-arn", function.arn()),
         ("lambda-runtime-trace-id", trace),
     ]
