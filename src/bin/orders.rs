@@ -2,8 +2,8 @@
 //!
 //! An order decides its own fate, so that everything redrive does can be tried from sample events:
 //! `{"order_id": "A-1", "lines": [{"sku": "tea", "quantity": 2}], "gateway": "down"}`. The gateway is `"up"` unless
-//! it is said to be `"down"`, `{"down_for": 3}` (works on attempt 4), `"refuses"`, `"panics"`, `"hangs"` or
-//! `{"hangs_for": 1}`. An unknown sku is refused for good, and so is a body that is no order.
+//! it is said to be `"down"`, `{"down_for": 3}` (works on attempt 4), `{"away_for": 2}` (an outage), `"refuses"`, `"panics"`,
+//! `"hangs"` or `{"hangs_for": 1}`. An unknown sku is refused for good, and so is a body that is no order.
 
 use redrive::{Consumer, Failure, Message};
 
@@ -18,7 +18,7 @@ struct Line { sku: String, quantity: u64 }
 #[derive(serde::Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 #[rustfmt::skip]
-enum Mood { #[default] Up, Down, DownFor(u32), Refuses, Panics, Hangs, HangsFor(u32) }
+enum Mood { #[default] Up, Down, DownFor(u32), AwayFor(u32), Refuses, Panics, Hangs, HangsFor(u32) }
 
 async fn place(order: Message<Order>) -> Result<(), Failure> {
     let cents = order.body.lines.iter().map(price).sum::<Result<u64, Failure>>()?;
@@ -47,11 +47,14 @@ fn charge(order: &Message<Order>, cents: u64) -> Result<(), Failure> {
     match order.body.gateway {
         Mood::Down => Err("the gateway is down".into()),
         Mood::DownFor(attempts) if order.attempt <= attempts => Err("the gateway is down for now".into()),
+        Mood::AwayFor(attempts) if order.attempt <= attempts => {
+            Err(Failure::outage("the gateway does not answer"))
+        }
         Mood::Refuses => {
             Err(Failure::reject(format!("{cents} cents: card refused")).with_reason("card-refused"))
         }
         Mood::Panics => panic!("the gateway's response could not be parsed"),
-        Mood::Up | Mood::DownFor(_) | Mood::Hangs | Mood::HangsFor(_) => Ok(()),
+        Mood::Up | Mood::DownFor(_) | Mood::AwayFor(_) | Mood::Hangs | Mood::HangsFor(_) => Ok(()),
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Vitals {
     pub queues: Vec<Option<Counts>>,
     /// The sum of the metric `WorkerErrors` in all namespaces.
     pub worker_errors: f64,
+    /// The sum of the metric `Outages` in all namespaces.
+    pub outages: f64,
 }
 
 impl Control {
@@ -96,6 +98,7 @@ impl Control {
             at: self.world.since_start(now),
             queues: queues.iter().map(|queue| state.account.counts(queue, now)).collect(),
             worker_errors: state.account.cloudwatch.sum(None, "WorkerErrors"),
+            outages: state.account.cloudwatch.sum(None, "Outages"),
         })
     }
 

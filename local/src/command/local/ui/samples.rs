@@ -26,6 +26,8 @@ pub(super) struct Numbers {
     pub(super) dead: usize,
     /// The sum of WorkerErrors since the start.
     pub(super) errors: f64,
+    /// The sum of Outages since the start.
+    pub(super) outages: f64,
 }
 
 /// Samples over the whole run, each with the version of its last change.

@@ -126,7 +126,8 @@ impl Shared {
     }
 
     fn numbers(&self, vitals: &Vitals) -> Numbers {
-        let mut numbers = Numbers { errors: vitals.worker_errors, ..Numbers::default() };
+        let mut numbers =
+            Numbers { errors: vitals.worker_errors, outages: vitals.outages, ..Numbers::default() };
         for (counts, dead) in vitals.queues.iter().zip(&self.dead) {
             let counts = counts.unwrap_or_default();
             if *dead {

@@ -1,9 +1,12 @@
 // Small charts: a curve over simulated time, as parts to draw. Pure.
 
+/** What a sample has besides its time. */
+export const NUMBERS = ['depth', 'in_flight', 'dead', 'errors', 'outages'];
+
 const round = (number) => Math.round(number * 10) / 10;
 
 /** Steps from sample to sample, since a number holds until the next one, in a box of this size. */
-export function chart(all, { width, height, end, threshold }) {
+export function chart(all, { width, height, end, threshold, bands = [] }) {
   const points = all.filter(([at]) => at <= end);
   const top = Math.max(1, threshold ?? 0, ...points.map(([, value]) => value)) * 1.08;
   const x = (at) => round(width * at / Math.max(end, 1e-9));
@@ -13,6 +16,7 @@ export function chart(all, { width, height, end, threshold }) {
   for (const [at, value] of points.slice(1)) path += `H${x(at)}V${y(value)}`;
   path += `H${x(end)}`;
   const drawn = [
+    ...bands.filter(([from]) => from < end).map(([from, to]) => ['rect', { class: 'band', x: x(from), y: 0, width: Math.max(1, x(Math.min(to, end)) - x(from)), height }]),
     ['path', { class: 'area', d: `${path}V${height}H${x(points[0][0])}Z` }],
     ['path', { class: 'curve', d: path }],
   ];
@@ -37,6 +41,26 @@ export function perMinute(samples) {
   return [...points, [end, sum]];
 }
 
+/** With an open circuit breaker, a message tries a dependency each minute. */
+const BETWEEN_OUTAGES = 120;
+
+/** From when to when a dependency was down, as far as outages tell. The last one may go on. */
+export function outageBands(samples, now) {
+  const bands = [];
+  let before = 0;
+  for (const { at, outages } of samples) {
+    if (outages > before) {
+      const last = bands.at(-1);
+      if (last && at - last[1] <= BETWEEN_OUTAGES) last[1] = at;
+      else bands.push([at, at]);
+    }
+    before = outages;
+  }
+  const last = bands.at(-1);
+  if (last && now - last[1] <= BETWEEN_OUTAGES) last[1] = now;
+  return bands;
+}
+
 /** How many dead letters there are of each reason, the most frequent first. */
 export function reasons(messages) {
   const counts = new Map();
@@ -49,7 +73,7 @@ export function reasons(messages) {
 
 /** Where the charts end: now, or a while after the last change, that a run at rest does not shrink to nothing. */
 export function chartEnd(samples, now) {
-  const same = (one, other) => ['depth', 'in_flight', 'dead', 'errors'].every((name) => one[name] === other[name]);
+  const same = (one, other) => NUMBERS.every((name) => one[name] === other[name]);
   const last = samples.findLastIndex((sample, index) => index > 0 && !same(sample, samples[index - 1]));
   const busy = last < 0 ? now : samples[last].at;
   return Math.max(1, Math.min(now, Math.max(busy + 90, busy * 1.2)));

@@ -1,6 +1,6 @@
 // What is seen as one SVG that stands alone, in light and dark: for an issue, a chat, a README.
 
-import { chart, chartEnd, lamps, tiles } from './charts.js';
+import { chart, chartEnd, lamps, outageBands, tiles } from './charts.js';
 import { stamp } from './clock.js';
 import { h, s } from './dom.js';
 import { draw } from './filter.js';
@@ -39,7 +39,7 @@ text{fill:var(--ink)}.soft,.label,.tick{fill:var(--soft)}.small,.tick{font-size:
 .life{stroke:var(--line);stroke-width:1.5}.gap,.ahead{stroke:var(--failed);stroke-width:1.25;stroke-dasharray:1.5 3;opacity:.8}.ahead{stroke:var(--idle)}.now{stroke:var(--failed);stroke-width:2}
 .took{opacity:.45}.done{fill:var(--done)}.failed{fill:var(--failed)}.waiting{fill:var(--failed-ink)}.dead,.lost{fill:var(--dead)}.running{fill:var(--running)}
 .mark.throttled,.mark.released,.mark.client,.mark.gone{fill:var(--sheet);stroke:var(--idle);stroke-width:1.75}.mark.waiting{fill:none;stroke:var(--failed);stroke-width:1.75}.mark.retried{fill:none;stroke:var(--dead);stroke-width:1.75}.mark.running{fill:var(--running-wash);stroke:var(--running);stroke-width:1.75}.mark.queued{fill:var(--idle)}
-.chart .area{opacity:.14}.chart .curve{fill:none;stroke-width:1.5}.chart.ink .area{fill:var(--soft)}.chart.ink .curve{stroke:var(--soft)}.chart.running .area{fill:var(--running)}.chart.running .curve{stroke:var(--running)}.chart.dead .area{fill:var(--dead)}.chart.dead .curve{stroke:var(--dead)}.chart.failed .area{fill:var(--failed)}.chart.failed .curve{stroke:var(--failed)}.threshold{stroke:var(--dead);stroke-dasharray:2 3}
+.chart .area{opacity:.14}.chart .curve{fill:none;stroke-width:1.5}.chart.ink .area{fill:var(--soft)}.chart.ink .curve{stroke:var(--soft)}.chart.running .area{fill:var(--running)}.chart.running .curve{stroke:var(--running)}.chart.dead .area{fill:var(--dead)}.chart.dead .curve{stroke:var(--dead)}.chart.failed .area{fill:var(--failed)}.chart.failed .curve{stroke:var(--failed)}.band{fill:var(--failed);opacity:.18}.threshold{stroke:var(--dead);stroke-dasharray:2 3}
 .lamp{fill:none;stroke:var(--done);stroke-width:2}.lamp.ALARM{fill:var(--dead);stroke:var(--dead)}.lamp.INSUFFICIENT_DATA{stroke:var(--idle);stroke-dasharray:2 2}.on{fill:var(--dead);font-weight:600}
 .good{fill:var(--done)}.poor{fill:var(--failed)}.trouble{fill:var(--dead)}.spent{fill:var(--idle);opacity:.6}.axis{stroke:var(--line)}.bars text{font-size:12px;fill:var(--soft)}`;
 
@@ -77,13 +77,14 @@ export function picture(store, messages, clock) {
 function tileParts(store, now) {
   const [wide, high] = [162, 92];
   const end = chartEnd(store.samples, now);
+  const bands = outageBands(store.samples, now);
   return tiles(store).flatMap(({ name, kind, value, points, threshold, bad }, index) => {
     const x = EDGE + index * (wide + 10);
     return [
       card(x, 74, wide, high),
       text(x + 12, 93, 'soft small', name),
       text(x + 12, 119, bad ? 'big dead' : 'big', String(value)),
-      group(x + 1, 74 + high - 36, `chart ${kind}`, chart(points, { width: wide - 2, height: 35, end, threshold })),
+      group(x + 1, 74 + high - 36, `chart ${kind}`, chart(points, { width: wide - 2, height: 35, end, threshold, bands })),
     ];
   });
 }
@@ -91,9 +92,9 @@ function tileParts(store, now) {
 function alarmParts(store) {
   const x = EDGE + 4 * 172;
   const wide = WIDTH - EDGE - x;
-  const all = lamps(store.alarms).slice(0, 6);
+  const all = lamps(store.alarms).slice(0, 8);
   const parts = all.flatMap(({ short, state }, index) => {
-    const [left, y] = [x + 16 + (index % 2) * (wide / 2 - 4), 110 + Math.floor(index / 2) * 20];
+    const [left, y] = [x + 16 + (index % 2) * (wide / 2 - 4), 110 + Math.floor(index / 2) * 16];
     const lamp = state === 'ALARM' ? s('path', { class: 'lamp ALARM', d: `M${left} ${y - 9}l5 5l-5 5l-5 -5z` }) : s('circle', { class: `lamp ${state}`, cx: left, cy: y - 4, r: 4.5 });
     return [lamp, text(left + 11, y, `small ${state === 'ALARM' ? 'on' : ''}`, short)];
   });

@@ -1,5 +1,6 @@
 // Everything that the page was told, by number.
 
+import { NUMBERS } from './charts.js';
 import { haystack } from './message.js';
 
 /** Things with numbers that rise: the oldest go, and none is missing for long. */
@@ -69,7 +70,7 @@ export class Store {
   }
 
   sample(sample) {
-    const same = (other) => ['depth', 'in_flight', 'dead', 'errors'].every((name) => other?.[name] === sample[name]);
+    const same = (other) => NUMBERS.every((name) => other?.[name] === sample[name]);
     if (same(this.samples.at(-1)) && same(this.samples.at(-2))) this.samples.pop();
     this.samples.push(sample);
     if (this.samples.length > MOST_SAMPLES) this.samples = this.samples.filter((_, index) => index % 2 === 0);

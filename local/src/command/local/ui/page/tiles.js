@@ -1,6 +1,6 @@
 // The tiles: numbers, small charts and the lamps of alarms.
 
-import { chart, chartEnd, lamps, reasons, tiles } from './charts.js';
+import { chart, chartEnd, lamps, outageBands, reasons, tiles } from './charts.js';
 import { stamp } from './clock.js';
 import { $, h, s, say } from './dom.js';
 import { draw } from './filter.js';
@@ -22,19 +22,21 @@ export class Tiles {
 
   show(store, now) {
     const end = chartEnd(store.samples, now);
-    tiles(store).forEach((tile, index) => this.tile(tile, index, end));
+    const bands = outageBands(store.samples, now);
+    tiles(store).forEach((tile, index) => this.tile(tile, index, end, bands));
     this.reasons(store);
     this.alarm(store);
   }
 
-  tile({ name, kind, value, note, points, threshold, bad }, index, end) {
+  tile({ name, kind, value, note, points, threshold, bad }, index, end, bands) {
     const parts = this.made[index] ?? this.make(name, kind, index);
     say(parts.value, String(value));
     say(parts.note, note ? ` ${note}` : '');
     parts.element.classList.toggle('bad', Boolean(bad));
     const highest = Math.max(0, ...points.map(([, number]) => number));
-    parts.svg.setAttribute('aria-label', `${name} over time: now ${value}, at most ${highest}`);
-    parts.svg.replaceChildren(...chart(points, { width: WIDTH, height: HEIGHT, end, threshold }).map(draw));
+    const down = bands.map(([from, to]) => `; a dependency was down from ${stamp(from)} to ${stamp(to)}`).join('');
+    parts.svg.setAttribute('aria-label', `${name} over time: now ${value}, at most ${highest}${down}`);
+    parts.svg.replaceChildren(...chart(points, { width: WIDTH, height: HEIGHT, end, threshold, bands }).map(draw));
   }
 
   make(name, kind, index) {
