@@ -109,11 +109,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let written = match arguments.output.json {
         true => output::print_json(&json!({
             "queue": terms.known.name,
+            "worker": arguments.load.worker,
             "max_receive_count": terms.max_receive_count,
             "scenarios": runs,
             "lossless": choices,
         })),
-        false => output::print_all(&text::text(&terms, &runs, choices.as_deref(), Width::of(Stream::Stdout))),
+        false => output::print_all(&text::text(
+            &terms,
+            arguments.load.worker,
+            &runs,
+            choices.as_deref(),
+            Width::of(Stream::Stdout),
+        )),
     };
     written.context("could not write").or_failed()?;
     let met = arguments.fail_if.iter().flat_map(|limit| runs.iter().filter_map(|run| limit.met(run)));
@@ -151,7 +158,10 @@ fn lossless(
             choices.push(Choice { max_receive_count: count, errors, calls, recovery, cost });
         }
     }
-    choices.sort_by(|one, other| one.cost.total_cmp(&other.cost));
+    let changes = |choice: &Choice| choice.max_receive_count != terms.max_receive_count;
+    choices.sort_by(|one, other| {
+        one.cost.total_cmp(&other.cost).then_with(|| changes(one).cmp(&changes(other)))
+    });
     Ok(choices)
 }
 

@@ -139,11 +139,7 @@ async fn a_worker_spends_no_deliveries_while_the_bank_is_down() {
             }
         }
     };
-    let running = async {
-        workers.run_for(DOWN).await;
-        workers.until_idle().await;
-    };
-    tokio::join!(sending, running);
+    tokio::join!(sending, workers.until_idle());
     let (calls, recovery) = bank.told();
     println!("a worker: {calls} calls while the bank was down, done {recovery:?} after");
     let receives = sent.borrow().iter().map(|message| message.received().len()).max();

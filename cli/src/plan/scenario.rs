@@ -26,6 +26,10 @@ pub(super) struct Load {
     /// How many messages each simulation has at most, 100 to 50000
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(100..=50_000), default_value_t = 1_000)]
     pub(super) messages: u32,
+
+    /// Simulate a worker with the settings of the function. Its cost is that of SQS only
+    #[arg(long)]
+    pub(super) worker: bool,
 }
 
 /// Messages per second.
@@ -158,7 +162,7 @@ mod tests {
 
     fn load(rate: f64, messages: u32) -> Load {
         let (call, outage) = (Duration::from_millis(20), Duration::from_secs(4 * 3_600));
-        Load { rate, call, outage, messages }
+        Load { rate, call, outage, messages, worker: false }
     }
 
     #[test]

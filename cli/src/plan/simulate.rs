@@ -106,36 +106,56 @@ async fn simulate(terms: &Terms, load: &Load, scenario: Scenario, errors: Errors
         }
     };
     let new = || consumer(handler.clone(), terms, scenario, &aws, &queue);
-    let idle = RefCell::new(vec![new()?]);
-    // Lambda reuses the sandbox that ended last.
-    let mut mapping = queue
-        .invokes(|event, deadline| {
-            let sandbox = idle.borrow_mut().pop().map_or_else(&new, Ok);
-            let idle = &idle;
-            async move {
-                let sandbox = sandbox?;
-                let response = sandbox.handle(event, deadline).await;
-                idle.borrow_mut().push(sandbox);
-                response
-            }
-        })
-        .batch_size(terms.batch_size)
-        .batching_window(terms.window)
-        .maximum_concurrency(terms.maximum_concurrency)
-        .timeout(terms.timeout);
+    let first = new()?;
     let is_sent = Cell::new(false);
     let sending = async {
         send(&queue, scenario, &course, began).await;
         is_sent.set(true);
     };
+    let goes_on = || (!is_sent.get() || queue.counts() != Counts::default()) && began.elapsed() < LONGEST;
+    let step = (course.end() / SAMPLES).max(Duration::from_millis(100));
     let running = async {
-        let (mut usage, mut samples, mut calls) = (Usage::default(), Vec::new(), 0);
-        let step = (course.end() / SAMPLES).max(Duration::from_millis(100));
-        while (!is_sent.get() || queue.counts() != Counts::default()) && began.elapsed() < LONGEST {
+        let mut usage = Usage::default();
+        if load.worker {
+            let mut worker = queue.worked_by(|url, stop| first.work_until(url, stop));
+            while goes_on() {
+                worker.until_idle().await;
+                // It begins anew with the next message.
+                while queue.counts() == Counts::default() && goes_on() {
+                    sleep(LATENCY).await;
+                }
+            }
+            return usage;
+        }
+        let idle = RefCell::new(vec![first]);
+        // Lambda reuses the sandbox that ended last.
+        let mut mapping = queue
+            .invokes(|event, deadline| {
+                let sandbox = idle.borrow_mut().pop().map_or_else(&new, Ok);
+                let idle = &idle;
+                async move {
+                    let sandbox = sandbox?;
+                    let response = sandbox.handle(event, deadline).await;
+                    idle.borrow_mut().push(sandbox);
+                    response
+                }
+            })
+            .batch_size(terms.batch_size)
+            .batching_window(terms.window)
+            .maximum_concurrency(terms.maximum_concurrency)
+            .timeout(terms.timeout);
+        while goes_on() {
             for invocation in mapping.run_for(step).await {
                 let deleted = invocation.messages.len() - invocation.failed.len();
                 usage.add(invocation.messages.len(), deleted, invocation.took);
             }
+        }
+        usage
+    };
+    let watching = async {
+        let (mut samples, mut calls) = (Vec::new(), 0);
+        while goes_on() {
+            sleep(step).await;
             let Counts { visible, in_flight, delayed, .. } = queue.counts();
             let made = dependency.ledger().calls - calls;
             calls += made;
@@ -146,9 +166,9 @@ async fn simulate(terms: &Terms, load: &Load, scenario: Scenario, errors: Errors
                 calls: made,
             });
         }
-        (usage, samples)
+        samples
     };
-    let ((), (mut usage, samples)) = tokio::join!(sending, running);
+    let ((), mut usage, samples) = tokio::join!(sending, running, watching);
     usage.requests += aws.calls().values().sum::<usize>();
     let ledger = dependency.ledger();
     let (messages, dead_letters) = (course.messages() as usize, dead(&queue));

@@ -10,8 +10,14 @@ use crate::width::Width;
 
 const TITLES: [&str; 7] = ["scenario", "errors", "dead", "calls", "recovery", "invocations", "$/million"];
 
-pub(super) fn text(terms: &Terms, runs: &[Figures], choices: Option<&[Choice]>, width: Width) -> Vec<Line> {
-    let mut lines = vec![heading(terms)];
+pub(super) fn text(
+    terms: &Terms,
+    is_worker: bool,
+    runs: &[Figures],
+    choices: Option<&[Choice]>,
+    width: Width,
+) -> Vec<Line> {
+    let mut lines = vec![heading(terms, is_worker)];
     let scenarios = runs.chunk_by(|one, next| one.scenario == next.scenario);
     lines.extend(scenarios.map(|runs| simulated(&runs[0])));
     lines.push(String::new());
@@ -22,11 +28,13 @@ pub(super) fn text(terms: &Terms, runs: &[Figures], choices: Option<&[Choice]>, 
     lines.into_iter().flat_map(|line| width.wrap("", "  ", line)).collect()
 }
 
-fn heading(terms: &Terms) -> String {
-    format!(
-        "{}: maxReceiveCount {}, batches of {}, {} at a time",
-        terms.known.name, terms.max_receive_count, terms.batch_size, terms.maximum_concurrency
-    )
+fn heading(terms: &Terms, is_worker: bool) -> String {
+    let Terms { known, max_receive_count, batch_size, maximum_concurrency, .. } = terms;
+    let consumer = match is_worker {
+        true => "a worker".to_owned(),
+        false => format!("batches of {batch_size}, {maximum_concurrency} at a time"),
+    };
+    format!("{}: maxReceiveCount {max_receive_count}, {consumer}", known.name)
 }
 
 /// How much of a scenario was simulated.
@@ -49,7 +57,7 @@ fn table(runs: &[Figures]) -> Vec<String> {
             thousands(run.dead_letters),
             thousands(run.calls),
             run.recovery.map_or_else(|| "-".to_owned(), span::span),
-            thousands(run.invocations),
+            if run.invocations == 0 { "-".to_owned() } else { thousands(run.invocations) },
             format!("{:.2}", run.cost),
         ]
     };
