@@ -114,8 +114,10 @@ page: $(PAGE)/requirements.stamp ## Drive the page of redrive local --ui in a he
 	$(PROGRAMS)
 	$(PAGE_TESTS)
 
-picture: $(PAGE)/requirements.stamp ## Draw the page of the demo's run into docs/page.svg
+picture: $(PAGE)/requirements.stamp ## Draw the page of the demo's run into docs/page.svg, and the plots of docs/outages.md
 	$(PROGRAMS)
+	$(TARGET)/debug/redrive plan --scenario outage --svg docs/plan-function.svg
+	$(TARGET)/debug/redrive plan --scenario outage --errors outage --worker --svg docs/plan-worker.svg
 	$(PAGE)/bin/python tools/page_picture.py $(TARGET)/debug docs/page.svg
 
 docs: $(MDBOOK) ## Check the documentation and build it into target/book
