@@ -149,7 +149,7 @@ where
     /// starts at once if it cannot wait. Each process has its own rates. On Lambda they have no effect.
     ///
     /// redrive calls `key` when a message is received, in the task that polls: it must not block. If it panics, the message
-    /// has no key. redrive tracks 10,000 keys that were used up recently; messages of others start at once.
+    /// has no key. redrive tracks 10,000 keys that were used up recently; all others share one rate.
     ///
     /// ```
     /// use redrive::{Attribute, Consumer, Rate};

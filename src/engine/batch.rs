@@ -135,9 +135,9 @@ pub(super) struct Batch<F> {
     pub(super) something_finished: bool,
     /// The worker does not wait for its handlers any longer.
     pub(super) is_interrupted: bool,
-    /// A dependency is down from now on, or was already. Messages were taken back for one that is.
+    /// A dependency is down from now on, or was already. Messages were taken back for these.
     pub(super) withdraws: bool,
-    pub(super) has_withdrawn: bool,
+    pub(super) withdrawn: Vec<String>,
 }
 
 impl<F: Facts> Batch<F> {
@@ -183,7 +183,7 @@ impl<F: Facts> Batch<F> {
             something_finished: false,
             is_interrupted: false,
             withdraws: false,
-            has_withdrawn: false,
+            withdrawn: Vec::new(),
         };
         (batch, order)
     }
@@ -351,8 +351,11 @@ impl<F: Facts> Batch<F> {
                     if opens {
                         rules.turned.push((name.to_owned(), Some(fault.error.clone())));
                     }
-                    self.withdraws |=
-                        opens || (!self.has_withdrawn && rules.shared.breakers.is_down(name, rules.wall()));
+                    let is_known = self.withdrawn.iter().any(|known| known == name);
+                    if opens || !is_known && rules.shared.breakers.is_down(name, rules.wall()) {
+                        self.withdraws = true;
+                        self.withdrawn.extend((!is_known).then(|| name.to_owned()));
+                    }
                     counted.push(call);
                 }
             }
@@ -437,7 +440,6 @@ impl<F: Facts> Batch<F> {
             }
         }
         if std::mem::take(&mut self.withdraws) && self.phase == Phase::Open && holds(Guard::NoneWhileDown) {
-            self.has_withdrawn = true;
             self.withdraw(rules);
         }
     }

@@ -305,9 +305,13 @@ impl<F: Facts> Engine<'_, F> {
 impl<F> Worker<F> {
     /// How many messages may be in hand or asked for besides those in hand, of which each may have as many bytes as SQS allows.
     fn room(&self) -> usize {
-        let Some((_, bytes)) = self.receiving.limits_of_a_call() else { return usize::MAX };
-        let most = bytes.saturating_mul(self.receiving.concurrency).max(BYTES);
-        most.saturating_sub(self.bytes + self.reporting.1) / MAX_BYTES
+        self.most_bytes().saturating_sub(self.bytes + self.reporting.1) / MAX_BYTES
+    }
+
+    /// How many bytes messages in hand may have together: of a bulk handler there may be many.
+    pub(super) fn most_bytes(&self) -> usize {
+        let most = |(_, bytes): (usize, usize)| bytes.saturating_mul(self.receiving.concurrency).max(BYTES);
+        self.receiving.limits_of_a_call().map_or(usize::MAX, most)
     }
 }
 

@@ -4,10 +4,10 @@ mod calls_of_many;
 
 use super::keys::LeaseKey;
 use super::*;
-use crate::Failure;
 use crate::failure::Ruling;
 use crate::record_fn::{QueueFn, RecordFn};
 use crate::settings::Settings;
+use crate::{Failure, Rate};
 
 const VISIBILITY: Duration = Duration::from_secs(30);
 
@@ -33,6 +33,15 @@ impl Facts for Fake {
 
     fn asked(&self, _policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
         None
+    }
+
+    /// The id may begin with a name.
+    fn dependencies(&self, policy: &Policy<'_>) -> Vec<String> {
+        self.rate_key(policy).into_iter().collect()
+    }
+
+    fn rate_key(&self, _: &Policy<'_>) -> Option<String> {
+        Some(self.id.split_once('/')?.0.to_owned())
     }
 }
 
@@ -489,4 +498,65 @@ fn the_messages_of_one_call_count_as_one_outage() {
         engine.on(Event::Ended([(0, false), (1, true)].map(worked).into()), millis(10 * call));
         assert_eq!(engine.down(), usize::from(call == 2), "call {call}");
     }
+}
+
+#[test]
+fn each_dependency_that_is_down_takes_back_its_messages() {
+    let mut settings = Settings::default();
+    settings.max_receive_count = settings.keep(3);
+    let policy = Policy::of(&settings, "orders", true);
+    let limits = BatchLimits {
+        epoch: Time::ZERO,
+        until: millis(30_000),
+        settle_until: millis(30_000),
+        has_client: true,
+        ends_process: false,
+    };
+    let ids = ["bank/0", "bank/1", "post/2", "post/3"];
+    let facts = ids.into_iter().map(|id| Fake { id: id.to_owned(), attempt: 1, group: None });
+    let mut engine = Engine::of_batch(facts, false, policy, limits, &mut Shared::default(), 1);
+    let batch = *engine.batches.keys().next().expect("it began");
+    let mut withdrawn = |at, down| {
+        // Another batch has found out.
+        for _ in 0..3 {
+            engine.rules.shared.breakers.outage(down, Time::ZERO);
+        }
+        let worked =
+            Worked { key: MessageKey { batch, at }, outcome: failed(Failure::outage("503")), ran: None };
+        engine.on(Event::Ended(vec![worked]), millis(5));
+        let places =
+            |command| if let Command::Withdraw { places, .. } = command { Some(places) } else { None };
+        std::iter::from_fn(|| engine.next(millis(5))).filter_map(places).collect::<Vec<_>>()
+    };
+    assert_eq!(withdrawn(0, "bank"), [[1]]);
+    assert_eq!(withdrawn(2, "post"), [vec![1, 3]], "1 is still under way");
+}
+
+#[test]
+fn large_messages_of_one_key_leave_room_for_those_of_others() {
+    const MEGABYTE: usize = 1_024 * 1_024;
+    let mut bench = Bench::new(false, VISIBILITY);
+    let receiving = Receiving {
+        chunk: Some((100, usize::MAX)),
+        rate_of_key: Some(Rate::per_second(2).burst(1)),
+        ..bench.engine.worker.receiving
+    };
+    bench.engine.worker = Worker::new(receiving);
+    bench.engine.worker.pollers.under_way = 1;
+    let arrival = |number| Arrival {
+        lease: LeaseKey(number),
+        facts: Fake { id: format!("noisy/{number}"), attempt: 1, group: None },
+        body: MEGABYTE,
+        bytes: MEGABYTE,
+    };
+    let poll = Poll { messages: 0, wait: millis(0), sent: millis(0) };
+    bench.engine.on(Event::Received { poll, messages: (0..70).map(arrival).collect() }, millis(0));
+    while let Some((call, _)) = bench.call(millis(100)) {
+        bench.answer(call, true, millis(100));
+    }
+    assert_eq!(
+        (bench.engine.worker.waiting.messages, bench.engine.free()),
+        (32, 31),
+        "64 MiB in all, and one runs"
+    );
 }

@@ -7,7 +7,7 @@ use super::Time;
 use super::rate::Bucket;
 use crate::rate::Rate;
 
-/// How many keys are tracked, so that keys without end take no memory without end.
+/// How many keys have their own buckets, so that keys without end take no memory without end. All others share one.
 const MOST: usize = 10_000;
 /// How often keys that have all their tokens are forgotten, while there are too many.
 const FORGETS: Duration = Duration::from_secs(1);
@@ -38,6 +38,7 @@ pub(super) struct Candidates {
 pub(super) struct Turns {
     rate: Rate,
     keys: HashMap<Box<str>, Key>,
+    others: Key,
     forgot: Time,
 }
 
@@ -48,20 +49,26 @@ struct Key {
     line_until: Time,
 }
 
+impl Key {
+    fn new(rate: Rate, now: Time) -> Self {
+        Self { bucket: Bucket::full(rate, now), line_until: Time::ZERO }
+    }
+}
+
 impl Turns {
     pub(super) fn new(rate: Rate) -> Self {
-        Self { rate, keys: HashMap::new(), forgot: Time::ZERO }
+        Self { rate, keys: HashMap::new(), others: Key::new(rate, Time::ZERO), forgot: Time::ZERO }
     }
 
     /// Decides when these messages may start, and takes their tokens unless they go back.
     pub(super) fn turn(&mut self, name: &str, candidates: Candidates, now: Time) -> Turn {
         let Candidates { messages, came_before, must_stay, may_wait_until } = candidates;
         self.forget(now);
-        if self.keys.len() >= MOST && !self.keys.contains_key(name) {
-            return Turn::Now;
-        }
-        let new = || Key { bucket: Bucket::full(self.rate, now), line_until: Time::ZERO };
-        let key = self.keys.entry(name.into()).or_insert_with(new);
+        let key = if self.keys.len() >= MOST && !self.keys.contains_key(name) {
+            &mut self.others
+        } else {
+            self.keys.entry(name.into()).or_insert_with(|| Key::new(self.rate, now))
+        };
         let next = key.bucket.next_at(now);
         let is_in_line = !came_before && key.line_until > now;
         let may_wait = may_wait_until.is_some_and(|until| next <= until && (must_stay || !is_in_line));
@@ -147,9 +154,15 @@ mod tests {
     }
 
     #[test]
-    fn keys_without_end_take_no_memory_without_end() {
+    fn keys_without_end_share_a_bucket_and_take_no_memory_without_end() {
         let mut turns = turns();
-        (0..2 * MOST).for_each(|number| assert_eq!(turns.turn(&number.to_string(), NEW, at(1)), Turn::Now));
+        (0..=MOST).for_each(|number| assert_eq!(turns.turn(&number.to_string(), NEW, at(1)), Turn::Now));
+        assert_eq!(
+            turns.turn("one more", NEW, at(1)),
+            Turn::After(at(1)),
+            "the one before it took the token"
+        );
+        assert_eq!(turns.turn("and another", NEW, at(1)), Turn::After(at(2)));
         assert_eq!(turns.keys.len(), MOST);
         assert_eq!(turns.turn("new", NEW, at(2)), Turn::Now);
         assert_eq!(turns.keys.len(), 1, "the others have their tokens again");

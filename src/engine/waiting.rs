@@ -12,6 +12,7 @@ pub(super) struct Waiting<F> {
     /// By their turns. Those of a FIFO group wait together.
     groups: BTreeMap<(Time, LeaseKey), Vec<Arrival<F>>>,
     pub(super) messages: usize,
+    bytes: usize,
 }
 
 impl<F: Facts> Engine<'_, F> {
@@ -45,7 +46,10 @@ impl<F: Facts> Engine<'_, F> {
         };
         let Some(key) = first.facts.rate_key(&self.rules.policy) else { return Turn::Now };
         let receiving = self.worker.receiving;
-        let has_room = self.worker.waiting.messages + group.len() <= receiving.capacity();
+        let (messages, bytes) = (self.worker.waiting.messages + group.len(), bytes_of(group));
+        // Half of the bytes stay for messages that can start.
+        let has_room = messages <= receiving.capacity()
+            && self.worker.waiting.bytes + bytes <= self.worker.most_bytes() / 2;
         let candidates = Candidates {
             messages: group.len(),
             came_before: first.facts.attempt() > 1,
@@ -90,6 +94,7 @@ impl<F> Waiting<F> {
     fn add(&mut self, at: Time, group: Vec<Arrival<F>>) {
         if let Some(first) = group.first() {
             self.messages += group.len();
+            self.bytes += bytes_of(&group);
             self.groups.insert((at, first.lease), group);
         }
     }
@@ -98,6 +103,7 @@ impl<F> Waiting<F> {
         let first = self.groups.first_entry().filter(|entry| entry.key().0 <= now)?;
         let group = first.remove();
         self.messages -= group.len();
+        self.bytes -= bytes_of(&group);
         Some(group)
     }
 
@@ -111,6 +117,7 @@ impl<F> Waiting<F> {
             !group.is_empty()
         });
         self.messages -= removed.len();
+        self.bytes -= bytes_of(&removed);
         removed
     }
 
@@ -122,8 +129,12 @@ impl<F> Waiting<F> {
 
 impl<F> Default for Waiting<F> {
     fn default() -> Self {
-        Self { groups: BTreeMap::new(), messages: 0 }
+        Self { groups: BTreeMap::new(), messages: 0, bytes: 0 }
     }
+}
+
+fn bytes_of<F>(group: &[Arrival<F>]) -> usize {
+    group.iter().map(|message| message.bytes).sum()
 }
 
 #[cfg(test)]
@@ -134,7 +145,7 @@ mod tests {
     fn a_message_does_not_overtake_one_of_its_group_whose_lease_is_lost() {
         let mut waiting = Waiting::default();
         let group = |leases: &[usize]| {
-            let arrival = |&lease: &usize| Arrival { lease: LeaseKey(lease), facts: (), body: 0, bytes: 0 };
+            let arrival = |&lease: &usize| Arrival { lease: LeaseKey(lease), facts: (), body: 1, bytes: 1 };
             leases.iter().map(arrival).collect()
         };
         waiting.add(Time::ZERO, group(&[1, 2, 3]));
@@ -142,6 +153,6 @@ mod tests {
         let removed: Vec<_> = waiting.remove(LeaseKey(2)).into_iter().map(|message| message.lease).collect();
         assert_eq!((removed, waiting.messages), (vec![LeaseKey(2), LeaseKey(3)], 2));
         assert_eq!(waiting.remove(LeaseKey(4)).len(), 1);
-        assert_eq!((waiting.messages, waiting.groups.len()), (1, 1));
+        assert_eq!((waiting.messages, waiting.bytes, waiting.groups.len()), (1, 1, 1));
     }
 }

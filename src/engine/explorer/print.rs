@@ -196,7 +196,7 @@ impl<'w> Print<'w> {
         for batch in engine.batches.values() {
             self.add((std::mem::discriminant(&batch.phase), batch.deletes));
             self.add((batch.is_silent, batch.something_finished, batch.is_interrupted));
-            self.add(batch.has_withdrawn);
+            self.add(&batch.withdrawn);
             if let Phase::Closing(until) = batch.phase {
                 self.time(until);
             }
