@@ -207,3 +207,15 @@ fn a_rate_and_its_burst_are_checked() {
         Err(format!("rate is 9/h with a burst of 0, allowed: {allowed}"))
     );
 }
+
+#[test]
+fn a_worker_of_a_named_queue_has_the_rates_of_the_consumer() {
+    const ARN: &str = "arn:aws:sqs:eu-west-1:123456789012:orders";
+    let mut settings = Settings::default();
+    settings.rate = settings.keep(Rate::per_second(50));
+    settings.rate_of_key = settings.keep(Rate::per_second(10));
+    settings.queues.insert(ARN.to_owned(), Settings::default());
+    let own = settings.of_queue(ARN).unwrap();
+    assert_eq!(own.rate.as_deref(), Some(&Rate::per_second(50)));
+    assert_eq!(own.rate_of_key.as_deref(), Some(&Rate::per_second(10)));
+}
