@@ -13,6 +13,7 @@ mod explorer;
 mod guards;
 mod intake;
 pub(crate) mod keys;
+mod limit;
 pub(crate) mod once;
 mod outbox;
 pub(crate) mod plan;
@@ -469,6 +470,7 @@ impl<'a, F: Facts> Engine<'a, F> {
             let count = rest.iter().take_while(|worked| worked.key.batch == batch).count();
             let others = rest.split_off(count);
             let together = std::mem::replace(&mut rest, others);
+            self.adapt(batch, &together, now);
             self.with(batch, now, |batch, rules| batch.ended(together, rules));
             self.check_streak(batch, now);
         }

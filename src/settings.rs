@@ -50,6 +50,7 @@ pub(crate) struct Settings {
     pub(crate) metrics: Option<Metrics>,
     pub(crate) metrics_namespace: Option<Namespace>,
     /// Of a worker.
+    pub(crate) adaptive_concurrency: Option<bool>,
     pub(crate) drain: Option<Drain>,
     pub(crate) health: Option<SocketAddr>,
     pub(crate) task_protection: Option<bool>,
@@ -82,6 +83,9 @@ impl Settings {
         fill.setting(&mut self.health, "REDRIVE_HEALTH", Variable::address)?;
         let switch = [("on", true), ("off", false)];
         fill.setting(&mut self.task_protection, "REDRIVE_TASK_PROTECTION", |it| it.one_of(&switch))?;
+        fill.setting(&mut self.adaptive_concurrency, "REDRIVE_ADAPTIVE_CONCURRENCY", |it| {
+            it.one_of(&switch)
+        })?;
         match variable(queues::VARIABLE).filter(|queues| !queues.is_empty()) {
             Some(queues) => self.fill_queues(&queues).map(|()| self),
             None => Ok(self),

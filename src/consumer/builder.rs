@@ -336,6 +336,14 @@ where
     pub fn task_protection(self, protects: bool) -> Self {
         self.setting(|settings| settings.task_protection = Some(protects))
     }
+
+    /// Whether a worker handles fewer messages at a time while the service behind the handler is slow (`on` or `off`): from 1
+    /// to the [`concurrency`](Self::concurrency). Default: off. The worker starts with one and doubles that as long as handlers
+    /// stay fast. After an outage, a timeout, or a time of twice the usual one, it goes on with 70 %, and then adds one at a
+    /// time. On Lambda it has no effect.
+    pub fn adaptive_concurrency(self, adapts: bool) -> Self {
+        self.setting(|settings| settings.adaptive_concurrency = Some(adapts))
+    }
 }
 
 /// For handlers that take several messages at a time.

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use redrive_sqs::{LONGEST_POLL, MAX_BYTES};
 
-use super::batch::{Batch, Deletes};
+use super::batch::{Batch, Deletes, Worked};
 use super::guards::{Guard, holds};
-use super::keys::LeaseKey;
+use super::keys::{BatchKey, LeaseKey};
 use super::plan::{by_number, group_numbers};
 use super::worker::{Life, Worker};
-use super::{Command, Engine, Facts, Note, Time};
+use super::{Command, Engine, Facts, Note, Outcome, Time};
+use crate::failure::Ruling;
 use crate::rate::Rate;
 use redrive_sqs::lease::LONGEST;
 
@@ -30,6 +31,8 @@ pub(crate) struct Receiving {
     pub(crate) visibility: Duration,
     /// How many handlers run at a time.
     pub(crate) concurrency: usize,
+    /// Whether fewer do while the service behind them is slow.
+    pub(crate) is_adaptive: bool,
     /// How many messages one call of a bulk handler takes, and how many bytes of bodies.
     pub(crate) chunk: Option<(usize, usize)>,
     /// How long handlers may run after the first signal.
@@ -87,6 +90,7 @@ impl Receiving {
         is_fifo: false,
         visibility: Duration::ZERO,
         concurrency: 0,
+        is_adaptive: false,
         chunk: None,
         drain: Duration::ZERO,
         rate: None,
@@ -137,7 +141,8 @@ impl<F: Facts> Engine<'_, F> {
         };
         let waiting = worker.waiting.messages;
         // One round trip of settling at most is behind the work.
-        let behind = (2 * most).saturating_sub(worker.held.len() - waiting + worker.reporting.0);
+        let behind =
+            (most + worker.pollers.capacity).saturating_sub(worker.held.len() - waiting + worker.reporting.0);
         let free = most.saturating_sub(worker.in_hand - waiting).min(behind).min(worker.room()).min(tries);
         let bucket = worker.bucket.as_ref();
         bucket.map_or(free, |bucket| free.min(bucket.ask(worker.pollers.asked, self.rules.now)))
@@ -242,6 +247,29 @@ impl<F: Facts> Engine<'_, F> {
     pub(super) fn has_a_free_call(&self) -> bool {
         let Receiving { chunk, concurrency, .. } = self.worker.receiving;
         chunk.is_none() || self.running() < concurrency
+    }
+
+    /// Handlers have ended: changes how many may run, if that follows what they say.
+    pub(super) fn adapt(&mut self, batch: BatchKey, worked: &[Worked], now: Time) {
+        let is_bulk = self.worker.receiving.chunk.is_some();
+        let in_hand = self.worker.in_hand - self.worker.waiting.messages;
+        let running = if is_bulk { self.running() } else { in_hand };
+        let needs_all = self.rules.policy.depends_on.is_none();
+        let (Some(limit), Some(batch)) = (&mut self.worker.limit, self.batches.get(&batch)) else { return };
+        for (outcome, ran) in worked.iter().filter_map(|it| Some((&it.outcome, it.ran?))) {
+            let began = batch.began + ran.ended.saturating_sub(ran.took);
+            match outcome {
+                Outcome::Done if !ran.is_shared => limit.succeeded(began, ran.took, running, now),
+                Outcome::TimedOut => limit.overloaded(began, now),
+                Outcome::Failed(fault)
+                    if fault.ruling == Ruling::Outage && fault.dependency.is_none() && needs_all =>
+                {
+                    limit.overloaded(began, now);
+                }
+                _ => {}
+            }
+        }
+        self.worker.receiving.concurrency = limit.now;
     }
 
     /// How many batches have handlers that have not ended.

@@ -13,7 +13,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(20);
 /// One poller when there is little to do, several under load.
 #[derive(Debug, Clone)]
 pub(crate) struct Pollers {
-    capacity: usize,
+    pub(super) capacity: usize,
     pub(super) wanted: usize,
     pub(super) under_way: usize,
     /// How many messages the polls under way may bring.

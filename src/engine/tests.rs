@@ -68,6 +68,7 @@ impl Bench {
             is_fifo,
             visibility,
             concurrency: 20,
+            is_adaptive: false,
             chunk: None,
             drain,
             rate: None,

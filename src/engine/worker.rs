@@ -7,6 +7,7 @@ use super::batch::{Batch, Phase};
 use super::breaker::UNNAMED;
 use super::intake::{Arrival, Gathered, Receiving, name};
 use super::keys::{BatchKey, LeaseKey, MessageKey};
+use super::limit::Limit;
 use super::pollers::Pollers;
 use super::rate::Bucket;
 use super::turns::Turns;
@@ -78,6 +79,8 @@ pub(super) struct Held {
 pub(super) struct Worker<F> {
     pub(super) receiving: Receiving,
     pub(super) pollers: Pollers,
+    /// How many handlers may run, if that changes.
+    pub(super) limit: Option<Limit>,
     pub(super) bucket: Option<Bucket>,
     pub(super) turns: Option<Turns>,
     pub(super) waiting: Waiting<F>,
@@ -248,9 +251,14 @@ impl<F: Facts> Engine<'_, F> {
 
 impl<F> Worker<F> {
     pub(super) fn new(receiving: Receiving) -> Self {
+        let limit = receiving.is_adaptive.then(|| Limit::new(receiving.concurrency));
         Self {
-            receiving,
+            receiving: Receiving {
+                concurrency: limit.as_ref().map_or(receiving.concurrency, |it| it.now),
+                ..receiving
+            },
             pollers: Pollers::new(receiving.capacity()),
+            limit,
             bucket: receiving.rate.map(|rate| Bucket::full(rate, Time::ZERO)),
             turns: receiving.rate_of_key.map(Turns::new),
             waiting: Waiting::default(),

@@ -85,6 +85,7 @@ mod other_events;
 mod killers;
 mod outages;
 mod rates;
+mod adaptive_concurrency;
 /// Orders through the real function, from the queue to their end.
 mod runtime;
 /// Several queues that feed one function, and dead-letter queues that cannot be one.

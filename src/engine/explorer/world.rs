@@ -363,6 +363,7 @@ impl Consumer {
             is_fifo: bounds.is_fifo,
             visibility: VISIBILITY,
             concurrency: bounds.concurrency,
+            is_adaptive: false,
             chunk: None,
             drain: DRAIN,
             rate: None,

@@ -22,7 +22,8 @@ const DEAD_LETTER_URL: &str = "REDRIVE_DEAD_LETTER_QUEUE_URL";
 const VISIBILITY_TIMEOUT: &str = "REDRIVE_VISIBILITY_TIMEOUT";
 
 /// All that redrive reads.
-const KNOWN: [&str; 23] = [
+const KNOWN: [&str; 24] = [
+    "REDRIVE_ADAPTIVE_CONCURRENCY",
     "REDRIVE_BACKOFF",
     "REDRIVE_CONCURRENCY",
     DEAD_LETTER_URL,
