@@ -9,9 +9,6 @@ mod failures {}
 #[doc = include_str!("../docs/outages.md")]
 mod outages {}
 
-#[doc = include_str!("../docs/rates.md")]
-mod rates {}
-
 #[doc = include_str!("../docs/reference.md")]
 mod reference {}
 

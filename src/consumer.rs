@@ -30,6 +30,7 @@ use crate::other_event::TakeOther;
 use crate::record_fn::RecordFn;
 use crate::records::Received;
 use crate::settings::{InvalidSetting, Metrics, Settings};
+use crate::tokens::AnyTokens;
 use crate::work::{Chunks, Host, Input};
 use crate::{Handler, Invocation, OtherEvent, log};
 use redrive_executor::Executor;
@@ -87,6 +88,7 @@ pub(crate) struct Setup {
     dependencies: Option<RecordFn<Vec<String>>>,
     process: Arc<Process>,
     rate_keys: Option<RecordFn<Option<String>>>,
+    pub(crate) tokens: Option<Arc<dyn AnyTokens>>,
     wall_clock: Option<WallClock>,
     source: Arc<Source>,
     pub(crate) shutdown: Option<Arc<Shutdown>>,

@@ -7,6 +7,7 @@
 
 mod batch;
 pub(crate) mod breaker;
+mod budget;
 pub(crate) mod decide;
 #[cfg(test)]
 mod explorer;
@@ -47,6 +48,7 @@ pub(crate) use self::streak::{MAX_PANICS, Streak};
 use self::worker::Worker;
 pub(crate) use self::worker::{Exit, Why};
 use crate::overrides::Asked;
+use crate::tokens::Lease;
 
 /// The time since the engine's start.
 pub(crate) type Time = Duration;
@@ -129,6 +131,8 @@ pub(crate) enum Event<F> {
     Received { poll: Poll, messages: Vec<Arrival<F>> },
     /// A receive has failed. `random` is from 0 to 1.
     NotReceived { poll: Poll, random: f64, error: String },
+    /// Tokens of the shared rate, or why there are none.
+    Leased(Result<Lease, String>),
     /// The call that extends leases was answered, or why it was not.
     Extended {
         asked: Time,
@@ -163,6 +167,8 @@ pub(crate) enum Command {
     Call(Call),
     /// Receive so many messages.
     Receive(Poll),
+    /// Lease up to so many tokens of the shared rate, and answer with [`Event::Leased`].
+    Lease(u32),
     /// Extend leases to so many seconds from now.
     Extend(Vec<(LeaseKey, u64)>),
     /// The message of this lease is no longer in hand.
@@ -201,6 +207,9 @@ pub(crate) enum Note {
     IsUp {
         dependency: String,
     },
+    /// The first of consecutive leases of tokens has failed.
+    TokensFail(String),
+    TokensSucceed,
     /// The lease of a message was lost.
     LeaseLost,
     /// The first of consecutive extensions has failed.
@@ -328,6 +337,7 @@ impl<'a, F: Facts> Engine<'a, F> {
                     self.note(Note::ReceivesFail(error));
                 }
             }
+            Event::Leased(answer) => self.leased(answer, now),
             Event::Extended { asked, leases, answers } => self.extended(asked, &leases, answers, now),
             Event::Exhausted(is_exhausted) => self.exhausted(is_exhausted, now),
             Event::Reporting { messages, bytes } => self.worker.reporting = (messages, bytes),

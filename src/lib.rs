@@ -45,6 +45,7 @@ mod polled;
 mod metrics;
 mod log;
 mod aws;
+pub mod tokens;
 pub mod tools;
 pub mod reexports;
 #[cfg(test)]

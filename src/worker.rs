@@ -181,6 +181,14 @@ where
                 "the setting differs from the queue's redrive policy"
             );
         }
+        if self.setup.tokens.is_some() && settings.rate.is_none() {
+            return Err(InvalidSetting::new(
+                "rate",
+                "not set",
+                "a rate, because Consumer::share_rate is set",
+            )
+            .into());
+        }
         log::settings(&settings);
         vitals.is_ready();
         let flow = Flow { settings: &settings, ..self.setup.flow() };
@@ -192,6 +200,7 @@ where
             chunk: M::IS_BULK.then_some((flow.chunks.messages.get(), flow.chunks.bytes)),
             drain: settings.drain(),
             rate: settings.rate.as_deref().copied(),
+            is_rate_shared: self.setup.tokens.is_some(),
             rate_of_key: settings.rate_of_key.as_deref().copied(),
         };
         let policy = flow.policy(&queue.arn, settings.dead_letter_queue_url.is_some());
@@ -202,6 +211,7 @@ where
             queue: &queue,
             vitals,
             protection: protection.as_ref(),
+            tokens: self.setup.tokens.as_deref(),
             receiving,
         };
         tracing::info!(

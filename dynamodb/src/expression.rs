@@ -87,7 +87,7 @@ pub(crate) fn names(expressions: &[&str]) -> HashMap<String, String> {
     words.filter_map(|word| Some((word.to_owned(), word.strip_prefix('#')?.to_owned()))).collect()
 }
 
-fn values<'a>(values: impl IntoIterator<Item = (&'a str, AttributeValue)>) -> Values {
+pub(crate) fn values<'a>(values: impl IntoIterator<Item = (&'a str, AttributeValue)>) -> Values {
     values.into_iter().map(|(name, value)| (format!(":{name}"), value)).collect()
 }
 

@@ -1,6 +1,7 @@
 //! The item of a record, as Powertools lays it out, with attributes of ours beside. Items of Powertools have only the former.
 
 use std::collections::HashMap;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -85,10 +86,14 @@ fn text_in(item: &Item, name: &str) -> Result<Option<String>, String> {
 }
 
 fn number_in(item: &Item, name: &str) -> Result<Option<u64>, String> {
+    item.get(name).map(|_| whole_in(item, name)).transpose()
+}
+
+pub(crate) fn whole_in<T: FromStr>(item: &Item, name: &str) -> Result<T, String> {
     let allowed = |found: &dyn std::fmt::Debug| format!("{name} {found:?}, allowed: a whole number");
     match item.get(name) {
-        None => Ok(None),
-        Some(AttributeValue::N(digits)) => digits.parse().map(Some).map_err(|_| allowed(digits)),
+        None => Err(format!("no {name}, allowed: a whole number")),
+        Some(AttributeValue::N(digits)) => digits.parse().map_err(|_| allowed(digits)),
         Some(other) => Err(allowed(other)),
     }
 }

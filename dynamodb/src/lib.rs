@@ -1,5 +1,5 @@
 //! A store for [handling each message once](redrive::once), in DynamoDB, in the table layout of [Powertools for AWS
-//! Lambda](https://docs.aws.amazon.com/powertools/python/latest/utilities/idempotency/).
+//! Lambda](https://docs.aws.amazon.com/powertools/python/latest/utilities/idempotency/), and [`Tokens`], a rate that workers share.
 //!
 //! ```no_run
 //! use redrive::{BoxError, Consumer, Failure};
@@ -73,13 +73,18 @@
 //! `payload_validation_jmespath`, records of redrive never match.
 
 mod store;
+mod tokens;
+mod view;
 mod item;
 mod expression;
 mod error;
 mod client;
+#[cfg(doctest)]
+mod book_tests;
 
 /// The SDK whose client is in this interface.
 pub use aws_sdk_dynamodb;
 pub use client::client;
 pub use error::MissingTable;
 pub use store::DynamoDb;
+pub use tokens::Tokens;

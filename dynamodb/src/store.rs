@@ -42,7 +42,7 @@ pub struct DynamoDb {
 }
 
 /// Whether DynamoDB wrote something. If not, its condition did not hold, for an item that the answer may include.
-enum Written {
+pub(crate) enum Written {
     Yes,
     No(Option<Item>),
 }
@@ -110,7 +110,7 @@ impl DynamoDb {
         Ok(record.is_some_and(|mut record| record.end.is_some() && record.change(token, change, now)))
     }
 
-    fn id(&self, key: &str) -> String {
+    pub(crate) fn id(&self, key: &str) -> String {
         format!("{}{key}", self.prefix)
     }
 
@@ -136,7 +136,7 @@ impl DynamoDb {
         }
     }
 
-    async fn update(&self, id: &str, update: Update) -> Result<Written, StoreError> {
+    pub(crate) async fn update(&self, id: &str, update: Update) -> Result<Written, StoreError> {
         let call = self
             .client
             .update_item()
@@ -160,16 +160,22 @@ impl DynamoDb {
 
     /// The record of an id: of the item, or of what is in the table if an answer had none.
     async fn record(&self, id: &str, item: Option<Item>) -> Result<Option<Record>, StoreError> {
-        let item = match item {
-            Some(item) => Some(item),
-            None => {
-                let call = self.client.get_item().table_name(&self.table).key("id", text(id));
-                let answer = call.consistent_read(true).send().await;
-                answer.map_err(|error| self.error("GetItem", &error))?.item
-            }
-        };
-        let record = item.as_ref().map(record_of).transpose();
-        record.map_err(|fault| StoreError::Item { id: id.to_owned(), table: self.table.clone(), fault })
+        let record = self.item(id, item).await?.as_ref().map(record_of).transpose();
+        record.map_err(|fault| self.fault(id, fault))
+    }
+
+    /// The item of an answer, or what is in the table if that had none.
+    pub(crate) async fn item(&self, id: &str, item: Option<Item>) -> Result<Option<Item>, StoreError> {
+        if item.is_some() {
+            return Ok(item);
+        }
+        let call = self.client.get_item().table_name(&self.table).key("id", text(id));
+        let answer = call.consistent_read(true).send().await;
+        Ok(answer.map_err(|error| self.error("GetItem", &error))?.item)
+    }
+
+    pub(crate) fn fault(&self, id: &str, fault: String) -> StoreError {
+        StoreError::Item { id: id.to_owned(), table: self.table.clone(), fault }
     }
 
     fn error<E>(&self, operation: &'static str, error: &SdkError<E, HttpResponse>) -> StoreError

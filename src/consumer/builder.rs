@@ -14,6 +14,7 @@ use crate::consumer::Setup;
 use crate::once::Once;
 use crate::other_event::TakeOther;
 use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides, Settings};
+use crate::tokens::Tokens;
 use crate::work::Input;
 use crate::{
     Backoff, BatchReport, Bodies, BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Hook,
@@ -127,8 +128,8 @@ where
 
     /// How many messages start in a time, for example 50 a second. Default: as many as the concurrency allows. A
     /// [worker](Self::work) receives no more messages than it may start, so that messages wait in the queue and use up no
-    /// deliveries. Each process has its own rate: four workers with 50 a second start 200 a second. On Lambda it has no
-    /// effect.
+    /// deliveries. Each process has its own rate, so four workers with 50 a second start 200 a second, unless they
+    /// [share](Self::share_rate) it. On Lambda it has no effect.
     ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -138,6 +139,23 @@ where
     /// ```
     pub fn rate(self, rate: Rate) -> Self {
         self.setting(|settings| settings.rate = settings.keep(rate))
+    }
+
+    /// Shares the [`rate`](Self::rate) with all workers that have the same bucket, such as one in a table of DynamoDB: together
+    /// they start as many messages as one worker would by itself. Default: each worker has its own bucket. While the bucket
+    /// cannot be reached, the worker receives no more messages. On Lambda it has no effect.
+    ///
+    /// ```
+    /// # use redrive::tokens::Tokens;
+    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+    /// use redrive::{Consumer, Rate};
+    ///
+    /// # fn example(bucket: impl Tokens) {
+    /// let consumer = Consumer::new(place).rate(Rate::per_second(50)).share_rate(bucket);
+    /// # }
+    /// ```
+    pub fn share_rate(self, bucket: impl Tokens) -> Self {
+        self.set(|setup| setup.tokens = Some(Arc::new(bucket)))
     }
 
     /// How many messages of each key start in a time, for example ten a second for each customer. `key` names the key of a

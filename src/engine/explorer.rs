@@ -48,6 +48,8 @@ struct Bounds {
     has_rate: bool,
     /// From which delivery on a message of a sandbox runs alone.
     suspects_from: u32,
+    /// Whether workers share such a rate.
+    shares_rate: bool,
 }
 
 const ONE_WORKER: Bounds = Bounds {
@@ -66,6 +68,7 @@ const ONE_WORKER: Bounds = Bounds {
     outages: 0,
     has_rate: false,
     suspects_from: 3,
+    shares_rate: false,
 };
 
 const FIFO: Bounds = Bounds {
@@ -184,6 +187,9 @@ explored! {
     a_sandbox_that_isolates_groups: 500 states,
         Bounds { consumers: SANDBOX, groups: &["a", "a", "b"], suspects_from: 2, losses: 0, ..SHORT_FIFO },
         Bounds { consumers: SANDBOX, groups: &["a", "a", "b"], suspects_from: 2, kills: 1, rejects: true, ..SHORT_FIFO };
+    two_workers_that_share_a_rate: 5_000 states,
+        Bounds { shares_rate: true, consumers: WORKERS, signals: 1, ..QUIET },
+        Bounds { shares_rate: true, consumers: WORKERS, losses: 1, signals: 1, ..QUIET };
     a_worker_and_a_sandbox: 1_000 states,
         Bounds { consumers: BOTH, groups: &[""], ..ONE_WORKER },
         Bounds { consumers: BOTH, groups: &[""], losses: 2, kills: 1, signals: 1, patience: 3, ..REJECTS };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use redrive_sqs::{LONGEST_POLL, MAX_BYTES};
 
 use super::batch::{Batch, Deletes, Worked};
+use super::budget::Budget;
 use super::guards::{Guard, holds};
 use super::keys::{BatchKey, LeaseKey};
 use super::plan::{by_number, group_numbers};
@@ -12,6 +13,7 @@ use super::worker::{Life, Worker};
 use super::{Command, Engine, Facts, Note, Outcome, Time};
 use crate::failure::Ruling;
 use crate::rate::Rate;
+use crate::tokens::Lease;
 use redrive_sqs::lease::LONGEST;
 
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
@@ -39,6 +41,8 @@ pub(crate) struct Receiving {
     pub(crate) drain: Duration,
     /// How many messages it receives in a time.
     pub(crate) rate: Option<Rate>,
+    /// Whether workers share that.
+    pub(crate) is_rate_shared: bool,
     /// How many messages of each key.
     pub(crate) rate_of_key: Option<Rate>,
 }
@@ -94,6 +98,7 @@ impl Receiving {
         chunk: None,
         drain: Duration::ZERO,
         rate: None,
+        is_rate_shared: false,
         rate_of_key: None,
     };
 
@@ -122,13 +127,23 @@ impl<F: Facts> Engine<'_, F> {
         let wait = LONGEST_POLL.min(drain.saturating_sub(SHORTEST_WAIT));
         // The lease of what comes at the end of a poll must last long enough to be extended.
         let wait = wait.min(visibility * 2 / 3).max(SHORTEST_WAIT);
+        self.lease_tokens(now);
         while let Some(messages) = self.worker.pollers.next(self.free(), now) {
+            // Leased tokens do not wait for messages for long, except one.
+            let wait =
+                if self.worker.receiving.is_rate_shared && messages > 1 { SHORTEST_WAIT } else { wait };
             self.commands.push_back(Command::Receive(Poll { messages, wait, sent: now }));
         }
     }
 
     /// How many messages a worker may receive now.
     pub(crate) fn free(&self) -> usize {
+        let (places, asked) = (self.places(), self.worker.pollers.asked);
+        self.worker.budget.as_ref().map_or(places, |budget| places.min(budget.ask(asked, self.rules.now)))
+    }
+
+    /// The same, whatever its rate allows.
+    fn places(&self) -> usize {
         if !self.has_a_free_call() {
             return 0;
         }
@@ -143,14 +158,48 @@ impl<F: Facts> Engine<'_, F> {
         // One round trip of settling at most is behind the work.
         let behind =
             (most + worker.pollers.capacity).saturating_sub(worker.held.len() - waiting + worker.reporting.0);
-        let free = most.saturating_sub(worker.in_hand - waiting).min(behind).min(worker.room()).min(tries);
-        let bucket = worker.bucket.as_ref();
-        bucket.map_or(free, |bucket| free.min(bucket.ask(worker.pollers.asked, self.rules.now)))
+        most.saturating_sub(worker.in_hand - waiting).min(behind).min(worker.room()).min(tries)
     }
 
     /// When the rate allows another receive, if it does not now.
     pub(super) fn rate_due_at(&self) -> Option<Time> {
-        self.worker.bucket.as_ref()?.due_at(self.worker.pollers.asked, self.rules.now)
+        self.worker.budget.as_ref()?.due_at(self.worker.pollers.asked, self.rules.now)
+    }
+
+    /// Asks the shared bucket for tokens, if another receive needs them.
+    fn lease_tokens(&mut self, now: Time) {
+        let (places, asked) = (self.places(), self.worker.pollers.asked);
+        if self.worker.pollers.may_poll(now)
+            && let Some(leased) = self.worker.budget.as_mut().and_then(Budget::leased)
+            && let Some(tokens) = leased.next(places, asked, now)
+        {
+            self.commands.push_back(Command::Lease(tokens));
+        }
+    }
+
+    /// When to ask for more, if nothing else happens.
+    pub(super) fn tokens_due_at(&self) -> Option<Time> {
+        let Some(Budget::Leased(leased)) = &self.worker.budget else { return None };
+        let (pollers, now) = (&self.worker.pollers, self.rules.now);
+        if pollers.under_way >= pollers.wanted || self.places() <= pollers.asked {
+            return None;
+        }
+        let at = leased.next_at(pollers.asked, now)?.max(pollers.paused_until);
+        Some(at).filter(|at| *at > now)
+    }
+
+    pub(super) fn leased(&mut self, answer: Result<Lease, String>, now: Time) {
+        let (asked, random) = (self.worker.pollers.asked, self.rules.rng.f64());
+        let Some(leased) = self.worker.budget.as_mut().and_then(Budget::leased) else { return };
+        let note = match answer {
+            Ok(lease) => {
+                let has_failed = leased.is_failing;
+                leased.granted(lease, asked, now, random);
+                has_failed.then_some(Note::TokensSucceed)
+            }
+            Err(error) => leased.failed(now, random).then_some(Note::TokensFail(error)),
+        };
+        self.commands.extend(note.map(Command::Note));
     }
 
     pub(super) fn received(&mut self, poll: Poll, messages: Vec<Arrival<F>>, now: Time) {
@@ -160,7 +209,7 @@ impl<F: Facts> Engine<'_, F> {
         }
         let worker = &mut self.worker;
         worker.pollers.brought(poll.messages, messages.len());
-        worker.bucket.iter_mut().for_each(|bucket| bucket.take(messages.len(), now));
+        worker.budget.iter_mut().for_each(|budget| budget.take(messages.len(), now));
         if poll.sent + worker.receiving.visibility <= now && holds(Guard::LateReceiveIsDropped) {
             // The answer came so late that others may have them.
             for Arrival { lease, .. } in messages {

@@ -47,13 +47,18 @@ impl Pollers {
         }
         let since = *self.room_since.get_or_insert(now);
         let is_due = room == self.capacity.min(MAX_ENTRIES) || now >= since + GATHERING;
-        if self.under_way >= self.wanted || now < self.paused_until || !is_due {
+        if !self.may_poll(now) || !is_due {
             return None;
         }
         self.room_since = None;
         self.under_way += 1;
         self.asked += room;
         Some(room)
+    }
+
+    /// Whether another poll may be made.
+    pub(crate) fn may_poll(&self, now: Duration) -> bool {
+        self.under_way < self.wanted && now >= self.paused_until
     }
 
     /// When a poll may become due although nothing else happens.

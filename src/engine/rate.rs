@@ -38,7 +38,7 @@ impl Bucket {
     /// tokens for another receive. The tokens stay in the bucket until messages come, so that it does not fill meanwhile.
     pub(super) fn ask(&self, asked: usize, now: Time) -> usize {
         let tokens = self.tokens(now);
-        if tokens >= asked + self.enough() { tokens } else { asked.min(tokens) }
+        if tokens >= asked + enough(&self.rate) { tokens } else { asked.min(tokens) }
     }
 
     pub(super) fn give_back(&mut self, messages: usize, now: Time) {
@@ -59,7 +59,7 @@ impl Bucket {
 
     /// When there are enough tokens for another receive, if not now.
     pub(super) fn due_at(&self, asked: usize, now: Time) -> Option<Time> {
-        let wanted = self.cost().saturating_mul(i128::try_from(asked + self.enough()).ok()?);
+        let wanted = self.cost().saturating_mul(i128::try_from(asked + enough(&self.rate)).ok()?);
         self.reaches(wanted).filter(|at| *at > now && wanted <= self.rate.capacity())
     }
 
@@ -70,14 +70,6 @@ impl Bucket {
         Some(self.at + Duration::from_nanos(after))
     }
 
-    /// How many tokens one receive waits for.
-    fn enough(&self) -> usize {
-        let cost = self.cost();
-        let gathered = i128::from(self.rate.messages()) * nanoseconds(GATHERING) / cost;
-        let most = (self.rate.capacity() / cost).min(i128::try_from(MAX_ENTRIES).unwrap_or(i128::MAX));
-        usize::try_from(gathered.min(most).max(1)).unwrap_or(MAX_ENTRIES)
-    }
-
     fn level(&self, now: Time) -> i128 {
         let gained = nanoseconds(now.saturating_sub(self.at)).saturating_mul(self.rate.messages().into());
         self.level.saturating_add(gained).min(self.rate.capacity())
@@ -86,6 +78,14 @@ impl Bucket {
     fn cost(&self) -> i128 {
         nanoseconds(self.rate.period())
     }
+}
+
+/// How many tokens one receive waits for.
+pub(super) fn enough(rate: &Rate) -> usize {
+    let cost = nanoseconds(rate.period());
+    let gathered = i128::from(rate.messages()) * nanoseconds(GATHERING) / cost;
+    let most = (rate.capacity() / cost).min(i128::try_from(MAX_ENTRIES).unwrap_or(i128::MAX));
+    usize::try_from(gathered.min(most).max(1)).unwrap_or(MAX_ENTRIES)
 }
 
 #[cfg(test)]
@@ -111,7 +111,6 @@ mod tests {
 
     #[test]
     fn a_receive_waits_for_ten_tokens_or_those_of_a_tenth_of_a_second() {
-        let enough = |rate: Rate| Bucket::full(rate, millis(0)).enough();
         assert_eq!(
             [
                 Rate::per_second(5_000),
@@ -119,7 +118,7 @@ mod tests {
                 Rate::per_hour(10),
                 Rate::per_second(50).burst(2)
             ]
-            .map(enough),
+            .map(|rate| enough(&rate)),
             [10, 5, 1, 2]
         );
         let mut bucket = Bucket::full(Rate::per_second(50), millis(0));

@@ -72,6 +72,7 @@ impl Bench {
             chunk: None,
             drain,
             rate: None,
+            is_rate_shared: false,
             rate_of_key: None,
         };
         Self { engine: Engine::of_worker(receiving, policy, Time::ZERO, 7), commands: Vec::new() }

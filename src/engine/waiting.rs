@@ -32,7 +32,7 @@ impl<F: Facts> Engine<'_, F> {
                 Turn::At(at) => self.worker.waiting.add(at, group),
                 Turn::After(after) => {
                     let after = self.rules.policy.within_limits(after);
-                    self.worker.bucket.iter_mut().for_each(|bucket| bucket.give_back(group.len(), now));
+                    self.worker.budget.iter_mut().for_each(|budget| budget.give_back(group.len(), now));
                     group.into_iter().for_each(|message| self.hand_back(message, after, now));
                 }
             }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::batch::{Batch, Phase};
 use super::breaker::UNNAMED;
+use super::budget::Budget;
 use super::intake::{Arrival, Gathered, Receiving, name};
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::limit::Limit;
 use super::pollers::Pollers;
-use super::rate::Bucket;
 use super::turns::Turns;
 use super::waiting::Waiting;
 use super::{Command, Engine, Facts, Note, Outcome, Time};
@@ -81,7 +81,7 @@ pub(super) struct Worker<F> {
     pub(super) pollers: Pollers,
     /// How many handlers may run, if that changes.
     pub(super) limit: Option<Limit>,
-    pub(super) bucket: Option<Bucket>,
+    pub(super) budget: Option<Budget>,
     pub(super) turns: Option<Turns>,
     pub(super) waiting: Waiting<F>,
     pub(super) leases: Leases<LeaseKey>,
@@ -238,6 +238,7 @@ impl<F: Facts> Engine<'_, F> {
             worker.pollers.due_at().filter(|_| !worker.is_ending()),
             self.paused_until().filter(|_| !worker.is_ending()),
             self.rate_due_at().filter(|_| !worker.is_ending()),
+            self.tokens_due_at().filter(|_| !worker.is_ending()),
             self.waiting_due_at(),
             worker.gathered.due.filter(|_| self.has_a_free_call()),
             worker.leases.due_at(),
@@ -259,7 +260,7 @@ impl<F> Worker<F> {
             },
             pollers: Pollers::new(receiving.capacity()),
             limit,
-            bucket: receiving.rate.map(|rate| Bucket::full(rate, Time::ZERO)),
+            budget: receiving.rate.map(|rate| Budget::new(rate, receiving.is_rate_shared)),
             turns: receiving.rate_of_key.map(Turns::new),
             waiting: Waiting::default(),
             leases: Leases::new(receiving.visibility),

@@ -132,6 +132,7 @@ impl Flow<'_> {
                     // Those of a worker.
                     Command::Begin { .. }
                     | Command::Receive(_)
+                    | Command::Lease(_)
                     | Command::Extend(_)
                     | Command::Forget(_)
                     | Command::Note(_)

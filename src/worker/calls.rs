@@ -1,6 +1,7 @@
 //! The calls of a worker that settling does not make: its queue's attributes, receives, and extensions of leases.
 
 use std::error::Error as StdError;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,16 +10,19 @@ use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::{
     ChangeMessageVisibilityBatchRequestEntry, MessageSystemAttributeName, QueueAttributeName,
 };
+use futures_util::FutureExt;
 use redrive_sqs::{RedrivePolicy, Refusal, has_lease_ended};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use super::queue::{Attributes, SourceQueue};
+use crate::Rate;
 use crate::aws::{CallOutcome, Sqs};
 use crate::engine::keys::LeaseKey;
 use crate::engine::{Extension, Poll};
 use crate::error::Error;
 use crate::polled::Polled;
+use crate::tokens::{AnyTokens, Lease};
 
 /// How much longer than its wait a receive may take. The SDK's own timeouts do not bound a receive that is never answered.
 /// <https://github.com/awslabs/aws-sdk-rust/issues/1094>
@@ -27,6 +31,8 @@ const MARGIN: Duration = Duration::from_secs(5);
 const EXTENSION: Duration = Duration::from_secs(2);
 /// How long SQS has to tell the queue's attributes.
 const ATTRIBUTES: Duration = Duration::from_secs(5);
+/// How long a lease of tokens may take.
+const LEASE: Duration = Duration::from_secs(3);
 /// The pause between two tries to reach SQS.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -139,6 +145,16 @@ pub(super) async fn extend(
         (*key, extension)
     };
     Ok(leases.iter().map(outcome).collect())
+}
+
+/// Leases tokens by the user's code.
+pub(super) async fn lease(tokens: &dyn AnyTokens, most: u32, rate: Rate) -> Result<Lease, String> {
+    let call = AssertUnwindSafe(async { tokens.lease(most, &rate).await }).catch_unwind();
+    match timeout(LEASE, call).await {
+        Ok(Ok(answer)) => answer.map_err(|error| error.to_string()),
+        Ok(Err(_)) => Err("Tokens::lease panicked".to_owned()),
+        Err(_) => Err(format!("no answer within {LEASE:?}")),
+    }
 }
 
 /// What a call brings, or one line for the log.

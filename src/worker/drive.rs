@@ -27,6 +27,7 @@ use crate::polled::Polled;
 use crate::records::{Received, Records};
 use crate::report::report;
 use crate::settle::{Entries, Failed};
+use crate::tokens::AnyTokens;
 use crate::work::{Begun, Input, Phase, Work};
 use crate::{Handler, Invocation, log};
 
@@ -47,6 +48,7 @@ pub(super) struct Worker<'a, H> {
     pub(super) queue: &'a SourceQueue,
     pub(super) vitals: &'a Vitals,
     pub(super) protection: Option<&'a Protection>,
+    pub(super) tokens: Option<&'a dyn AnyTokens>,
     pub(super) receiving: Receiving,
 }
 
@@ -271,6 +273,13 @@ where
                     Did::Receive(poll, calls::receive(sqs, queue, poll).await)
                 }));
             }
+            Command::Lease(most) => {
+                if let (Some(tokens), Some(rate)) = (self.worker.tokens, self.worker.receiving.rate) {
+                    self.doing.push(Box::pin(async move {
+                        Did::Event(Event::Leased(calls::lease(tokens, most, rate).await))
+                    }));
+                }
+            }
             Command::Extend(leases) => self.extend(leases, now),
             Command::Forget(lease) => drop(self.polled.remove(&lease)),
             Command::Report { batch, settled } => self.report(batch, settled),
@@ -421,6 +430,10 @@ where
             }
             Note::IsDown { dependency, error } => log::is_down(&dependency, &error),
             Note::IsUp { dependency } => log::is_up(&dependency),
+            Note::TokensFail(error) => {
+                warn!(error, "the shared rate cannot be reached; redrive receives nothing until it can");
+            }
+            Note::TokensSucceed => info!("the shared rate can be reached again"),
             Note::LeaseLost => self.worker.vitals.lease_lost(),
             Note::ExtensionsFail(error) => {
                 warn!(error, "leases are not extended; redrive retries until they end");

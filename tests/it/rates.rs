@@ -1,10 +1,12 @@
 //! How many messages start in a time, in virtual time.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redrive::{Attribute, Consumer, Failure, Handler, Message, Rate, Record};
+use redrive::tokens::{Bucket, Lease, Tokens};
+use redrive::{Attribute, BoxError, Consumer, Failure, Handler, Message, Rate, Record};
 use redrive_local::NewMessage;
 use redrive_local::kit::{Queue, TestAws};
 use serde_json::{Value, json};
@@ -109,6 +111,114 @@ async fn a_rate_of_none_is_refused() {
     let consumer = Consumer::new(Starts::new().handler()).sqs(TestAws::new().sqs()).rate(Rate::per_second(0));
     let error = consumer.connect().await.unwrap_err();
     assert_eq!(error.to_string(), "rate is 0/s, allowed: 1 to 1000000 messages a second, minute or hour");
+}
+
+/// A bucket elsewhere: a call takes 20 ms, unless it is down.
+#[derive(Clone)]
+struct Elsewhere {
+    began: Instant,
+    bucket: Arc<Mutex<Option<Bucket>>>,
+    calls: Arc<AtomicUsize>,
+    is_down: Arc<AtomicBool>,
+}
+
+impl Elsewhere {
+    fn new() -> Self {
+        Self { began: Instant::now(), bucket: Arc::default(), calls: Arc::default(), is_down: Arc::default() }
+    }
+}
+
+impl Tokens for Elsewhere {
+    async fn lease(&self, most: u32, rate: &Rate) -> Result<Lease, BoxError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        sleep(Duration::from_millis(10)).await;
+        if self.is_down.load(Ordering::Relaxed) {
+            return Err("it is down".into());
+        }
+        let lease = {
+            let mut bucket = self.bucket.lock().unwrap();
+            bucket.get_or_insert_with(|| Bucket::full(rate)).lease(most, rate, self.began.elapsed())
+        };
+        sleep(Duration::from_millis(10)).await;
+        Ok(lease)
+    }
+}
+
+/// Runs so many workers for a minute that share a rate.
+async fn a_shared_minute(workers: usize, rate: Rate, messages: usize) -> (Starts, usize) {
+    let (aws, starts, bucket) = (TestAws::new(), Starts::new(), Elsewhere::new());
+    aws.latency(Duration::from_millis(20));
+    let queue = filled(&aws, messages);
+    let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(rate).concurrency(at_a_time(20));
+    let consumer = consumer.share_rate(bucket.clone());
+    queue.worked_by(|url, stop| consumer.work_until(url, stop)).workers(workers).run_for(MINUTE).await;
+    assert_eq!(queue.counts().in_flight, 0, "what was received has ended");
+    let (calls, receives) = (bucket.calls.load(Ordering::Relaxed), aws.calls()["ReceiveMessage"]);
+    println!("{workers} workers, {rate:?}: {calls} leases, {receives} receives");
+    (starts, calls)
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_share_a_rate() {
+    for workers in [1, 4, 16] {
+        let (starts, calls) = a_shared_minute(workers, Rate::per_second(50), 4_000).await;
+        holds(&starts, 3_000);
+        assert!(starts.most_in_a_second() <= 26 + 3 * 50, "the burst and three seconds' worth");
+        assert!(calls <= 2 * 60 * workers.max(4), "{calls} leases");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_workers_share_a_rate_of_few_messages() {
+    holds(&a_shared_minute(16, Rate::per_second(5), 500).await.0, 300);
+    holds(&a_shared_minute(4, Rate::per_minute(20).burst(1), 100).await.0, 20);
+}
+
+/// One worker has nothing to do, as its queue is empty.
+#[tokio::test(start_paused = true)]
+async fn an_idle_worker_leaves_the_rate_to_others() {
+    let (aws, starts, bucket) = (TestAws::new(), Starts::new(), Elsewhere::new());
+    let (busy, idle) = (filled(&aws, 4_000), aws.queue("idle").dead_letter_queue("idle-dead", 3).create());
+    let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(Rate::per_second(50));
+    let consumer = consumer.share_rate(bucket.clone()).concurrency(at_a_time(20));
+    let mut idle = idle.worked_by(|url, stop| consumer.work_until(url, stop)).workers(4);
+    idle.run_for(MINUTE).await;
+    let calls = bucket.calls.swap(0, Ordering::Relaxed);
+    assert!(calls <= 4 * 4, "{calls} leases of 4 idle workers in a minute");
+    let mut busy = busy.worked_by(|url, stop| consumer.work_until(url, stop));
+    tokio::join!(idle.run_for(MINUTE), busy.run_for(MINUTE));
+    holds(&starts, 3_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_starts_nothing_while_the_shared_rate_cannot_be_reached() {
+    let (aws, starts, bucket) = (TestAws::new(), Starts::new(), Elsewhere::new());
+    let queue = filled(&aws, 4_000);
+    let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(Rate::per_second(50));
+    let consumer = consumer.share_rate(bucket.clone()).concurrency(at_a_time(20));
+    let mut workers = queue.worked_by(|url, stop| consumer.work_until(url, stop));
+    workers.run_for(Duration::from_secs(10)).await;
+    let before = starts.count();
+    bucket.calls.store(0, Ordering::Relaxed);
+    bucket.is_down.store(true, Ordering::Relaxed);
+    workers.run_for(MINUTE).await;
+    assert!(starts.count() - before <= 3 * 50, "those of tokens that were leased");
+    let (during, calls) = (starts.count(), bucket.calls.swap(0, Ordering::Relaxed));
+    assert_eq!(queue.counts().in_flight, 0);
+    bucket.is_down.store(false, Ordering::Relaxed);
+    workers.run_for(Duration::from_secs(10)).await;
+    println!("{before} before, {during} during, {calls} leases, {} after", starts.count());
+    assert!((50..=75).contains(&calls), "{calls} leases, one each second");
+    assert!(starts.count() - during > 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shared_rate_needs_a_rate() {
+    let aws = TestAws::new();
+    let queue = filled(&aws, 1);
+    let consumer = Consumer::new(Starts::new().handler()).sqs(aws.sqs()).share_rate(Elsewhere::new());
+    let error = consumer.work_until(queue.url(), std::future::pending()).await.unwrap_err();
+    assert_eq!(error.to_string(), "rate is not set, allowed: a rate, because Consumer::share_rate is set");
 }
 
 /// What happened to the messages of a noisy key and to those of others.

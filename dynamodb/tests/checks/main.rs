@@ -1,11 +1,12 @@
 //! Checks of the store with the table `REDRIVE_IDEMPOTENCY_TABLE` of an emulator, which `tools/elsewhere/once.py` makes.
 //!
-//! Usage: once_checks model | crowd | claim ID | handle ID…
+//! Usage: once_checks model | crowd | rate | claim ID | handle ID…
 #![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
 mod model;
 mod crowd;
 mod payments;
+mod rate;
 
 use std::time::Duration;
 
@@ -23,12 +24,13 @@ fn main() {
     match arguments[..] {
         ["model"] => model::check(&runtime, &store),
         ["crowd"] => runtime.block_on(crowd::check(store)),
+        ["rate"] => runtime.block_on(rate::check(&store)),
         ["claim", id] => {
             let claim = Claim::new(payments::key(id), "of a process that has died");
             println!("{:?}", runtime.block_on(store.prefix(payments::PREFIX).claim(&claim)).unwrap());
         }
         ["handle", ref ids @ ..] => println!("{}", runtime.block_on(payments::handle(store, ids))),
-        _ => panic!("usage: once_checks model | crowd | claim ID | handle ID…"),
+        _ => panic!("usage: once_checks model | crowd | rate | claim ID | handle ID…"),
     }
 }
 

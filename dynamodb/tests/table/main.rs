@@ -7,9 +7,11 @@ mod server;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use futures_util::future::join_all;
 use redrive::once::{Change, Claim, Claimed, End, Store};
 use redrive::reexports::{aws_lambda_events::sqs::SqsEvent, tokio::time::Instant};
-use redrive::{Consumer, Failure};
+use redrive::tokens::Tokens;
+use redrive::{Consumer, Failure, Rate};
 use redrive_dynamodb::{DynamoDb, aws_sdk_dynamodb};
 use serde_json::{Value, json};
 
@@ -113,6 +115,66 @@ async fn an_item_of_another_layout_is_an_error_that_names_it() {
     assert_eq!(
         error.to_string(),
         "the item k of the table idempotency has status \"DONE\", allowed: INPROGRESS, COMPLETED"
+    );
+}
+
+#[tokio::test]
+async fn workers_lease_each_token_once() {
+    let (server, rate) = (Server::that_keeps_an_item().await, Rate::per_hour(1).burst(1_000));
+    let workers = (0..8).map(|_| {
+        let bank = DynamoDb::new(server.client(), "idempotency").prefix("rates").tokens("bank");
+        async move {
+            let mut leased = 0;
+            for _ in 0..60 {
+                leased += bank.lease(7, &rate).await.unwrap().tokens();
+            }
+            leased
+        }
+    });
+    let leased = join_all(workers).await;
+    assert_eq!(leased.iter().sum::<u32>(), 1_000, "{leased:?}");
+    assert!(server.calls().iter().all(|call| call == "UpdateItem"), "{:?}", server.calls());
+    assert_eq!(server.bodies()[0]["Key"], json!({ "id": { "S": "rates#bank" } }));
+}
+
+/// They have the item already, and know without a call that it has no token.
+#[tokio::test]
+async fn a_worker_that_knows_of_no_token_makes_no_call() {
+    let (server, rate) = (Server::that_keeps_an_item().await, Rate::per_hour(1).burst(2));
+    let bank = DynamoDb::new(server.client(), "idempotency").tokens("bank");
+    let mut leased = Vec::new();
+    for _ in 0..4 {
+        leased.push(bank.lease(9, &rate).await.unwrap().tokens());
+    }
+    assert_eq!((leased, server.calls().len()), (vec![2, 0, 0, 0], 1));
+}
+
+#[tokio::test]
+async fn a_lease_is_tried_five_times_while_others_are_first() {
+    let item = json!({ "id": { "S": "bank" }, "level": { "N": "-5" }, "at": { "N": "700" } });
+    let failed = json!({ "__type": "ConditionalCheckFailedException", "Item": item });
+    let server = Server::that_answers(400, &failed.to_string()).await;
+    let bank = DynamoDb::new(server.client(), "idempotency").tokens("bank");
+    assert_eq!(bank.lease(9, &Rate::per_second(50)).await.unwrap().tokens(), 0);
+    let conditions: Vec<_> = server.bodies().iter().map(|body| body["ConditionExpression"].clone()).collect();
+    assert_eq!(conditions[0], "attribute_not_exists(#id)");
+    assert_eq!(conditions[1..], ["#level = :read_level AND #at = :read_at"; 4]);
+    assert_eq!(server.bodies()[4]["ExpressionAttributeValues"][":read_at"], json!({ "N": "700" }));
+}
+
+#[tokio::test]
+async fn a_lease_says_what_dynamodb_said() {
+    let said = json!({ "__type": "ResourceNotFoundException", "message": "No table" });
+    let server = Server::that_answers(400, &said.to_string()).await;
+    let bank = DynamoDb::new(server.client(), "idempotency").tokens("bank");
+    let error = bank.lease(9, &Rate::per_second(50)).await.unwrap_err();
+    assert_eq!(error.to_string(), "UpdateItem on the table idempotency: ResourceNotFoundException: No table");
+    let other = json!({ "__type": "ConditionalCheckFailedException", "Item": { "status": { "S": "DONE" } } });
+    server.answers_to("UpdateItem", 400, &other.to_string());
+    let error = bank.lease(9, &Rate::per_second(50)).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the item bank of the table idempotency has no level, allowed: a whole number"
     );
 }
 

@@ -10,7 +10,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Response};
 use redrive_dynamodb::aws_sdk_dynamodb;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 type Answer = (u16, String);
@@ -28,6 +28,8 @@ struct State {
     /// How many calls are answered together.
     together: Barrier,
     hangs: bool,
+    /// The item of a shared rate, if the server keeps one.
+    item: Option<Mutex<Value>>,
 }
 
 impl Server {
@@ -41,6 +43,11 @@ impl Server {
 
     pub(crate) async fn that_hangs() -> Self {
         Self::start((200, "{}".to_owned()), 1, true).await
+    }
+
+    /// It updates the item of a shared rate if that is the one that was read, as DynamoDB does.
+    pub(crate) async fn that_keeps_an_item() -> Self {
+        Self::start_with((200, "{}".to_owned()), 1, false, Some(Mutex::new(Value::Null))).await
     }
 
     /// Another answer to one operation.
@@ -62,11 +69,20 @@ impl Server {
     }
 
     async fn start(answer: Answer, together: usize, hangs: bool) -> Self {
+        Self::start_with(answer, together, hangs, None).await
+    }
+
+    async fn start_with(answer: Answer, together: usize, hangs: bool, item: Option<Mutex<Value>>) -> Self {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let answers = Mutex::new(HashMap::from([(String::new(), answer)]));
-        let state =
-            Arc::new(State { answers, calls: Mutex::default(), together: Barrier::new(together), hangs });
+        let state = Arc::new(State {
+            answers,
+            calls: Mutex::default(),
+            together: Barrier::new(together),
+            hangs,
+            item,
+        });
         let serving = Arc::clone(&state);
         let router = Router::new().fallback(async move |headers: HeaderMap, body: String| {
             let target = headers["x-amz-target"].to_str().unwrap();
@@ -85,11 +101,26 @@ impl State {
             std::future::pending::<()>().await;
         }
         let answers = self.answers.lock().unwrap();
-        let (status, body) = answers.get(operation).unwrap_or(&answers[""]).clone();
+        let mut answer = answers.get(operation).unwrap_or(&answers[""]).clone();
+        if let Some(item) = &self.item {
+            answer = update(&mut item.lock().unwrap(), body);
+        }
+        let (status, body) = answer;
         let response =
             Response::builder().status(status).header("content-type", "application/x-amz-json-1.0");
         response.body(Body::from(body)).unwrap()
     }
+}
+
+fn update(item: &mut Value, call: &str) -> Answer {
+    let call: Value = serde_json::from_str(call).unwrap();
+    let values = &call["ExpressionAttributeValues"];
+    if [&values[":read_level"], &values[":read_at"]] != [&item["level"], &item["at"]] {
+        let failed = json!({ "__type": "ConditionalCheckFailedException", "Item": item });
+        return (400, failed.to_string());
+    }
+    *item = json!({ "id": call["Key"]["id"], "level": values[":level"], "at": values[":at"] });
+    (200, "{}".to_owned())
 }
 
 pub(crate) fn config(endpoint: &str) -> Builder {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::breaker::{Breakers, OUTAGES};
+use super::super::budget::Budget;
 use super::super::keys::{BatchKey, MessageKey};
 use super::super::outbox::Outbox;
 use super::super::pollers::Pollers;
@@ -27,7 +28,8 @@ impl World {
     pub(super) fn print(&self) -> u64 {
         let mut print = Print { hasher: DefaultHasher::new(), engine: None, now: self.now };
         print.queue(self);
-        print.add((self.left, self.is_receivable));
+        print.add((self.left, self.is_receivable, self.bucket.level));
+        print.time(self.bucket.at);
         let mut consumers: Vec<_> =
             self.consumers.iter().map(|it| Print::of_consumer(it, self.now)).collect();
         consumers.sort_unstable();
@@ -262,6 +264,11 @@ impl<'w> Print<'w> {
         for (at, leases) in worker.waiting.each() {
             self.time(at);
             leases.for_each(|lease| self.add(lease));
+        }
+        if let Some(Budget::Leased(leased)) = &worker.budget {
+            let (state, times) = leased.state();
+            self.add(state);
+            times.into_iter().for_each(|time| self.time(time));
         }
         for (full_at, line_until) in worker.turns.iter().flat_map(Turns::each) {
             self.end(full_at);

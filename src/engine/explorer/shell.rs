@@ -173,6 +173,12 @@ impl World {
                 let limit = poll.sent + poll.wait + Duration::from_secs(5);
                 self.consumer(who).calls.push(UnderWay { what: What::Receive(poll), way: Way::Fresh, limit });
             }
+            Command::Lease(most) => {
+                let (lease, now) = (self.lease(most), self.now - self.consumers[who].began);
+                if let Some(engine) = &mut self.consumer(who).engine {
+                    engine.on(Event::Leased(Ok(lease)), now);
+                }
+            }
             Command::Extend(leases) => {
                 let asked = self.now - self.consumers[who].began;
                 let limit = asked + Duration::from_secs(2).min(VISIBILITY / 4);

@@ -18,6 +18,7 @@ use crate::Rate;
 use crate::backoff::Backoff;
 use crate::overrides::Asked;
 use crate::settings::{LastDelivery, OnFailure, Overrides};
+use crate::tokens::{Bucket, Lease};
 
 /// What a worker asks for. A lease is extended after a third of it.
 pub(super) const VISIBILITY: Duration = Duration::from_secs(3);
@@ -29,6 +30,8 @@ pub(super) const UNTIL: Duration = Duration::from_secs(2);
 pub(super) const SETTLE_UNTIL: Duration = Duration::from_millis(2_900);
 pub(super) const DRAIN: Duration = Duration::from_secs(2);
 pub(super) const DELIVERIES: u32 = 2;
+/// If messages have a rate, it is this one.
+const SHARED: Rate = Rate::per_second(1).burst(1);
 /// How many commands may follow from one event.
 pub(super) const ENDLESS: usize = 200;
 
@@ -262,6 +265,8 @@ pub(super) struct World {
     pub(super) now: Time,
     pub(super) queues: Rc<Sqs>,
     pub(super) is_receivable: bool,
+    /// Which workers share.
+    pub(super) bucket: Bucket,
     pub(super) consumers: Vec<Rc<Consumer>>,
     pub(super) told: Vec<Told>,
     pub(super) left: Left,
@@ -300,6 +305,7 @@ impl World {
             now: Time::ZERO,
             queues: Rc::new(queues),
             is_receivable: true,
+            bucket: Bucket::full(&SHARED),
             consumers: bounds
                 .consumers
                 .iter()
@@ -331,6 +337,10 @@ impl World {
                 && it.delivery.is_empty()
         };
         self.told.iter().all(|told| told.is_gone) && self.consumers.iter().all(is_at_rest)
+    }
+
+    pub(super) fn lease(&mut self, most: u32) -> Lease {
+        self.bucket.lease(most, &SHARED, self.now)
     }
 
     pub(super) fn queues(&mut self) -> &mut Sqs {
@@ -366,7 +376,8 @@ impl Consumer {
             is_adaptive: false,
             chunk: None,
             drain: DRAIN,
-            rate: None,
+            rate: bounds.shares_rate.then_some(SHARED),
+            is_rate_shared: bounds.shares_rate,
             rate_of_key: bounds.has_rate.then(|| Rate::per_minute(60).burst(1)),
         };
         let engine = match consumes {

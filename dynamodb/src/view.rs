@@ -1,0 +1,102 @@
+//! What a process knows of a bucket that it shares: what it held when somebody wrote it last, and how late it is on its clock.
+
+use std::time::Duration;
+
+use redrive::tokens::Bucket;
+
+/// The bucket's clock begins with the first lease. No machine's clock counts: a process goes on from the latest time that it has
+/// seen in the item, by what its own steady clock has counted since. So it may be behind, but never ahead.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct View {
+    /// `None` if there is no item.
+    pub(crate) bucket: Option<Bucket>,
+    /// The latest time that was seen, and when.
+    seen: Option<(Duration, Duration)>,
+}
+
+impl View {
+    /// The time on the bucket's clock. `steady` counts from any moment.
+    pub(crate) fn now(&self, steady: Duration) -> Duration {
+        self.seen.map_or(Duration::ZERO, |(at, then)| at + steady.saturating_sub(then))
+    }
+
+    /// The item held this, at `steady` or later.
+    pub(crate) fn saw(&mut self, bucket: Option<Bucket>, steady: Duration) {
+        self.bucket = bucket;
+        if let Some(Bucket { at, .. }) = bucket
+            && (self.seen.is_none() || at > self.now(steady))
+        {
+            self.seen = Some((at, steady));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use redrive::Rate;
+
+    use super::*;
+
+    const fn millis(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn a_process_goes_on_from_the_latest_time_that_it_has_seen() {
+        let mut view = View::default();
+        let bucket = |at| Some(Bucket { level: 0, at: millis(at) });
+        view.saw(bucket(5_000), millis(100));
+        assert_eq!(view.now(millis(300)), millis(5_200));
+        view.saw(bucket(5_100), millis(300));
+        assert_eq!(view.now(millis(300)), millis(5_200), "it knew better");
+        view.saw(bucket(9_000), millis(400));
+        assert_eq!(view.now(millis(500)), millis(9_100));
+    }
+
+    proptest! {
+        /// Steady clocks that began at any time, in processes that come and go, whose writes may find that another was first.
+        #[test]
+        fn processes_lease_no_more_than_the_burst_and_the_rate_in_any_window(
+            messages in 1_u32..100, burst in 1_u32..50,
+            steps in prop::collection::vec((0_u64..400, 0_usize..6, 1_u32..60, 0_u8..8), 1..150),
+        ) {
+            let rate = Rate::per_second(messages).burst(burst);
+            let (mut item, mut now, mut leased) = (None::<Bucket>, 0, Vec::new());
+            let new = |process: u64| (View::default(), process * 1_000_000);
+            let mut processes: Vec<_> = (0..6).map(new).collect();
+            // What a process has read and not written yet.
+            let mut writes = vec![None; 6];
+            for (later, process, most, chance) in steps {
+                now += later;
+                let (view, ahead) = &mut processes[process];
+                let steady = millis(now + *ahead);
+                match writes[process].take() {
+                    Some((read, bucket, tokens)) if read == item => {
+                        let before = item.map_or(Duration::ZERO, |item| item.at);
+                        item = Some(bucket);
+                        prop_assert!(before <= bucket.at && bucket.at <= millis(now));
+                        leased.push((now, bucket.at, tokens));
+                        view.saw(item, steady);
+                    }
+                    Some(_) => view.saw(item, steady),
+                    None if chance == 0 => processes[process] = (View::default(), 7_000_000 + now),
+                    None => {
+                        let mut bucket = view.bucket.unwrap_or_else(|| Bucket::full(&rate));
+                        let lease = bucket.lease(most, &rate, view.now(steady));
+                        writes[process] = (lease.tokens() > 0).then_some((view.bucket, bucket, lease.tokens()));
+                    }
+                }
+            }
+            for (first, (_, since, _)) in leased.iter().enumerate() {
+                let mut sum = 0;
+                for (at, _, tokens) in &leased[first..] {
+                    sum += tokens;
+                    // Some are yet to come, within a second. The first process may have known less of the time.
+                    let time = (millis(*at) - *since).as_secs_f64() + 1.0;
+                    prop_assert!(f64::from(sum) <= f64::from(burst) + f64::from(messages) * time + 1e-6);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! A token bucket that several workers share, so that together they start no more messages than a rate allows.
+//!
+//! Give each worker the same [`Rate`] and the same bucket with [`Consumer::share_rate`](crate::Consumer::share_rate). A worker
+//! *leases* tokens: it takes as many as it can start messages in about a second, also some that are yet to come. A token that
+//! no receive has asked for a second after it came is lost.
+//!
+//! `redrive-dynamodb` keeps a bucket in DynamoDB. To use another database, implement [`Tokens`] and let [`Bucket`] decide.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+
+use crate::rate::nanoseconds;
+use crate::{BoxError, Rate};
+
+/// A bucket that several workers take tokens from.
+///
+/// ```
+/// use redrive::tokens::{Bucket, Lease, Tokens};
+/// use redrive::{BoxError, Consumer, Rate};
+/// use std::sync::Mutex;
+/// use std::time::Instant;
+///
+/// /// For the workers of one process.
+/// struct Shared(Instant, Mutex<Option<Bucket>>);
+///
+/// impl Tokens for Shared {
+///     async fn lease(&self, most: u32, rate: &Rate) -> Result<Lease, BoxError> {
+///         let mut bucket = self.1.lock().unwrap();
+///         Ok(bucket.get_or_insert_with(|| Bucket::full(rate)).lease(most, rate, self.0.elapsed()))
+///     }
+/// }
+/// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+/// let shared = Shared(Instant::now(), Mutex::default());
+/// let consumer = Consumer::new(place).rate(Rate::per_second(50)).share_rate(shared);
+/// ```
+pub trait Tokens: Send + Sync + 'static {
+    /// Takes up to so many tokens. Two leases must not take the same token.
+    ///
+    /// redrive calls it at most ten times a second, in the task that polls: it must not block. redrive waits up to 3 s for the
+    /// answer.
+    ///
+    /// # Errors
+    /// The bucket cannot be reached. The worker then receives no more messages, and asks again each second.
+    fn lease(&self, most: u32, rate: &Rate) -> impl Future<Output = Result<Lease, BoxError>> + Send;
+}
+
+/// Several consumers of a process, or a test and a consumer, may share a bucket.
+impl<T: Tokens> Tokens for Arc<T> {
+    fn lease(&self, most: u32, rate: &Rate) -> impl Future<Output = Result<Lease, BoxError>> + Send {
+        T::lease(self, most, rate)
+    }
+}
+
+/// [`Tokens`] of any type.
+pub(crate) trait AnyTokens: Send + Sync {
+    fn lease<'a>(&'a self, most: u32, rate: &'a Rate) -> BoxFuture<'a, Result<Lease, BoxError>>;
+}
+
+impl<T: Tokens> AnyTokens for T {
+    fn lease<'a>(&'a self, most: u32, rate: &'a Rate) -> BoxFuture<'a, Result<Lease, BoxError>> {
+        Tokens::lease(self, most, rate).boxed()
+    }
+}
+
+/// A token, in billionths.
+const ONE: i128 = 1_000_000_000;
+/// Leases take tokens that come within this time, so that a worker need not ask for each.
+const AHEAD: Duration = Duration::from_secs(1);
+
+/// What a shared bucket holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// Billionths of a token. Below zero, tokens are leased that are yet to come.
+    pub level: i64,
+    /// When it held that, in whole milliseconds. No clock is needed that machines agree on, see [`lease`](Self::lease).
+    pub at: Duration,
+}
+
+/// Tokens that a worker has leased: some have come, the others come at the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Lease {
+    tokens: u32,
+    /// What the bucket held before.
+    level: i64,
+    rate: Rate,
+}
+
+impl Bucket {
+    /// One that holds the burst.
+    #[must_use]
+    pub fn full(rate: &Rate) -> Self {
+        Self { level: narrow(capacity(rate)), at: Duration::ZERO }
+    }
+
+    /// Takes up to so many tokens: those in the bucket, and those that come within a second.
+    ///
+    /// `now` must not be ahead of the time since the bucket was made. If it is behind, the bucket gains too little. So a process
+    /// need not know the time: [`at`](Self::at), and what its own steady clock has counted since it read this, is enough.
+    pub fn lease(&mut self, most: u32, rate: &Rate, now: Duration) -> Lease {
+        let now = Duration::from_millis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)).max(self.at);
+        let level = (i128::from(self.level) + gained(rate, now - self.at)).min(capacity(rate));
+        let tokens = (level + gained(rate, AHEAD)).div_euclid(ONE).clamp(0, most.into());
+        if tokens > 0 {
+            *self = Self { level: narrow(level - tokens * ONE), at: now };
+        }
+        Lease { tokens: u32::try_from(tokens).unwrap_or(most), level: narrow(level), rate: *rate }
+    }
+}
+
+impl Lease {
+    /// How many tokens it has.
+    #[must_use]
+    pub const fn tokens(&self) -> u32 {
+        self.tokens
+    }
+
+    /// How many have come, so long after the lease.
+    pub(crate) fn come(&self, after: Duration) -> usize {
+        let level = i128::from(self.level) + gained(&self.rate, after);
+        usize::try_from(level.div_euclid(ONE).clamp(0, self.tokens.into())).unwrap_or_default()
+    }
+
+    /// How long after the lease so many have come; it may have fewer.
+    pub(crate) fn comes(&self, tokens: usize) -> Duration {
+        self.reaches(i128::try_from(tokens).unwrap_or(i128::MAX / ONE).saturating_mul(ONE))
+    }
+
+    /// How long after an empty one the next may have a token.
+    pub(crate) fn again(&self) -> Duration {
+        self.reaches(ONE - gained(&self.rate, AHEAD))
+    }
+
+    /// How many come in a time, at least one.
+    pub(crate) fn most_in(&self, time: Duration) -> usize {
+        usize::try_from(gained(&self.rate, time) / ONE).unwrap_or(usize::MAX).max(1)
+    }
+
+    fn reaches(&self, level: i128) -> Duration {
+        let missing = level.saturating_sub(self.level.into()).max(0).unsigned_abs();
+        let nanos =
+            missing.saturating_mul(self.rate.period().as_secs().into()).div_ceil(self.rate.messages().into());
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+fn capacity(rate: &Rate) -> i128 {
+    rate.capacity() / i128::from(rate.period().as_secs())
+}
+
+fn gained(rate: &Rate, time: Duration) -> i128 {
+    nanoseconds(time).saturating_mul(rate.messages().into()) / i128::from(rate.period().as_secs())
+}
+
+fn narrow(level: i128) -> i64 {
+    i64::try_from(level).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn millis(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn a_lease_takes_what_the_bucket_holds_and_what_comes_within_a_second() {
+        let rate = Rate::per_second(50).burst(20);
+        let mut bucket = Bucket::full(&rate);
+        let lease = bucket.lease(100, &rate, millis(3));
+        assert_eq!((lease.tokens(), bucket), (70, Bucket { level: -50_000_000_000, at: millis(3) }));
+        assert_eq!(
+            [0, 19, 20, 999, 1_000, 9_000].map(|after| lease.come(millis(after))),
+            [20, 20, 21, 69, 70, 70]
+        );
+        assert_eq!([20, 21, 70].map(|tokens| lease.comes(tokens)), [0, 20, 1_000].map(millis));
+        let none = bucket.lease(100, &rate, millis(3));
+        assert_eq!((none.tokens(), none.again()), (0, millis(20)));
+        assert_eq!(bucket.lease(100, &rate, millis(103)).tokens(), 5);
+        assert_eq!(bucket.lease(2, &rate, millis(99_999)).come(millis(0)), 2);
+    }
+
+    #[test]
+    fn a_token_of_a_slow_rate_is_leased_no_more_than_a_second_before_it_comes() {
+        let rate = Rate::per_hour(36).burst(1);
+        let mut bucket = Bucket::full(&rate);
+        assert_eq!(bucket.lease(9, &rate, millis(0)).tokens(), 1);
+        let none = bucket.lease(9, &rate, millis(1_000));
+        assert_eq!((none.tokens(), none.again()), (0, millis(98_000)));
+        let lease = bucket.lease(9, &rate, millis(99_000));
+        assert_eq!((lease.tokens(), lease.comes(1)), (1, millis(1_000)));
+    }
+
+    #[test]
+    fn a_time_that_is_behind_gains_nothing_and_never_sets_the_bucket_back() {
+        let rate = Rate::per_second(10).burst(5);
+        let mut bucket = Bucket { level: 0, at: millis(60_000) };
+        assert_eq!(bucket.lease(100, &rate, millis(5)).tokens(), 10);
+        assert_eq!(bucket, Bucket { level: -10_000_000_000, at: millis(60_000) });
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_tokens_come_in_any_window_than_the_burst_and_the_rate_and_none_is_lost_while_all_are_leased(
+            messages in 1_u32..500, burst in prop::option::of(1_u32..100), unit in 0_usize..3,
+            steps in prop::collection::vec((0_u64..2_000, 0_u32..60, 0_u64..3_000), 1..60),
+        ) {
+            let rate = [Rate::per_second, Rate::per_minute, Rate::per_hour][unit](messages);
+            let rate = burst.map_or(rate, |burst| rate.burst(burst));
+            let per_milli = f64::from(messages) / rate.period().as_secs_f64() / 1_000.0;
+            let most = burst.map_or(1.0 + 500.0 * per_milli, f64::from);
+            let (mut bucket, mut all) = (Bucket::full(&rate), Bucket::full(&rate));
+            let (mut now, mut came, mut taken) = (0, Vec::new(), 0.0);
+            let mut is_full = false;
+            for (later, wanted, behind) in steps {
+                now += later;
+                let before = bucket.at;
+                // Some processes know less of the time than others.
+                let time = now.saturating_sub(behind).max(u64::try_from(bucket.at.as_millis()).unwrap());
+                let lease = bucket.lease(wanted, &rate, millis(time));
+                prop_assert!(bucket.at >= before && bucket.at <= millis(now) && lease.tokens() <= wanted);
+                let tokens = usize::try_from(lease.tokens()).unwrap();
+                came.extend((1..=tokens).map(|token| millis(time) + lease.comes(token)));
+                is_full |= all.level as f64 / 1e9 + (millis(now) - all.at).as_millis() as f64 * per_milli >= most;
+                taken += f64::from(all.lease(u32::MAX, &rate, millis(now)).tokens());
+                prop_assert!(is_full || taken + 1.0 >= now as f64 * per_milli, "{taken} by {now}");
+            }
+            came.sort_unstable();
+            for first in 0..came.len() {
+                for last in first..came.len().min(first + 200) {
+                    let time = (came[last] - came[first]).as_secs_f64() * 1_000.0;
+                    prop_assert!((last - first + 1) as f64 <= most + time * per_milli + 1e-3);
+                }
+            }
+        }
+    }
+}
