@@ -300,6 +300,9 @@ impl<F: Facts> Engine<'_, F> {
 
     /// Handlers have ended: changes how many may run, if that follows what they say.
     pub(super) fn adapt(&mut self, batch: BatchKey, worked: &[Worked], now: Time) {
+        if self.worker.limit.is_none() {
+            return;
+        }
         let is_bulk = self.worker.receiving.chunk.is_some();
         let in_hand = self.worker.in_hand - self.worker.waiting.messages;
         let running = if is_bulk { self.running() } else { in_hand };

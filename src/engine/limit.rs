@@ -177,14 +177,15 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_between_one_and_the_maximum_and_falls_once_in_a_round_trip(
-            most in 1_usize..50, calls in prop::collection::vec((0_u64..100, 0_u64..300, 0_usize..60, any::<bool>()), 0..400),
+            most in 1_usize..50, calls in prop::collection::vec((0_u64..100, 0_u64..300, 0_usize..60, 0_u8..10), 0..400),
         ) {
-            let (mut limit, mut now, mut fell) = (Limit::new(most), Time::from_secs(1), Time::ZERO);
-            for (later, took, running, succeeds) in calls {
+            let mut limit = Limit { now: most, baseline: Duration::from_millis(100), ..Limit::new(most) };
+            let (mut now, mut fell) = (Time::from_secs(1), Time::ZERO);
+            for (later, took, running, chance) in calls {
                 now += Duration::from_millis(later);
                 let (took, before) = (Duration::from_millis(took), limit.now);
                 let began = now - took;
-                if succeeds {
+                if chance > 0 {
                     limit.succeeded(began, took, running, now);
                 } else {
                     limit.overloaded(began, now);
