@@ -1,5 +1,5 @@
-//! How many handlers may run at once, if that follows what the service behind them can do: more by and by, and less at once when
-//! it is down or slow.
+//! How many handlers may run at once, by what the service behind them can do. The limit grows step by step, and falls at once if
+//! the service is down or slow.
 
 use std::time::Duration;
 

@@ -212,6 +212,34 @@ async fn a_worker_starts_nothing_while_the_shared_rate_cannot_be_reached() {
     assert!(starts.count() - during > 400);
 }
 
+/// The first lease panics, the second is never answered, and the third goes well.
+struct Clumsy(AtomicUsize, Elsewhere);
+
+impl Tokens for Clumsy {
+    async fn lease(&self, most: u32, rate: &Rate) -> Result<Lease, BoxError> {
+        match self.0.fetch_add(1, Ordering::Relaxed) {
+            0 => panic!("a bug of the bucket's"),
+            1 => std::future::pending().await,
+            _ => self.1.lease(most, rate).await,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_panics_or_hangs_has_failed() {
+    let (aws, starts) = (TestAws::new(), Starts::new());
+    let queue = filled(&aws, 10);
+    let bucket = Clumsy(AtomicUsize::new(0), Elsewhere::new());
+    let consumer =
+        Consumer::new(starts.handler()).sqs(aws.sqs()).rate(Rate::per_second(50)).share_rate(bucket);
+    queue.worked_by(|url, stop| consumer.work_until(url, stop)).until_idle().await;
+    let first = starts.0.lock().unwrap()[0];
+    let seconds = Duration::from_secs;
+    assert_eq!(starts.count(), 10);
+    // A second after each failure, and 3 s for the answer.
+    assert!((seconds(5)..seconds(6)).contains(&first), "{first:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_shared_rate_needs_a_rate() {
     let aws = TestAws::new();
