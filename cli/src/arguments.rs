@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use redrive_local::command::arguments::LocalArguments;
 
-use crate::{completions, dlq, doctor, manual, plan, queue, schedule, send};
+use crate::{completions, dlq, doctor, manual, plan, queue, schedule, send, work};
 
 /// Runs redrive consumers on your machine and manages their dead letters.
 #[derive(Debug, Parser)]
@@ -40,6 +40,7 @@ pub(crate) enum Verb {
     Dlq(dlq::Arguments),
     Queue(queue::Arguments),
     Send(send::Arguments),
+    Work(work::Arguments),
     Completions(completions::Arguments),
     Man(manual::Arguments),
 }

@@ -27,6 +27,7 @@ mod target;
 mod tell;
 mod wait;
 mod width;
+mod work;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Verb::Dlq(arguments) => dlq::run(arguments),
         Verb::Queue(arguments) => queue::run(arguments),
         Verb::Send(arguments) => send::run(arguments),
+        Verb::Work(arguments) => work::run(arguments),
         Verb::Completions(arguments) => completions::run(arguments),
         Verb::Man(arguments) => manual::run(arguments),
     };

@@ -7,6 +7,7 @@ mod proxy;
 mod sessions;
 mod support;
 mod terminal;
+mod work;
 mod writes;
 
 // `redrive schedule`

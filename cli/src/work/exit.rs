@@ -1,0 +1,124 @@
+//! What the end of a program means for its message. Pure.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use redrive::Failure;
+
+/// What an exit code means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Meaning {
+    /// The message is deleted
+    Done,
+    /// It comes back after the backoff
+    Retry,
+    /// It becomes a dead letter at once
+    Reject,
+    /// It comes back after the backoff, and is not counted as an error
+    Return,
+    /// What the program depends on is down
+    Outage,
+}
+
+/// How a program has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(super) how: How,
+    /// The last line of its standard error; empty if there was none.
+    pub(super) said: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    Exit(u8),
+    Signal(i32),
+    /// It was ended after its time limit.
+    TimedOut(Duration),
+}
+
+/// A code and its meaning, as typed.
+pub(super) fn code(text: &str) -> Result<(u8, Meaning), String> {
+    let allowed =
+        "allowed: an exit code from 0 to 255, = and done, retry, reject, return or outage, such as 75=outage";
+    let parsed = text
+        .split_once('=')
+        .and_then(|(code, meaning)| Some((code.parse().ok()?, Meaning::from_str(meaning, false).ok()?)));
+    parsed.ok_or_else(|| allowed.to_owned())
+}
+
+/// The exit codes that do not mean a retry.
+#[derive(Debug, Clone)]
+pub(super) struct Codes(BTreeMap<u8, Meaning>);
+
+impl Codes {
+    /// Those of ecs-watchbot, with changes.
+    /// <https://github.com/mapbox/ecs-watchbot/blob/master/docs/worker-runtime-details.md>
+    pub(super) fn new(changes: &[(u8, Meaning)]) -> Self {
+        let known = [(0, Meaning::Done), (3, Meaning::Reject), (4, Meaning::Return)];
+        Self(known.into_iter().chain(changes.iter().copied()).collect())
+    }
+
+    pub(super) fn result(&self, ended: Ended, attempt: u32) -> Result<(), Failure> {
+        let Ended { how, said } = ended;
+        let (meaning, reason) = match how {
+            How::Exit(code) => (self.0.get(&code).copied().unwrap_or(Meaning::Retry), format!("exit-{code}")),
+            How::Signal(signal) => (Meaning::Retry, format!("signal-{signal}")),
+            How::TimedOut(_) => (Meaning::Retry, "timeout".to_owned()),
+        };
+        let how = match how {
+            How::Exit(code) => format!("exit code {code}"),
+            How::Signal(signal) => format!("killed by signal {signal}"),
+            How::TimedOut(limit) => format!("killed after {}", humantime::format_duration(limit)),
+        };
+        let error = if said.is_empty() { how } else { format!("{said} ({how})") };
+        let failure = match meaning {
+            Meaning::Done => return Ok(()),
+            Meaning::Retry => Failure::from(error),
+            Meaning::Reject => Failure::reject(error),
+            Meaning::Return => Failure::defer(Duration::from_secs(1 << attempt.clamp(1, 9))),
+            Meaning::Outage => Failure::outage(error),
+        };
+        Err(failure.with_reason(reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(codes: &Codes, how: How) -> String {
+        let ended = Ended { how, said: "no such order".to_owned() };
+        match codes.result(ended, 3) {
+            Ok(()) => "done".to_owned(),
+            Err(failure) => format!("{failure:?}"),
+        }
+    }
+
+    #[test]
+    fn exit_codes_mean_what_they_mean_to_ecs_watchbot() {
+        let codes = Codes::new(&[]);
+        assert_eq!(told(&codes, How::Exit(0)), "done");
+        assert!(told(&codes, How::Exit(3)).contains("Reject"), "{}", told(&codes, How::Exit(3)));
+        assert!(told(&codes, How::Exit(4)).contains("Defer(8s)"), "{}", told(&codes, How::Exit(4)));
+        for how in [How::Exit(1), How::Exit(255), How::Signal(9), How::TimedOut(Duration::from_secs(60))] {
+            assert!(told(&codes, how).contains("Retry"), "{}", told(&codes, how));
+        }
+    }
+
+    #[test]
+    fn codes_can_be_given_another_meaning() {
+        let codes = Codes::new(&[(75, Meaning::Outage), (0, Meaning::Retry), (3, Meaning::Done)]);
+        assert!(told(&codes, How::Exit(75)).contains("Outage"));
+        assert!(told(&codes, How::Exit(0)).contains("Retry"));
+        assert_eq!(told(&codes, How::Exit(3)), "done");
+    }
+
+    #[test]
+    fn a_code_has_a_meaning() {
+        assert_eq!(code("75=outage"), Ok((75, Meaning::Outage)));
+        for wrong in ["75", "256=done", "-1=done", "5=drop", "=done", "5="] {
+            assert!(code(wrong).is_err_and(|error| error.contains("0 to 255")), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a program is told of its message. Pure.
+
+use std::time::SystemTime;
+
+use humantime::format_rfc3339_millis;
+use redrive::{Attribute, Record};
+use serde::Deserialize;
+
+/// A message for a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Task {
+    pub(super) body: String,
+    pub(super) attempt: u32,
+    /// Of the program, besides that of the command.
+    pub(super) environment: Vec<(String, String)>,
+}
+
+/// Linux allows 128 KiB for a variable, and a few megabytes for all.
+const LONGEST: usize = 64 * 1_024;
+
+/// A notification that SNS has sent to the queue.
+#[derive(Deserialize)]
+struct Notification {
+    #[serde(rename = "Message")]
+    message: String,
+    #[serde(rename = "Subject")]
+    subject: Option<String>,
+}
+
+impl Task {
+    pub(super) fn of(record: &Record<'_>) -> Self {
+        let body = record.body();
+        let notification = serde_json::from_str::<Notification>(body).ok();
+        let (message, subject) = match notification {
+            Some(Notification { message, subject }) => (message, subject),
+            None => (body.to_owned(), None),
+        };
+        let time = |time: Option<SystemTime>| time.map(|time| format_rfc3339_millis(time).to_string());
+        let known = [
+            ("MessageId", Some(record.id().to_owned())),
+            ("ApproximateReceiveCount", Some(record.attempt().to_string())),
+            ("SentTimestamp", time(record.sent_at())),
+            ("ApproximateFirstReceiveTimestamp", time(record.first_received_at())),
+            ("MessageGroupId", record.group().map(str::to_owned)),
+            ("Message", Some(message)),
+            ("Subject", subject),
+        ];
+        let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        let attributes = record.attributes();
+        let own = attributes.iter().filter_map(|(name, value)| Some((variable(name), text(value)?)));
+        // The environment cannot hold others, which only a notification can have.
+        let fits = |(_, value): &(String, String)| value.len() <= LONGEST && !value.contains('\0');
+        Self {
+            body: body.to_owned(),
+            attempt: record.attempt(),
+            environment: known.chain(own).filter(fits).collect(),
+        }
+    }
+}
+
+fn text(value: &Attribute) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// Senders choose the names of attributes, so none may be that of another variable.
+fn variable(attribute: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+    format!("MessageAttribute_{}", attribute.chars().map(plain).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(record: &Record<'_>) -> Vec<(String, String)> {
+        Task::of(record).environment
+    }
+
+    fn value(record: &Record<'_>, name: &str) -> Option<String> {
+        environment(record).into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    #[test]
+    fn the_message_of_a_notification_is_taken_out_of_it() {
+        let body = r#"{"Type": "Notification", "Subject": "hello", "Message": "{\"id\": 1}"}"#;
+        let record = Record::builder().body(body).attempt(3).build();
+        assert_eq!(value(&record, "Message").as_deref(), Some(r#"{"id": 1}"#));
+        assert_eq!(value(&record, "Subject").as_deref(), Some("hello"));
+        assert_eq!(value(&record, "ApproximateReceiveCount").as_deref(), Some("3"));
+        assert_eq!(Task::of(&record).body, body, "standard input gets all of it");
+    }
+
+    #[test]
+    fn what_the_environment_cannot_hold_is_on_standard_input_only() {
+        let long = "a".repeat(LONGEST + 1);
+        for body in [long.as_str(), r#"{"Message": "a\u0000b"}"#] {
+            let record = Record::builder().body(body).build();
+            assert_eq!((value(&record, "Message"), Task::of(&record).body.as_str()), (None, body));
+        }
+    }
+
+    #[test]
+    fn no_attribute_takes_the_place_of_another_variable() {
+        let record =
+            Record::builder().body("tea").attribute("LD_PRELOAD", "x").attribute("a=b.c", "y").build();
+        let names: Vec<_> = environment(&record).into_iter().map(|(name, _)| name).collect();
+        assert!(names.contains(&"MessageAttribute_LD_PRELOAD".to_owned()), "{names:?}");
+        assert!(names.contains(&"MessageAttribute_a_b_c".to_owned()), "{names:?}");
+    }
+}

@@ -1,0 +1,187 @@
+//! `redrive work`: a program for each message. The messages here are shell scripts, which the program `sh` reads.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::dlq_retry::letters::take;
+use crate::support::running::{root, signal, until};
+use crate::support::{Aws, Ran};
+
+/// Starts it on the queue `orders`, with flags, and with what comes behind `--`.
+fn work(aws: &Aws, flags: &str, program: &[&str], folder: &Path) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
+    command.args(["work", "--queue", "orders", "--endpoint-url", &aws.url, "--region", "eu-west-1"]);
+    command.args(flags.split_whitespace()).arg("--").args(program);
+    command.env_remove("AWS_PROFILE").env("REDRIVE_METRICS", "off").current_dir(folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the command runs")
+}
+
+/// Tells it to end, and waits until it has. A message ends the receive that is under way, which would wait for 20 s.
+fn stop(aws: &Aws, worker: Child) -> Ran {
+    signal("-TERM", &worker);
+    aws.send("orders", "exit 0");
+    let ran = Ran::end(worker);
+    ran.ended(0);
+    ran
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("there is room for a folder")
+}
+
+fn read(folder: &TempDir, name: &str) -> String {
+    std::fs::read_to_string(folder.path().join(name)).unwrap_or_default()
+}
+
+/// How many messages are visible, and how many are not.
+fn counts(aws: &Aws, queue: &str) -> (String, String) {
+    let count = |name| aws.attribute(queue, name);
+    (count("ApproximateNumberOfMessages"), count("ApproximateNumberOfMessagesNotVisible"))
+}
+
+fn is_gone(process: &str) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
+    // One that nobody has waited for is a zombie.
+    state.is_empty() || state.contains(") Z ")
+}
+
+/// What the note of the only letter says.
+fn note(aws: &Aws) -> (String, String, u64) {
+    until("a letter", || aws.attribute("orders-dead", "ApproximateNumberOfMessages") == "1");
+    let letters = take(aws, "orders-dead");
+    let attributes = letters[0].message_attributes.as_ref().expect("it has a note");
+    let text = attributes["redrive.dead-letter"].string_value().expect("it is text");
+    let note: Value = serde_json::from_str(text).expect("it is JSON");
+    let text = |name: &str| note[name].as_str().unwrap_or_default().to_owned();
+    (text("reason"), text("error"), note["attempts"].as_u64().unwrap_or_default())
+}
+
+#[test]
+fn the_exit_code_says_what_happens_to_the_message() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let worker = work(&aws, "--concurrency 4", &["sh"], folder.path());
+    aws.send("orders", "echo ok >> done");
+    aws.send("orders", "echo done >> done; cat > /dev/null; exit 0");
+    until("two are done", || read(&folder, "done").lines().count() == 2 && counts(&aws, "orders").1 == "0");
+    aws.send("orders", "echo 'reading order'; echo 'no such order' >&2; exit 3");
+    assert_eq!(note(&aws), ("exit-3".to_owned(), "no such order (exit code 3)".to_owned(), 1));
+    for (number, end) in ["exit 4", "exit 1", "kill -KILL $$"].iter().enumerate() {
+        let count = format!("echo $ApproximateReceiveCount >> count-{number}");
+        aws.send("orders", &format!("{count}; test $ApproximateReceiveCount = 2 || {end}"));
+    }
+    let all_are_done = || (0..3).all(|number| read(&folder, &format!("count-{number}")) == "1\n2\n");
+    until("their second deliveries", || all_are_done() && counts(&aws, "orders").1 == "0");
+    let ran = stop(&aws, worker);
+    ran.stderr_has("no such order").stdout_has("reading order").stdout_count("message deferred", 1);
+}
+
+#[test]
+fn a_program_knows_its_message_and_has_a_folder_of_its_own() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let worker =
+        work(&aws, "", &["sh", "-c", "cat > body; env > variables; touch $TMPDIR/file"], folder.path());
+    let body = r#"{"Type": "Notification", "Subject": "greeting", "Message": "hello"}"#;
+    let id = aws.send("orders", body);
+    until("its end", || counts(&aws, "orders") == ("0".to_owned(), "0".to_owned()));
+    let variables = read(&folder, "variables");
+    let value = |name: &str| {
+        let found = variables.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+        found.unwrap_or_default().to_owned()
+    };
+    assert_eq!(read(&folder, "body"), body);
+    assert_eq!(
+        ["MessageId", "Message", "Subject", "ApproximateReceiveCount"].map(value),
+        [id.as_str(), "hello", "greeting", "1"]
+    );
+    assert!(value("SentTimestamp").ends_with('Z'), "{variables}");
+    assert!(!Path::new(&value("TMPDIR")).exists(), "the folder is removed");
+    stop(&aws, worker);
+}
+
+#[test]
+fn a_program_that_hangs_is_ended_with_all_that_it_has_started() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let worker = work(&aws, "--time-limit 1s", &["sh"], folder.path());
+    aws.send("orders", "sleep 1000 & echo $! > child; echo 'waiting for the bank' >&2; sleep 1000");
+    until("it begins", || read(&folder, "child").ends_with('\n'));
+    let child = read(&folder, "child");
+    until("the end of its child", || is_gone(&child));
+    until("it waits", || counts(&aws, "orders") == ("0".to_owned(), "1".to_owned()));
+    let ran = stop(&aws, worker);
+    ran.stdout_has("waiting for the bank (killed after 1s)").stderr_has("waiting for the bank");
+}
+
+#[test]
+fn what_a_program_leaves_running_is_killed_when_it_ends() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let worker = work(&aws, "", &["sh"], folder.path());
+    aws.send("orders", "(trap '' TERM HUP; sleep 1000) & echo $! > child; exit 0");
+    until("it is done", || read(&folder, "child").ends_with('\n') && counts(&aws, "orders").1 == "0");
+    until("the end of its child", || is_gone(&read(&folder, "child")));
+    stop(&aws, worker);
+}
+
+#[test]
+fn after_sigterm_a_program_has_time_to_end_and_no_other_begins() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let worker = work(&aws, "", &["sh"], folder.path());
+    aws.send("orders", "echo begun >> begun; sleep 2; echo ended >> ended");
+    until("it begins", || read(&folder, "begun") == "begun\n");
+    aws.send("orders", "echo begun >> begun");
+    signal("-TERM", &worker);
+    Ran::end(worker).ended(0);
+    assert_eq!((read(&folder, "begun").as_str(), read(&folder, "ended").as_str()), ("begun\n", "ended\n"));
+    assert_eq!(counts(&aws, "orders"), ("1".to_owned(), "0".to_owned()));
+}
+
+#[test]
+fn a_second_signal_ends_the_programs_too() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let worker = work(&aws, "", &["sh"], folder.path());
+    aws.send("orders", "trap '' TERM; echo $$ > program; sleep 1000");
+    until("it begins", || read(&folder, "program").ends_with('\n'));
+    signal("-TERM", &worker);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    signal("-TERM", &worker);
+    Ran::end(worker).ended(1);
+    until("the end of the program", || is_gone(&read(&folder, "program")));
+    aws.skip(31);
+    assert_eq!(counts(&aws, "orders").0, "1", "it comes back");
+}
+
+#[test]
+fn a_program_that_is_not_there_costs_no_delivery() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    aws.send("orders", "x");
+    for program in ["no-such-program", "./no-such-program", "/tmp"] {
+        let ran = Ran::end(work(&aws, "", &[program], folder.path()));
+        ran.refused(2, &format!("COMMAND is \"{program}\", allowed: a file that can be executed"));
+    }
+    assert_eq!(counts(&aws, "orders"), ("1".to_owned(), "0".to_owned()));
+    let ran = Ran::end(work(&aws, "--exit 5=drop", &["sh"], folder.path()));
+    ran.refused(2, "allowed: an exit code from 0 to 255");
+}
+
+/// The programs of the page, as they stand there.
+#[test]
+fn the_page_says_how_to_write_a_program() {
+    let page = std::fs::read_to_string(root().join("docs/any-language.md")).expect("it is there");
+    for (language, interpreter) in [("python", "python3"), ("js", "node"), ("bash", "sh")] {
+        let (_, block) = page.split_once(&format!("```{language}\n")).expect("it has a block");
+        let (program, _) = block.split_once("```").expect("the block ends");
+        let (aws, folder) = (Aws::with_orders(false), folder());
+        std::fs::write(folder.path().join("charge"), program).expect("it is ours");
+        let worker = work(&aws, "", &[interpreter, "charge"], folder.path());
+        aws.send("orders", r#"{"id":"A-1","cents":450}"#);
+        aws.send("orders", r#"{"id":"A-2","cents":0}"#);
+        let error = "an order must cost something (exit code 3)".to_owned();
+        assert_eq!(note(&aws), ("exit-3".to_owned(), error, 1), "{language}");
+        until("the end of both", || counts(&aws, "orders") == ("0".to_owned(), "0".to_owned()));
+        let ran = stop(&aws, worker);
+        assert!(ran.stdout.contains("charged") && ran.stdout.contains("in attempt 1"), "{ran:?}");
+    }
+}
