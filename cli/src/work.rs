@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "COMMAND", required = true, last = true)]
     command: Vec<OsString>,
 
-    /// How many programs run at the same time [default: REDRIVE_MAX_CONCURRENCY, or 1]
+    /// How many programs run at the same time [default: REDRIVE_CONCURRENCY, or 1]
     #[arg(long, value_name = "PROGRAMS")]
     concurrency: Option<NonZeroUsize>,
 
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         };
         let consumer = Consumer::new(handler).sqs(aws.polling(POLL).sqs()).cloudwatch(aws.cloudwatch());
         let set = arguments.concurrency;
-        let variable = std::env::var_os("REDRIVE_MAX_CONCURRENCY").is_some();
+        let variable = std::env::var_os("REDRIVE_CONCURRENCY").is_some();
         let consumer = match set.or((!variable).then_some(NonZeroUsize::MIN)) {
             Some(programs) => consumer.concurrency(programs),
             None => consumer,
