@@ -27,6 +27,7 @@ use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::once::Rules;
 use crate::other_event::TakeOther;
+use crate::outage::AnyOnOutage;
 use crate::record_fn::RecordFn;
 use crate::records::Received;
 use crate::settings::{InvalidSetting, Metrics, Settings};
@@ -79,6 +80,7 @@ pub(crate) struct Setup {
     observer: Option<Observer>,
     judge: Judge,
     hooks: Hooks,
+    on_outage: Option<Arc<dyn AnyOnOutage>>,
     bodies: Option<Arc<dyn AnyBodies>>,
     once: Option<Rules>,
     other: Option<TakeOther>,
@@ -295,6 +297,7 @@ impl Setup {
             observer: self.observer.as_ref(),
             judge: &self.judge,
             hooks: &self.hooks,
+            on_outage: self.on_outage.as_ref(),
             bodies: self.bodies.as_ref(),
             once: self.once.as_ref(),
             chunks: self.chunks,

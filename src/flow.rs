@@ -16,6 +16,7 @@ use tracing::{Instrument, warn};
 
 use crate::aws::{CloudWatch, Sqs};
 use crate::bodies::AnyBodies;
+use crate::engine::breaker::UNNAMED;
 use crate::engine::decide::Policy;
 use crate::engine::{Settled, Shared};
 use crate::error::Error;
@@ -26,6 +27,7 @@ use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message_report::MessageReport;
 use crate::once::Rules;
+use crate::outage::{AnyOnOutage, Outage};
 use crate::record::{Limits, Record};
 use crate::record_fn::{QueueFn, RecordFn};
 use crate::records::{Received, Records};
@@ -58,6 +60,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) observer: Option<&'a Observer>,
     pub(crate) judge: &'a Judge,
     pub(crate) hooks: &'a Hooks,
+    pub(crate) on_outage: Option<&'a Arc<dyn AnyOnOutage>>,
     pub(crate) bodies: Option<&'a Arc<dyn AnyBodies>>,
     pub(crate) once: Option<&'a Rules>,
     pub(crate) chunks: Chunks,
@@ -194,6 +197,10 @@ impl Flow<'_> {
                 flow.tell_hooks(records, &settled, wall, settle_until, false),
                 log::failures(records, &settled, settle_until)
             );
+            // A message that is done waits for the response: Lambda deletes it after that.
+            if !settled.iter().any(Settled::is_over) {
+                flow.tell_outage(records, invocation, settle_until).await;
+            }
             response(records, &settled)
         };
         Ok(handled.instrument(log::batch_span(invocation.request_id(), records.len())).await)
@@ -245,6 +252,25 @@ impl Flow<'_> {
         let until = Instant::now() + FOR_LISTENERS;
         let flushed = self.hooks.told(Vec::new(), until.into_std(), true);
         join_all(flushed.into_iter().map(|flushed| self.told("a hook", flushed, until))).await;
+    }
+
+    async fn tell_outage(&self, records: &[Record<'_>], invocation: &Invocation, until: Instant) {
+        let now = self.process.since_epoch(self.wall());
+        let began = self.process.shared().breakers.down_since(UNNAMED, now);
+        let parts = (self.on_outage, began, records.first(), invocation.function_arn());
+        let (Some(hook), Some(began), Some(record), Some(function)) = parts else { return };
+        let hook = Arc::clone(hook);
+        let outage = Outage {
+            queue_arn: record.source().to_owned(),
+            function_arn: function.to_owned(),
+            began: SystemTime::UNIX_EPOCH + began,
+            now: SystemTime::UNIX_EPOCH + now,
+            until: until.into_std(),
+        };
+        let told = async move { hook.on_outage(outage).await };
+        if let Err(problem) = self.host.run(told.in_current_span(), until).await {
+            warn!("on_outage {problem}");
+        }
     }
 
     /// Runs code of the user's, whose lines stand in the span of the batch.

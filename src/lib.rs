@@ -12,6 +12,7 @@ mod consumer;
 mod handler;
 mod bulk;
 mod hook;
+mod outage;
 mod message;
 mod record;
 mod invocation;
@@ -80,6 +81,7 @@ pub use invocation::Invocation;
 pub use message::{FromMessage, Message};
 pub use message_report::{MessageOutcome, MessageReport, Timing};
 pub use other_event::OtherEvent;
+pub use outage::{OnOutage, Outage};
 pub use rate::Rate;
 pub use record::{Record, RecordBuilder};
 /// What happened to one batch. To publish your own metrics from it, see [`Consumer::observe`].

@@ -18,7 +18,7 @@ use crate::tokens::Tokens;
 use crate::work::Input;
 use crate::{
     Backoff, BatchReport, Bodies, BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Hook,
-    MessageReport, OtherEvent, QueueSettings, Rate, Record,
+    MessageReport, OnOutage, OtherEvent, QueueSettings, Rate, Record,
 };
 
 impl<H, M> Consumer<H, M>
@@ -249,6 +249,14 @@ where
     /// Adds code around each call of the handler, inside the hooks added before.
     pub fn hook(self, hook: impl Hook) -> Self {
         self.set(|setup| setup.hooks.add(hook))
+    }
+
+    /// Calls `hook` after each batch of Lambda's while the dependency of all messages is down, if all messages of the batch
+    /// stay in the queue. It has the rest of the invocation but 100 ms. It is not called for an outage [of a named
+    /// dependency](crate::Failure::of), in a worker, or by [`handle`](Self::handle), which does not know the function.
+    /// Default: none.
+    pub fn on_outage(self, hook: impl OnOutage) -> Self {
+        self.set(|setup| setup.on_outage = Some(Arc::new(hook)))
     }
 
     /// Fetches bodies that are not in the message itself. Default: the message's own body.

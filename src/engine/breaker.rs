@@ -105,7 +105,12 @@ impl Breakers {
 
     /// Whether this is down, also while a message tries it.
     pub(crate) fn is_down(&self, name: &str, now: Time) -> bool {
-        self.0.get(name).is_some_and(|breaker| breaker.open(now).is_some())
+        self.down_since(name, now).is_some()
+    }
+
+    /// Since when this is down.
+    pub(crate) fn down_since(&self, name: &str, now: Time) -> Option<Time> {
+        Some(self.0.get(name)?.open(now)?.since)
     }
 
     /// When the next message may try this, if none may now.
@@ -212,6 +217,7 @@ mod tests {
     fn what_nobody_has_tried_for_an_hour_is_forgotten() {
         let breakers = down("bank");
         assert_eq!([3_661, 3_662].map(|second| breakers.down(at(second))), [1, 0]);
+        assert_eq!(breakers.down_since("bank", at(3_661)), Some(at(2)));
         assert_eq!((breakers.is_down("bank", at(3_662)), breakers.due_at("bank", at(3_662))), (false, None));
     }
 
