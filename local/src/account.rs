@@ -15,6 +15,7 @@ use crate::logs::{Logs, api as logs};
 use crate::mapping::{Capacity, Poller, Step, event, filtered, settle};
 use crate::protocol::{AwsError, Call, Wait, unknown_service};
 use crate::queue::{Counts, NewMessage, Received};
+use crate::scheduler::{Scheduler, api as scheduler};
 use crate::sqs::{QueueEvent, Sqs, api as sqs};
 
 pub(crate) const REGION: &str = "eu-central-1";
@@ -43,6 +44,7 @@ pub struct Account {
     pub(crate) lambda: Lambda,
     pub(crate) logs: Logs,
     pub(crate) cloudformation: CloudFormation,
+    pub(crate) scheduler: Scheduler,
     /// When metrics were last published and alarms evaluated.
     pub(crate) ticked_at: Option<SystemTime>,
     calls: BTreeMap<String, usize>,
@@ -62,6 +64,7 @@ pub(crate) enum AwsService {
     Lambda,
     Logs,
     CloudFormation,
+    Scheduler,
 }
 
 /// A batch on its way to a function.
@@ -93,6 +96,7 @@ impl Account {
             lambda: Lambda::new(region, account, &[], &[], created),
             logs: Logs::new(region, account, [], created),
             cloudformation: CloudFormation::new(region, account, None, created),
+            scheduler: Scheduler::default(),
             ticked_at: None,
             calls: BTreeMap::new(),
         }
@@ -168,6 +172,7 @@ impl Account {
             AwsService::CloudFormation => {
                 cloudformation::SERVICE.answer(call, &mut self.cloudformation, now, clock)
             }
+            AwsService::Scheduler => scheduler::SERVICE.answer(call, &mut self.scheduler, now, clock),
         }
     }
 
@@ -265,18 +270,28 @@ impl Account {
         self.cloudwatch.take_changes()
     }
 
-    /// Does the first of what is due by now without a call, and says when it was due: a message of a move task moves, or
-    /// metrics are published and alarms evaluated. The first call begins to count the minutes.
+    /// Does the first of what is due by now without a call, and says when it was due: a message of a move task moves, a
+    /// schedule calls Lambda, or metrics are published and alarms evaluated. The first call begins to count the minutes.
     pub(crate) fn step(&mut self, now: SystemTime) -> Option<SystemTime> {
         self.ticked_at.get_or_insert(now);
         let tick = self.next_tick(now);
-        let due = self.sqs.next_move().map_or(tick, |due| due.min(tick));
+        let due =
+            self.sqs.next_move().into_iter().chain(self.scheduler.next_due()).fold(tick, SystemTime::min);
         if due > now {
             return None;
         }
         self.sqs.advance(due);
+        self.run_schedules(due);
         self.tick(due);
         Some(due)
+    }
+
+    /// Makes the calls of the schedules that are due by now.
+    pub(crate) fn run_schedules(&mut self, now: SystemTime) {
+        while let Some((name, request)) = self.scheduler.due(now) {
+            let (response, _) = self.try_answer(&request, now);
+            self.scheduler.called(&name, response.status().is_success());
+        }
     }
 
     /// When metrics are next published or alarms evaluated.
@@ -344,6 +359,7 @@ impl<'request> ServiceCall<'request> {
             .or_else(|| lambda::SERVICE.read(request).map(of(AwsService::Lambda)))
             .or_else(|| logs::SERVICE.read(request).map(of(AwsService::Logs)))
             .or_else(|| cloudformation::SERVICE.read(request).map(of(AwsService::CloudFormation)))
+            .or_else(|| scheduler::SERVICE.read(request).map(of(AwsService::Scheduler)))
     }
 
     /// What it is counted under, as in `sqs.SendMessageBatch`.
@@ -354,6 +370,7 @@ impl<'request> ServiceCall<'request> {
             AwsService::Lambda => lambda::SERVICE.name,
             AwsService::Logs => logs::SERVICE.name,
             AwsService::CloudFormation => cloudformation::SERVICE.name,
+            AwsService::Scheduler => scheduler::SERVICE.name,
         };
         format!("{service}.{}", self.call.operation)
     }

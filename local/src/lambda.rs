@@ -52,6 +52,14 @@ impl Lambda {
         }
     }
 
+    /// Adds a mapping and its function, and gives its index.
+    pub(crate) fn add(&mut self, mapping: &MappingConfig, now: SystemTime) -> usize {
+        let function = FunctionConfig { name: mapping.function.clone(), ..FunctionConfig::default() };
+        self.functions.push(Function::new(function, now));
+        self.mappings.push(EventSourceMapping::new(mapping.clone(), now));
+        self.mappings.len() - 1
+    }
+
     /// How often clients have changed anything.
     pub(crate) fn revision(&self) -> u64 {
         self.revision

@@ -30,6 +30,7 @@ mod queue;
 mod remote;
 mod run;
 mod runtime_api;
+mod scheduler;
 mod sqs;
 mod values;
 #[cfg(any(test, fuzzing))]

@@ -30,6 +30,9 @@ pub struct Mapping<'function> {
 struct Invoker<'function> {
     queue: Queue,
     timeout: Duration,
+    /// The place of the mapping in Lambda's API, once it has run.
+    index: Option<usize>,
+    disabling_takes: Duration,
     function: Box<Function<'function>>,
 }
 
@@ -58,7 +61,8 @@ impl Queue {
     /// `serde_json::Value`.
     ///
     /// By default a batch has up to 10 messages and does not wait to fill, up to 5 invocations run at a time, and the
-    /// function's timeout is 30 s. As on AWS, the failures that the response reports (`ReportBatchItemFailures`) stay
+    /// function's timeout is 30 s. Lambda's API knows the mapping from its first run on, and the function by the name of the
+    /// queue. As on AWS, the failures that the response reports (`ReportBatchItemFailures`) stay
     /// where they are until their visibility timeout ends, and so does the whole batch if the function returns an
     /// error, times out, or returns something other than a batch response. A panic of the function ends the test.
     ///
@@ -101,7 +105,7 @@ impl Queue {
         };
         let config = MappingConfig {
             queue: self.name.clone(),
-            function: "of the test".to_owned(),
+            function: self.name.trim_end_matches(".fifo").to_owned(),
             report_batch_item_failures: true,
             ..MappingConfig::default()
         };
@@ -110,6 +114,8 @@ impl Queue {
             invoker: Invoker {
                 queue: self.clone(),
                 timeout: Duration::from_secs(30),
+                index: None,
+                disabling_takes: Duration::ZERO,
                 function: Box::new(function),
             },
         }
@@ -138,6 +144,13 @@ impl Mapping<'_> {
     /// The function's timeout, which is its deadline: 30 s by default, at most the queue's visibility timeout.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.invoker.timeout = timeout;
+        self
+    }
+
+    /// How long a mapping goes on delivering after it was disabled by Lambda's API: not at all by default. AWS does not say how
+    /// long.
+    pub fn disabling_takes(mut self, time: Duration) -> Self {
+        self.invoker.disabling_takes = time;
         self
     }
 
@@ -191,24 +204,40 @@ impl Mapping<'_> {
     }
 
     fn begin(&mut self) {
-        let Self { poller, invoker: Invoker { queue, timeout, .. } } = self;
+        let Self { poller, invoker: Invoker { queue, timeout, index, .. } } = self;
         // A run before this one may have been dropped.
         poller.abandon();
         let visibility = queue.aws.with(|account, _| account.visibility_timeout(&queue.name));
         if let Err(refusal) = check(&poller.config, visibility.unwrap_or_default(), *timeout) {
             panic!("{refusal}");
         }
+        index.get_or_insert_with(|| queue.aws.with(|account, now| account.lambda.add(&poller.config, now)));
     }
 }
 
 impl Invoker<'_> {
     fn poll(&self, poller: &mut Poller) -> Option<Delivery> {
         let Queue { name, aws, .. } = &self.queue;
+        self.apply_changes(poller);
         aws.with(|account, now| match account.poll(poller, Capacity::Room, now) {
             Ok(Some(Step::Invoke(messages))) => Some(account.delivery(name, messages)),
             Ok(Some(Step::Throttle(_) | Step::GiveUp(_)) | None) => None,
             Err(refusal) => panic!("queue {name}: {refusal}"),
         })
+    }
+
+    /// Takes over what clients have changed by Lambda's API.
+    fn apply_changes(&self, poller: &mut Poller) {
+        let Some(index) = self.index else { return };
+        self.queue.aws.with(|account, now| {
+            let mapping = &account.lambda.mappings()[index];
+            let window = poller.config.window;
+            poller.config = MappingConfig { window, ..mapping.config.clone() };
+            poller.config.enabled |= mapping.stops_at(self.disabling_takes).is_some_and(|stop| now < stop);
+            if mapping.config.enabled || (!poller.config.enabled && poller.is_drained()) {
+                account.lambda.settled(index, now);
+            }
+        });
     }
 
     async fn invoke(&self, delivery: Delivery, reports: bool) -> Invocation {

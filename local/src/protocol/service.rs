@@ -23,7 +23,7 @@ pub(crate) struct Service<S: 'static> {
     /// What stands before the operation in the header of AWS JSON and in the path of CBOR, and the version of AWS JSON.
     pub(crate) target: Option<(&'static str, &'static str)>,
     pub(crate) query: Option<Query>,
-    /// The operations of REST JSON. All of the service's paths begin with a date.
+    /// The operations of REST JSON. All of the service's paths begin with a date, or with a name of their own.
     pub(crate) routes: &'static [Route],
     /// What becomes of an operation that there is not; `{}` stands for its name.
     pub(crate) unknown: (ErrorKind, &'static str),
@@ -94,7 +94,9 @@ impl<S> Service<S> {
                 && known.len() == parts.len()
                 && known.iter().zip(&parts).all(|(known, part)| *known == "*" || known == part)
         };
-        if self.routes.is_empty() || !parts.first().is_some_and(|part| is_date(part)) {
+        let first = parts.first()?;
+        let begins = |known: &str| known == first || is_date(known) && is_date(first);
+        if !self.routes.iter().any(|route| route.1.split('/').next().is_some_and(begins)) {
             return None;
         }
         Some(match self.routes.iter().find(is_of) {

@@ -65,6 +65,8 @@ async fn of_service(world: &World, call: &ServiceCall<'_>) -> Response<Bytes> {
                 AwsService::Sqs => state.administered(&call.call.operation, now),
                 AwsService::CloudWatch if response.status().is_success() => state.change(),
                 AwsService::Lambda if state.account.lambda.revision() != revision => state.change(),
+                // When it is due, the driver makes the call.
+                AwsService::Scheduler => state.change(),
                 AwsService::CloudWatch
                 | AwsService::Lambda
                 | AwsService::Logs
