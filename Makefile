@@ -66,7 +66,7 @@ test-command: test-binaries
 	$(ALONE) cargo test --locked --workspace --test command
 
 test-flows: test-binaries
-	$(ALONE) cargo test --locked --workspace --test it --test allocations --test handover --test payloads --test table --test inbox
+	$(ALONE) cargo test --locked --workspace --test it --test allocations --test handover --test payloads --test pause --test table --test inbox
 	@$(if $(POSTGRES),,echo "skipped: the tests of redrive-postgres, since no Postgres server is installed")
 
 test-units: test-binaries
@@ -98,7 +98,7 @@ test-ui:
 EXPLORED := $(foreach crate,redrive redrive-local redrive-sqs,--config profile.dev.package.$(crate).opt-level=2)
 explore: ## Explore what may happen to messages within larger bounds than make test does: millions of states, in minutes
 	REDRIVE_EXPLORE=1 cargo test --locked --workspace --lib $(EXPLORED) explorer -- --nocapture --test-threads 2
-	REDRIVE_EXPLORE=1 cargo test --locked --workspace --test it $(EXPLORED) a_function_loses a_worker_spends -- --nocapture
+	REDRIVE_EXPLORE=1 cargo test --locked --workspace --test it --test pause $(EXPLORED) a_function_loses a_worker_spends a_paused_function -- --nocapture
 
 # What is new stays below target, beside the inputs that are committed. Its versions are those of all else.
 SEEDS = $$(case $$fuzzer in event | messages) echo events;; template | plan) echo cli/tests/doctor/corpus;; esac)

@@ -87,7 +87,7 @@ def summary(pages: dict[Path, str]):
 
 def code(pages: dict[Path, str]):
     """Rust is compiled by tests; what other languages have for a parser is used here."""
-    tests = "".join((ROOT / folder / "book_tests.rs").read_text() for folder in ("src", "s3/src", "opentelemetry/src", "postgres/src", "dynamodb/src"))
+    tests = "".join((ROOT / folder / "book_tests.rs").read_text() for folder in ("src", "s3/src", "opentelemetry/src", "pause/src", "postgres/src", "dynamodb/src"))
     of_book = re.findall(r"docs/([\w-]+\.md)", tests)
     compiled = {PROJECT, GUIDE, "README.md", CRATE.name, *of_book}
     for path, page in pages.items():

@@ -80,7 +80,7 @@ class Packages(unittest.TestCase):
     def test_benchmarks_are_not_published(self):
         self.assertEqual(
             packages(),
-            ["redrive", *(f"redrive-{it}" for it in ("cli", "dynamodb", "event", "executor", "local", "observers", "opentelemetry", "postgres", "s3", "sqs", "template"))],
+            ["redrive", *(f"redrive-{it}" for it in ("cli", "dynamodb", "event", "executor", "local", "observers", "opentelemetry", "pause", "postgres", "s3", "sqs", "template"))],
         )
 
 

@@ -15,6 +15,7 @@ mod message;
 mod note;
 mod origin;
 mod outgoing;
+mod pause;
 mod payload;
 mod policy;
 mod quote;
@@ -38,6 +39,8 @@ pub use message::{
 pub use note::DeadLetter;
 pub use origin::{Origin, OriginSenders, origin_of_letter};
 pub use outgoing::{Outgoing, is_message_id};
+#[doc(hidden)]
+pub use pause::pause_schedules;
 pub use payload::{InvalidPointer, PayloadPointer};
 pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
 pub use quote::{Quoted, acts, cut_to};

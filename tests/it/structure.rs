@@ -294,7 +294,7 @@ fn a_release_build_unwinds_so_that_a_panic_ends_one_message_only() {
 
 #[test]
 fn there_is_one_tls_stack_and_it_is_not_aws_lc() {
-    for package in ["redrive", "redrive-s3", "redrive-dynamodb"] {
+    for package in ["redrive", "redrive-s3", "redrive-dynamodb", "redrive-pause"] {
         let tree = Command::new(env!("CARGO"))
             .args(["tree", "--offline", "--package", package, "--edges", "normal", "--prefix", "none"])
             .current_dir(root())
