@@ -6,7 +6,6 @@ mod readme {}
 #[doc = include_str!("../docs/failures.md")]
 mod failures {}
 
-
 #[doc = include_str!("../docs/reference.md")]
 mod reference {}
 

@@ -30,7 +30,7 @@ mod visibility;
 use super::finding::Check;
 
 /// In the order in which they are told and documented.
-pub(crate) const ALL: [&Check; 71] = [
+pub(crate) const ALL: [&Check; 72] = [
     &mapping::BATCH_RESPONSE_MISSING,
     &mapping::MAPPING_WITHOUT_QUEUE,
     &mapping::MAPPING_DISABLED,
@@ -82,6 +82,7 @@ pub(crate) const ALL: [&Check; 71] = [
     &permissions::PERMISSION_KEY,
     &permissions::PERMISSION_TASK_PROTECTION,
     &permissions::PERMISSION_IDEMPOTENCY,
+    &permissions::PERMISSION_PAUSE,
     &idempotency::IDEMPOTENCY_KEY,
     &idempotency::IDEMPOTENCY_TTL,
     &idempotency::IDEMPOTENCY_RETENTION,

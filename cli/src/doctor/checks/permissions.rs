@@ -202,6 +202,42 @@ pub(in crate::doctor) const PERMISSION_IDEMPOTENCY: Check = Check {
     },
 };
 
+pub(in crate::doctor) const PERMISSION_PAUSE: Check = Check {
+    code: "permission-pause",
+    level: Level::Error,
+    title: "The function is not allowed to pause its event source mapping",
+    why: Redrive(
+        "With REDRIVE_PAUSE_ROLE the function disables its event source mapping while a dependency is down. Without one of \
+         the permissions it goes on receiving, and messages use up their deliveries.",
+    ),
+    link: "https://docs.aws.amazon.com/scheduler/latest/UserGuide/setting-up.html",
+    fix: Redrive(
+        "Allow lambda:ListEventSourceMappings, lambda:UpdateEventSourceMapping, scheduler:CreateSchedule, \
+         scheduler:GetSchedule, scheduler:UpdateSchedule, and iam:PassRole on the role in REDRIVE_PAUSE_ROLE.",
+    ),
+    find: |subject| {
+        const ACTIONS: [&str; 6] = [
+            "lambda:ListEventSourceMappings",
+            "lambda:UpdateEventSourceMapping",
+            "scheduler:CreateSchedule",
+            "scheduler:GetSchedule",
+            "scheduler:UpdateSchedule",
+            "iam:PassRole",
+        ];
+        let pausing =
+            redrive_consumers(subject).filter(|consumer| match consumer.variable("REDRIVE_PAUSE_ROLE") {
+                Seen::There(role) => matches!(consumer.kind, Kind::Function(..)) && !role.is_empty(),
+                Seen::Absent | Seen::Unknown => false,
+            });
+        let denied = pausing.filter_map(|consumer| {
+            let is_denied = |action: &&str| consumer.process.may_somewhere(action) == Some(false);
+            let missing: Vec<_> = ACTIONS.into_iter().filter(is_denied).collect();
+            lacks(consumer, &missing, "a pause")
+        });
+        denied.collect()
+    },
+};
+
 /// Whether a process may do so with a queue, by its role or perhaps by the queue's own policy.
 fn may(process: &Process, action: &str, queue: &Queue) -> Option<bool> {
     process.may(action, &queue.arn).filter(|may| *may || !queue.policy_allows_others)
