@@ -114,6 +114,10 @@ impl Aws {
         aws_sdk_lambda::Client::new(&self.config)
     }
 
+    pub(crate) fn scheduler(&self) -> aws_sdk_scheduler::Client {
+        aws_sdk_scheduler::Client::new(&self.config)
+    }
+
     pub(crate) fn cloudformation(&self) -> aws_sdk_cloudformation::Client {
         aws_sdk_cloudformation::Client::new(&self.config)
     }

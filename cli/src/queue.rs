@@ -5,6 +5,7 @@ mod detach;
 mod mappings;
 mod names;
 mod pause;
+mod schedules;
 mod status;
 
 use clap::{Args, Subcommand};

@@ -5,11 +5,13 @@ mod step;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
+use aws_sdk_lambda::types::ScalingConfig;
 use clap::Args;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::mappings::{Mapping, Of};
+use super::schedules;
 use crate::ask::DryRun;
 use crate::aws::{Aws, DescribeError, code_of};
 use crate::find::WhichSource;
@@ -36,6 +38,8 @@ Waits until Lambda reports the mappings as disabled, which can take a minute or 
 and deleted. All others wait in the queue and expire at the end of the retention period without becoming dead letters.
 --queue pauses all mappings of the queue, --function all mappings of the function.
 
+A pause by the function itself (PauseOnOutage) ends: its schedules are deleted, and the maximum concurrency is restored.
+
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Pause {
     #[command(flatten)]
@@ -50,6 +54,8 @@ Examples:
   redrive queue resume --queue orders --json
 
 Waits until Lambda reports the mappings as enabled, which can take a minute or two.
+
+A pause by the function itself (PauseOnOutage) ends: its schedules are deleted, and the maximum concurrency is restored.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Resume {
@@ -144,15 +150,24 @@ async fn bring(
     limit: Option<Duration>,
 ) -> anyhow::Result<Mapping> {
     let begun = Instant::now();
+    mapping = mapping.with_pause(aws).await;
+    let pause = mapping.pause.take();
+    if pause.is_some() {
+        schedules::Pause::delete_resuming(aws, &mapping).await?;
+    }
     let mut asked = false;
     loop {
         match step(&mapping.state, wanted, asked) {
-            Step::Done => return Ok(mapping),
+            Step::Done if pause.is_none() || asked => return Ok(mapping),
             Step::Wait => (),
             Step::Fail(why) => bail!("the mapping {} {why}", mapping.uuid),
-            Step::Ask => {
-                if let Some(state) = ask(aws, &mapping, wanted).await? {
-                    (mapping.state, asked) = (state, true);
+            Step::Ask | Step::Done => {
+                let concurrency = pause.as_ref().and_then(|pause| pause.maximum_concurrency);
+                if let Some(changed) = ask(aws, &mapping, wanted, concurrency).await? {
+                    (mapping, asked) = (changed, true);
+                    if pause.is_some() {
+                        schedules::Pause::delete_restoring(aws, &mapping).await?;
+                    }
                 }
             }
         }
@@ -171,15 +186,24 @@ async fn bring(
     }
 }
 
-/// The state that Lambda answers with, none if the mapping is being changed and cannot be changed now.
-async fn ask(aws: &Aws, mapping: &Mapping, wanted: Wanted) -> anyhow::Result<Option<String>> {
+/// The mapping that Lambda answers with, none if it is being changed and cannot be changed now. A pause of the function has
+/// lowered its concurrency, which is restored.
+async fn ask(
+    aws: &Aws,
+    mapping: &Mapping,
+    wanted: Wanted,
+    concurrency: Option<Option<i32>>,
+) -> anyhow::Result<Option<Mapping>> {
     let request = aws.lambda().update_event_source_mapping().uuid(&mapping.uuid);
-    let asked = request.enabled(wanted == Wanted::Enabled).send().await;
+    let scaling = concurrency.map(|limit| ScalingConfig::builder().set_maximum_concurrency(limit).build());
+    let asked = request.enabled(wanted == Wanted::Enabled).set_scaling_config(scaling).send().await;
     if asked.as_ref().err().and_then(code_of) == Some("ResourceInUseException") {
         return Ok(None);
     }
     let doing = format!("{} the event source mapping {}", wanted.verb(), mapping.uuid);
-    Ok(Some(asked.describe_error(&doing, "lambda:UpdateEventSourceMapping")?.state.unwrap_or_default()))
+    let changed = asked.describe_error(&doing, "lambda:UpdateEventSourceMapping")?;
+    let maximum_concurrency = concurrency.unwrap_or(mapping.maximum_concurrency);
+    Ok(Some(Mapping { state: changed.state.unwrap_or_default(), maximum_concurrency, ..mapping.clone() }))
 }
 
 fn waiting(count: usize, wanted: Wanted) -> Progress {
