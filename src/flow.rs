@@ -255,7 +255,7 @@ impl Flow<'_> {
     }
 
     async fn tell_outage(&self, records: &[Record<'_>], invocation: &Invocation, until: Instant) {
-        let now = self.process.since_epoch(self.wall());
+        let now = self.process.since_epoch(self.wall(), invocation.traced_at());
         let began = self.process.shared().breakers.down_since(UNNAMED, now);
         let parts = (self.on_outage, began, records.first(), invocation.function_arn());
         let (Some(hook), Some(began), Some(record), Some(function)) = parts else { return };
