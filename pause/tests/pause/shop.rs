@@ -21,6 +21,8 @@ pub(crate) const ARN: &str = "arn:aws:lambda:eu-central-1:123456789012:function:
 pub(crate) struct Shop {
     pub(crate) aws: TestAws,
     pub(crate) queue: Queue,
+    /// How long Lambda keeps a process that does nothing.
+    pub(crate) processes_last: Duration,
     pub(crate) bank: Bank,
 }
 
@@ -62,6 +64,7 @@ impl Shop {
         let ledger = Ledger { back_at, calls_while_down: 0, last_payment: back_at };
         Self {
             queue: aws.queue("orders").dead_letter_queue("orders-dead", 10).create(),
+            processes_last: Duration::MAX,
             bank: Bank(Arc::new(Mutex::new(ledger))),
             aws,
         }
@@ -88,7 +91,7 @@ impl Shop {
     }
 
     /// A process of the function.
-    pub(crate) fn sandbox(&self) -> Consumer<Bank, Value> {
+    pub(crate) fn process(&self) -> Consumer<Bank, Value> {
         let pause = Pause::new(&self.lambda(), &self.scheduler(), "arn:aws:iam::123456789012:role/resume");
         let consumer = Consumer::new(self.bank.clone()).sqs(self.aws.sqs()).max_receive_count(10);
         let aws = self.aws.clone();
@@ -100,10 +103,12 @@ impl Shop {
     pub(crate) async fn run(&self, messages: usize, disabling_takes: Duration) {
         let idle = RefCell::new(Vec::new());
         let mapping = self.queue.invokes(|event, _| {
-            let (mut sandbox, idle) = (idle.borrow_mut().pop().unwrap_or_else(|| self.sandbox()), &idle);
+            idle.borrow_mut().retain(|(since, _): &(Instant, _)| since.elapsed() < self.processes_last);
+            let process = idle.borrow_mut().pop().map(|(_, process)| process);
+            let (mut process, idle) = (process.unwrap_or_else(|| self.process()), &idle);
             async move {
-                let response = sandbox.call(LambdaEvent::new(event, context())).await;
-                idle.borrow_mut().push(sandbox);
+                let response = process.call(LambdaEvent::new(event, context())).await;
+                idle.borrow_mut().push((Instant::now(), process));
                 response
             }
         });
