@@ -17,7 +17,7 @@ use crate::backoff::Backoff;
 pub use crate::settings::choices::{LastDelivery, Metrics, OnFailure, Overrides};
 pub use crate::settings::queues::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
 use crate::settings::values::{
-    Drain, Limit, LimitOfKey, Namespace, OutageHorizon, ReceiveCount, Senders, TimeLimit,
+    Drain, Limit, LimitOfKey, Namespace, OutageHorizon, ReceiveCount, Senders, SlowTime, TimeLimit,
 };
 pub(crate) use crate::settings::values::{LONGEST_VISIBILITY_TIMEOUT, QueueUrl, Value, VisibilityTimeout};
 use crate::settings::variable::{Fill, Variable};
@@ -50,7 +50,7 @@ pub(crate) struct Settings {
     pub(crate) metrics: Option<Metrics>,
     pub(crate) metrics_namespace: Option<Namespace>,
     /// Of a worker.
-    pub(crate) adaptive_concurrency: Option<bool>,
+    pub(crate) adaptive_concurrency: Option<SlowTime>,
     pub(crate) drain: Option<Drain>,
     pub(crate) health: Option<SocketAddr>,
     pub(crate) task_protection: Option<bool>,
@@ -83,9 +83,7 @@ impl Settings {
         fill.setting(&mut self.health, "REDRIVE_HEALTH", Variable::address)?;
         let switch = [("on", true), ("off", false)];
         fill.setting(&mut self.task_protection, "REDRIVE_TASK_PROTECTION", |it| it.one_of(&switch))?;
-        fill.setting(&mut self.adaptive_concurrency, "REDRIVE_ADAPTIVE_CONCURRENCY", |it| {
-            it.one_of(&switch)
-        })?;
+        fill.setting(&mut self.adaptive_concurrency, "REDRIVE_ADAPTIVE_CONCURRENCY", Value::read)?;
         match variable(queues::VARIABLE).filter(|queues| !queues.is_empty()) {
             Some(queues) => self.fill_queues(&queues).map(|()| self),
             None => Ok(self),

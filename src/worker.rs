@@ -196,7 +196,7 @@ where
             is_fifo: queue.is_fifo,
             visibility: queue.visibility,
             concurrency: settings.concurrency(),
-            is_adaptive: settings.adaptive_concurrency.unwrap_or_default(),
+            slow: settings.adaptive_concurrency.as_deref().copied(),
             chunk: M::IS_BULK.then_some((flow.chunks.messages.get(), flow.chunks.bytes)),
             drain: settings.drain(),
             rate: settings.rate.as_deref().copied(),

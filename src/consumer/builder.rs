@@ -363,12 +363,13 @@ where
         self.setting(|settings| settings.task_protection = Some(protects))
     }
 
-    /// Whether a worker handles fewer messages at a time while the service behind the handler is slow (`on` or `off`): from 1
-    /// to the [`concurrency`](Self::concurrency). Default: off. The worker starts with one and doubles that as long as handlers
-    /// stay fast. After an outage, a timeout, or a time of twice the usual one, it goes on with 70 %, and then adds one at a
-    /// time. On Lambda it has no effect.
-    pub fn adaptive_concurrency(self, adapts: bool) -> Self {
-        self.setting(|settings| settings.adaptive_concurrency = Some(adapts))
+    /// Lets a worker handle fewer messages at a time while the service behind the handler is slow, from 1 to the
+    /// [`concurrency`](Self::concurrency): handlers then take longer than this in the mean. Default: off. At most 5,400 s. The
+    /// worker starts with one message at a time and doubles that as long as handlers are faster. If they are slower, or more than
+    /// one in ten has an outage or a timeout, it goes on with 70 %, and then adds one at a time. After a circuit breaker was open
+    /// for all messages, it starts with one again. On Lambda it has no effect.
+    pub fn adaptive_concurrency(self, slow: Duration) -> Self {
+        self.setting(|settings| settings.adaptive_concurrency = settings.keep(slow))
     }
 }
 

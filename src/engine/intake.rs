@@ -5,6 +5,7 @@ use std::time::Duration;
 use redrive_sqs::{LONGEST_POLL, MAX_BYTES};
 
 use super::batch::{Batch, Deletes, Worked};
+use super::breaker::UNNAMED;
 use super::budget::Budget;
 use super::guards::{Guard, holds};
 use super::keys::{BatchKey, LeaseKey};
@@ -33,8 +34,8 @@ pub(crate) struct Receiving {
     pub(crate) visibility: Duration,
     /// How many handlers run at a time.
     pub(crate) concurrency: usize,
-    /// Whether fewer do while the service behind them is slow.
-    pub(crate) is_adaptive: bool,
+    /// Fewer do while handlers take longer than this in the mean, because the service behind them is slow.
+    pub(crate) slow: Option<Duration>,
     /// How many messages one call of a bulk handler takes, and how many bytes of bodies.
     pub(crate) chunk: Option<(usize, usize)>,
     /// How long handlers may run after the first signal.
@@ -94,7 +95,7 @@ impl Receiving {
         is_fifo: false,
         visibility: Duration::ZERO,
         concurrency: 0,
-        is_adaptive: false,
+        slow: None,
         chunk: None,
         drain: Duration::ZERO,
         rate: None,
@@ -105,14 +106,6 @@ impl Receiving {
     /// How many messages are in hand at most.
     pub(super) fn capacity(&self) -> usize {
         self.concurrency.saturating_mul(self.chunk.map_or(1, |(messages, _)| messages))
-    }
-
-    /// How many messages and bytes one call of a bulk handler takes.
-    fn limits_of_a_call(&self) -> Option<(usize, usize)> {
-        let (messages, bytes) = self.chunk?;
-        // Large messages are shared out among the calls.
-        let share = (BYTES / self.concurrency.max(1)).max(MAX_BYTES);
-        Some((messages, if bytes == usize::MAX { share } else { bytes }))
     }
 }
 
@@ -275,7 +268,7 @@ impl<F: Facts> Engine<'_, F> {
 
     /// Calls a bulk handler, as long as there are messages for a call and a call is free.
     fn start_gathered(&mut self, now: Time) {
-        let Some((messages, bytes)) = self.worker.receiving.limits_of_a_call() else { return };
+        let Some((messages, bytes)) = self.worker.limits_of_a_call() else { return };
         while self.has_a_free_call() && !self.worker.gathered.messages.is_empty() {
             let gathered = &mut self.worker.gathered;
             let (count, is_full) = gathered.call(messages, bytes);
@@ -307,19 +300,30 @@ impl<F: Facts> Engine<'_, F> {
         let in_hand = self.worker.in_hand - self.worker.waiting.messages;
         let running = if is_bulk { self.running() } else { in_hand };
         let needs_all = self.rules.policy.depends_on.is_none();
+        let is_down = self.rules.shared.breakers.is_down(UNNAMED, self.rules.wall());
         let (Some(limit), Some(batch)) = (&mut self.worker.limit, self.batches.get(&batch)) else { return };
-        for (outcome, ran) in worked.iter().filter_map(|it| Some((&it.outcome, it.ran?))) {
-            let began = batch.began + ran.ended.saturating_sub(ran.took);
-            match outcome {
-                Outcome::Done if !ran.is_shared => limit.succeeded(began, ran.took, running, now),
-                Outcome::TimedOut => limit.overloaded(began, now),
-                Outcome::Failed(fault)
-                    if fault.ruling == Ruling::Outage && fault.dependency.is_none() && needs_all =>
-                {
-                    limit.overloaded(began, now);
+        for Worked { key, outcome, ran } in worked {
+            let Some(ran) = ran.filter(|ran| !ran.is_shared) else { continue };
+            let is_overload = match outcome {
+                Outcome::Done | Outcome::Unrecorded => false,
+                // Canceled for another reason, it says nothing of the service.
+                Outcome::TimedOut if batch.is_interrupted || batch.messages[key.at].settled.is_lost => {
+                    continue;
                 }
-                _ => {}
-            }
+                Outcome::TimedOut => true,
+                Outcome::Failed(fault) => match fault.ruling {
+                    Ruling::Discard | Ruling::Reject => false,
+                    Ruling::Outage if is_down => {
+                        limit.restart(now);
+                        continue;
+                    }
+                    Ruling::Outage if fault.dependency.is_none() && needs_all => true,
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            let began = batch.began + ran.ended.saturating_sub(ran.took);
+            limit.ended(began, ran.took, is_overload, running, now);
         }
         self.worker.receiving.concurrency = limit.now;
     }
@@ -388,10 +392,23 @@ impl<F> Worker<F> {
         self.most_bytes().saturating_sub(self.bytes + self.reporting.1) / MAX_BYTES
     }
 
+    /// How many messages and bytes one call of a bulk handler takes.
+    fn limits_of_a_call(&self) -> Option<(usize, usize)> {
+        let (messages, bytes) = self.receiving.chunk?;
+        // Large messages are shared out among the calls.
+        let share = (BYTES / self.most_at_once().max(1)).max(MAX_BYTES);
+        Some((messages, if bytes == usize::MAX { share } else { bytes }))
+    }
+
+    /// How many handlers run at a time at most, also while fewer may.
+    fn most_at_once(&self) -> usize {
+        self.limit.as_ref().map_or(self.receiving.concurrency, |limit| limit.most)
+    }
+
     /// How many bytes messages in hand may have together: of a bulk handler there may be many.
     pub(super) fn most_bytes(&self) -> usize {
-        let most = |(_, bytes): (usize, usize)| bytes.saturating_mul(self.receiving.concurrency).max(BYTES);
-        self.receiving.limits_of_a_call().map_or(usize::MAX, most)
+        let most = |(_, bytes): (usize, usize)| bytes.saturating_mul(self.most_at_once()).max(BYTES);
+        self.limits_of_a_call().map_or(usize::MAX, most)
     }
 }
 

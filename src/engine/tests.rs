@@ -68,7 +68,7 @@ impl Bench {
             is_fifo,
             visibility,
             concurrency: 20,
-            is_adaptive: false,
+            slow: None,
             chunk: None,
             drain,
             rate: None,

@@ -48,7 +48,7 @@ impl<F: Facts> Engine<'_, F> {
         let receiving = self.worker.receiving;
         let (messages, bytes) = (self.worker.waiting.messages + group.len(), bytes_of(group));
         // Half of the bytes stay for messages that can start.
-        let has_room = messages <= receiving.capacity()
+        let has_room = messages <= self.worker.pollers.capacity
             && self.worker.waiting.bytes + bytes <= self.worker.most_bytes() / 2;
         let candidates = Candidates {
             messages: group.len(),

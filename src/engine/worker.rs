@@ -252,7 +252,7 @@ impl<F: Facts> Engine<'_, F> {
 
 impl<F> Worker<F> {
     pub(super) fn new(receiving: Receiving) -> Self {
-        let limit = receiving.is_adaptive.then(|| Limit::new(receiving.concurrency));
+        let limit = receiving.slow.map(|slow| Limit::new(receiving.concurrency, slow));
         Self {
             receiving: Receiving {
                 concurrency: limit.as_ref().map_or(receiving.concurrency, |it| it.now),

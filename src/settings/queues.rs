@@ -168,7 +168,7 @@ impl Settings {
             drain: all.drain.clone(),
             health: all.health,
             task_protection: all.task_protection,
-            adaptive_concurrency: all.adaptive_concurrency,
+            adaptive_concurrency: all.adaptive_concurrency.clone(),
             rate: all.rate.clone(),
             rate_of_key: all.rate_of_key.clone(),
             ..own

@@ -211,12 +211,13 @@ fn a_rate_and_its_burst_are_checked() {
 #[test]
 fn a_worker_of_a_named_queue_has_the_rates_of_the_consumer() {
     const ARN: &str = "arn:aws:sqs:eu-west-1:123456789012:orders";
-    let mut settings = Settings { adaptive_concurrency: Some(true), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.adaptive_concurrency = settings.keep(Duration::from_millis(200));
     settings.rate = settings.keep(Rate::per_second(50));
     settings.rate_of_key = settings.keep(Rate::per_second(10));
     settings.queues.insert(ARN.to_owned(), Settings::default());
     let own = settings.of_queue(ARN).unwrap();
     assert_eq!(own.rate.as_deref(), Some(&Rate::per_second(50)));
     assert_eq!(own.rate_of_key.as_deref(), Some(&Rate::per_second(10)));
-    assert_eq!(own.adaptive_concurrency, Some(true));
+    assert_eq!(own.adaptive_concurrency.as_deref(), Some(&Duration::from_millis(200)));
 }

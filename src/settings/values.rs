@@ -67,6 +67,9 @@ values! {
     TimeLimit(limit: Duration as Duration) is "time limit", variable => variable.seconds(LONGEST_TIME_LIMIT)?,
         if !limit.is_zero() && limit <= LONGEST_TIME_LIMIT,
         not format!("{limit:?}") => at_most("more than 0 s, ", LONGEST_TIME_LIMIT);
+    SlowTime(time: Duration as Duration) is "adaptive concurrency", variable => variable.seconds(LONGEST_TIME_LIMIT)?,
+        if !time.is_zero() && time <= LONGEST_TIME_LIMIT,
+        not format!("{time:?}") => at_most("more than 0 s, ", LONGEST_TIME_LIMIT);
     Drain(limit: Duration as Duration) is "drain", variable => variable.seconds(LONGEST_DRAIN)?,
         if !limit.is_zero() && limit <= LONGEST_DRAIN,
         not format!("{limit:?}") => at_most("more than 0 s, ", LONGEST_DRAIN);

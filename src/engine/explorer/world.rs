@@ -373,7 +373,7 @@ impl Consumer {
             is_fifo: bounds.is_fifo,
             visibility: VISIBILITY,
             concurrency: bounds.concurrency,
-            is_adaptive: false,
+            slow: None,
             chunk: None,
             drain: DRAIN,
             rate: bounds.shares_rate.then_some(SHARED),
