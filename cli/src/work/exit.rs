@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::ValueEnum;
 use redrive::Failure;
 
@@ -26,7 +27,7 @@ pub(crate) enum Meaning {
 pub(crate) struct Ended {
     pub(super) how: How,
     /// The last line of its standard error; empty if there was none.
-    pub(super) said: String,
+    pub(super) last_line: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,14 +54,23 @@ pub(super) struct Codes(BTreeMap<u8, Meaning>);
 
 impl Codes {
     /// Those of ecs-watchbot, with changes.
+    ///
+    /// # Errors
+    /// Two changes of one code.
+    ///
     /// <https://github.com/mapbox/ecs-watchbot/blob/master/docs/worker-runtime-details.md>
-    pub(super) fn new(changes: &[(u8, Meaning)]) -> Self {
+    pub(super) fn new(changes: &[(u8, Meaning)]) -> anyhow::Result<Self> {
+        for (at, (code, _)) in changes.iter().enumerate() {
+            if changes[..at].iter().any(|(other, _)| other == code) {
+                bail!("--exit is set twice for {code}, allowed: once for each code");
+            }
+        }
         let known = [(0, Meaning::Done), (3, Meaning::Reject), (4, Meaning::Return)];
-        Self(known.into_iter().chain(changes.iter().copied()).collect())
+        Ok(Self(known.into_iter().chain(changes.iter().copied()).collect()))
     }
 
     pub(super) fn result(&self, ended: Ended, attempt: u32) -> Result<(), Failure> {
-        let Ended { how, said } = ended;
+        let Ended { how, last_line } = ended;
         let (meaning, reason) = match how {
             How::Exit(code) => (self.0.get(&code).copied().unwrap_or(Meaning::Retry), format!("exit-{code}")),
             How::Signal(signal) => (Meaning::Retry, format!("signal-{signal}")),
@@ -69,9 +79,9 @@ impl Codes {
         let how = match how {
             How::Exit(code) => format!("exit code {code}"),
             How::Signal(signal) => format!("killed by signal {signal}"),
-            How::TimedOut(limit) => format!("killed after {}", humantime::format_duration(limit)),
+            How::TimedOut(limit) => format!("time limit of {}", humantime::format_duration(limit)),
         };
-        let error = if said.is_empty() { how } else { format!("{said} ({how})") };
+        let error = if last_line.is_empty() { how } else { format!("{last_line} ({how})") };
         let failure = match meaning {
             Meaning::Done => return Ok(()),
             Meaning::Retry => Failure::from(error),
@@ -88,7 +98,7 @@ mod tests {
     use super::*;
 
     fn told(codes: &Codes, how: How) -> String {
-        let ended = Ended { how, said: "no such order".to_owned() };
+        let ended = Ended { how, last_line: "no such order".to_owned() };
         match codes.result(ended, 3) {
             Ok(()) => "done".to_owned(),
             Err(failure) => format!("{failure:?}"),
@@ -97,7 +107,7 @@ mod tests {
 
     #[test]
     fn exit_codes_mean_what_they_mean_to_ecs_watchbot() {
-        let codes = Codes::new(&[]);
+        let codes = Codes::new(&[]).unwrap();
         assert_eq!(told(&codes, How::Exit(0)), "done");
         assert!(told(&codes, How::Exit(3)).contains("Reject"), "{}", told(&codes, How::Exit(3)));
         assert!(told(&codes, How::Exit(4)).contains("Defer(8s)"), "{}", told(&codes, How::Exit(4)));
@@ -108,7 +118,8 @@ mod tests {
 
     #[test]
     fn codes_can_be_given_another_meaning() {
-        let codes = Codes::new(&[(75, Meaning::Outage), (0, Meaning::Retry), (3, Meaning::Done)]);
+        let codes = Codes::new(&[(75, Meaning::Outage), (0, Meaning::Retry), (3, Meaning::Done)]).unwrap();
+        assert!(Codes::new(&[(3, Meaning::Done), (3, Meaning::Reject)]).is_err());
         assert!(told(&codes, How::Exit(75)).contains("Outage"));
         assert!(told(&codes, How::Exit(0)).contains("Retry"));
         assert_eq!(told(&codes, How::Exit(3)), "done");

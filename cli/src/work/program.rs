@@ -12,23 +12,21 @@ use std::time::Duration;
 
 use anyhow::bail;
 use redrive_sqs::Quoted;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, waitpgid};
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, Command};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::exit::{Ended, How};
-use super::task::Task;
-use crate::tell::tell;
+use super::lines::{Lines, Output};
+use super::task::{self, Task};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long standard error may stay open after everything was killed: by a process that has left the group.
+/// How long its outputs may stay open after its group was killed: by a process that has left the group.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// A longer line is passed on in pieces.
-const LINE: usize = 16 * 1_024;
 
 /// A program and its arguments.
 #[derive(Debug, Clone)]
@@ -37,16 +35,15 @@ pub(super) struct Program {
     arguments: Vec<OsString>,
     time_limit: Option<Duration>,
     groups: Arc<Mutex<Vec<Pid>>>,
+    lines: Lines,
 }
 
 /// A program that could not be run.
-#[derive(Debug)]
-pub(super) struct NotRun(String);
-
-impl std::fmt::Display for NotRun {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
+#[derive(Debug, thiserror::Error)]
+#[error("{} could not be run: {error}", path.display())]
+pub(super) struct NotRun {
+    path: PathBuf,
+    pub(super) error: io::Error,
 }
 
 impl Program {
@@ -78,63 +75,74 @@ impl Program {
                 Quoted(&name)
             );
         };
-        Ok(Self { path, arguments: arguments.to_vec(), time_limit, groups: Arc::default() })
+        Ok(Self {
+            path,
+            arguments: arguments.to_vec(),
+            time_limit,
+            groups: Arc::default(),
+            lines: Lines::start(),
+        })
     }
 
-    /// Runs it to its end. If the future is dropped, everything that it has started is killed.
+    /// Runs it to its end. If the future is dropped, its process group is killed.
     pub(super) async fn run(&self, task: &Task) -> Result<Ended, NotRun> {
-        let failed = |error: io::Error| NotRun(format!("{} could not be run: {error}", self.path.display()));
+        let failed = |error: io::Error| NotRun { path: self.path.clone(), error };
         let folder = tempfile::Builder::new().prefix("redrive-work-").tempdir().map_err(failed)?;
         let mut child = self.spawn(task, &folder).map_err(failed)?;
-        let group = Group::of(&child, &self.groups);
-        let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+        let mut group = Group::of(&child, &self.groups);
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let writing = async {
             if let Some(mut stdin) = stdin {
                 // It need not read it.
                 let _ = stdin.write_all(task.body.as_bytes()).await;
             }
         };
-        let (mut said, has_ended) = (Said::default(), Notify::new());
-        let listening = async {
-            if let Some(stderr) = stderr {
-                said.listen(stderr).await;
-            }
-        };
+        let [mut out, mut err] = [(); 2].map(|()| Output::new(self.lines.clone()));
+        let has_ended = Notify::new();
         let ending = async {
             let how = self.end(&mut child, &group).await;
-            group.signal(Signal::KILL);
+            group.kill().await;
             has_ended.notify_one();
             how
         };
-        let talking = async {
+        let exchange = async {
             tokio::select! {
-                _ = async { tokio::join!(writing, listening) } => {}
+                _ = async { tokio::join!(writing, out.pass_on(stdout), err.pass_on(stderr)) } => {}
                 () = async { has_ended.notified().await; sleep(LAST_WORDS).await } => {}
             }
         };
-        let (how, ()) = tokio::join!(ending, talking);
-        Ok(Ended { how: how.map_err(failed)?, said: said.last_line() })
+        let (how, ()) = tokio::join!(ending, exchange);
+        out.last_line();
+        Ok(Ended { how: how.map_err(failed)?, last_line: err.last_line() })
     }
 
     fn spawn(&self, task: &Task, folder: &TempDir) -> io::Result<Child> {
-        Command::new(&self.path)
+        let mut command = Command::new(&self.path);
+        // They are of another message if this command was run for one.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| task::is_of_a_message(name)) {
+            command.env_remove(name);
+        }
+        command
             .args(&self.arguments)
             .envs(task.environment.iter().map(|(name, value)| (name, value)))
             .env("TMPDIR", folder.path())
             .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
     }
 
-    /// Waits for its end, and sees to it after the time limit.
+    /// Waits for its end. After the time limit, sends SIGTERM, and at last SIGKILL.
     async fn end(&self, child: &mut Child, group: &Group) -> io::Result<How> {
         let Some(limit) = self.time_limit else { return child.wait().await.map(how) };
         if let Ok(status) = timeout(limit, child.wait()).await {
             return status.map(how);
         }
         group.signal(Signal::TERM);
+        // A stopped process would not receive it.
+        group.signal(Signal::CONT);
         tokio::select! {
             status = child.wait() => status.map(|_| ())?,
             () = sleep(GRACE) => group.signal(Signal::KILL),
@@ -143,8 +151,9 @@ impl Program {
         Ok(How::TimedOut(limit))
     }
 
-    /// Kills what still runs, since nobody waits for it any more.
+    /// Kills what still runs, because nobody waits for it any more.
     pub(super) fn kill_all(&self) {
+        self.lines.end();
         for group in self.groups.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -159,7 +168,7 @@ fn how(status: ExitStatus) -> How {
     }
 }
 
-/// The program and everything that it has started, which is killed with the value.
+/// The process group of a program, which is killed with the value.
 struct Group {
     id: Option<Pid>,
     all: Arc<Mutex<Vec<Pid>>>,
@@ -174,76 +183,32 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         if let Some(id) = self.id {
-            // Nobody may be left.
+            // The group may be empty.
             let _ = kill_process_group(id, signal);
         }
+    }
+
+    /// Kills what the program has left running. As process 1 of a container, redrive is the parent of that from then on.
+    async fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        if let Some(id) = self.forget().filter(|_| getpid().is_init()) {
+            let until = Instant::now() + LAST_WORDS;
+            while waitpgid(id, WaitOptions::NOHANG).is_ok() && Instant::now() < until {
+                sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
+
+    fn forget(&mut self) -> Option<Pid> {
+        let id = self.id.take()?;
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != id);
+        Some(id)
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| Some(*id) != self.id);
-    }
-}
-
-/// Passes on what a program writes to standard error, and keeps its last line.
-#[derive(Debug, Default)]
-struct Said {
-    line: Vec<u8>,
-    last: Vec<u8>,
-}
-
-impl Said {
-    async fn listen(&mut self, mut stderr: ChildStderr) {
-        let mut buffer = [0; 8_192];
-        while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
-            self.add(&buffer[..count], |line| tell(line));
-        }
-        self.end_line(&|line: &str| tell(line));
-    }
-
-    fn add(&mut self, bytes: &[u8], pass_on: impl Fn(&str)) {
-        for &byte in bytes {
-            if byte != b'\n' {
-                self.line.push(byte);
-            }
-            if byte == b'\n' || self.line.len() == LINE {
-                self.end_line(&pass_on);
-            }
-        }
-    }
-
-    fn end_line(&mut self, pass_on: &impl Fn(&str)) {
-        if self.line.trim_ascii().is_empty() {
-            self.line.clear();
-        } else {
-            self.last = std::mem::take(&mut self.line);
-            pass_on(&String::from_utf8_lossy(&self.last));
-        }
-    }
-
-    fn last_line(&self) -> String {
-        String::from_utf8_lossy(self.last.trim_ascii()).into_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_line_that_says_something_is_kept() {
-        for (pieces, last) in [
-            (&["one\ntwo\n\n  \n"][..], "two"),
-            (&["one\nt", "wo"], "two"),
-            (&["", "\n"], ""),
-            (&["Traceback:\n  line 1\nValueError: no such order\n"], "ValueError: no such order"),
-        ] {
-            let mut said = Said::default();
-            pieces.iter().for_each(|piece| said.add(piece.as_bytes(), |_| ()));
-            said.end_line(&|_: &str| ());
-            assert_eq!(said.last_line(), last, "{pieces:?}");
-        }
+        self.forget();
     }
 }

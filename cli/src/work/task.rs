@@ -1,5 +1,6 @@
-//! What a program is told of its message. Pure.
+//! What a program gets of its message. Pure.
 
+use std::ffi::OsStr;
 use std::time::SystemTime;
 
 use humantime::format_rfc3339_millis;
@@ -21,6 +22,8 @@ const LONGEST: usize = 64 * 1_024;
 /// A notification that SNS has sent to the queue.
 #[derive(Deserialize)]
 struct Notification {
+    #[serde(rename = "Type")]
+    kind: String,
     #[serde(rename = "Message")]
     message: String,
     #[serde(rename = "Subject")]
@@ -32,20 +35,20 @@ impl Task {
         let body = record.body();
         let notification = serde_json::from_str::<Notification>(body).ok();
         let (message, subject) = match notification {
-            Some(Notification { message, subject }) => (message, subject),
-            None => (body.to_owned(), None),
+            Some(Notification { kind, message, subject }) if kind == "Notification" => (message, subject),
+            _ => (body.to_owned(), None),
         };
         let time = |time: Option<SystemTime>| time.map(|time| format_rfc3339_millis(time).to_string());
         let known = [
-            ("MessageId", Some(record.id().to_owned())),
-            ("ApproximateReceiveCount", Some(record.attempt().to_string())),
-            ("SentTimestamp", time(record.sent_at())),
-            ("ApproximateFirstReceiveTimestamp", time(record.first_received_at())),
-            ("MessageGroupId", record.group().map(str::to_owned)),
-            ("Message", Some(message)),
-            ("Subject", subject),
+            Some(record.id().to_owned()),
+            Some(record.attempt().to_string()),
+            time(record.sent_at()),
+            time(record.first_received_at()),
+            record.group().map(str::to_owned),
+            Some(message),
+            subject,
         ];
-        let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        let known = NAMES.into_iter().zip(known).filter_map(|(name, value)| Some((name.to_owned(), value?)));
         let attributes = record.attributes();
         let own = attributes.iter().filter_map(|(name, value)| Some((variable(name), text(value)?)));
         // The environment cannot hold others, which only a notification can have.
@@ -58,6 +61,23 @@ impl Task {
     }
 }
 
+/// What a program gets of its message besides the body.
+const NAMES: [&str; 7] = [
+    "MessageId",
+    "ApproximateReceiveCount",
+    "SentTimestamp",
+    "ApproximateFirstReceiveTimestamp",
+    "MessageGroupId",
+    "Message",
+    "Subject",
+];
+const ATTRIBUTE: &str = "MessageAttribute_";
+
+/// Whether a variable of this name is of a message.
+pub(super) fn is_of_a_message(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| NAMES.contains(&name) || name.starts_with(ATTRIBUTE))
+}
+
 fn text(value: &Attribute) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
@@ -65,7 +85,7 @@ fn text(value: &Attribute) -> Option<String> {
 /// Senders choose the names of attributes, so none may be that of another variable.
 fn variable(attribute: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
-    format!("MessageAttribute_{}", attribute.chars().map(plain).collect::<String>())
+    format!("{ATTRIBUTE}{}", attribute.chars().map(plain).collect::<String>())
 }
 
 #[cfg(test)]
@@ -93,7 +113,7 @@ mod tests {
     #[test]
     fn what_the_environment_cannot_hold_is_on_standard_input_only() {
         let long = "a".repeat(LONGEST + 1);
-        for body in [long.as_str(), r#"{"Message": "a\u0000b"}"#] {
+        for body in [long.as_str(), r#"{"Type": "Notification", "Message": "a\u0000b"}"#] {
             let record = Record::builder().body(body).build();
             assert_eq!((value(&record, "Message"), Task::of(&record).body.as_str()), (None, body));
         }

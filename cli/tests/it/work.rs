@@ -1,5 +1,7 @@
 //! `redrive work`: a program for each message. The messages here are shell scripts, which the program `sh` reads.
 
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -15,7 +17,13 @@ fn work(aws: &Aws, flags: &str, program: &[&str], folder: &Path) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
     command.args(["work", "--queue", "orders", "--endpoint-url", &aws.url, "--region", "eu-west-1"]);
     command.args(flags.split_whitespace()).arg("--").args(program);
-    command.env_remove("AWS_PROFILE").env("REDRIVE_METRICS", "off").current_dir(folder);
+    for (name, _) in
+        std::env::vars().filter(|(name, _)| name.starts_with("AWS_") || name.starts_with("REDRIVE_"))
+    {
+        command.env_remove(name);
+    }
+    command.env("HOME", "/nonexistent").env("REDRIVE_METRICS", "off").current_dir(folder);
+    command.env("Subject", "of another message");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("the command runs")
 }
@@ -76,7 +84,7 @@ fn the_exit_code_says_what_happens_to_the_message() {
     let all_are_done = || (0..3).all(|number| read(&folder, &format!("count-{number}")) == "1\n2\n");
     until("their second deliveries", || all_are_done() && counts(&aws, "orders").1 == "0");
     let ran = stop(&aws, worker);
-    ran.stderr_has("no such order").stdout_has("reading order").stdout_count("message deferred", 1);
+    ran.stderr_has("no such order").stderr_has("reading order").stdout_count("message deferred", 1);
 }
 
 #[test]
@@ -105,14 +113,15 @@ fn a_program_knows_its_message_and_has_a_folder_of_its_own() {
 #[test]
 fn a_program_that_hangs_is_ended_with_all_that_it_has_started() {
     let (aws, folder) = (Aws::with_orders(false), folder());
-    let worker = work(&aws, "--time-limit 1s", &["sh"], folder.path());
-    aws.send("orders", "sleep 1000 & echo $! > child; echo 'waiting for the bank' >&2; sleep 1000");
+    let worker = work(&aws, "--time-limit 3s", &["sh"], folder.path());
+    aws.send("orders", "echo 'waiting for the bank' >&2; sleep 1000 & echo $! > child; sleep 1000");
     until("it begins", || read(&folder, "child").ends_with('\n'));
     let child = read(&folder, "child");
     until("the end of its child", || is_gone(&child));
-    until("it waits", || counts(&aws, "orders") == ("0".to_owned(), "1".to_owned()));
     let ran = stop(&aws, worker);
-    ran.stdout_has("waiting for the bank (killed after 1s)").stderr_has("waiting for the bank");
+    ran.stdout_has("waiting for the bank (time limit of 3s)")
+        .stdout_has("\"back_in_seconds\":2")
+        .stderr_has("waiting for the bank");
 }
 
 #[test]
@@ -141,16 +150,50 @@ fn after_sigterm_a_program_has_time_to_end_and_no_other_begins() {
 #[test]
 fn a_second_signal_ends_the_programs_too() {
     let (aws, folder) = (Aws::with_orders(false), folder());
-    let worker = work(&aws, "", &["sh"], folder.path());
-    aws.send("orders", "trap '' TERM; echo $$ > program; sleep 1000");
+    let mut worker = work(&aws, "", &["sh"], folder.path());
+    aws.send("orders", "trap '' TERM HUP; echo $$ > program; sleep 1000");
     until("it begins", || read(&folder, "program").ends_with('\n'));
-    signal("-TERM", &worker);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    signal("-HUP", &worker);
+    let mut log = BufReader::new(worker.stdout.take().expect("it is piped")).lines();
+    log.find(|line| line.as_ref().is_ok_and(|line| line.contains("SIGTERM")))
+        .expect("it says so")
+        .expect("it is text");
     signal("-TERM", &worker);
     Ran::end(worker).ended(1);
     until("the end of the program", || is_gone(&read(&folder, "program")));
     aws.skip(31);
     assert_eq!(counts(&aws, "orders").0, "1", "it comes back");
+}
+
+#[test]
+fn a_program_that_cannot_start_loses_no_message_and_one_that_ignores_sigterm_is_killed() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/no/such/interpreter\n").expect("it is ours");
+    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let worker = work(&aws, "", &["./script"], folder.path());
+    aws.send("orders", "x");
+    until("it waits", || counts(&aws, "orders").1 == "1");
+    let ran = stop(&aws, worker);
+    ran.stdout_has("could not be run: No such file or directory").stdout_has("message met an outage, to be retried");
+    let aws = Aws::with_orders(false);
+    let worker = work(&aws, "--time-limit 1s", &["sh"], folder.path());
+    aws.send("orders", "trap '' TERM; echo $$ > program; while :; do sleep 1; done");
+    until("it begins", || read(&folder, "program").ends_with('\n'));
+    until("its end", || is_gone(&read(&folder, "program")));
+    stop(&aws, worker).stdout_has("(time limit of 1s)");
+}
+
+/// Whoever reads its standard error has stopped to, and the program fills the pipe.
+#[test]
+fn a_time_limit_ends_a_program_whose_output_nobody_reads() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let mut worker = work(&aws, "--time-limit 1s", &["sh"], folder.path());
+    aws.send("orders", "echo $$ > program; while :; do echo line >&2; done");
+    until("it begins", || read(&folder, "program").ends_with('\n'));
+    until("its end", || is_gone(&read(&folder, "program")));
+    drop(worker.stderr.take());
+    stop(&aws, worker).stdout_has("line (time limit of 1s)");
 }
 
 #[test]
@@ -164,6 +207,8 @@ fn a_program_that_is_not_there_costs_no_delivery() {
     assert_eq!(counts(&aws, "orders"), ("1".to_owned(), "0".to_owned()));
     let ran = Ran::end(work(&aws, "--exit 5=drop", &["sh"], folder.path()));
     ran.refused(2, "allowed: an exit code from 0 to 255");
+    let ran = Ran::end(work(&aws, "--exit 5=done --exit 5=reject", &["sh"], folder.path()));
+    ran.refused(2, "--exit is set twice for 5");
 }
 
 /// The programs of the page, as they stand there.
@@ -182,6 +227,6 @@ fn the_page_says_how_to_write_a_program() {
         assert_eq!(note(&aws), ("exit-3".to_owned(), error, 1), "{language}");
         until("the end of both", || counts(&aws, "orders") == ("0".to_owned(), "0".to_owned()));
         let ran = stop(&aws, worker);
-        assert!(ran.stdout.contains("charged") && ran.stdout.contains("in attempt 1"), "{ran:?}");
+        assert!(ran.stderr.contains("charged") && ran.stderr.contains("in attempt 1"), "{ran:?}");
     }
 }
