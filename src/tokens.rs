@@ -101,8 +101,10 @@ impl Bucket {
     /// need not know the time: [`at`](Self::at), and what its own steady clock has counted since it read this, is enough.
     pub fn lease(&mut self, most: u32, rate: &Rate, now: Duration) -> Lease {
         let now = Duration::from_millis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)).max(self.at);
-        let level = (i128::from(self.level) + gained(rate, now - self.at)).min(capacity(rate));
-        let tokens = (level + gained(rate, AHEAD)).div_euclid(ONE).clamp(0, most.into());
+        let ahead = gained(rate, AHEAD);
+        // A higher rate may have left it below what this one allows.
+        let level = (i128::from(self.level).max(-ahead) + gained(rate, now - self.at)).min(capacity(rate));
+        let tokens = (level + ahead).div_euclid(ONE).clamp(0, most.into());
         if tokens > 0 {
             *self = Self { level: narrow(level - tokens * ONE), at: now };
         }
@@ -202,6 +204,19 @@ mod tests {
         let mut bucket = Bucket { level: 0, at: millis(60_000) };
         assert_eq!(bucket.lease(100, &rate, millis(5)).tokens(), 10);
         assert_eq!(bucket, Bucket { level: -10_000_000_000, at: millis(60_000) });
+    }
+
+    #[test]
+    fn a_lower_rate_does_not_wait_for_the_tokens_that_a_higher_one_leased() {
+        let (high, low) = (Rate::per_second(1_000), Rate::per_minute(10));
+        let mut bucket = Bucket::full(&high);
+        assert_eq!(bucket.lease(9_999, &high, millis(0)).tokens(), 1_501);
+        for mut bucket in [bucket, Bucket { level: i64::MIN, at: millis(0) }] {
+            let none = bucket.lease(9, &low, millis(1));
+            assert_eq!((none.tokens(), none.again().as_millis()), (0, 5_999));
+            assert_eq!(bucket.lease(9, &low, millis(6_000)).tokens(), 1);
+        }
+        assert_eq!(bucket.lease(9_999, &high, millis(1_000)).tokens(), 1_000);
     }
 
     proptest! {

@@ -19,6 +19,8 @@ use crate::view::View;
 const TRIES: u32 = 5;
 /// The pause after the second conflict at most; it grows with each further one.
 const PAUSE: Duration = Duration::from_millis(20);
+/// In milliseconds. No bucket is that old.
+const LATEST: u64 = u64::MAX / 2;
 
 /// The bucket of a [shared rate](redrive::Consumer::share_rate): one item of a table of DynamoDB.
 ///
@@ -110,7 +112,12 @@ fn update(read: Option<Bucket>, bucket: Bucket) -> Update {
 }
 
 fn bucket_of(item: &Item) -> Result<Bucket, String> {
-    Ok(Bucket { level: whole_in(item, "level")?, at: Duration::from_millis(whole_in(item, "at")?) })
+    let (level, at) = (whole_in(item, "level")?, whole_in(item, "at")?);
+    // After the maximum, it would gain nothing more.
+    if at > LATEST {
+        return Err(format!("at {at}, allowed: at most {LATEST}"));
+    }
+    Ok(Bucket { level, at: Duration::from_millis(at) })
 }
 
 fn level(bucket: Bucket) -> AttributeValue {

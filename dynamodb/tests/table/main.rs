@@ -176,6 +176,14 @@ async fn a_lease_says_what_dynamodb_said() {
         error.to_string(),
         "the item bank of the table idempotency has no level, allowed: a whole number"
     );
+    let item = json!({ "level": { "N": "0" }, "at": { "N": u64::MAX.to_string() } });
+    let frozen = json!({ "__type": "ConditionalCheckFailedException", "Item": item });
+    server.answers_to("UpdateItem", 400, &frozen.to_string());
+    let error = bank.lease(9, &Rate::per_second(50)).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the item bank of the table idempotency has at 18446744073709551615, allowed: at most 9223372036854775807"
+    );
 }
 
 #[tokio::test]
