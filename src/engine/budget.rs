@@ -109,7 +109,10 @@ impl Leased {
             return None;
         }
         self.is_under_way = true;
-        if self.lease.tokens() > 0 {
+        if self.is_failing {
+            // The bucket may have granted each lease whose answer was lost.
+            self.wanted = 1;
+        } else if self.lease.tokens() > 0 {
             let is_used_up = self.unused() <= asked;
             let wanted = if is_used_up { 2 * self.wanted } else { self.taken };
             let in_a_second = self.lease.most_in(Duration::from_secs(1));
@@ -269,6 +272,23 @@ mod tests {
         assert!(leased(&mut budget).failed(millis(0), 1.0));
         assert!(!leased(&mut budget).failed(millis(1), 0.0), "it has failed before");
         assert_eq!(leased(&mut budget).next_at(0, millis(1)), Some(millis(1_001)));
+    }
+
+    #[test]
+    fn after_a_failure_leases_ask_for_one_token_until_one_is_granted() {
+        let rate = Rate::per_second(50).burst(20);
+        let mut budget = with(20, rate);
+        leased(&mut budget).wanted = 20;
+        budget.take(20, millis(0));
+        for (seconds, wanted) in [(1, 40), (3, 1), (5, 1)] {
+            assert_eq!(leased(&mut budget).next(50, 0, millis(1_000 * seconds)), Some(wanted));
+            leased(&mut budget).failed(millis(1_000 * seconds), 0.0);
+        }
+        assert_eq!(leased(&mut budget).next(50, 0, millis(8_000)), Some(1));
+        let lease = tokens::Bucket::full(&rate).lease(1, &rate, millis(0));
+        leased(&mut budget).granted(lease, 0, millis(8_000), 0.0);
+        budget.take(1, millis(8_000));
+        assert_eq!(leased(&mut budget).next(50, 0, millis(8_100)), Some(2));
     }
 
     proptest! {
