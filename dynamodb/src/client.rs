@@ -11,14 +11,17 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 
 const CONNECT: Duration = Duration::from_secs(1);
 const FIRST_BYTE: Duration = Duration::from_millis(1_500);
-/// Sooner than redrive gives up, so that the error says what happened.
+/// Sooner than redrive gives up on a record, so that the error says what happened. A lease of tokens is tried once, for 2.5 s.
 const OPERATION: Duration = Duration::from_millis(4_500);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// A client with the region, the credentials and the endpoint of the environment: that of the function, on Lambda.
 ///
 /// It waits 1 s for a connection and 1.5 s for the first byte of an answer. It tries a call up to three times, for 4.5 s in all.
-/// You can pass your own client instead. redrive waits 5 s for an answer, so let your client give up sooner.
+/// Only a lease of [tokens](crate::DynamoDb::tokens) is not tried again.
+///
+/// You can pass your own client instead. redrive waits 5 s for an answer about a record, and 3 s for a lease of tokens. Let your
+/// client give up sooner.
 pub async fn client() -> Client {
     let tls = Provider::Rustls(CryptoMode::Ring);
     let timeouts = TimeoutConfig::builder()

@@ -36,7 +36,7 @@ const TRIES: usize = 5;
 /// ```
 #[derive(Debug, Clone)]
 pub struct DynamoDb {
-    client: Client,
+    pub(crate) client: Client,
     table: String,
     prefix: String,
 }

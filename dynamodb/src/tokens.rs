@@ -4,6 +4,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::types::AttributeValue;
 use redrive::reexports::tokio::time::{Instant, sleep};
 use redrive::tokens::{self, Bucket, Lease};
@@ -54,10 +56,14 @@ pub struct Tokens {
 
 impl DynamoDb {
     /// The bucket of this key, for [`Consumer::share_rate`](redrive::Consumer::share_rate). Its id must differ from those of
-    /// records: the prefix separates these too.
+    /// records: the prefix separates these too. The client's retries are off here: after a failed call, the worker leases again
+    /// a second later.
     #[must_use]
-    pub fn tokens(self, key: &str) -> Tokens {
+    pub fn tokens(mut self, key: &str) -> Tokens {
         let id = self.id(key);
+        // If an answer was lost, a retry would find our own write, take it for another worker's, and lease again.
+        let config = self.client.config().to_builder().retry_config(RetryConfig::disabled());
+        self.client = Client::from_conf(config.build());
         Tokens { store: self, id, started: Instant::now(), view: Mutex::default() }
     }
 }
@@ -86,8 +92,10 @@ impl tokens::Tokens for Tokens {
                 sleep(PAUSE.mul_f64(f64::from(conflicts) * fastrand::f64())).await;
             }
         }
-        // The worker asks again soon.
-        Ok(Bucket { level: 0, at: Duration::ZERO }.lease(0, rate, Duration::ZERO))
+        // The worker asks again soon, if there are tokens.
+        let view = self.view();
+        let mut bucket = view.bucket.unwrap_or_else(|| Bucket::full(rate));
+        Ok(bucket.lease(0, rate, view.now(self.started.elapsed())))
     }
 }
 

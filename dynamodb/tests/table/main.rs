@@ -6,11 +6,11 @@ mod server;
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{retry::RetryConfig, timeout::TimeoutConfig};
 use futures_util::future::join_all;
 use redrive::once::{Change, Claim, Claimed, End, Store};
 use redrive::reexports::{aws_lambda_events::sqs::SqsEvent, tokio::time::Instant};
-use redrive::tokens::Tokens;
+use redrive::tokens::{Bucket, Tokens};
 use redrive::{Consumer, Failure, Rate};
 use redrive_dynamodb::{DynamoDb, aws_sdk_dynamodb};
 use serde_json::{Value, json};
@@ -151,15 +151,30 @@ async fn a_worker_that_knows_of_no_token_makes_no_call() {
 
 #[tokio::test]
 async fn a_lease_is_tried_five_times_while_others_are_first() {
-    let item = json!({ "id": { "S": "bank" }, "level": { "N": "-5" }, "at": { "N": "700" } });
+    let rate = Rate::per_hour(1).burst(1_000);
+    let item = json!({ "id": { "S": "bank" }, "level": { "N": "1000000000000" }, "at": { "N": "700" } });
     let failed = json!({ "__type": "ConditionalCheckFailedException", "Item": item });
     let server = Server::that_answers(400, &failed.to_string()).await;
     let bank = DynamoDb::new(server.client(), "idempotency").tokens("bank");
-    assert_eq!(bank.lease(9, &Rate::per_second(50)).await.unwrap().tokens(), 0);
+    let none = Bucket::full(&rate).lease(0, &rate, Duration::ZERO);
+    assert_eq!(bank.lease(9, &rate).await.unwrap(), none, "it knows that there are tokens");
     let conditions: Vec<_> = server.bodies().iter().map(|body| body["ConditionExpression"].clone()).collect();
     assert_eq!(conditions[0], "attribute_not_exists(#id)");
     assert_eq!(conditions[1..], ["#level = :read_level AND #at = :read_at"; 4]);
     assert_eq!(server.bodies()[4]["ExpressionAttributeValues"][":read_at"], json!({ "N": "700" }));
+}
+
+/// A lost answer looks the same to the client.
+#[tokio::test]
+async fn a_lease_is_not_tried_again_after_an_error() {
+    let server = Server::that_answers(500, "{}").await;
+    let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(1));
+    let client = aws_sdk_dynamodb::Client::from_conf(config(&server.endpoint).retry_config(retries).build());
+    let store = DynamoDb::new(client, "idempotency");
+    store.claim(&Claim::new("k", "a")).await.unwrap_err();
+    assert_eq!(server.calls(), ["PutItem"; 3]);
+    store.tokens("bank").lease(9, &Rate::per_second(50)).await.unwrap_err();
+    assert_eq!(server.calls()[3..], ["UpdateItem"]);
 }
 
 #[tokio::test]
