@@ -33,6 +33,8 @@ pub(super) struct Leased {
     taken: usize,
     /// Tokens of earlier leases that receives under way have asked for.
     kept: usize,
+    /// Whether the last receive was empty. One token then waits for the next receive.
+    is_idle: bool,
     /// How many the next lease asks for: twice as many if those before were used, and otherwise as many as were.
     wanted: usize,
     is_under_way: bool,
@@ -94,6 +96,7 @@ impl Leased {
             at: Time::ZERO,
             taken: 0,
             kept: 0,
+            is_idle: false,
             wanted: 1,
             is_under_way: false,
             pause: PAUSE,
@@ -130,7 +133,8 @@ impl Leased {
 
     /// `random` is from 0 to 1, so that workers do not ask at the same time.
     pub(super) fn granted(&mut self, lease: Lease, asked: usize, now: Time, random: f64) {
-        self.kept = (self.kept.min(asked) + self.unused()).min(asked);
+        let waiting = self.waiting(asked);
+        self.kept = (self.kept.min(waiting) + self.unused()).min(waiting);
         (self.lease, self.at, self.taken) = (lease, now, 0);
         (self.is_under_way, self.is_failing) = (false, false);
         let pause = if lease.tokens() > 0 {
@@ -156,12 +160,13 @@ impl Leased {
     }
 
     fn due_at(&self, asked: usize, now: Time) -> Option<Time> {
-        let tokens = asked + self.enough(asked, now) + self.taken - self.kept.min(asked);
+        let tokens = asked + self.enough(asked, now) + self.taken - self.kept.min(self.waiting(asked));
         let at = self.at + self.lease.comes(tokens);
         Some(at).filter(|at| *at > now && tokens <= self.tokens())
     }
 
     fn take(&mut self, messages: usize) {
+        self.is_idle = messages == 0;
         let kept = messages.min(self.kept);
         self.kept -= kept;
         self.taken += messages - kept;
@@ -180,15 +185,21 @@ impl Leased {
     /// Of so many tokens of the lease, how many may be used, with those kept. Those that were asked for are not lost.
     fn usable(&self, tokens: usize, asked: usize, now: Time) -> usize {
         let lost = now.checked_sub(self.at + KEPT).map_or(0, |after| self.lease.come(after));
-        let kept = self.kept.min(asked);
-        let asked_for = tokens.saturating_sub(self.taken).min(asked - kept);
+        let waiting = self.waiting(asked);
+        let kept = self.kept.min(waiting);
+        let asked_for = tokens.saturating_sub(self.taken).min(waiting - kept);
         kept + tokens.saturating_sub(lost.max(self.taken)).max(asked_for)
+    }
+
+    /// How many tokens are not lost, however late they are used.
+    fn waiting(&self, asked: usize) -> usize {
+        asked.max(self.is_idle.into())
     }
 
     /// All of it: what does not change with time, and times.
     #[cfg(test)]
     pub(super) fn state(&self) -> (impl std::hash::Hash, [Time; 2]) {
-        let counts = [self.taken, self.kept, self.wanted];
+        let counts = [self.taken, self.kept, self.wanted, self.is_idle.into()];
         ((counts, self.lease, self.pause, self.is_under_way), [self.at, self.again_at])
     }
 
@@ -297,7 +308,9 @@ mod tests {
         fn workers_start_no_more_in_any_window_than_the_burst_and_the_rate_of_it_and_two_seconds_and_one_each(
             messages in 1_u32..30, burst in 1_u32..20,
             steps in prop::collection::vec((0_u64..400, 0_usize..8, any::<bool>(), 0.0_f64..1.0), 1..200),
+            has_messages in prop::collection::vec(any::<bool>(), 200),
         ) {
+            let mut has_messages = has_messages.into_iter().cycle();
             let rate = Rate::per_second(messages).burst(burst);
             let mut shared = tokens::Bucket::full(&rate);
             let mut workers = vec![(Budget::new(rate, true), None::<(u64, usize)>); 8];
@@ -307,8 +320,9 @@ mod tests {
                 now += later;
                 for (budget, receive) in &mut workers {
                     if let Some((at, asked)) = receive.take_if(|(at, _)| *at <= now) {
-                        budget.take(asked, millis(at));
-                        starts.push((at, asked));
+                        let received = if has_messages.next().unwrap() { asked } else { 0 };
+                        budget.take(received, millis(at));
+                        starts.push((at, received));
                     }
                 }
                 let (budget, receive) = &mut workers[worker];
