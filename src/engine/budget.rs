@@ -35,7 +35,7 @@ pub(super) struct Leased {
     kept: usize,
     /// Whether the last receive was empty. One token then waits for the next receive.
     is_idle: bool,
-    /// How many the next lease asks for: twice as many if those before were used, and otherwise as many as were.
+    /// How many the next lease asks for: up to twice as many if those before were used, and otherwise as many as were.
     wanted: usize,
     is_under_way: bool,
     pause: Duration,
@@ -105,7 +105,7 @@ impl Leased {
         }
     }
 
-    /// How many tokens to lease, if it is time, for so many messages at most.
+    /// How many tokens to lease, if it is time and there are free places.
     pub(super) fn next(&mut self, places: usize, asked: usize, now: Time) -> Option<u32> {
         let places = places.saturating_sub(asked);
         if self.is_under_way || now < self.again_at || places == 0 || self.spare(asked, now) > 0 {
@@ -117,11 +117,15 @@ impl Leased {
             self.wanted = 1;
         } else if self.lease.tokens() > 0 {
             let is_used_up = self.unused() <= asked;
-            let wanted = if is_used_up { 2 * self.wanted } else { self.taken };
+            // A lease lasts for a second at least. Free places now do not limit it, because they are soon free again.
+            let late = now.saturating_sub(self.at + self.lease.comes(self.tokens())).min(KEPT);
+            let more =
+                (self.wanted * (2 * KEPT - late).as_millis() as usize).div_ceil(KEPT.as_millis() as usize);
+            let wanted = if is_used_up { more } else { self.taken };
             let in_a_second = self.lease.most_in(Duration::from_secs(1));
             self.wanted = wanted.clamp(1, in_a_second);
         }
-        u32::try_from(self.wanted.min(places)).ok()
+        u32::try_from(self.wanted).ok()
     }
 
     /// When to lease more, if nothing else happens.
@@ -263,7 +267,7 @@ mod tests {
         budget.take(1, millis(100));
         grant(&mut budget, 2, millis(100));
         budget.take(2, millis(100));
-        assert_eq!(leased(&mut budget).next(3, 0, millis(200)), Some(3), "no more than there are places");
+        assert_eq!(leased(&mut budget).next(1, 0, millis(200)), Some(4), "places are soon free again");
         grant(&mut budget, 3, millis(200));
         budget.take(1, millis(300));
         assert_eq!(leased(&mut budget).next_at(0, millis(300)), Some(millis(1_200)));
@@ -291,9 +295,9 @@ mod tests {
         let mut budget = with(20, rate);
         leased(&mut budget).wanted = 20;
         budget.take(20, millis(0));
-        for (seconds, wanted) in [(1, 40), (3, 1), (5, 1)] {
-            assert_eq!(leased(&mut budget).next(50, 0, millis(1_000 * seconds)), Some(wanted));
-            leased(&mut budget).failed(millis(1_000 * seconds), 0.0);
+        for (at, wanted) in [(100, 38), (2_000, 1), (4_000, 1)] {
+            assert_eq!(leased(&mut budget).next(50, 0, millis(at)), Some(wanted));
+            leased(&mut budget).failed(millis(at), 0.0);
         }
         assert_eq!(leased(&mut budget).next(50, 0, millis(8_000)), Some(1));
         let lease = tokens::Bucket::full(&rate).lease(1, &rate, millis(0));

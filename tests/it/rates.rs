@@ -168,6 +168,24 @@ async fn workers_share_a_rate() {
     }
 }
 
+/// Ten places with handlers of 50 ms start up to 200 messages a second.
+#[tokio::test(start_paused = true)]
+async fn a_shared_rate_above_ten_times_the_concurrency_does_not_slow_a_worker_down() {
+    let mut counts = Vec::new();
+    for is_shared in [false, true] {
+        let (aws, starts) = (TestAws::new(), Starts::new());
+        let queue = filled(&aws, 3_000);
+        let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(Rate::per_second(1_000));
+        let consumer = consumer.concurrency(at_a_time(10));
+        let consumer = if is_shared { consumer.share_rate(Elsewhere::new()) } else { consumer };
+        let mut worker = queue.worked_by(|url, stop| consumer.work_until(url, stop));
+        worker.run_for(Duration::from_secs(10)).await;
+        counts.push(starts.count());
+    }
+    println!("{} by its own bucket, {} by a shared one", counts[0], counts[1]);
+    assert!(counts[1] * 10 >= counts[0] * 8, "{counts:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn many_workers_share_a_rate_of_few_messages() {
     holds(&a_shared_minute(16, Rate::per_second(5), 500).await.0, 300);
