@@ -2,7 +2,7 @@
 //!
 //! Give each worker the same [`Rate`] and the same bucket with [`Consumer::share_rate`](crate::Consumer::share_rate). A worker
 //! *leases* tokens: it takes as many as it can start messages in about a second, also some that are yet to come. A token that
-//! no receive has asked for a second after it came is lost.
+//! no receive has asked for a second after it came is lost. An idle worker keeps one.
 //!
 //! `redrive-dynamodb` keeps a bucket in DynamoDB. To use another database, implement [`Tokens`] and let [`Bucket`] decide.
 
