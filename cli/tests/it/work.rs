@@ -175,7 +175,8 @@ fn a_program_that_cannot_start_loses_no_message_and_one_that_ignores_sigterm_is_
     aws.send("orders", "x");
     until("it waits", || counts(&aws, "orders").1 == "1");
     let ran = stop(&aws, worker);
-    ran.stdout_has("could not be run: No such file or directory").stdout_has("message met an outage, to be retried");
+    ran.stdout_has("could not be run: No such file or directory")
+        .stdout_has("message met an outage, to be retried");
     let aws = Aws::with_orders(false);
     let worker = work(&aws, "--time-limit 1s", &["sh"], folder.path());
     aws.send("orders", "trap '' TERM; echo $$ > program; while :; do sleep 1; done");
