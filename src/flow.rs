@@ -263,7 +263,7 @@ impl Flow<'_> {
         let outage = Outage {
             queue_arn: record.source().to_owned(),
             function_arn: function.to_owned(),
-            began: SystemTime::UNIX_EPOCH + began,
+            began: SystemTime::UNIX_EPOCH + began.min(now),
             now: SystemTime::UNIX_EPOCH + now,
             until: until.into_std(),
         };

@@ -182,7 +182,7 @@ fn a_program_that_cannot_start_loses_no_message_and_one_that_ignores_sigterm_is_
     aws.send("orders", "trap '' TERM; echo $$ > program; while :; do sleep 1; done");
     until("it begins", || read(&folder, "program").ends_with('\n'));
     until("its end", || is_gone(&read(&folder, "program")));
-    stop(&aws, worker).stdout_has("(time limit of 1s)");
+    stop(&aws, worker).stdout_has("\"error\":\"time limit of 1s\"");
 }
 
 /// Whoever reads its standard error has stopped to, and the program fills the pipe.
