@@ -38,7 +38,7 @@ The program gets the body on its standard input, and these variables:
   MessageId, ApproximateReceiveCount, SentTimestamp, ApproximateFirstReceiveTimestamp, and MessageGroupId on a FIFO queue;
   Message and Subject of a notification of SNS; otherwise, Message is the body;
   MessageAttribute_NAME for each message attribute of type String or Number, with _ in place of all but letters and digits;
-  TMPDIR, a folder of its own that is removed afterwards.
+  TMPDIR, a private folder that is removed afterwards.
 Values of more than 64 KiB are left out. What the program prints goes to standard error; standard output has the log.
 
 Exit codes of the program: 0 done, 3 reject (a dead letter at once), 4 return (to the queue, not counted as an error), others

@@ -1,4 +1,4 @@
-//! How many messages a worker may receive by its rate: the tokens of its own bucket, or leased from one that workers share.
+//! How many messages a worker may receive by its rate: it takes tokens from its own bucket, or leases them from a shared one.
 
 use std::time::Duration;
 

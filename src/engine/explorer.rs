@@ -248,7 +248,7 @@ found! {
     no_message_begins_after_the_stop: NoneAfterTheStop, Bounds { signals: 1, ..QUIET };
 }
 
-/// Each is a rule for sandboxes, which has bounds of its own.
+/// These rules are for sandboxes, and each has its own bounds.
 fn is_found(guard: Guard, bounds: &'static Bounds, violation: &str) {
     REMOVED.set(Some(guard));
     let example = explore(bounds).expect_err("nothing goes wrong without it");

@@ -68,7 +68,7 @@ impl Mapping {
         Ok(Self { state: read.state.unwrap_or_default(), ..self.clone() })
     }
 
-    /// Reads whether the function itself has paused it. Whoever does not pause needs no permission for schedules.
+    /// Reads whether the function itself has paused it. A function that does not pause needs no permission for schedules.
     pub(super) async fn with_pause(self, aws: &Aws) -> Self {
         let pause = Pause::of(aws, &self).await.unwrap_or_else(|error| {
             if self.state != "Enabled" || self.maximum_concurrency == Some(SLOW) {

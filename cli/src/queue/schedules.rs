@@ -1,4 +1,4 @@
-//! The schedules with which a function ends a pause of its own mapping, as `redrive-pause` makes them.
+//! The schedules that end a pause of a function's mapping, as `redrive-pause` creates them.
 
 use aws_sdk_scheduler::operation::get_schedule::GetScheduleOutput;
 use redrive_sqs::pause_schedules;

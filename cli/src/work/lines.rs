@@ -1,5 +1,4 @@
-//! Passes on what programs write, line by line: to standard error, because standard output has the log. Nothing waits for whoever
-//! reads it.
+//! Writes the output of programs to standard error, line by line. Standard output has the log. A reader that is slow delays nothing.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

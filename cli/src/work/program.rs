@@ -1,4 +1,4 @@
-//! Runs a program for a message, in a process group of its own.
+//! Runs a program for a message, in a new process group.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -50,7 +50,7 @@ impl Program {
     /// Looks for a program as a shell does, so that one that is not there costs no message a delivery.
     ///
     /// # Errors
-    /// There is no file of this name that can be executed.
+    /// No file of this name can be executed.
     pub(super) fn find(
         name: &OsStr,
         arguments: &[OsString],

@@ -185,7 +185,7 @@ fn a_program_that_cannot_start_loses_no_message_and_one_that_ignores_sigterm_is_
     stop(&aws, worker).stdout_has("\"error\":\"time limit of 1s\"");
 }
 
-/// Whoever reads its standard error has stopped to, and the program fills the pipe.
+/// Nobody reads its standard error, so the program fills the pipe.
 #[test]
 fn a_time_limit_ends_a_program_whose_output_nobody_reads() {
     let (aws, folder) = (Aws::with_orders(false), folder());

@@ -23,7 +23,7 @@ pub(crate) struct Service<S: 'static> {
     /// What stands before the operation in the header of AWS JSON and in the path of CBOR, and the version of AWS JSON.
     pub(crate) target: Option<(&'static str, &'static str)>,
     pub(crate) query: Option<Query>,
-    /// The operations of REST JSON. All of the service's paths begin with a date, or with a name of their own.
+    /// The operations of REST JSON. All of the service's paths begin with a date or a name.
     pub(crate) routes: &'static [Route],
     /// What becomes of an operation that there is not; `{}` stands for its name.
     pub(crate) unknown: (ErrorKind, &'static str),
