@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tracing::{Instrument, error_span};
+use tracing::{Instrument, error_span, warn};
 
 use crate::aws::{CloudWatch, Environment, Sqs};
 use crate::bodies::AnyBodies;
@@ -120,6 +120,7 @@ where
     pub async fn connect(self) -> Result<Self, Error> {
         let connected = self.connected().await?;
         log::settings(&connected.setup.settings);
+        connected.setup.warn_of_rates();
         Ok(connected)
     }
 
@@ -243,6 +244,20 @@ impl Setup {
         match &self.host {
             Host::Caller => Handle::current(),
             Host::Threads(executor) => executor.context().clone(),
+        }
+    }
+
+    /// What of a rate has no effect in a function.
+    fn warn_of_rates(&self) {
+        let settings = &self.settings;
+        let has_rate = settings.rate.is_some() || settings.rate_of_key.is_some();
+        if self.tokens.is_some() {
+            warn!("share_rate has no effect on Lambda: each sandbox has the whole rate");
+        }
+        if has_rate && settings.queues.is_empty() && settings.max_receive_count.is_none() {
+            warn!(
+                "REDRIVE_MAX_RECEIVE_COUNT is not set: messages that cannot wait for their turn start over the rate"
+            );
         }
     }
 

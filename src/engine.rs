@@ -14,6 +14,7 @@ mod explorer;
 mod guards;
 mod intake;
 pub(crate) mod keys;
+mod line;
 mod limit;
 pub(crate) mod once;
 mod outbox;
@@ -45,6 +46,7 @@ pub(crate) use self::settled::State;
 pub(crate) use self::settled::{Action, Description, Outcome, Ran, Settled};
 pub(crate) use self::settling::{Call, Extension};
 pub(crate) use self::streak::{MAX_PANICS, Streak};
+use self::turns::Rates;
 use self::worker::Worker;
 pub(crate) use self::worker::{Exit, Why};
 use crate::overrides::Asked;
@@ -69,19 +71,13 @@ pub(crate) trait Facts {
     fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)>;
 
     /// When it was received for the first time, since the epoch of the wall clock.
-    fn first_received(&self) -> Option<Time> {
-        None
-    }
+    fn first_received(&self) -> Option<Time>;
 
     /// The dependencies that the user's function names for it.
-    fn dependencies(&self, _: &Policy<'_>) -> Vec<String> {
-        Vec::new()
-    }
+    fn dependencies(&self, policy: &Policy<'_>) -> Vec<String>;
 
     /// Which messages it shares a rate with, as the user's function says.
-    fn rate_key(&self, _: &Policy<'_>) -> Option<String> {
-        None
-    }
+    fn rate_key(&self, policy: &Policy<'_>) -> Option<String>;
 }
 
 impl<P: Deref<Target: Facts>> Facts for P {
@@ -226,6 +222,7 @@ pub(crate) enum Note {
 pub(crate) struct Shared {
     pub(crate) streak: Streak,
     pub(crate) breakers: Breakers,
+    pub(crate) rates: Rates,
 }
 
 /// What an invocation sets for its batch.
@@ -239,6 +236,8 @@ pub(crate) struct BatchLimits {
     pub(crate) settle_until: Time,
     /// Whether SQS can be called.
     pub(crate) has_client: bool,
+    /// How many handlers of single messages run at a time. `None` for a bulk handler.
+    pub(crate) places: Option<usize>,
     /// Whether the process can be ended when it can handle no more messages.
     pub(crate) ends_process: bool,
 }
@@ -270,6 +269,9 @@ impl<'a, F: Facts> Engine<'a, F> {
         let mut engine = Self::new(policy, GATHERING, (Some(limits), limits.epoch), Receiving::NOTHING, seed);
         let messages = messages.map(|facts| (facts, None));
         let (mut batch, order) = Batch::new(messages, is_fifo, (Time::ZERO, limits.until), Deletes::ByLambda);
+        if engine.rules.policy.has_rate() {
+            batch.keep_to_rates(limits);
+        }
         if limits.has_client {
             batch.isolate(&engine.rules.policy);
         }
@@ -456,7 +458,7 @@ impl<'a, F: Facts> Engine<'a, F> {
                 self.report(key);
             } else if batch.is_stuck() {
                 self.with(key, now, |batch, _| batch.leave_rest());
-            } else if batch.running == 0 && batch.asking == 0 && batch.is_open() {
+            } else if batch.running == 0 && batch.asking == 0 && batch.is_open() && !batch.is_in_line() {
                 // Only messages that could not be started are left.
                 self.give_up(key);
             } else {
@@ -511,7 +513,12 @@ impl<'a, F: Facts> Engine<'a, F> {
     /// A batch has run for as long as it may, or canceled handlers for their grace.
     fn time_is_up(&mut self, key: BatchKey, now: Time) {
         match self.batches.get(&key).map(|batch| batch.phase) {
-            Some(Phase::Open) if self.batches[&key].until > now => self.begin_all(key, now),
+            Some(Phase::Open) if self.batches[&key].until > now => {
+                if self.batches[&key].is_alone_too_long(now) {
+                    self.begin_all(key, now);
+                }
+                self.with(key, now, Batch::begin_in_turn);
+            }
             Some(Phase::Open | Phase::Stopped) => self.cancel(key, now),
             Some(Phase::Closing(_)) => self.give_up(key),
             Some(Phase::GivingUp | Phase::Over) | None => {}

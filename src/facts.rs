@@ -33,6 +33,10 @@ impl Facts for Record<'_> {
     fn dependencies(&self, policy: &Policy<'_>) -> Vec<String> {
         policy.depends_on.map(|names| names.of(self)).unwrap_or_default()
     }
+
+    fn rate_key(&self, policy: &Policy<'_>) -> Option<String> {
+        policy.rate_by?.of(self)
+    }
 }
 
 /// Reads what a message asks for, and says what cannot be read.

@@ -129,7 +129,8 @@ where
     /// How many messages start in a time, for example 50 a second. Default: as many as the concurrency allows. A
     /// [worker](Self::work) receives no more messages than it may start, so that messages wait in the queue and use up no
     /// deliveries. Each process has its own rate, so four workers with 50 a second start 200 a second, unless they
-    /// [share](Self::share_rate) it. On Lambda it has no effect.
+    /// [share](Self::share_rate) it. On Lambda each sandbox has its own. There messages wait for up to a quarter of the
+    /// function's time. Those whose turn comes later go back to the queue, which costs each one delivery.
     ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -143,7 +144,7 @@ where
 
     /// Shares the [`rate`](Self::rate) with all workers that have the same bucket, such as one in a table of DynamoDB: together
     /// they start as many messages as one worker would by itself. Default: each worker has its own bucket. While the bucket
-    /// cannot be reached, the worker receives no more messages. On Lambda it has no effect.
+    /// cannot be reached, the worker receives no more messages. On Lambda it has no effect, except for a warning.
     ///
     /// ```
     /// # use redrive::tokens::Tokens;
@@ -164,9 +165,9 @@ where
     /// Messages of one key do not delay those of others. A [worker](Self::work) keeps as many messages as the
     /// [concurrency](Self::concurrency) waiting for their turn, if it comes within the visibility timeout. Further messages go
     /// back to the queue until their turn, which costs each one delivery. A message on its last delivery does not go back: it
-    /// starts at once if it cannot wait. Each process has its own rates. On Lambda they have no effect.
+    /// starts at once if it cannot wait. Each process has its own rates. On Lambda messages wait for up to 2 s.
     ///
-    /// redrive calls `key` when a message is received, in the task that polls: it must not block. If it panics, the message
+    /// redrive calls `key` when a message is received, and other messages wait for it meanwhile: it must not block. If it panics, the message
     /// has no key. redrive tracks 10,000 keys that were used up recently; all others share one rate.
     ///
     /// ```

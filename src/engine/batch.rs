@@ -4,14 +4,16 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::breaker::each;
+use super::breaker::{Breakers, each};
 use super::decide::{Case, Policy, decide_lane};
 use super::guards::{Guard, holds};
 use super::keys::{LeaseKey, MessageKey};
+use super::line::{LONGEST_OF_KEY, Line, Waiting};
 use super::outbox::Kind;
 use super::plan::{Plan, plan};
 use super::settled::{Action, Outcome, Ran, Settled, State};
-use super::{Facts, Shared, Time};
+use super::turns::{Candidates, Turn};
+use super::{BatchLimits, Facts, Shared, Time};
 use crate::deliveries::Standing;
 use crate::failure::Ruling;
 use crate::overrides::Asked;
@@ -115,6 +117,8 @@ pub(super) struct Batch<F> {
     alone_until: Option<Time>,
     /// The others have ended, and it is not yet that time.
     is_alone: bool,
+    /// In a function with a rate.
+    pub(super) line: Option<Line>,
     /// What follows next, in order.
     pub(super) steps: Vec<Step>,
     pub(super) phase: Phase,
@@ -171,6 +175,7 @@ impl<F: Facts> Batch<F> {
             alone: Vec::new(),
             alone_until: None,
             is_alone: false,
+            line: None,
             steps: Vec::new(),
             phase: Phase::Open,
             began,
@@ -194,8 +199,14 @@ impl<F: Facts> Batch<F> {
         let [_, _, ..] = self.messages.as_slice() else { return };
         if self.messages.iter().any(may_end_it) && holds(Guard::SuspectsRunAlone) {
             let time = self.until.saturating_sub(self.began).mul_f64(ALONE);
-            self.alone_until = Some(self.began + time.min(LONGEST_ALONE));
+            let after = self.line.as_ref().map_or(self.began, |line| line.until);
+            self.alone_until = Some(after + time.min(LONGEST_ALONE));
         }
+    }
+
+    /// Has messages wait for their turn by the rates.
+    pub(super) fn keep_to_rates(&mut self, limits: BatchLimits) {
+        self.line = Some(Line::new(limits, self.began));
     }
 
     /// Begins its messages.
@@ -206,13 +217,39 @@ impl<F: Facts> Batch<F> {
         }
     }
 
-    /// Begins the rest of a lane, or has it wait until its first message can run alone.
+    /// Begins the rest of a lane, or has it wait for its turn, or until its first message can run alone.
     fn begin_lane(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
-        if self.is_suspect(rest.start, rules) {
-            self.alone.push(rest);
-        } else {
-            self.admit(rest, rules);
+        match self.turn_of(&rest, rules) {
+            Turn::After(after) => self.hold_back(rest, Outcome::OverRate(after), rules),
+            _ if self.is_suspect(rest.start, rules) => self.alone.push(rest),
+            Turn::Now => self.admit(rest, rules),
+            Turn::At(at) => {
+                let head = self.head(rest.clone(), rules);
+                let turn = at.saturating_sub(rules.epoch);
+                self.line
+                    .iter_mut()
+                    .for_each(|line| line.add(turn, Waiting { head: head.clone(), rest: rest.clone() }));
+            }
         }
+    }
+
+    /// When the rates allow the first messages of the rest of a lane. A message that will not come back starts over the rate.
+    fn turn_of(&mut self, rest: &Range<usize>, rules: &mut Rules<'_>) -> Turn {
+        let Some(line) = &self.line else { return Turn::Now };
+        let (until, has_client) = (line.until, line.has_client);
+        if self.is_down(rest, rules, |breakers, names, now| breakers.may_run(names, now)) {
+            return Turn::Now;
+        }
+        let first = &self.messages[rest.start].facts;
+        let (came_before, key) = (first.attempt() > 1, first.rate_key(&rules.policy));
+        let candidates = Candidates {
+            messages: self.head(rest.clone(), rules).len(),
+            came_before,
+            must_stay: !has_client || !self.have_more_deliveries(rest.clone(), rules),
+            may_wait_until: Some(rules.epoch + until),
+        };
+        let now = rules.wall();
+        rules.shared.rates.turn(&rules.policy, key.as_deref(), (candidates, LONGEST_OF_KEY), now)
     }
 
     /// Whether a message may have ended a process, and there is time to run it alone.
@@ -225,12 +262,15 @@ impl<F: Facts> Batch<F> {
     /// before it only wait to be delayed together.
     pub(super) fn begins_alone(&self) -> bool {
         let waits = if self.is_alone { self.delaying } else { 0 };
-        self.phase == Phase::Open && self.running == 0 && self.asking == waits && !self.alone.is_empty()
+        let is_idle =
+            self.running == 0 && self.asking == waits && self.line.as_ref().is_none_or(Line::is_empty);
+        self.phase == Phase::Open && is_idle && !self.alone.is_empty()
     }
 
     /// Whether messages that ran alone wait to be delayed together, so that they also come back together.
     pub(super) fn delays_later(&self) -> bool {
-        let goes_on = self.running > 0 || self.asking > self.delaying || !self.alone.is_empty();
+        let goes_on =
+            self.running > 0 || self.asking > self.delaying || !self.alone.is_empty() || self.is_in_line();
         self.is_alone && self.phase == Phase::Open && goes_on
     }
 
@@ -241,6 +281,29 @@ impl<F: Facts> Batch<F> {
         let next = rules.rng.usize(..self.alone.len());
         let rest = self.alone.swap_remove(next);
         self.admit(rest, rules);
+    }
+
+    /// Whether messages wait for their turn by a rate.
+    pub(super) fn is_in_line(&self) -> bool {
+        self.phase == Phase::Open && self.line.as_ref().is_some_and(|line| !line.is_empty())
+    }
+
+    /// Begins messages whose turn has come, as long as there are places.
+    pub(super) fn begin_in_turn(&mut self, rules: &mut Rules<'_>) {
+        while let Some(Waiting { head, rest }) =
+            self.line.as_mut().and_then(|line| line.next(self.running, rules.now))
+        {
+            if self.is_down(&rest, rules, Breakers::admit) {
+                self.hold_back(rest, Outcome::BreakerOpen, rules);
+            } else {
+                self.run(head);
+            }
+        }
+    }
+
+    /// Whether nothing more may wait to run alone.
+    pub(super) fn is_alone_too_long(&self, now: Time) -> bool {
+        (self.is_alone || !self.alone.is_empty()) && self.alone_until.is_some_and(|until| until <= now)
     }
 
     /// Begins all that would run alone, while there is time for it.
@@ -294,22 +357,32 @@ impl<F: Facts> Batch<F> {
         rest.start..end.unwrap_or(rest.end)
     }
 
-    /// Runs the rest of a lane, unless a circuit breaker is open for its first message.
+    /// Runs the rest of a lane, unless a circuit breaker is open for its first messages.
     fn admit(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
-        let at = rest.start;
-        let may_wait = !rules.shared.breakers.is_empty()
-            && holds(Guard::NoneWhileDown)
-            && !rules
-                .shared
-                .breakers
-                .admit(&self.dependencies(self.head(rest.clone(), rules), rules), rules.wall())
-            && self.have_more_deliveries(rest.clone(), rules);
-        if may_wait {
-            self.messages[at].settled.outcome = Outcome::BreakerOpen;
-            self.stop(rest, rules);
+        if self.is_down(&rest, rules, Breakers::admit) {
+            self.hold_back(rest, Outcome::BreakerOpen, rules);
         } else {
             self.run(self.head(rest, rules));
         }
+    }
+
+    /// Whether a circuit breaker is open for the first messages of the rest of a lane, and all can wait for another delivery.
+    fn is_down(
+        &mut self,
+        rest: &Range<usize>,
+        rules: &mut Rules<'_>,
+        may_run: impl Fn(&mut Breakers, &[String], Time) -> bool,
+    ) -> bool {
+        if rules.shared.breakers.is_empty() || !holds(Guard::NoneWhileDown) {
+            return false;
+        }
+        let (names, now) = (self.dependencies(self.head(rest.clone(), rules), rules), rules.wall());
+        !may_run(&mut rules.shared.breakers, &names, now) && self.have_more_deliveries(rest.clone(), rules)
+    }
+
+    fn hold_back(&mut self, rest: Range<usize>, why: Outcome, rules: &mut Rules<'_>) {
+        self.messages[rest.start].settled.outcome = why;
+        self.stop(rest, rules);
     }
 
     /// What any of these messages needs.
@@ -391,6 +464,12 @@ impl<F: Facts> Batch<F> {
         if !heads.is_empty() {
             self.steps.push(Step::Withdraw(heads));
         }
+        let Some(mut line) = self.line.take() else { return };
+        let down = line.remove(|waiting| {
+            self.is_down(&waiting.rest, rules, |breakers, names, now| breakers.may_run(names, now))
+        });
+        self.line = Some(line);
+        down.into_iter().for_each(|waiting| self.hold_back(waiting.rest, Outcome::BreakerOpen, rules));
     }
 
     fn run(&mut self, head: Range<usize>) {
@@ -458,6 +537,7 @@ impl<F: Facts> Batch<F> {
     /// Nothing runs any more: releases what was not begun.
     pub(super) fn release_untouched(&mut self, rules: &mut Rules<'_>) {
         self.phase = Phase::Over;
+        self.line = None;
         for rest in std::mem::take(&mut self.alone) {
             self.stop(rest, rules);
         }
@@ -667,8 +747,12 @@ impl<F: Facts> Batch<F> {
 
     pub(super) fn due_at(&self) -> Option<Time> {
         match self.phase {
-            Phase::Open if self.is_alone || !self.alone.is_empty() => self.alone_until,
-            Phase::Open | Phase::Stopped => Some(self.until),
+            Phase::Open => {
+                let alone = self.alone_until.filter(|_| self.is_alone || !self.alone.is_empty());
+                let turn = self.line.as_ref().and_then(|line| line.due_at(self.running));
+                alone.into_iter().chain(turn).chain([self.until]).min()
+            }
+            Phase::Stopped => Some(self.until),
             Phase::Closing(until) => Some(until),
             Phase::GivingUp | Phase::Over => None,
         }

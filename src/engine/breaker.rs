@@ -55,10 +55,15 @@ impl Breakers {
         self.0.is_empty()
     }
 
+    /// Whether a message may run by now.
+    pub(super) fn may_run(&self, names: &[String], now: Time) -> bool {
+        let open = |name| self.0.get(name).and_then(|breaker| breaker.open(now));
+        each(names).filter_map(open).all(|open| open.is_due(now))
+    }
+
     /// Whether a message may run. If it tries a dependency, the others wait for it, or for [`REST`] if it says nothing.
     pub(crate) fn admit(&mut self, names: &[String], now: Time) -> bool {
-        let open = |name| self.0.get(name).and_then(|breaker| breaker.open(now));
-        if each(names).filter_map(open).any(|open| !open.is_due(now)) {
+        if !self.may_run(names, now) {
             return false;
         }
         for name in each(names) {

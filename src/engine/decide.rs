@@ -11,6 +11,7 @@ use crate::deliveries::{Deliveries, Standing};
 use crate::engine::{Action, Outcome};
 use crate::failure::Ruling;
 use crate::overrides::Asked;
+use crate::rate::Rate;
 use crate::record_fn::QueueFn;
 use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
 
@@ -49,6 +50,9 @@ pub(crate) struct Policy<'a> {
     /// What messages need, by the user's function.
     pub(crate) depends_on: Option<QueueFn<'a, Vec<String>>>,
     pub(crate) rate_by: Option<QueueFn<'a, Option<String>>>,
+    /// How many messages a function starts in a time, and how many of each key.
+    pub(crate) rate: Option<Rate>,
+    pub(crate) rate_of_key: Option<Rate>,
     /// From this delivery on, a message may be one that ends the process.
     pub(crate) suspects_from: u32,
     /// The process ends after this batch.
@@ -91,6 +95,7 @@ fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
             retry(policy.delay(case), case, policy)
         }
         Outcome::BreakerOpen => Action::Release { after: policy.outage_delay(case) },
+        Outcome::OverRate(after) => Action::Release { after: policy.within_limits(*after) },
         Outcome::Stuck | Outcome::LeaseLost | Outcome::NotStarted => Action::Leave,
         Outcome::Interrupted => release(Duration::ZERO, case, policy),
     }
@@ -188,6 +193,8 @@ impl<'a> Policy<'a> {
             outage_horizon: settings.outage_horizon(),
             depends_on: None,
             rate_by: None,
+            rate: settings.rate.as_deref().copied(),
+            rate_of_key: settings.rate_of_key.as_deref().copied(),
             suspects_from: SUSPECTS_FROM,
             ends: false,
         }
@@ -231,6 +238,10 @@ impl<'a> Policy<'a> {
             Standing::More | Standing::Last => after,
             Standing::Beyond | Standing::Unknown => after.max(AT_LEAST),
         }
+    }
+
+    pub(super) const fn has_rate(&self) -> bool {
+        self.rate.is_some() || self.rate_of_key.is_some()
     }
 
     pub(crate) const fn deliveries(&self) -> Deliveries {

@@ -181,6 +181,12 @@ explored! {
     a_worker_with_a_rate_and_two_groups: 500 states,
         Bounds { has_rate: true, concurrency: 1, groups: &["a", "a", "b"], losses: 0, signals: 1, ..SHORT_FIFO },
         Bounds { has_rate: true, concurrency: 1, groups: &["a", "a", "b"], signals: 1, kills: 1, ..FIFO };
+    a_sandbox_with_a_rate: 500 states,
+        Bounds { has_rate: true, consumers: SANDBOX, groups: &["", "", ""], ..QUIET },
+        Bounds { has_rate: true, consumers: SANDBOX, groups: &["", "", ""], concurrency: 1, suspects_from: 2, outages: 2, deaf: 1, rejects: true, ..SHORT };
+    a_sandbox_with_a_rate_and_two_groups: 500 states,
+        Bounds { has_rate: true, consumers: SANDBOX, groups: &["a", "a", "b"], suspects_from: 2, losses: 0, ..SHORT_FIFO },
+        Bounds { has_rate: true, consumers: SANDBOX, groups: &["a", "a", "b"], suspects_from: 2, kills: 1, rejects: true, ..SHORT_FIFO };
     a_sandbox_that_isolates: 500 states,
         Bounds { consumers: SANDBOX, groups: &["", "", ""], suspects_from: 2, ..QUIET },
         Bounds { consumers: SANDBOX, groups: &["", "", ""], suspects_from: 2, kills: 1, deaf: 1, rejects: true, ..SHORT };

@@ -104,7 +104,8 @@ pub(crate) fn change_after(outcome: &Outcome, keep: Duration) -> Option<Change> 
         | Outcome::Interrupted
         | Outcome::LeaseLost
         | Outcome::NotStarted
-        | Outcome::BreakerOpen => return Some(Change::Release),
+        | Outcome::BreakerOpen
+        | Outcome::OverRate(_) => return Some(Change::Release),
         Outcome::Stuck | Outcome::Replayed | Outcome::Unrecorded => return None,
     };
     Some(Change::End { end, keep })

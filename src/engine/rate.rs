@@ -52,6 +52,11 @@ impl Bucket {
         self.reaches(self.cost()).map_or(Time::MAX, |at| at.max(now))
     }
 
+    /// What it held was counted at this time.
+    pub(super) const fn counted_at(&self) -> Time {
+        self.at
+    }
+
     /// When it is full again.
     pub(super) fn full_at(&self) -> Time {
         self.reaches(self.rate.capacity()).unwrap_or(Time::MAX)

@@ -36,6 +36,8 @@ pub(crate) enum Outcome {
     NotStarted,
     /// It was not started, because a dependency is down.
     BreakerOpen,
+    /// It was not started, because of a rate: its turn comes after this time.
+    OverRate(Duration),
 }
 
 impl Outcome {
@@ -54,13 +56,14 @@ impl Outcome {
             | Self::Interrupted
             | Self::LeaseLost
             | Self::NotStarted
-            | Self::BreakerOpen => false,
+            | Self::BreakerOpen
+            | Self::OverRate(_) => false,
         }
     }
 
     /// Whether no handler has begun the message.
     pub(crate) const fn never_ran(&self) -> bool {
-        matches!(self, Self::NotStarted | Self::BreakerOpen)
+        matches!(self, Self::NotStarted | Self::BreakerOpen | Self::OverRate(_))
     }
 
     /// The handler reported an outage, so the message is not at fault.
@@ -97,6 +100,7 @@ impl Outcome {
                 ("not-started", error, "")
             }
             Self::BreakerOpen => ("not-started", "it was not started: a dependency is down", ""),
+            Self::OverRate(_) => ("not-started", "it was not started: the rate allows no more messages", ""),
         };
         Description { reason: Some(reason), error, exception }
     }

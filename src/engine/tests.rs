@@ -40,6 +40,10 @@ impl Facts for Fake {
         self.rate_key(policy).into_iter().collect()
     }
 
+    fn first_received(&self) -> Option<Time> {
+        None
+    }
+
     fn rate_key(&self, _: &Policy<'_>) -> Option<String> {
         Some(self.id.split_once('/')?.0.to_owned())
     }
@@ -486,6 +490,7 @@ fn the_messages_of_one_call_count_as_one_outage() {
         until: millis(30_000),
         settle_until: millis(30_000),
         has_client: true,
+        places: Some(10),
         ends_process: false,
     };
     let facts = (0..6).map(|id: usize| Fake { id: id.to_string(), attempt: 1, group: None });
@@ -512,6 +517,7 @@ fn each_dependency_that_is_down_takes_back_its_messages() {
         until: millis(30_000),
         settle_until: millis(30_000),
         has_client: true,
+        places: Some(10),
         ends_process: false,
     };
     let ids = ["bank/0", "bank/1", "post/2", "post/3"];

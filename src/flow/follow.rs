@@ -45,6 +45,7 @@ impl Flow<'_> {
                 until: until.duration_since(began),
                 settle_until: settle_until.duration_since(began),
                 has_client: self.sqs.is_some(),
+                places: (!M::IS_BULK).then(|| self.settings.concurrency()),
                 ends_process: self.shutdown.is_some(),
             },
             &mut self.process.shared(),

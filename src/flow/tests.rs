@@ -141,6 +141,7 @@ impl Tier for Simulation<'_> {
             until: left - settings.reserve_of(left),
             settle_until: left - FOR_THE_RESPONSE,
             has_client: true,
+            places: Some(10),
             ends_process: true,
         };
         let is_fifo = redrive_sqs::is_fifo(shared.source());

@@ -320,7 +320,8 @@ fn may_be_of_one(outcome: &Outcome) -> bool {
         | Outcome::Interrupted
         | Outcome::LeaseLost
         | Outcome::NotStarted
-        | Outcome::BreakerOpen => false,
+        | Outcome::BreakerOpen
+        | Outcome::OverRate(_) => false,
     }
 }
 

@@ -356,3 +356,96 @@ async fn messages_that_wait_for_their_turn_go_back_when_the_worker_ends() {
     assert_eq!(starts.count(), 3);
     assert_eq!(queue.counts().visible, 1, "the one whose turn would come at 30 s");
 }
+
+/// Runs a function in five sandboxes for a minute, of which each has its own consumer and handles one batch at a time.
+async fn a_minute_in_sandboxes<H: Handler<Value>>(
+    queue: &Queue,
+    batch: usize,
+    sending: impl Future<Output = ()>,
+    consumer: impl Fn() -> Consumer<H, Value>,
+) {
+    let free = RefCell::new((0..5).map(|_| consumer()).collect::<Vec<_>>());
+    let mut mapping = queue
+        .invokes(async |event, deadline| {
+            let sandbox = free.borrow_mut().pop().expect("at most five at a time");
+            let response = sandbox.handle(event, deadline).await;
+            free.borrow_mut().push(sandbox);
+            response
+        })
+        .maximum_concurrency(5)
+        .batch_size(batch)
+        .batching_window(Duration::from_secs(1));
+    tokio::join!(sending, mapping.run_for(MINUTE));
+}
+
+/// Of a backlog, so many begin, and are received so many times in all.
+async fn a_minute_of_backlog(messages: usize, batch: usize, rate: Rate) -> (Starts, usize) {
+    let (aws, starts) = (TestAws::new(), Starts::new());
+    aws.latency(Duration::from_millis(20));
+    let queue = aws.queue("orders").dead_letter_queue("orders-dead", 10).create();
+    let sent: Vec<_> = (0..messages).map(|number| queue.send(json!(number))).collect();
+    a_minute_in_sandboxes(&queue, batch, std::future::ready(()), || {
+        Consumer::new(starts.handler()).sqs(aws.sqs()).max_receive_count(10).rate(rate)
+    })
+    .await;
+    assert!(queue.dead_letter_queue().messages().is_empty());
+    (starts, sent.iter().map(|sent| sent.received().len()).sum())
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_wait_in_a_function_for_their_turn_and_go_back_if_it_comes_too_late() {
+    let (tens, ones) = (Rate::per_second(10), Rate::per_second(1));
+    for (batch, rate, wanted, at_most) in
+        [(10, tens, 3_000, 3_000), (50, tens, 3_000, 3_000), (100, tens, 2_000, 6_000), (5, ones, 290, 400)]
+    {
+        let (starts, received) = a_minute_of_backlog(3_000, batch, rate).await;
+        // Batches that have begun end after the minute.
+        starts.0.lock().unwrap().retain(|at| *at < MINUTE);
+        let (count, most) = (starts.count(), starts.most_in_a_second());
+        println!("batches of {batch}, {rate}: {count} started, {most} in a second, {received} deliveries");
+        let burst = 5 * (1 + rate_in_a_second(rate) / 2);
+        assert!(most <= burst + 5 * rate_in_a_second(rate));
+        assert!((wanted..=5 * 60 * rate_in_a_second(rate) + burst).contains(&count), "{count} started");
+        assert!(received <= at_most, "{received} deliveries");
+    }
+}
+
+fn rate_in_a_second(rate: Rate) -> usize {
+    if rate == Rate::per_second(1) { 1 } else { 10 }
+}
+
+/// A hundred messages a second arrive, nine of ten of one customer. In a sandbox each may have two a second.
+#[tokio::test(start_paused = true)]
+async fn a_noisy_key_does_not_take_the_sandboxes_of_others() {
+    let (aws, began) = (TestAws::new(), Instant::now());
+    let queue = aws.queue("orders").dead_letter_queue("orders-dead", 10).create();
+    let starts = Arc::new(Mutex::new(Vec::new()));
+    let consumer = || {
+        let starts = Arc::clone(&starts);
+        let handler = move |message: Value| {
+            starts.lock().unwrap().push((message.as_u64().unwrap(), began.elapsed()));
+            async { Ok::<_, Failure>(()) }
+        };
+        let customer = |record: &Record<'_>| record.body().ends_with('0').then(|| record.id().to_owned());
+        let noisy = move |record: &Record<'_>| customer(record).unwrap_or_else(|| "noisy".to_owned());
+        Consumer::new(handler).sqs(aws.sqs()).max_receive_count(10).rate_by(noisy, Rate::per_second(2))
+    };
+    let sent = RefCell::new(Vec::new());
+    let sending = async {
+        for number in 0..5_500_u64 {
+            sent.borrow_mut().push((queue.send(json!(number)), began.elapsed()));
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    a_minute_in_sandboxes(&queue, 10, sending, consumer).await;
+    let (sent, starts) = (sent.into_inner(), starts.lock().unwrap());
+    let (others, noisy): (Vec<_>, Vec<_>) = starts.iter().partition(|(number, _)| number % 10 == 0);
+    let waits = others.iter().map(|(number, at)| *at - sent[usize::try_from(*number).unwrap()].1);
+    let (longest, count) = (waits.max().unwrap(), others.len());
+    let deliveries: usize =
+        noisy.iter().map(|(number, _)| sent[usize::try_from(*number).unwrap()].0.received().len()).sum();
+    println!("others began within {longest:?}; {} noisy ones began, in {deliveries} deliveries", noisy.len());
+    assert_eq!(count, 550, "all others began");
+    assert!(longest <= Duration::from_secs(5), "{longest:?}");
+    assert!((450..=620).contains(&noisy.len()), "{} of the noisy key began in 60 s", noisy.len());
+}

@@ -36,6 +36,8 @@ fn policy() -> Policy<'static> {
         outage_horizon: secs(4 * 3_600),
         depends_on: None,
         rate_by: None,
+        rate: None,
+        rate_of_key: None,
         suspects_from: 3,
         ends: false,
     }

@@ -4,14 +4,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::super::breaker::{Breakers, OUTAGES};
+use super::super::breaker::OUTAGES;
 use super::super::budget::Budget;
 use super::super::keys::{BatchKey, MessageKey};
+use super::super::line::Line;
 use super::super::outbox::Outbox;
 use super::super::pollers::Pollers;
 use super::super::turns::Turns;
 use super::super::worker::Life;
-use super::super::{Call, Engine, Kind, Outcome, Phase, Time};
+use super::super::{Call, Engine, Kind, Outcome, Phase, Shared, Time};
 use super::world::{Answer, Consumer, Fact, Machine, UnderWay, Way, What, World};
 
 /// What is longer ago, or farther off, makes no difference.
@@ -114,9 +115,9 @@ impl<'w> Print<'w> {
         // Of the wall clock, as all that follows.
         let by_engine = std::mem::replace(&mut print.now, now + consumer.began);
         if let Some(engine) = &consumer.engine {
-            print.breakers(&engine.rules.shared.breakers);
+            print.shared(&engine.rules.shared);
         }
-        print.breakers(&consumer.shared.breakers);
+        print.shared(&consumer.shared);
         print.add(consumer.outages);
         print.maybe(consumer.down_since);
         print.maybe(consumer.rests_until);
@@ -203,6 +204,10 @@ impl<'w> Print<'w> {
                 self.time(until);
             }
             self.time(batch.until);
+            for (at, waiting) in batch.line.iter().flat_map(Line::each) {
+                self.time(at);
+                self.add(waiting);
+            }
             for message in &batch.messages {
                 let settled = &message.settled;
                 self.fact(&message.facts);
@@ -232,11 +237,19 @@ impl<'w> Print<'w> {
         }
     }
 
-    fn breakers(&mut self, breakers: &Breakers) {
-        for (name, outages, times) in breakers.each() {
+    fn shared(&mut self, shared: &Shared) {
+        for (name, outages, times) in shared.breakers.each() {
             self.add((name, outages.min(OUTAGES)));
             self.maybe(times.map(|(since, _)| since));
             self.maybe(times.map(|(_, until)| until));
+        }
+        self.turns(shared.rates.each());
+    }
+
+    fn turns<'t>(&mut self, turns: impl Iterator<Item = &'t Turns>) {
+        for (full_at, line_until) in turns.flat_map(Turns::each) {
+            self.end(full_at);
+            self.end(line_until);
         }
     }
 
@@ -270,10 +283,7 @@ impl<'w> Print<'w> {
             self.add(state);
             times.into_iter().for_each(|time| self.time(time));
         }
-        for (full_at, line_until) in worker.turns.iter().flat_map(Turns::each) {
-            self.end(full_at);
-            self.end(line_until);
-        }
+        self.turns(worker.turns.iter());
         for (at, key) in &worker.again {
             self.time(*at);
             self.key(*key);

@@ -31,6 +31,7 @@ impl World {
             until: UNTIL,
             settle_until: SETTLE_UNTIL,
             has_client: true,
+            places: Some(bounds.concurrency),
             ends_process: true,
         };
         let (facts, shared) = (facts.into_iter(), &mut consumer.shared);

@@ -61,6 +61,14 @@ impl Facts for Fact {
         None
     }
 
+    fn first_received(&self) -> Option<Time> {
+        None
+    }
+
+    fn dependencies(&self, _: &Policy<'_>) -> Vec<String> {
+        Vec::new()
+    }
+
     fn rate_key(&self, _: &Policy<'_>) -> Option<String> {
         Some("all".to_owned())
     }
@@ -378,7 +386,7 @@ impl Consumer {
             drain: DRAIN,
             rate: bounds.shares_rate.then_some(SHARED),
             is_rate_shared: bounds.shares_rate,
-            rate_of_key: bounds.has_rate.then(|| Rate::per_minute(60).burst(1)),
+            rate_of_key: bounds.has_rate.then_some(RATE),
         };
         let engine = match consumes {
             Consumes::Worker => Some(Engine::of_worker(receiving, policy(bounds), began, 1)),
@@ -446,6 +454,8 @@ pub(super) fn at(time: Time) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000) + time
 }
 
+const RATE: Rate = Rate::per_minute(60).burst(1);
+
 pub(super) fn policy(bounds: &Bounds) -> Policy<'static> {
     let by_policy = bounds.by_redrive_policy;
     Policy {
@@ -460,6 +470,8 @@ pub(super) fn policy(bounds: &Bounds) -> Policy<'static> {
         outage_horizon: Duration::from_secs(60),
         depends_on: None,
         rate_by: None,
+        rate: bounds.has_rate.then_some(RATE),
+        rate_of_key: bounds.has_rate.then_some(RATE),
         suspects_from: bounds.suspects_from,
         ends: false,
     }

@@ -32,6 +32,7 @@ impl Shell {
             until: UNTIL,
             settle_until: UNTIL + Duration::from_secs(5),
             has_client: true,
+            places: Some(10),
             ends_process: true,
         };
         let fact = |(id, (attempt, group)): (usize, &(u32, Option<u8>))| Fake {

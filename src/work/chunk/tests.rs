@@ -81,7 +81,7 @@ fn named(outcome: &Outcome) -> &'static str {
         Outcome::Failed(fault) if fault.error == "own" => "own",
         Outcome::Failed(_) => "whole",
         Outcome::Stuck => "stuck",
-        Outcome::NotStarted | Outcome::BreakerOpen => "not started",
+        Outcome::NotStarted | Outcome::BreakerOpen | Outcome::OverRate(_) => "not started",
         Outcome::Panicked { .. }
         | Outcome::TimedOut
         | Outcome::Interrupted
