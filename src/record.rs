@@ -45,6 +45,7 @@ pub struct Record<'event> {
     attempt: u32,
     group: Option<Cow<'event, str>>,
     deduplication_id: Option<Cow<'event, str>>,
+    sender_id: Option<Cow<'event, str>>,
     trace_header: Option<Cow<'event, str>>,
     sent: Option<Cow<'event, str>>,
     first_received: Option<Cow<'event, str>>,
@@ -120,8 +121,9 @@ impl<'event> Record<'event> {
         let system = entry.attributes.unwrap_or_default();
         let attempt =
             system.approximate_receive_count.and_then(|count| count.0.parse::<u64>().ok()).unwrap_or(1);
-        let sender = text(system.sender_id);
-        let is_sender = |senders: &OriginSenders| sender.is_some_and(|sender| senders.has(&sender));
+        let sender_id = text(system.sender_id);
+        let is_sender = |senders: &OriginSenders| sender_id.as_ref().is_some_and(|id| senders.has(id));
+        let origin_counts = limits.origin_senders.as_ref().is_none_or(is_sender);
         Some(Self {
             id,
             receipt_handle: text(entry.receipt_handle).unwrap_or_default(),
@@ -134,7 +136,8 @@ impl<'event> Record<'event> {
             deduplication_id: text(system.message_deduplication_id),
             trace_header: text(system.trace_header),
             attributes: entry.message_attributes,
-            origin_counts: limits.origin_senders.as_ref().is_none_or(is_sender),
+            sender_id,
+            origin_counts,
             limits: limits.clone(),
         })
     }
@@ -167,6 +170,12 @@ impl<'event> Record<'event> {
     #[must_use]
     pub fn deduplication_id(&self) -> Option<&str> {
         self.deduplication_id.as_deref()
+    }
+
+    /// Who sent it, as SQS says: the `SenderId` of a user, role or service.
+    #[must_use]
+    pub fn sender_id(&self) -> Option<&str> {
+        self.sender_id.as_deref()
     }
 
     /// When it was sent.
@@ -267,6 +276,7 @@ impl<'event> Record<'event> {
             attempt: self.attempt,
             group: some(&self.group),
             deduplication_id: some(&self.deduplication_id),
+            sender_id: some(&self.sender_id),
             trace_header: some(&self.trace_header),
             sent: some(&self.sent),
             first_received: some(&self.first_received),

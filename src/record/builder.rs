@@ -72,6 +72,12 @@ impl RecordBuilder {
         self
     }
 
+    /// The `SenderId`.
+    pub fn sender_id(mut self, id: impl Into<String>) -> Self {
+        self.record.sender_id = Some(id.into().into());
+        self
+    }
+
     /// When it was sent, to the millisecond.
     pub fn sent_at(mut self, at: SystemTime) -> Self {
         self.record.sent = Some(milliseconds(at).into());
