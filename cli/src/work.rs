@@ -1,31 +1,43 @@
-//! `redrive work`: a worker that runs a program for each message.
+//! `redrive work`: a worker that runs a program for each message, or posts each to an HTTP server.
 
+mod answer;
+mod app;
+mod event;
 mod exit;
 mod lines;
+mod post;
 mod program;
 mod task;
 
 use std::ffi::OsString;
 use std::io;
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow};
-use clap::Args;
-use redrive::{BoxError, Consumer, Failure, FromMessage, Record};
+use clap::{ArgGroup, Args};
+use http::header::{HeaderMap, HeaderValue};
+use http::uri::PathAndQuery;
+use http::{Uri, Version};
+use redrive::{BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Input, Record};
 use rustix::process::{Signal, getpid, kill_process};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
-use crate::find::WhichSource;
+use crate::aws::Aws;
+use crate::find::{Queue, WhichSource};
 use crate::problem::{OrProblem, Problem};
 use crate::span;
 use crate::wait::wait;
+use app::{App, Body};
+use event::EventRecord;
 use exit::{Codes, Meaning};
+use post::Post;
 use program::{NotRun, Program};
 use task::Task;
 
-/// Runs a program for each message of a queue.
+/// Runs a program for each message of a queue, or posts each to an HTTP server.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("app").required(true).args(["command", "http"]))]
 #[command(after_help = "\
 Examples:
   redrive work --queue orders -- ./charge.sh
@@ -33,6 +45,10 @@ Examples:
   redrive work --queue orders --concurrency 8 --time-limit 5m -- python3 charge.py --live
   redrive work --stack shop --exit 75=outage --exit 65=reject -- ./charge
       says what the program's exit codes mean
+  redrive work --queue orders --http http://127.0.0.1:8080/ --ready /health
+      posts each message to an app, once the app is ready
+  redrive work --queue orders --http http://127.0.0.1:8080/ --batch 100
+      posts events as Lambda's, and reads partial batch responses
 
 The program gets the body on its standard input, and these variables:
   MessageId, ApproximateReceiveCount, SentTimestamp, ApproximateFirstReceiveTimestamp, and MessageGroupId on a FIFO queue;
@@ -49,25 +65,51 @@ After --time-limit, redrive sends SIGTERM to the program's process group, and SI
 whatever the exit code. When a program ends, redrive kills the rest of its process group. After SIGTERM, SIGINT, SIGHUP or
 SIGQUIT, redrive starts no more programs and waits for those that run, for up to 25 seconds (REDRIVE_DRAIN). Then it kills them.
 
+An app gets the body, and the headers of Elastic Beanstalk's daemon (X-Aws-Sqsd-Msgid, -Queue, -First-Received-At, -Receive-Count,
+-Sender-Id and -Attr-NAME) and of CloudEvents (ce-id, ce-source, ce-type, ce-time, ce-partitionkey). Its status says what
+happens: 2xx done, 422 reject, 429 and 503 with Retry-After retry after that time, 503 without it outage, others retry. An app
+that closes its port is an outage. After --time-limit, redrive closes the connection, and the message is retried. redrive
+receives messages once the app is ready, and ends with exit code 1 if that takes 5 minutes.
+
 The variables of a worker apply, such as REDRIVE_RATE, REDRIVE_HEALTH and REDRIVE_METRICS. The visibility timeout of the queue
-is extended while a program runs, so it can be short.
+is extended while a message is handled, so it can be short.
 
 Exit codes: 0 ended by a signal, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
     /// Program to run, and its arguments
-    #[arg(value_name = "COMMAND", required = true, last = true)]
+    #[arg(value_name = "COMMAND", last = true)]
     command: Vec<OsString>,
 
-    /// How many programs run at the same time [default: REDRIVE_CONCURRENCY, or 1]
-    #[arg(long, value_name = "PROGRAMS")]
+    /// Post each message to this URL, such as http://127.0.0.1:8080/
+    #[arg(long, value_name = "URL", value_parser = app::url)]
+    http: Option<Uri>,
+
+    /// Post events as Lambda's, with up to 10000 messages each, instead of single messages
+    #[arg(long, value_name = "MESSAGES", value_parser = batch, conflicts_with = "command")]
+    batch: Option<NonZeroUsize>,
+
+    /// Wait until the app answers this path with 2xx [default: until it accepts connections]
+    #[arg(long, value_name = "PATH", value_parser = app::path, conflicts_with = "command")]
+    ready: Option<PathAndQuery>,
+
+    /// Content-Type of the messages
+    #[arg(long, value_name = "TYPE", default_value = "application/json", conflicts_with = "command")]
+    content_type: HeaderValue,
+
+    /// Speak HTTP/2 without TLS to the app, which must know it
+    #[arg(long, conflicts_with = "command")]
+    http2: bool,
+
+    /// How many programs or requests run at the same time [default: REDRIVE_CONCURRENCY, or 1 program, or 10 requests]
+    #[arg(long, value_name = "NUMBER")]
     concurrency: Option<NonZeroUsize>,
 
-    /// How long a program may run, 1s to 11h [default: no limit]
+    /// How long a program or a request may take, 1s to 11h [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = limit)]
     time_limit: Option<Duration>,
 
     /// What an exit code of the program means: done, retry, reject, return or outage (may be repeated)
-    #[arg(long = "exit", value_name = "CODE=MEANING", value_parser = exit::code)]
+    #[arg(long = "exit", value_name = "CODE=MEANING", value_parser = exit::code, conflicts_with = "http")]
     exits: Vec<(u8, Meaning)>,
 
     #[command(flatten)]
@@ -80,18 +122,32 @@ fn limit(text: &str) -> Result<Duration, String> {
     if (least..=most).contains(&limit) { Ok(limit) } else { Err("allowed: 1s to 11h".to_owned()) }
 }
 
+fn batch(text: &str) -> Result<NonZeroUsize, String> {
+    let most = text.parse().ok().filter(|most: &NonZeroUsize| most.get() <= LARGEST_EVENT);
+    most.ok_or_else(|| format!("allowed: 1 to {LARGEST_EVENT}"))
+}
+
 /// How long a receive may wait for messages.
 const POLL: Duration = Duration::from_secs(20);
 
+/// How many messages an event may have, as on Lambda.
+const LARGEST_EVENT: usize = 10_000;
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    match &arguments.http {
+        Some(url) => post(arguments, url),
+        None => run_programs(arguments),
+    }
+}
+
+fn run_programs(arguments: &Arguments) -> Result<(), Problem> {
     let [name, rest @ ..] = arguments.command.as_slice() else {
         return Err(Problem::Input(anyhow!("no program: pass it after --")));
     };
     let program = Program::find(name, rest, arguments.time_limit).or_input()?;
     let codes = Codes::new(&arguments.exits).or_input()?;
     wait(async {
-        let (aws, queue) = arguments.which.find().await?;
-        aws.announce("working on", &queue);
+        let (aws, queue) = arguments.find().await?;
         let handler = {
             let program = program.clone();
             move |task: Task| {
@@ -102,18 +158,93 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
                 }
             }
         };
-        let consumer = Consumer::new(handler).sqs(aws.polling(POLL).sqs()).cloudwatch(aws.cloudwatch());
-        let set = arguments.concurrency;
-        let variable = std::env::var_os("REDRIVE_CONCURRENCY").is_some_and(|value| !value.is_empty());
-        let consumer = match set.or((!variable).then_some(NonZeroUsize::MIN)) {
-            Some(programs) => consumer.concurrency(programs),
-            None => consumer,
-        };
         end_with_the_terminal().context("could not start").or_failed()?;
-        let ended = consumer.work(queue.url.as_str()).await;
+        let variable = std::env::var_os("REDRIVE_CONCURRENCY").is_some_and(|value| !value.is_empty());
+        let concurrency = arguments.concurrency.or((!variable).then_some(NonZeroUsize::MIN));
+        let ended = work(Consumer::new(handler), concurrency, &aws, &queue).await;
         program.kill_all();
-        ended.context("the worker failed").or_failed()
+        ended
     })
+}
+
+fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
+    wait(async {
+        let (aws, queue) = arguments.find().await?;
+        let version = if arguments.http2 { Version::HTTP_2 } else { Version::HTTP_11 };
+        let content_type = arguments.content_type.clone();
+        let app =
+            App::new(url.clone(), version, content_type, queue.name(), arguments.time_limit).or_failed()?;
+        end_with_the_terminal().context("could not start").or_failed()?;
+        let mut stops = Stops::listen().context("could not start").or_failed()?;
+        tokio::select! {
+            ready = app.ready(arguments.ready.as_ref()) => ready.or_failed()?,
+            () = stops.next() => return Ok(()),
+        }
+        let concurrency = arguments.concurrency;
+        match arguments.batch {
+            None => {
+                let handler = move |Post { headers, body }: Post| {
+                    let app = app.clone();
+                    async move { app.post(headers, body, Body::Unimportant).await.success(now()).map(|_| ()) }
+                };
+                work(Consumer::new(handler), concurrency, &aws, &queue).await
+            }
+            Some(most) => {
+                let handler = move |messages: Bulk<EventRecord>| {
+                    let app = app.clone();
+                    async move {
+                        let event = event::event(&messages);
+                        let answer = app.post(HeaderMap::new(), event, Body::Result).await;
+                        event::settle(messages, &answer.success(now())?)
+                    }
+                };
+                work(Consumer::bulk(handler).chunk_size(most), concurrency, &aws, &queue).await
+            }
+        }
+    })
+}
+
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+async fn work<H: Handler<M>, M: Input>(
+    consumer: Consumer<H, M>,
+    concurrency: Option<NonZeroUsize>,
+    aws: &Aws,
+    queue: &Queue,
+) -> Result<(), Problem> {
+    let consumer = consumer.sqs(aws.polling(POLL).sqs()).cloudwatch(aws.cloudwatch());
+    let consumer = match concurrency {
+        Some(most) => consumer.concurrency(most),
+        None => consumer,
+    };
+    consumer.work(queue.url.as_str()).await.context("the worker failed").or_failed()
+}
+
+impl Arguments {
+    async fn find(&self) -> Result<(Aws, Queue), Problem> {
+        let (aws, queue) = self.which.find().await?;
+        aws.announce("working on", &queue);
+        Ok((aws, queue))
+    }
+}
+
+/// SIGTERM and SIGINT, until the worker listens itself.
+struct Stops([Signals; 2]);
+
+impl Stops {
+    fn listen() -> io::Result<Self> {
+        Ok(Self([signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?]))
+    }
+
+    async fn next(&mut self) {
+        let [terminate, interrupt] = &mut self.0;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    }
 }
 
 /// SIGHUP and SIGQUIT end it as SIGTERM does, so that no program outlives it.

@@ -37,11 +37,12 @@ mod values;
 #[doc(hidden)]
 pub mod properties;
 
-/// Queues as plain values, for the explorer of redrive's engine: copied for each state, compared by what matters.
+/// Queues as plain values, for the explorer of redrive's engine: copied for each state, compared by what matters. And what
+/// `redrive work` shares with Lambda's event and response.
 #[doc(hidden)]
 pub mod rules {
-    pub use crate::mapping::settle;
-    pub use crate::queue::Received;
+    pub use crate::mapping::{failed_messages, settle};
+    pub use crate::queue::{Received, md5_of_body};
     pub use crate::sqs::Sqs;
 }
 

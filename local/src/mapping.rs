@@ -19,8 +19,7 @@ pub use filter::{Filter, InvalidFilter};
 pub(crate) use poller::{Capacity, Poller, Step};
 pub(crate) use record::event;
 use record::{record, record_size};
-pub(crate) use response::failed_messages;
-pub use response::settle;
+pub use response::{failed_messages, settle};
 
 use crate::queue::Received;
 

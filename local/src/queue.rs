@@ -30,6 +30,7 @@ use std::time::SystemTime;
 
 pub(crate) use accept::size;
 pub(crate) use digest::md5_of_attributes;
+pub use digest::md5_of_body;
 pub use leave::Letter;
 pub(crate) use message::Held;
 pub use message::{AttributeValue, Counts, MessageAttribute, NewMessage, Received};

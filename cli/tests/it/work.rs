@@ -1,5 +1,7 @@
 //! `redrive work`: a program for each message. The messages here are shell scripts, which the program `sh` reads.
 
+mod http;
+
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -14,9 +16,15 @@ use crate::support::{Aws, Ran};
 
 /// Starts it on the queue `orders`, with flags, and with what comes behind `--`.
 fn work(aws: &Aws, flags: &str, program: &[&str], folder: &Path) -> Child {
+    let mut command = command(aws, "orders", flags, folder);
+    command.arg("--").args(program).spawn().expect("the command runs")
+}
+
+/// On this queue, with flags.
+fn command(aws: &Aws, queue: &str, flags: &str, folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
-    command.args(["work", "--queue", "orders", "--endpoint-url", &aws.url, "--region", "eu-west-1"]);
-    command.args(flags.split_whitespace()).arg("--").args(program);
+    command.args(["work", "--queue", queue, "--endpoint-url", &aws.url, "--region", "eu-west-1"]);
+    command.args(flags.split_whitespace());
     for (name, _) in
         std::env::vars().filter(|(name, _)| name.starts_with("AWS_") || name.starts_with("REDRIVE_"))
     {
@@ -25,7 +33,7 @@ fn work(aws: &Aws, flags: &str, program: &[&str], folder: &Path) -> Child {
     command.env("HOME", "/nonexistent").env("REDRIVE_METRICS", "off").current_dir(folder);
     command.env("Subject", "of another message");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().expect("the command runs")
+    command
 }
 
 /// Tells it to end, and waits until it has. A message ends the receive that is under way, which would wait for 20 s.
@@ -212,15 +220,18 @@ fn a_program_that_is_not_there_costs_no_delivery() {
     ran.refused(2, "--exit is set twice for 5");
 }
 
-/// The programs of the page, as they stand there.
+/// A program of the page as it stands there, the first or the second in its language.
+fn of_page(language: &str, place: usize) -> String {
+    let page = std::fs::read_to_string(root().join("docs/any-language.md")).expect("it is there");
+    let block = page.split(&format!("```{language}\n")).nth(place).expect("it has a block");
+    block.split("```").next().expect("the block ends").to_owned()
+}
+
 #[test]
 fn the_page_says_how_to_write_a_program() {
-    let page = std::fs::read_to_string(root().join("docs/any-language.md")).expect("it is there");
     for (language, interpreter) in [("python", "python3"), ("js", "node"), ("bash", "sh")] {
-        let (_, block) = page.split_once(&format!("```{language}\n")).expect("it has a block");
-        let (program, _) = block.split_once("```").expect("the block ends");
         let (aws, folder) = (Aws::with_orders(false), folder());
-        std::fs::write(folder.path().join("charge"), program).expect("it is ours");
+        std::fs::write(folder.path().join("charge"), of_page(language, 1)).expect("it is ours");
         let worker = work(&aws, "", &[interpreter, "charge"], folder.path());
         aws.send("orders", r#"{"id":"A-1","cents":450}"#);
         aws.send("orders", r#"{"id":"A-2","cents":0}"#);

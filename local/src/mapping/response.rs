@@ -32,7 +32,7 @@ pub fn settle(
 /// # Errors
 /// Why it is none: then the whole batch has failed. An id that is unknown, empty or missing fails it too, since a
 /// message that was meant to stay might be deleted otherwise.
-pub(crate) fn failed_messages<'response>(
+pub fn failed_messages<'response>(
     response: &'response [u8],
     known: &BTreeSet<&'response str>,
 ) -> Result<BTreeSet<&'response str>, String> {

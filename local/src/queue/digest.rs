@@ -7,7 +7,9 @@ use sha2::{Digest, Sha256};
 
 use super::message::{AttributeValue, MessageAttribute};
 
-pub(crate) fn md5_of_body(body: &str) -> String {
+/// The MD5 of a body.
+#[must_use]
+pub fn md5_of_body(body: &str) -> String {
     hex(&Md5::digest(body))
 }
 

@@ -1,0 +1,242 @@
+//! The HTTP server that messages are posted to.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::uri::PathAndQuery;
+use http::{Method, Request, Uri, Version};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{self as client, Client};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::answer::{Answer, Response};
+use crate::span;
+use crate::tell::tell;
+
+/// Servers close idle connections: gunicorn after 2 s, Node after 5 s. A request that is sent meanwhile is lost.
+const IDLE: Duration = Duration::from_secs(1);
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(5);
+/// A process that dies closes its connections one after the other.
+const DYING: Duration = Duration::from_millis(100);
+/// How long an app may take to be ready.
+const READY: Duration = Duration::from_secs(300);
+/// Between two looks whether it is.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// SQS's own limit for a message.
+const LONGEST: Duration = Duration::from_secs(12 * 3_600);
+/// Apps know Elastic Beanstalk's daemon by it.
+const AGENT: &str = concat!("aws-sqsd redrive/", env!("CARGO_PKG_VERSION"));
+
+/// A server, and what is the same in all requests.
+#[derive(Debug, Clone)]
+pub(super) struct App {
+    client: Client<HttpConnector, Full<Bytes>>,
+    uri: Uri,
+    headers: HeaderMap,
+    time_limit: Option<Duration>,
+}
+
+/// How much of a response's body is read, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Body {
+    /// The status decides.
+    Unimportant,
+    /// It is the result.
+    Result,
+}
+
+impl Body {
+    const fn most(self) -> usize {
+        match self {
+            Self::Unimportant => 64 * 1_024,
+            Self::Result => 1_024 * 1_024,
+        }
+    }
+
+    /// An app may begin a response before it has a result.
+    const fn time(self) -> Duration {
+        match self {
+            Self::Unimportant => Duration::from_secs(10),
+            Self::Result => LONGEST,
+        }
+    }
+}
+
+/// A URL as typed.
+pub(super) fn url(text: &str) -> Result<Uri, String> {
+    let is_plain = |uri: &Uri| {
+        let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+        uri.scheme_str() == Some("http") && uri.host().is_some_and(|host| !host.is_empty()) && !has_user
+    };
+    text.parse().ok().filter(is_plain).ok_or_else(|| "allowed: http://HOST:PORT/PATH".to_owned())
+}
+
+/// A path as typed.
+pub(super) fn path(text: &str) -> Result<PathAndQuery, String> {
+    let path = text.parse().ok().filter(|_| text.starts_with('/'));
+    path.ok_or_else(|| "allowed: a path that begins with /".to_owned())
+}
+
+impl App {
+    pub(super) fn new(
+        uri: Uri,
+        version: Version,
+        content_type: HeaderValue,
+        queue: &str,
+        time_limit: Option<Duration>,
+    ) -> anyhow::Result<Self> {
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT));
+        connector.set_nodelay(true);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(IDLE)
+            .pool_timer(TokioTimer::new())
+            .http2_only(version == Version::HTTP_2)
+            .build(connector);
+        let headers = HeaderMap::from_iter([
+            (CONTENT_TYPE, content_type),
+            (USER_AGENT, HeaderValue::from_static(AGENT)),
+            (HeaderName::from_static("x-aws-sqsd-queue"), HeaderValue::from_str(queue)?),
+        ]);
+        Ok(Self { client, uri, headers, time_limit })
+    }
+
+    /// Waits until it accepts connections, and answers this path with 2xx if there is one.
+    ///
+    /// # Errors
+    /// It does not for five minutes.
+    pub(super) async fn ready(&self, path: Option<&PathAndQuery>) -> anyhow::Result<()> {
+        let (begun, mut has_waited) = (Instant::now(), false);
+        while let Err(error) = self.look(path).await {
+            if begun.elapsed() > READY {
+                bail!("{} is not ready after {}: {error:#}", self.uri, span::words(READY));
+            }
+            if !std::mem::replace(&mut has_waited, true) {
+                tell(format_args!("redrive: waiting until {} is ready: {error:#}", self.uri));
+            }
+            sleep(LOOK).await;
+        }
+        if has_waited {
+            tell(format_args!("redrive: {} is ready after {}", self.uri, span::words(begun.elapsed())));
+        }
+        Ok(())
+    }
+
+    async fn look(&self, path: Option<&PathAndQuery>) -> anyhow::Result<()> {
+        let Some(path) = path else { return Ok(self.connect().await?) };
+        let mut parts = self.uri.clone().into_parts();
+        parts.path_and_query = Some(path.clone());
+        let response = timeout(CONNECT, self.client.get(Uri::from_parts(parts)?)).await;
+        match response.context("no response")? {
+            Ok(response) if response.status().is_success() => Ok(()),
+            Ok(response) => bail!("{path} answers with HTTP {}", response.status().as_u16()),
+            Err(error) => bail!("{}", cause(&error)),
+        }
+    }
+
+    async fn connect(&self) -> io::Result<()> {
+        let host = self.uri.host().unwrap_or_default().trim_matches(['[', ']']);
+        let port = self.uri.port_u16().unwrap_or(80);
+        timeout(CONNECT, TcpStream::connect((host, port))).await??;
+        Ok(())
+    }
+
+    /// Posts a request and waits for the answer. Dropped, it closes the connection.
+    pub(super) async fn post(&self, headers: HeaderMap, body: impl Into<Bytes>, wanted: Body) -> Answer {
+        let mut request = Request::new(Full::new(body.into()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = headers;
+        request.headers_mut().extend(self.headers.clone());
+        let exchange = self.exchange(request, wanted);
+        match self.time_limit {
+            None => exchange.await,
+            Some(limit) => timeout(limit, exchange).await.unwrap_or(Answer::TimedOut(limit)),
+        }
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>, wanted: Body) -> Answer {
+        let response = match self.client.request(request).await {
+            Ok(response) => response,
+            Err(error) => return self.lost(&error).await,
+        };
+        let (head, body) = response.into_parts();
+        let retry_after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let retry_after = retry_after.map(str::to_owned);
+        let (body, is_complete) = read(body, wanted).await;
+        Answer::Response(Response { status: head.status.as_u16(), retry_after, body, is_complete })
+    }
+
+    /// An app that has crashed is away. One that goes on may have failed because of the message.
+    async fn lost(&self, error: &client::Error) -> Answer {
+        let text = format!("{}: {}", self.uri, cause(error));
+        if error.is_connect() {
+            return Answer::Away(text);
+        }
+        sleep(DYING).await;
+        match self.connect().await {
+            Ok(()) => Answer::Broken(text),
+            Err(_) => Answer::Away(text),
+        }
+    }
+}
+
+/// As much of a body as is wanted, and whether that is all of it.
+async fn read(mut body: Incoming, wanted: Body) -> (Vec<u8>, bool) {
+    let mut bytes = Vec::new();
+    let until = Instant::now() + wanted.time();
+    while let Ok(frame) = timeout_at(until, body.frame()).await {
+        match frame {
+            None => return (bytes, true),
+            Some(Err(_)) => break,
+            Some(Ok(frame)) => bytes.extend(frame.into_data().unwrap_or_default()),
+        }
+        if bytes.len() > wanted.most() {
+            break;
+        }
+    }
+    (bytes, false)
+}
+
+/// Without the client's own words.
+fn cause(error: &client::Error) -> String {
+    let causes = std::iter::successors(error.source(), |error| (*error).source());
+    let texts: Vec<_> = causes.map(ToString::to_string).collect();
+    if texts.is_empty() { error.to_string() } else { texts.join(": ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_has_no_user_and_no_tls() {
+        for right in ["http://127.0.0.1:8080/", "http://app/sqs?x=1", "http://[::1]:8080"] {
+            assert!(url(right).is_ok(), "{right}");
+        }
+        for wrong in [
+            "",
+            "127.0.0.1:8080",
+            "https://app/",
+            "http://",
+            "http:///x",
+            "http://me@app/",
+            "/x",
+            "http://a b/",
+        ] {
+            assert!(url(wrong).is_err_and(|error| error.contains("allowed: http://")), "{wrong}");
+        }
+        assert!(path("/ready?x=1").is_ok());
+        assert!(["", "ready", "http://app/ready"].into_iter().all(|wrong| path(wrong).is_err()));
+    }
+}

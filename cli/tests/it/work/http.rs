@@ -1,0 +1,367 @@
+//! `redrive work --http`: the app is a process whose messages are JavaScript.
+
+use std::fs::File;
+use std::process::{Child, Command, Stdio};
+
+use aws_sdk_sqs::types::MessageAttributeValue;
+use tempfile::TempDir;
+
+use super::{command, counts, folder, note, of_page, read};
+use crate::support::running::{Running, free_port, root, signal, until, wait_for};
+use crate::support::{Aws, Ran};
+
+/// A queue, an app on a port, and a worker between them.
+struct Sidecar {
+    aws: Aws,
+    folder: TempDir,
+    port: u16,
+    protocol: &'static str,
+    queue: &'static str,
+}
+
+impl Sidecar {
+    fn new(protocol: &'static str) -> Self {
+        let aws = Aws::with_orders(false);
+        Self { aws, folder: folder(), port: free_port(), protocol, queue: "orders" }
+    }
+
+    fn fifo() -> Self {
+        Self { aws: Aws::with_orders(true), queue: "orders.fifo", ..Self::new("http") }
+    }
+
+    /// Starts the app.
+    fn app(&self) -> Running {
+        let mut node = Command::new("node");
+        node.arg(root().join("cli/tests/it/work/app.js")).args([&self.port.to_string(), self.protocol]);
+        self.listening(&mut node)
+    }
+
+    /// Starts an app, and waits until it listens.
+    fn listening(&self, app: &mut Command) -> Running {
+        app.env("PORT", self.port.to_string()).current_dir(&self.folder).stdin(Stdio::null());
+        let app = Running(app.spawn().expect("it runs"));
+        wait_for(self.port);
+        app
+    }
+
+    fn work(&self, flags: &str) -> Child {
+        let flags = format!("--http http://127.0.0.1:{}/ {flags}", self.port);
+        let mut command = command(&self.aws, self.queue, &flags, self.folder.path());
+        let [stdout, stderr] = ["stdout", "stderr"].map(|name| {
+            let path = self.folder.path().join(name);
+            File::options().create(true).append(true).open(path).expect("the folder is ours")
+        });
+        command.stdout(stdout).stderr(stderr).spawn().expect("the command runs")
+    }
+
+    /// Waits until a worker has said this so often, on standard output or standard error.
+    fn until_said(&self, stream: &str, part: &str, times: usize) {
+        until(&format!("{part:?} on {stream}"), || read(&self.folder, stream).matches(part).count() >= times);
+    }
+
+    fn log(&self) -> Vec<String> {
+        read(&self.folder, "log").lines().filter(|line| *line != "connected").map(str::to_owned).collect()
+    }
+
+    fn connections(&self) -> usize {
+        read(&self.folder, "log").lines().filter(|line| *line == "connected").count()
+    }
+
+    /// Waits until the app has logged so many lines.
+    fn until_logged(&self, lines: usize) {
+        until(&format!("{lines} lines"), || self.log().len() >= lines);
+    }
+
+    fn until_empty(&self) {
+        until("all is done", || counts(&self.aws, self.queue) == ("0".to_owned(), "0".to_owned()));
+    }
+
+    /// Waits until so many messages wait for a retry or are handled.
+    fn until_in_flight(&self, messages: &str) {
+        until("they wait", || counts(&self.aws, self.queue) == ("0".to_owned(), messages.to_owned()));
+    }
+
+    fn stop(&self, worker: Child) {
+        signal("-TERM", &worker);
+        self.aws.send("orders", "answer(200)");
+        Ran::end(worker).ended(0);
+    }
+}
+
+#[test]
+fn the_status_says_what_happens_to_the_message() {
+    let it = Sidecar::new("http");
+    let _app = it.app();
+    let worker = it.work("");
+    it.aws.send("orders", "log('done'); answer(204)");
+    it.until_logged(1);
+    it.until_empty();
+    it.aws.send("orders", "answer(422, 'no such order\\n')");
+    assert_eq!(note(&it.aws), ("http-422".to_owned(), "HTTP 422: no such order".to_owned(), 1));
+    for failure in [
+        "answer(429, 'slow down', { 'retry-after': '2' })",
+        "answer(302, '', { location: `http://127.0.0.1:${port}/?elsewhere` })",
+        "answer(500, 'out of tea')",
+        "request.socket.destroy()",
+        "request.socket.end('not HTTP\\r\\n\\r\\n')",
+    ] {
+        it.aws.send("orders", &format!("log(request.url); if (attempt === '1') {failure}; else answer(200)"));
+    }
+    it.until_logged(11);
+    it.until_empty();
+    assert!(it.log().iter().all(|line| ["done", "/"].contains(&line.as_str())), "{:?}", it.log());
+    for part in ["HTTP 429: slow down", "\"reason\":\"http-302\"", "HTTP 500: out of tea"] {
+        it.until_said("stdout", part, 1);
+    }
+    it.until_said("stdout", "\"reason\":\"broken-response\"", 2);
+    it.stop(worker);
+}
+
+#[test]
+fn a_message_has_the_headers_of_beanstalk_and_of_cloudevents() {
+    let it = Sidecar::new("http");
+    let _app = it.app();
+    let worker = it.work("--content-type text/javascript");
+    let text = |text: &str| {
+        let value = MessageAttributeValue::builder().data_type("String").string_value(text);
+        value.build().expect("it is complete")
+    };
+    let request = it.aws.sqs.send_message().queue_url(it.aws.queue_url("orders"));
+    let request = request.message_body("log(JSON.stringify(request.headers)); answer(200)");
+    let request = request.message_attributes("kind", text("a\r\nce-id: forged\r\n\r\nPOST / HTTP/1.1"));
+    let request = request.message_attributes("Msgid", text("forged"));
+    let id = it.aws.wait(request.send()).expect("it is sent").message_id.expect("it has an id");
+    it.until_logged(1);
+    let headers: serde_json::Value = serde_json::from_str(&it.log()[0]).expect("it is JSON");
+    let header = |name: &str| headers[name].as_str().unwrap_or_default().to_owned();
+    assert_eq!(header("x-aws-sqsd-msgid"), id);
+    assert_eq!(header("ce-id"), id);
+    assert_eq!(header("x-aws-sqsd-attr-kind"), "a%0D%0Ace-id:%20forged%0D%0A%0D%0APOST%20/%20HTTP/1.1");
+    assert_eq!(header("x-aws-sqsd-attr-msgid"), "forged");
+    assert_eq!(header("x-aws-sqsd-queue"), "orders");
+    assert_eq!(header("x-aws-sqsd-receive-count"), "1");
+    assert!(!header("x-aws-sqsd-sender-id").is_empty(), "{headers}");
+    assert!(header("x-aws-sqsd-first-received-at").ends_with('Z'), "{headers}");
+    assert_eq!(header("ce-source"), "arn:aws:sqs:eu-west-1:123456789012:orders");
+    assert_eq!(header("ce-specversion"), "1.0");
+    assert_eq!(header("content-type"), "text/javascript");
+    assert!(header("user-agent").starts_with("aws-sqsd redrive/"), "{headers}");
+    it.stop(worker);
+}
+
+#[test]
+fn an_event_is_answered_with_a_partial_batch_response() {
+    let it = Sidecar::new("http");
+    let _app = it.app();
+    let failing = "\
+        const failed = event.Records.filter((record) => record.body === 'bad');\
+        log(event.Records.map((record) => record.attributes.ApproximateReceiveCount));\
+        answer(200, JSON.stringify({ batchItemFailures: failed.map(({ messageId }) => ({ itemIdentifier: messageId })) }))";
+    for _ in 0..3 {
+        it.aws.send("orders", failing);
+    }
+    it.aws.send("orders", "bad");
+    let worker = it.work("--batch 100");
+    it.until_logged(1);
+    it.until_in_flight("1");
+    // Not a response, so all of them come back.
+    it.aws.send("orders", "log('garbage'); answer(200, attempt === '1' ? 'ok' : '')");
+    until("it is done", || it.log().iter().filter(|line| *line == "garbage").count() == 2);
+    it.until_said("stdout", "not a batch response: invalid JSON", 1);
+    it.until_said("stdout", "in batchItemFailures", 1);
+    it.stop(worker);
+}
+
+#[test]
+fn a_request_is_canceled_after_its_time_limit() {
+    for protocol in ["http", "http2"] {
+        let it = Sidecar::new(protocol);
+        let _app = it.app();
+        let worker = it.work(if protocol == "http2" { "--time-limit 1s --http2" } else { "--time-limit 1s" });
+        it.aws.send(
+            "orders",
+            "if (attempt === '1') response.on('close', () => log('closed')); else answer(200)",
+        );
+        it.until_logged(1);
+        it.until_empty();
+        it.until_said("stdout", "\"error\":\"time limit of 1s\"", 1);
+        it.until_said("stdout", "\"reason\":\"timeout\"", 1);
+        it.stop(worker);
+    }
+}
+
+#[test]
+fn requests_share_connections() {
+    for (protocol, flags, most) in [("http", "--concurrency 3", 3), ("http2", "--concurrency 3 --http2", 1)] {
+        let it = Sidecar::new(protocol);
+        let _app = it.app();
+        for _ in 0..30 {
+            it.aws.send("orders", "log(request.httpVersion); answer(200, 'x'.repeat(1000))");
+        }
+        let worker = it.work(flags);
+        it.until_logged(30);
+        it.until_empty();
+        // Two more looked whether the app listens: the test's, and the worker's.
+        let connections = it.connections();
+        assert!((1..=most + 2).contains(&connections), "{connections} connections");
+        it.stop(worker);
+    }
+}
+
+#[test]
+fn a_message_outlives_the_app_that_was_killed_over_it() {
+    for (protocol, flags) in [("http", ""), ("http2", "--http2")] {
+        let it = Sidecar::new(protocol);
+        let app = it.app();
+        let worker = it.work(flags);
+        let body =
+            "log(attempt); if (attempt === '1') process.kill(process.pid, 'SIGKILL'); else answer(200)";
+        it.aws.send("orders", body);
+        it.until_said("stdout", "message met an outage, to be retried", 1);
+        drop(app);
+        let _app = it.app();
+        // The longest delay of an outage, if three deliveries are to last for four hours.
+        it.aws.skip(4 * 3_600);
+        it.until_logged(2);
+        it.until_empty();
+        it.stop(worker);
+    }
+}
+
+#[test]
+fn while_the_app_is_away_messages_stay_in_the_queue() {
+    let it = Sidecar::new("http");
+    let app = it.app();
+    let worker = it.work("--concurrency 1");
+    it.aws.send("orders", "log('first'); answer(200)");
+    it.until_logged(1);
+    drop(app);
+    for _ in 0..20 {
+        it.aws.send("orders", "answer(200)");
+    }
+    it.until_said("stdout", "a dependency is down", 1);
+    let (visible, _) = counts(&it.aws, "orders");
+    assert!(visible.parse::<u32>().is_ok_and(|visible| visible >= 15), "{visible} are visible");
+    signal("-TERM", &worker);
+    Ran::end(worker).ended(0);
+}
+
+#[test]
+fn no_message_is_received_before_the_app_is_ready() {
+    let it = Sidecar::new("http");
+    it.aws.send("orders", "log('done'); answer(200)");
+    let worker = it.work("--ready /ready");
+    it.until_said("stderr", "is ready: tcp connect error: Connection refused", 1);
+    let _app = it.app();
+    assert_eq!(counts(&it.aws, "orders").0, "1");
+    std::fs::write(it.folder.path().join("ready"), "").expect("it is ours");
+    it.until_said("stderr", "is ready after", 1);
+    it.until_logged(1);
+    it.until_empty();
+    it.stop(worker);
+    // SIGTERM ends it while it waits.
+    std::fs::remove_file(it.folder.path().join("ready")).expect("it is ours");
+    let worker = it.work("--ready /ready");
+    it.until_said("stderr", "/ready answers with HTTP 503", 1);
+    signal("-TERM", &worker);
+    Ran::end(worker).ended(0);
+}
+
+#[test]
+fn after_sigterm_requests_under_way_end_and_no_other_begins() {
+    let it = Sidecar::new("http");
+    let _app = it.app();
+    let worker = it.work("--concurrency 1");
+    it.aws.send("orders", "log('begun'); setTimeout(() => { log('ended'); answer(200); }, 2000)");
+    it.until_logged(1);
+    it.aws.send("orders", "log('begun'); answer(200)");
+    signal("-TERM", &worker);
+    Ran::end(worker).ended(0);
+    assert_eq!(it.log(), ["begun", "ended"]);
+    assert_eq!(counts(&it.aws, "orders"), ("1".to_owned(), "0".to_owned()));
+}
+
+#[test]
+fn a_message_outlives_the_worker_that_was_killed_over_it() {
+    let it = Sidecar::new("http");
+    let _app = it.app();
+    let worker = it.work("");
+    it.aws.send("orders", "log(attempt); if (attempt !== '1') answer(200)");
+    it.until_logged(1);
+    signal("-KILL", &worker);
+    drop(Running(worker));
+    it.aws.skip(31);
+    let worker = it.work("");
+    it.until_logged(2);
+    it.until_empty();
+    assert_eq!(it.log(), ["1", "2"]);
+    it.stop(worker);
+}
+
+/// The first message of each group fails at first. The groups go on beside each other.
+#[test]
+fn groups_stay_in_order() {
+    for flags in ["--concurrency 4", "--concurrency 4 --batch 10"] {
+        let it = Sidecar::fifo();
+        let _app = it.app();
+        for number in 0..12 {
+            let (group, place) = (number % 3, number / 3);
+            let body = format!(
+                "const bodies = event?.Records.map(({{ body }}) => body) ?? [text];\
+                 const fails = {place} === 0 && attempt === '1';\
+                 if (!fails) bodies.forEach((body) => log(body.split(' ').slice(-2).join(' ')));\
+                 answer(fails ? 500 : 200) // {group} {place}"
+            );
+            let send = it.aws.sqs.send_message().queue_url(it.aws.queue_url("orders.fifo"));
+            let send = send.message_group_id(group.to_string()).message_deduplication_id(number.to_string());
+            it.aws.wait(send.message_body(body).send()).expect("it is sent");
+        }
+        let worker = it.work(flags);
+        it.until_logged(12);
+        for group in 0..3 {
+            let of_group = it.log().into_iter().filter(|line| line.starts_with(&group.to_string()));
+            let expected = (0..4).map(|place| format!("{group} {place}"));
+            assert_eq!(of_group.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{flags}");
+        }
+        it.until_empty();
+        drop(Running(worker));
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let aws = Aws::with_orders(false);
+    for (flags, part) in [
+        ("--http https://127.0.0.1/", "allowed: http://HOST:PORT/PATH"),
+        ("--http 127.0.0.1:8080", "allowed: http://HOST:PORT/PATH"),
+        ("--http http://127.0.0.1/ -- true", "cannot be used with"),
+        ("--http http://127.0.0.1/ --exit 5=done", "cannot be used with"),
+        ("--http http://127.0.0.1/ --batch 0", "allowed: 1 to 10000"),
+        ("--http http://127.0.0.1/ --batch 10001", "allowed: 1 to 10000"),
+        ("--http http://127.0.0.1/ --ready ready", "allowed: a path that begins with /"),
+        ("--batch 5 -- true", "cannot be used with"),
+        ("", "<COMMAND|--http <URL>>"),
+    ] {
+        aws.redrive(&format!("work --queue orders {flags}")).refused(2, part);
+    }
+}
+
+#[test]
+fn the_page_says_how_to_write_an_app() {
+    for (language, interpreter) in [("python", "python3"), ("js", "node")] {
+        let it = Sidecar::new("http");
+        std::fs::write(it.folder.path().join("charge"), of_page(language, 2)).expect("it is ours");
+        let output = File::create(it.folder.path().join("output")).expect("it is ours");
+        let _app = it.listening(Command::new(interpreter).arg("charge").stdout(output));
+        let worker = it.work("");
+        it.aws.send("orders", r#"{"id":"A-1","cents":450}"#);
+        it.aws.send("orders", r#"{"id":"A-2","cents":0}"#);
+        let error = "HTTP 422: an order must cost something".to_owned();
+        assert_eq!(note(&it.aws), ("http-422".to_owned(), error, 1), "{language}");
+        it.until_empty();
+        assert_eq!(read(&it.folder, "output"), "charged A-1 in attempt 1\n", "{language}");
+        it.aws.send("orders", "not JSON");
+        it.until_said("stdout", "message failed, to be retried", 1);
+        it.stop(worker);
+    }
+}
