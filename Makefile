@@ -146,7 +146,8 @@ elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp $
 	$(PROGRAMS) --example payloads --example charges --example once_checks
 	PYTHONPATH=tools timeout 350 $(VENV)/bin/python -m elsewhere $(MINISTACK)/bin/ministack $(MOTO)/bin/moto_server $(DYNALITE)/node_modules/.bin/dynalite $(TARGET)/debug/redrive $(CHECKS)
 
-templates: ## Carry template.yaml over to templates/
+templates: ## Carry template.yaml and deploy/ over to templates/
+	python3 tools/any_templates.py
 	sed -e 's/Orders/Work/g; s/Binary: orders/Binary: {{ project_name }}/; s/orders/work/g' template.yaml > templates/consumer/template.yaml
 
 pins: $(UV)/requirements.stamp ## Pin what the *.in files name with all they need, by the hashes of their wheels; UPGRADE=1 for the newest

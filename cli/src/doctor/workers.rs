@@ -16,6 +16,11 @@ const FILES: [File; 2] = [
     ("worker.yaml", include_str!("../../../deploy/worker.yaml"), &GIVEN),
     ("worker.k8s.yaml", include_str!("../../../deploy/worker.k8s.yaml"), &[]),
 ];
+/// The same with an app of any language beside the worker.
+const OF_APPS: [File; 2] = [
+    ("any/worker.yaml", include_str!("../../../templates/any/worker.yaml"), &GIVEN),
+    ("any/worker.k8s.yaml", include_str!("../../../templates/any/worker.k8s.yaml"), &[]),
+];
 /// Parameters of worker.yaml that have no default, or none with which all can be seen.
 const GIVEN: [(&str, &str); 5] = [
     ("NotificationEmail", "me@example.com"),
@@ -49,20 +54,22 @@ pub(super) fn codes() -> Vec<String> {
 
 #[test]
 fn nothing_is_found_in_what_we_deploy() {
-    for (name, text, given) in FILES {
+    for (name, text, given) in FILES.into_iter().chain(OF_APPS) {
         let subject = subject(name, text, given);
         assert_eq!(subject.workers.len(), 1, "{name}");
         assert_eq!(told(&subject), (String::new(), String::new()), "{name}");
     }
-    let [ecs, kubernetes] = FILES.map(|(name, text, given)| subject(name, text, given));
-    assert_eq!(ecs.not_seen, Vec::<String>::new());
-    assert_eq!(
-        kubernetes.not_seen,
-        [
-            "the queue of orders: https://sqs.REGION.amazonaws.com/ACCOUNT/orders is not in this file",
-            "the permissions of orders: its IAM role is not in this file"
-        ]
-    );
+    for files in [FILES, OF_APPS] {
+        let [ecs, kubernetes] = files.map(|(name, text, given)| subject(name, text, given));
+        assert_eq!(ecs.not_seen, Vec::<String>::new());
+        assert_eq!(
+            kubernetes.not_seen,
+            [
+                "the queue of orders: https://sqs.REGION.amazonaws.com/ACCOUNT/orders is not in this file",
+                "the permissions of orders: its IAM role is not in this file"
+            ]
+        );
+    }
 }
 
 #[test]
