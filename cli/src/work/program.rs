@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, wait
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -188,14 +189,11 @@ impl Group {
         }
     }
 
-    /// Kills what the program has left running. As process 1 of a container, redrive is the parent of that from then on.
+    /// Kills what the program has left running.
     async fn kill(&mut self) {
         self.signal(Signal::KILL);
-        if let Some(id) = self.forget().filter(|_| getpid().is_init()) {
-            let until = Instant::now() + LAST_WORDS;
-            while waitpgid(id, WaitOptions::NOHANG).is_ok() && Instant::now() < until {
-                sleep(Duration::from_millis(1)).await;
-            }
+        if let Some(id) = self.forget() {
+            reap(id).await;
         }
     }
 
@@ -209,6 +207,16 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
-        self.forget();
+        if let (Some(id), Ok(runtime)) = (self.forget(), Handle::try_current()) {
+            runtime.spawn(reap(id));
+        }
+    }
+}
+
+/// As process 1 of a container, redrive is the parent of what a program leaves.
+async fn reap(group: Pid) {
+    let until = Instant::now() + LAST_WORDS;
+    while getpid().is_init() && waitpgid(group, WaitOptions::NOHANG).is_ok() && Instant::now() < until {
+        sleep(Duration::from_millis(1)).await;
     }
 }

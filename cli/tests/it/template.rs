@@ -21,7 +21,12 @@ fn python(arguments: &[&str]) {
 
 #[test]
 fn our_templates_are_valid_for_both_kinds_of_queues() {
-    python(&["check_template.py", "../template.yaml", "../deploy/worker.yaml", "../templates/any/worker.yaml"]);
+    python(&[
+        "check_template.py",
+        "../template.yaml",
+        "../deploy/worker.yaml",
+        "../templates/any/worker.yaml",
+    ]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod http;
 
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::dlq_retry::letters::take;
-use crate::support::running::{root, signal, until};
+use crate::support::running::{Running, root, signal, until};
 use crate::support::{Aws, Ran};
 
 /// Starts it on the queue `orders`, with flags, and with what comes behind `--`.
@@ -43,6 +44,13 @@ fn stop(aws: &Aws, worker: Child) -> Ran {
     let ran = Ran::end(worker);
     ran.ended(0);
     ran
+}
+
+/// Waits for its end.
+fn exit_code(worker: Running) -> Option<i32> {
+    let worker = RefCell::new(worker);
+    until("its end", || worker.borrow_mut().0.try_wait().expect("it is ours").is_some());
+    worker.into_inner().0.wait().expect("it is ours").code()
 }
 
 fn folder() -> TempDir {
@@ -171,6 +179,38 @@ fn a_second_signal_ends_the_programs_too() {
     until("the end of the program", || is_gone(&read(&folder, "program")));
     aws.skip(31);
     assert_eq!(counts(&aws, "orders").0, "1", "it comes back");
+}
+
+/// Skipped where nobody may create namespaces.
+#[test]
+fn as_process_1_it_leaves_no_zombies_of_canceled_programs() {
+    let namespace = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
+    let may = Command::new("unshare").args(namespace).arg("true").stderr(Stdio::null()).status();
+    if !may.is_ok_and(|status| status.success()) {
+        println!("skipped: unshare cannot create a namespace for processes");
+        return;
+    }
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let redrive = command(&aws, "orders", "", folder.path());
+    let mut unshare = Command::new("unshare");
+    unshare.args(namespace).arg(redrive.get_program()).args(redrive.get_args()).args(["--", "sh"]);
+    unshare.current_dir(&folder).env("HOME", "/nonexistent").env("REDRIVE_METRICS", "off");
+    // It cancels the program, which then starts no more.
+    unshare.env("REDRIVE_TIME_LIMIT", "1").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut worker = Running(unshare.spawn().expect("unshare runs"));
+    aws.send("orders", "sleep 1000 & sleep 1000 & touch begun; sleep 1000");
+    until("it begins", || folder.path().join("begun").exists());
+    let redrive = children(&worker.0.id().to_string());
+    let redrive = redrive.first().expect("it runs");
+    until("the end of all", || children(redrive).is_empty());
+    worker.0.kill().expect("it is ours");
+}
+
+/// Also those that nobody has waited for.
+fn children(process: &str) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 #[test]

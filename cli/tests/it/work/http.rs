@@ -1,14 +1,14 @@
 //! `redrive work --http`: the app is a process whose messages are JavaScript.
 
 use std::fs::File;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use aws_sdk_sqs::types::MessageAttributeValue;
 use tempfile::TempDir;
 
-use super::{command, counts, folder, note, of_page, read};
+use super::{command, counts, exit_code, folder, note, of_page, read};
+use crate::support::Aws;
 use crate::support::running::{Running, free_port, root, signal, until, wait_for};
-use crate::support::{Aws, Ran};
 
 /// A queue, an app on a port, and a worker between them.
 struct Sidecar {
@@ -44,14 +44,14 @@ impl Sidecar {
         app
     }
 
-    fn work(&self, flags: &str) -> Child {
+    fn work(&self, flags: &str) -> Running {
         let flags = format!("--http http://127.0.0.1:{}/ {flags}", self.port);
         let mut command = command(&self.aws, self.queue, &flags, self.folder.path());
         let [stdout, stderr] = ["stdout", "stderr"].map(|name| {
             let path = self.folder.path().join(name);
             File::options().create(true).append(true).open(path).expect("the folder is ours")
         });
-        command.stdout(stdout).stderr(stderr).spawn().expect("the command runs")
+        Running(command.stdout(stdout).stderr(stderr).spawn().expect("the command runs"))
     }
 
     /// Waits until a worker has said this so often, on standard output or standard error.
@@ -81,10 +81,10 @@ impl Sidecar {
         until("they wait", || counts(&self.aws, self.queue) == ("0".to_owned(), messages.to_owned()));
     }
 
-    fn stop(&self, worker: Child) {
-        signal("-TERM", &worker);
+    fn stop(&self, worker: Running) {
+        signal("-TERM", &worker.0);
         self.aws.send("orders", "answer(200)");
-        Ran::end(worker).ended(0);
+        assert_eq!(exit_code(worker), Some(0));
     }
 }
 
@@ -192,7 +192,8 @@ fn a_request_is_canceled_after_its_time_limit() {
 
 #[test]
 fn requests_share_connections() {
-    for (protocol, flags, most) in [("http", "--concurrency 3", 3), ("http2", "--concurrency 3 --http2", 1)] {
+    // A request does not wait for a connection that is about to be free.
+    for (protocol, flags, most) in [("http", "--concurrency 3", 6), ("http2", "--concurrency 3 --http2", 1)] {
         let it = Sidecar::new(protocol);
         let _app = it.app();
         for _ in 0..30 {
@@ -242,8 +243,8 @@ fn while_the_app_is_away_messages_stay_in_the_queue() {
     it.until_said("stdout", "a dependency is down", 1);
     let (visible, _) = counts(&it.aws, "orders");
     assert!(visible.parse::<u32>().is_ok_and(|visible| visible >= 15), "{visible} are visible");
-    signal("-TERM", &worker);
-    Ran::end(worker).ended(0);
+    signal("-TERM", &worker.0);
+    assert_eq!(exit_code(worker), Some(0));
 }
 
 #[test]
@@ -263,8 +264,8 @@ fn no_message_is_received_before_the_app_is_ready() {
     std::fs::remove_file(it.folder.path().join("ready")).expect("it is ours");
     let worker = it.work("--ready /ready");
     it.until_said("stderr", "/ready answers with HTTP 503", 1);
-    signal("-TERM", &worker);
-    Ran::end(worker).ended(0);
+    signal("-TERM", &worker.0);
+    assert_eq!(exit_code(worker), Some(0));
 }
 
 #[test]
@@ -275,8 +276,8 @@ fn after_sigterm_requests_under_way_end_and_no_other_begins() {
     it.aws.send("orders", "log('begun'); setTimeout(() => { log('ended'); answer(200); }, 2000)");
     it.until_logged(1);
     it.aws.send("orders", "log('begun'); answer(200)");
-    signal("-TERM", &worker);
-    Ran::end(worker).ended(0);
+    signal("-TERM", &worker.0);
+    assert_eq!(exit_code(worker), Some(0));
     assert_eq!(it.log(), ["begun", "ended"]);
     assert_eq!(counts(&it.aws, "orders"), ("1".to_owned(), "0".to_owned()));
 }
@@ -288,8 +289,7 @@ fn a_message_outlives_the_worker_that_was_killed_over_it() {
     let worker = it.work("");
     it.aws.send("orders", "log(attempt); if (attempt !== '1') answer(200)");
     it.until_logged(1);
-    signal("-KILL", &worker);
-    drop(Running(worker));
+    drop(worker);
     it.aws.skip(31);
     let worker = it.work("");
     it.until_logged(2);
@@ -324,7 +324,7 @@ fn groups_stay_in_order() {
             assert_eq!(of_group.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{flags}");
         }
         it.until_empty();
-        drop(Running(worker));
+        drop(worker);
     }
 }
 
