@@ -189,6 +189,9 @@ const MAX_CONCURRENCY: &str = "AWS_LAMBDA_MAX_CONCURRENCY";
 /// How long `main` may take to return when the process is to end.
 const TO_RETURN: Duration = Duration::from_secs(2);
 
+/// How long its last words may take: nobody may read them.
+const TO_WRITE: Duration = Duration::from_secs(1);
+
 /// Lines on standard output, unless the program has its own subscriber.
 pub(crate) fn start_log() -> Result<(), Error> {
     let [filter, level] = ["REDRIVE_LOG", "AWS_LAMBDA_LOG_LEVEL"].map(|name| std::env::var(name).ok());
@@ -199,12 +202,18 @@ pub(crate) fn start_log() -> Result<(), Error> {
 /// Ends the process if `main` does not return, with exit code 1 if there is an error: user code may block its threads, or
 /// the runtime that it drops.
 pub(crate) fn exit_in_time(error: Option<String>) {
+    let code = i32::from(error.is_some());
+    exit_after(TO_RETURN, code, error.map(|why| format!("Error: {why}\n")));
+    exit_after(TO_RETURN + TO_WRITE, code, None);
+}
+
+fn exit_after(time: Duration, code: i32, last_words: Option<String>) {
     let _ = std::thread::Builder::new().name("redrive-exit".to_owned()).spawn(move || {
-        std::thread::sleep(TO_RETURN);
-        if let Some(why) = &error {
-            stdout::write_error(&format!("Error: {why}\n"));
+        std::thread::sleep(time);
+        if let Some(line) = last_words {
+            stdout::write_error(&line);
         }
-        std::process::exit(i32::from(error.is_some()));
+        std::process::exit(code);
     });
 }
 

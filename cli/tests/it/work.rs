@@ -181,6 +181,22 @@ fn a_second_signal_ends_the_programs_too() {
     assert_eq!(counts(&aws, "orders").0, "1", "it comes back");
 }
 
+/// The program fills the pipe that nobody reads, so the command cannot write its last words.
+#[test]
+fn a_command_whose_output_nobody_reads_ends_after_a_second_signal() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let mut worker = Running(work(&aws, "", &["sh"], folder.path()));
+    aws.send("orders", "for i in $(seq 50000); do echo line >&2; done; touch full; sleep 1000");
+    until("the pipe is full", || folder.path().join("full").exists());
+    signal("-TERM", &worker.0);
+    let mut log = BufReader::new(worker.0.stdout.take().expect("it is piped")).lines();
+    log.find(|line| line.as_ref().is_ok_and(|line| line.contains("SIGTERM")))
+        .expect("it says so")
+        .expect("it is text");
+    signal("-TERM", &worker.0);
+    assert_eq!(exit_code(worker), Some(1));
+}
+
 /// Skipped where nobody may create namespaces.
 #[test]
 fn as_process_1_it_leaves_no_zombies_of_canceled_programs() {
