@@ -1,6 +1,7 @@
 //! `redrive work`: a program for each message. The messages here are shell scripts, which the program `sh` reads.
 
 mod http;
+mod watchbot;
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader};

@@ -211,7 +211,7 @@ fn requests_share_connections() {
 
 #[test]
 fn a_message_outlives_the_app_that_was_killed_over_it() {
-    for (protocol, flags) in [("http", ""), ("http2", "--http2")] {
+    for (protocol, flags) in [("http", ""), ("http", "--batch 10"), ("http2", "--http2")] {
         let it = Sidecar::new(protocol);
         let app = it.app();
         let worker = it.work(flags);

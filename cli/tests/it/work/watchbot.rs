@@ -1,0 +1,93 @@
+//! The table of `docs/any-language.md` that compares with ecs-watchbot: a run for each row.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::{counts, folder, stop, work};
+use crate::support::Aws;
+use crate::support::running::{root, until};
+
+/// What a row of the page is about, the program and what it gets.
+struct Row {
+    about: &'static str,
+    flags: &'static str,
+    program: &'static [&'static str],
+    body: &'static str,
+    ends: Ends,
+    /// What the worker writes.
+    said: &'static str,
+}
+
+enum Ends {
+    Deleted,
+    DeadLettered,
+    /// It waits for its visibility timeout.
+    Returned,
+}
+use Ends::{DeadLettered, Deleted, Returned};
+
+const SCRIPT: &[&str] = &["sh"];
+const SHOWN: &[&str] = &["sh", "-c", "echo \"<$Subject> <$Message>\""];
+const TIMES: &[&str] =
+    &["sh", "-c", "echo \"$MessageId$SentTimestamp$ApproximateFirstReceiveTimestamp\" | wc -c"];
+
+const fn row(
+    about: &'static str,
+    program: &'static [&'static str],
+    body: &'static str,
+    ends: Ends,
+    said: &'static str,
+) -> Row {
+    Row { about, flags: "", program, body, ends, said }
+}
+
+const ROWS: [Row; 11] = [
+    row("exit code 0", SCRIPT, "exit 0", Deleted, ""),
+    row("exit code 3", SCRIPT, "exit 3", DeadLettered, "\"reason\":\"exit-3\""),
+    Row { flags: "--exit 3=done", ..row("exit code 3", SCRIPT, "exit 3", Deleted, "") },
+    row("exit code 4", SCRIPT, "exit 4", Returned, "message deferred"),
+    row("any other exit code", SCRIPT, "exit 7", Returned, "\"back_in_seconds\":2"),
+    row("a signal", SCRIPT, "kill -KILL $$", Returned, "\"back_in_seconds\":2"),
+    row("a command that cannot be started", &["./script"], "x", Returned, "message met an outage"),
+    row(
+        "`Message`, `Subject`",
+        SHOWN,
+        r#"{"Type": "Notification", "Subject": "a", "Message": "b"}"#,
+        Deleted,
+        "<a> <b>",
+    ),
+    row("a body that is not a notification", SHOWN, "tea", Deleted, "<> <tea>"),
+    // An id has 36 characters, a time 24.
+    row("`MessageId`, `SentTimestamp`, `ApproximateFirstReceiveTimestamp`", TIMES, "x", Deleted, "\n85\n"),
+    row("the command", &["echo", "<$HOME;", "exit", "3>"], "x", Deleted, "<$HOME; exit 3>"),
+];
+
+#[test]
+fn each_row_about_ecs_watchbot_holds() {
+    let page = std::fs::read_to_string(root().join("docs/any-language.md")).expect("it is there");
+    let (_, table) =
+        page.split_once("| | ecs-watchbot | `redrive work` |\n| --- | --- | --- |\n").expect("a table");
+    let rows = table.lines().take_while(|line| line.starts_with('|'));
+    let mut tested: Vec<_> = ROWS.iter().map(|row| row.about).collect();
+    tested.dedup();
+    assert_eq!(rows.map(|row| row.split('|').nth(1).unwrap_or_default().trim()).collect::<Vec<_>>(), tested);
+    for Row { about, flags, program, body, ends, said } in ROWS {
+        let (aws, folder) = (Aws::with_orders(false), folder());
+        let script = folder.path().join("script");
+        std::fs::write(&script, "#!/no/such/interpreter\n").expect("it is ours");
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it is ours");
+        let worker = work(&aws, flags, program, folder.path());
+        aws.send("orders", body);
+        let (in_flight, letters) = match ends {
+            Deleted => ("0", "0"),
+            DeadLettered => ("0", "1"),
+            Returned => ("1", "0"),
+        };
+        until(about, || {
+            let letter = aws.attribute("orders-dead", "ApproximateNumberOfMessages");
+            counts(&aws, "orders") == ("0".to_owned(), in_flight.to_owned()) && letter == letters
+        });
+        let ran = stop(&aws, worker);
+        let all = format!("\n{}{}", ran.stdout, ran.stderr);
+        assert!(all.contains(said), "{about}: no {said:?} in {all}");
+    }
+}
