@@ -34,9 +34,8 @@ ECS = [
     Description: Where the app listens, and the path that redrive posts messages to.
   RedriveImage:
     Type: String
-    Default: ghcr.io/redrive-rs/redrive:latest
     AllowedPattern: ^[a-z0-9][A-Za-z0-9._/:@-]{1,255}$
-    Description: Image of the command redrive. Name a version, so that all tasks have the same.
+    Description: Image of the command redrive, with its registry and its tag. redrive's cli/Dockerfile builds it.
   Architecture:
     Type: String
 """,
@@ -109,8 +108,8 @@ KUBERNETES = [
             capabilities: { drop: [ALL] }
       containers:
         - name: orders
-          # Name a version, so that all pods have the same.
-          image: ghcr.io/redrive-rs/redrive:latest
+          # redrive's cli/Dockerfile builds it.
+          image: ACCOUNT.dkr.ecr.REGION.amazonaws.com/redrive:TAG
           args: [work, --queue, $(REDRIVE_QUEUE_URL), --http, "http://127.0.0.1:8080/"]
 """,
     ),

@@ -18,7 +18,7 @@ const FILES: [File; 2] = [
 ];
 /// The same with an app of any language beside the worker.
 const OF_APPS: [File; 2] = [
-    ("any/worker.yaml", include_str!("../../../templates/any/worker.yaml"), &GIVEN),
+    ("any/worker.yaml", include_str!("../../../templates/any/worker.yaml"), &GIVEN_FOR_APPS),
     ("any/worker.k8s.yaml", include_str!("../../../templates/any/worker.k8s.yaml"), &[]),
 ];
 /// Parameters of worker.yaml that have no default, or none with which all can be seen.
@@ -29,6 +29,8 @@ const GIVEN: [(&str, &str); 5] = [
     ("Subnets", "subnet-1"),
     ("SecurityGroups", "sg-1"),
 ];
+const GIVEN_FOR_APPS: [(&str, &str); 6] =
+    [GIVEN[0], GIVEN[1], GIVEN[2], GIVEN[3], GIVEN[4], ("RedriveImage", "redrive:1")];
 
 fn subject(name: &str, text: &str, given: &[(&str, &str)]) -> Subject {
     let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
