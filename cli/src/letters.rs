@@ -3,6 +3,7 @@
 
 pub(crate) mod condition;
 mod end;
+pub(crate) mod expiry;
 mod job;
 mod kinds;
 pub(crate) mod letter;

@@ -19,8 +19,9 @@ use redrive_template::subject::{Function, Queue, Subject, Worker};
 use crate::aws::Aws;
 use crate::find::function_name;
 pub(crate) use account::Account;
+pub(crate) use queues::{MOST, list as list_queues};
 use stack::Stack;
-use unseen::Unseen;
+pub(crate) use unseen::Unseen;
 
 /// What is meant.
 #[derive(Debug, Clone, Copy)]

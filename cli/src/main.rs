@@ -26,6 +26,7 @@ mod sqs;
 mod target;
 mod tell;
 mod wait;
+mod watch;
 mod width;
 mod work;
 

@@ -16,7 +16,7 @@ use crate::aws::{Aws, DescribeError};
 use crate::find;
 
 /// Of what SQS lists; each of them is one call more.
-pub(super) const MOST: Most = Most { pages: 10, on_a_page: 1_000 };
+pub(crate) const MOST: Most = Most { pages: 10, on_a_page: 1_000 };
 
 /// How many are read at a time.
 const AT_ONCE: usize = 16;
@@ -39,7 +39,7 @@ pub(super) async fn read(
 }
 
 /// The URLs of all queues of the account, and whether there are more.
-pub(super) async fn list(aws: &Aws) -> anyhow::Result<(Vec<String>, bool)> {
+pub(crate) async fn list(aws: &Aws) -> anyhow::Result<(Vec<String>, bool)> {
     let mut pages = aws.sqs().list_queues().max_results(MOST.on_a_page).into_paginator().send();
     let read = MOST.read(async || pages.next().await).await;
     let (pages, is_cut) = read.describe_error("list the queues", "sqs:ListQueues")?;

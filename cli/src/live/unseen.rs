@@ -4,22 +4,22 @@ use std::collections::HashMap;
 
 /// Each reason once.
 #[derive(Debug, Default)]
-pub(super) struct Unseen(pub(super) Vec<String>);
+pub(crate) struct Unseen(pub(crate) Vec<String>);
 
 impl Unseen {
-    pub(super) fn add(&mut self, note: String) {
+    pub(crate) fn add(&mut self, note: String) {
         if !self.0.contains(&note) {
             self.0.push(note);
         }
     }
 
     /// What was read, or a note why not.
-    pub(super) fn or_note<T>(&mut self, what: &str, read: anyhow::Result<T>) -> Option<T> {
+    pub(crate) fn or_note<T>(&mut self, what: &str, read: anyhow::Result<T>) -> Option<T> {
         read.map_err(|error| self.add(format!("{what}: {error:#}"))).ok()
     }
 
     /// Adds what could not be looked at of many things with a name each; what differs in the name only is said of the first.
-    pub(super) fn fold(&mut self, parts: impl IntoIterator<Item = (String, Self)>) {
+    pub(crate) fn fold(&mut self, parts: impl IntoIterator<Item = (String, Self)>) {
         let mut notes: Vec<(String, usize)> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for (name, Self(own)) in parts {
@@ -42,15 +42,15 @@ impl Unseen {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Most {
-    pub(super) pages: usize,
+pub(crate) struct Most {
+    pub(crate) pages: usize,
     /// What is asked for; AWS may give fewer.
-    pub(super) on_a_page: i32,
+    pub(crate) on_a_page: i32,
 }
 
 impl Most {
     /// The first pages, and whether there are more.
-    pub(super) async fn read<T, E>(
+    pub(crate) async fn read<T, E>(
         self,
         mut next: impl AsyncFnMut() -> Option<Result<T, E>>,
     ) -> Result<(Vec<T>, bool), E> {
@@ -65,7 +65,7 @@ impl Most {
     }
 
     /// Why the rest of the list was not looked at.
-    pub(super) fn note(self, what: &str) -> String {
+    pub(crate) fn note(self, what: &str) -> String {
         format!("{what}: only the first {} pages were read", self.pages)
     }
 }

@@ -1,27 +1,24 @@
 //! `redrive queue status`: source and dead letters at a glance.
 
-mod expiry;
 mod read;
 mod report;
 mod table;
 
-use std::io;
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::aws::Aws;
 use crate::find::{Pair, Which};
 use crate::flags::Output;
 use crate::letters::Letter;
 use crate::letters::look::{Look, not_seen};
-use crate::output::{self, Line, Stream};
+use crate::output::Line;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::hold;
 use crate::wait::wait;
-use crate::width::{Layout, Wide, Width};
+use crate::watch;
+use crate::width::{Layout, Wide};
 use report::{Report, Seen};
 
 /// Shows a queue, its dead letters, its mappings and its alarms at a glance.
@@ -73,12 +70,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
         if arguments.look {
             report = report.with_look(look(&aws, &pair).await?);
         }
-        let every = arguments.watch.map(Duration::from_secs);
-        match (every, arguments.output.json) {
-            (None, true) => output::print_json_pretty(&report).or_failed(),
-            (None, false) => output::print_all(&table::table(&report, arguments.wide.layout())).or_failed(),
-            (Some(every), json) => watch(&aws, pair, report, every, Screen::new(json, arguments.wide)).await,
-        }
+        let (json, wide) = (arguments.output.json, arguments.wide);
+        let Some(seconds) = arguments.watch else { return watch::show(&report, json, wide) };
+        let mut pair = pair;
+        let next = async || {
+            pair = pair.refresh(&aws).await?;
+            Ok(Report::read(&aws, &pair).await)
+        };
+        watch::watch(report, Duration::from_secs(seconds), json, wide, next).await
     })
 }
 
@@ -100,72 +99,8 @@ async fn look(aws: &Aws, pair: &Pair) -> Result<Seen, Problem> {
     Ok(Seen { oldest, letters, is_all: not_seen(dead, letters).is_none() })
 }
 
-/// In place on a terminal, else one after the other. Ctrl-C is how it is meant to end.
-async fn watch(
-    aws: &Aws,
-    mut pair: Pair,
-    first: Report,
-    every: Duration,
-    screen: Screen,
-) -> Result<(), Problem> {
-    let mut terminated =
-        signal(SignalKind::terminate()).context("could not listen for signals").or_failed()?;
-    let interrupted = tokio::signal::ctrl_c();
-    tokio::pin!(interrupted);
-    screen.show(&Ok(first)).or_failed()?;
-    loop {
-        // A round that hangs is ended by Ctrl-C too.
-        let round = async {
-            tokio::time::sleep(every).await;
-            pair = pair.refresh(aws).await?;
-            Ok(Report::read(aws, &pair).await)
-        };
-        let report: anyhow::Result<Report> = tokio::select! {
-            biased;
-            _ = &mut interrupted => return Ok(()),
-            _ = terminated.recv() => return Ok(()),
-            report = round => report,
-        };
-        screen.show(&report).or_failed()?;
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Screen {
-    InPlace(Wide),
-    Blocks,
-    Json,
-}
-
-impl Screen {
-    fn new(json: bool, wide: Wide) -> Self {
-        match (json, Stream::Stdout.is_terminal()) {
-            (true, _) => Self::Json,
-            (false, true) => Self::InPlace(wide),
-            (false, false) => Self::Blocks,
-        }
-    }
-
-    /// What could not be read this time may be readable the next.
-    fn show(self, report: &anyhow::Result<Report>) -> io::Result<()> {
-        match (self, report) {
-            (Self::Json, Ok(report)) => output::print_json(report),
-            (Self::InPlace(wide), report) => {
-                // The terminal may have got another width since.
-                let report = report.as_ref().map(|report| table::table(report, wide.layout()));
-                let mut lines = report.unwrap_or_else(|error| vec![format!("{error:#}").into()]);
-                lines.extend(["", "Ctrl-C ends it"].map(Line::from));
-                output::redraw(&lines)
-            }
-            (Self::Blocks, Ok(report)) => {
-                let mut lines = table::table(report, Layout::Fit(Width::Elsewhere));
-                lines.push(Line::default());
-                output::print_all(&lines)
-            }
-            (Self::Blocks | Self::Json, Err(error)) => {
-                output::tell(format!("redrive: {error:#}"));
-                Ok(())
-            }
-        }
+impl watch::Report for Report {
+    fn lines(&self, layout: Layout) -> Vec<Line> {
+        table::table(self, layout)
     }
 }

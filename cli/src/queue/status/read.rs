@@ -5,16 +5,15 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use aws_sdk_cloudwatch::primitives::{DateTime, DateTimeFormat};
-use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricAlarm, MetricDataQuery, MetricStat};
+use aws_sdk_cloudwatch::types::{Dimension, MetricAlarm};
 use futures_util::future::join_all;
 
 use super::report::{Age, Alarm, Earlier, NotRead, QueueReport, Report, What};
 use crate::aws::{Aws, DescribeError};
 use crate::find::{Pair, Queue};
 use crate::queue::mappings::{Mapping, Of};
+use crate::sqs::{OLDEST, RECENT, maximum_each_minute};
 
-/// How old the age of the oldest message may be. SQS publishes each minute, some minutes late.
-const RECENT: Duration = Duration::from_secs(5 * 60);
 /// How far back an age is of use that is not known any more.
 const EARLIER: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -66,7 +65,11 @@ fn part<T>(what: What, read: anyhow::Result<T>, not_read: &mut Vec<NotRead>) -> 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html>
 async fn ages(aws: &Aws, queues: &[&Queue]) -> anyhow::Result<BTreeMap<String, Age>> {
     let now = SystemTime::now();
-    let queries: Vec<_> = queues.iter().enumerate().map(|(index, queue)| query(index, queue)).collect();
+    let queries: Vec<_> = queues
+        .iter()
+        .enumerate()
+        .map(|(index, queue)| maximum_each_minute(&format!("age{index}"), OLDEST, queue))
+        .collect();
     let read = aws
         .cloudwatch()
         .get_metric_data()
@@ -91,17 +94,6 @@ async fn ages(aws: &Aws, queues: &[&Queue]) -> anyhow::Result<BTreeMap<String, A
         Some((queues.get(index)?.name().to_owned(), Age { now: recent, earlier }))
     });
     Ok(newest.collect())
-}
-
-fn query(index: usize, queue: &Queue) -> MetricDataQuery {
-    let dimension = Dimension::builder().name("QueueName").value(queue.name()).build();
-    let metric = Metric::builder()
-        .namespace("AWS/SQS")
-        .metric_name("ApproximateAgeOfOldestMessage")
-        .dimensions(dimension)
-        .build();
-    let stat = MetricStat::builder().metric(metric).period(60).stat("Maximum").build();
-    MetricDataQuery::builder().id(format!("age{index}")).metric_stat(stat).build()
 }
 
 /// The alarms on any metric of these queues and functions.

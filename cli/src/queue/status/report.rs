@@ -5,8 +5,8 @@ use std::time::Duration;
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde::Serialize;
 
-use super::expiry::{Expiry, Letters};
 use crate::find::Queue;
+use crate::letters::expiry::{Expiry, Letters};
 use crate::queue::mappings::Mapping;
 
 /// What is `null` was not read; `not_read` says why.

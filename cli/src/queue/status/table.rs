@@ -190,11 +190,7 @@ fn expires(report: &Report) -> String {
         (None, _) => "no dead-letter queue".to_owned(),
         (Some(dead), _) if dead.is_empty() => "no letters".to_owned(),
         (Some(_), None) => "unknown".to_owned(),
-        (Some(_), Some(expiry)) => match (expiry.earliest_in_seconds, expiry.latest_in_seconds) {
-            (earliest, latest) if earliest == latest => format!("in {}", seconds(latest)),
-            (0, latest) => format!("within {}", seconds(latest)),
-            (earliest, latest) => format!("in {} to {}", seconds(earliest), seconds(latest)),
-        },
+        (Some(_), Some(expiry)) => expiry.words(),
     }
 }
 

@@ -5,27 +5,29 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::span::span;
+
 /// From now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct Expiry {
-    pub(super) earliest_in_seconds: u64,
-    pub(super) latest_in_seconds: u64,
+pub(crate) struct Expiry {
+    pub(crate) earliest_in_seconds: u64,
+    pub(crate) latest_in_seconds: u64,
 }
 
 /// What is known of a dead-letter queue.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Letters {
+pub(crate) struct Letters {
     /// How long the oldest has been in this queue.
-    pub(super) oldest: Duration,
-    pub(super) retention: Duration,
+    pub(crate) oldest: Duration,
+    pub(crate) retention: Duration,
     /// How long the queue that they come from keeps messages.
-    pub(super) source_retention: Option<Duration>,
-    pub(super) is_fifo: bool,
+    pub(crate) source_retention: Option<Duration>,
+    pub(crate) is_fifo: bool,
 }
 
 impl Expiry {
     /// A letter that SQS moved from a standard queue has aged there already, at most as long as that keeps messages.
-    pub(super) fn of(letters: Letters) -> Self {
+    pub(crate) fn of(letters: Letters) -> Self {
         let latest = letters.retention.saturating_sub(letters.oldest);
         let aged = match (letters.is_fifo, letters.source_retention) {
             (true, _) => Duration::ZERO,
@@ -35,6 +37,17 @@ impl Expiry {
         Self {
             earliest_in_seconds: latest.saturating_sub(aged).as_secs(),
             latest_in_seconds: latest.as_secs(),
+        }
+    }
+
+    /// `in 3d`, `in 3d to 4d`, or `within 4d`.
+    pub(crate) fn words(self) -> String {
+        let [earliest, latest] = [self.earliest_in_seconds, self.latest_in_seconds]
+            .map(|seconds| span(Duration::from_secs(seconds)));
+        match self.earliest_in_seconds {
+            _ if earliest == latest => format!("in {latest}"),
+            0 => format!("within {latest}"),
+            _ => format!("in {earliest} to {latest}"),
         }
     }
 }

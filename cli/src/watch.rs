@@ -1,0 +1,102 @@
+//! `--watch`: a report again and again, in place on a terminal, else one after the other.
+
+use std::io;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::output::{self, Line, Stream};
+use crate::problem::{OrProblem, Problem};
+use crate::width::{Layout, Wide, Width};
+
+/// What is known at a moment.
+pub(crate) trait Report: Serialize {
+    /// For people.
+    fn lines(&self, layout: Layout) -> Vec<Line>;
+}
+
+/// Shows it once.
+///
+/// # Errors
+/// stdout is gone.
+pub(crate) fn show(report: &impl Report, json: bool, wide: Wide) -> Result<(), Problem> {
+    match json {
+        true => output::print_json_pretty(report).or_failed(),
+        false => output::print_all(&report.lines(wide.layout())).or_failed(),
+    }
+}
+
+/// Shows it, and what `next` brings after each pause. Ctrl-C is how it is meant to end.
+///
+/// # Errors
+/// stdout is gone, or signals cannot be listened to.
+pub(crate) async fn watch<R: Report>(
+    first: R,
+    every: Duration,
+    json: bool,
+    wide: Wide,
+    mut next: impl AsyncFnMut() -> anyhow::Result<R>,
+) -> Result<(), Problem> {
+    let screen = Screen::new(json, wide);
+    let mut terminated =
+        signal(SignalKind::terminate()).context("could not listen for signals").or_failed()?;
+    let interrupted = tokio::signal::ctrl_c();
+    tokio::pin!(interrupted);
+    screen.show(&Ok(first)).or_failed()?;
+    loop {
+        // A round that hangs is ended by Ctrl-C too.
+        let round = async {
+            tokio::time::sleep(every).await;
+            next().await
+        };
+        let report = tokio::select! {
+            biased;
+            _ = &mut interrupted => return Ok(()),
+            _ = terminated.recv() => return Ok(()),
+            report = round => report,
+        };
+        screen.show(&report).or_failed()?;
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Screen {
+    InPlace(Wide),
+    Blocks,
+    Json,
+}
+
+impl Screen {
+    fn new(json: bool, wide: Wide) -> Self {
+        match (json, Stream::Stdout.is_terminal()) {
+            (true, _) => Self::Json,
+            (false, true) => Self::InPlace(wide),
+            (false, false) => Self::Blocks,
+        }
+    }
+
+    /// What could not be read this time may be readable the next.
+    fn show(self, report: &anyhow::Result<impl Report>) -> io::Result<()> {
+        match (self, report) {
+            (Self::Json, Ok(report)) => output::print_json(report),
+            (Self::InPlace(wide), report) => {
+                // The terminal may have got another width since.
+                let report = report.as_ref().map(|report| report.lines(wide.layout()));
+                let mut lines = report.unwrap_or_else(|error| vec![format!("{error:#}").into()]);
+                lines.extend(["", "Ctrl-C ends it"].map(Line::from));
+                output::redraw(&lines)
+            }
+            (Self::Blocks, Ok(report)) => {
+                let mut lines = report.lines(Layout::Fit(Width::Elsewhere));
+                lines.push(Line::default());
+                output::print_all(&lines)
+            }
+            (Self::Blocks | Self::Json, Err(error)) => {
+                output::tell(format!("redrive: {error:#}"));
+                Ok(())
+            }
+        }
+    }
+}
