@@ -14,6 +14,8 @@ BY_LAMBDA = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"
 BY_AGENT = {"ecs:GetTaskProtection", "ecs:UpdateTaskProtection"}
 # What the function calls stands in `src/`, what an operator's commands call in the others.
 FUNCTION, OPERATOR = ("src",), ("cli/src", "local/src/command", "local/src/remote")
+# All that `redrive fleet` calls.
+FLEET = ("cli/src/fleet", "cli/src/find/queue.rs", "cli/src/live/queues.rs")
 # Payloads are on top, for whoever has them: nothing local serves S3.
 PAYLOADS = ("s3/src", "cli/src")
 OF_S3 = {"get_object": "s3:GetObject", "put_object": "s3:PutObject", "delete_object": "s3:DeleteObject"}
@@ -48,7 +50,7 @@ def called(folders: tuple[str, ...], known: dict[str, str] | None = None) -> set
     """The actions of the calls in these folders, tests apart."""
     known = known or operations()
     found = set()
-    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.rs")):
+    for path in (path for folder in folders for path in ([ROOT / folder] if folder.endswith(".rs") else (ROOT / folder).rglob("*.rs"))):
         if path.stem.endswith("tests") or {"tests", "explorer"} & set(path.parts):
             continue
         code = path.read_text().split("#[cfg(test)]\nmod tests {")[0]
@@ -81,6 +83,7 @@ def problems(policies: dict[str, str]) -> Iterator[str]:
         "function": called(FUNCTION) | BY_LAMBDA,
         "worker": called(FUNCTION) | BY_AGENT,
         "operator": called(OPERATOR),
+        "fleet": called(FLEET),
         "key": key,
         "idempotency": called(("dynamodb/src",), OF_RECORDS),
         "pause": called(("pause/src",)) | BY_PAUSE,
@@ -91,7 +94,7 @@ def problems(policies: dict[str, str]) -> Iterator[str]:
         yield f"deploy/permissions has {sorted(found)}"
         return
     for name, actions in expected.items():
-        have = found[name] | (found["reader"] if name == "operator" else set())
+        have = found[name] | (found["reader"] | found["fleet"] if name == "operator" else set())
         for word, some in (("does not allow", actions - have), ("allows what nothing calls,", have - actions)):
             if some:
                 yield f"deploy/permissions/{name}.json {word} {', '.join(sorted(some))}"

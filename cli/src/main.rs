@@ -9,6 +9,7 @@ mod demo;
 mod dlq;
 mod doctor;
 mod find;
+mod fleet;
 mod flags;
 mod escape;
 mod journal;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Verb::Schedule(arguments) => schedule::run(arguments),
         Verb::Plan(arguments) => plan::run(arguments),
         Verb::Dlq(arguments) => dlq::run(arguments),
+        Verb::Fleet(arguments) => fleet::run(arguments),
         Verb::Queue(arguments) => queue::run(arguments),
         Verb::Send(arguments) => send::run(arguments),
         Verb::Work(arguments) => work::run(arguments),

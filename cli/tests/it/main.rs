@@ -56,6 +56,8 @@ mod dlq_logs;
 mod dlq_retry;
 mod dlq_show;
 mod dlq_signals;
+// `redrive fleet`
+mod fleet;
 // `redrive queue` and `redrive send`
 mod aws_errors;
 mod completions;

@@ -1,0 +1,94 @@
+//! `redrive fleet`: all dead-letter queues at a glance.
+
+mod facts;
+mod places;
+mod read;
+mod table;
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use clap::Args;
+
+use self::facts::Fleet;
+use self::places::{Places, Reached};
+use self::read::Wanted;
+use crate::flags::Output;
+use crate::output::Line;
+use crate::problem::Problem;
+use crate::wait::wait;
+use crate::watch;
+use crate::width::{Layout, Wide};
+
+/// Lists all dead-letter queues with letters, in several accounts and regions, worst first.
+#[derive(Debug, Args)]
+#[command(mut_arg("json", |json| json.help("Print JSON; with --watch an object per line")), after_help = "\
+Examples:
+  redrive fleet
+      shows the dead-letter queues of one account and region that have letters
+  redrive fleet --profile shop --profile billing --region eu-west-1 --region us-east-1 --watch
+      shows those of two accounts in two regions, refreshed every minute
+  redrive fleet --all --json | jq -r '.queues[] | select(.owner == null) | .name'
+      names the dead-letter queues that have no tag owner
+
+A dead-letter queue is one that a queue's redrive policy names. No message is received. PER HOUR is the number of letters
+now, less the number that CloudWatch had an hour ago: it includes letters that were sent back or deleted. OLDEST is
+CloudWatch's ApproximateAgeOfOldestMessage, the time since the letter was moved. On a standard queue, SQS counts the retention
+from when the message was first sent, so EXPIRES is a range. The metric leaves out letters that were received three times or
+more; - means unknown.
+
+The queue whose oldest letter expires first is at the top. The command compares whole hours within a day, and whole days after
+that. It sorts queues of the same hour or day by growth, then by letters.
+
+SQS gets a request for each queue, and one more for each queue that is listed. CloudWatch gets two metrics for each queue with
+letters, and charges for them.
+
+Exit codes: 0 done, 1 some queue, profile or region could not be read, 2 wrong usage or input.")]
+pub(crate) struct Arguments {
+    /// List empty dead-letter queues too
+    #[arg(long)]
+    all: bool,
+
+    /// Tag of a dead-letter queue that names its owner
+    #[arg(long, value_name = "NAME", default_value = "owner")]
+    owner_tag: String,
+
+    /// Refresh every SECONDS until Ctrl-C
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "60",
+          value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    watch: Option<u64>,
+
+    #[command(flatten)]
+    wide: Wide,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    places: Places,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    wait(async {
+        let places = arguments.places.connect().await?;
+        let fleet = read(arguments, &places).await;
+        let (json, wide) = (arguments.output.json, arguments.wide);
+        if let Some(seconds) = arguments.watch {
+            let next = async || Ok(read(arguments, &places).await);
+            return watch::watch(fleet, Duration::from_secs(seconds), json, wide, next).await;
+        }
+        watch::show(&fleet, json, wide)?;
+        fleet.problem().map_or(Ok(()), |problem| Err(Problem::Failed(anyhow!(problem))))
+    })
+}
+
+async fn read(arguments: &Arguments, places: &[Reached]) -> Fleet {
+    let wanted = Wanted { owner_tag: &arguments.owner_tag, with_empty: arguments.all };
+    Fleet::of(&read::read(places, wanted).await, arguments.all)
+}
+
+impl watch::Report for Fleet {
+    fn lines(&self, layout: Layout) -> Vec<Line> {
+        table::table(self, layout)
+    }
+}

@@ -1,0 +1,329 @@
+//! What AWS says of many queues, and what follows for each dead-letter queue. Pure.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use redrive_sqs::QueueArn;
+use serde::Serialize;
+
+use crate::counted::counted;
+use crate::find::Queue;
+use crate::letters::expiry::{Expiry, Letters};
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+/// A value that is a little younger counts as one of an hour ago.
+const ABOUT_AN_HOUR: Duration = Duration::from_secs(55 * 60);
+const DAY_IN_HOURS: u64 = 24;
+
+/// What was read with one profile in one region.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    /// Such as `eu-west-1, profile shop`.
+    pub(crate) place: String,
+    pub(crate) profile: Option<String>,
+    pub(crate) queues: Vec<Queue>,
+    /// By the ARNs of dead-letter queues.
+    pub(crate) details: BTreeMap<String, Details>,
+    /// Why dead-letter queues that are named could not be read, by their ARNs.
+    pub(crate) absent: BTreeMap<String, String>,
+    /// Why queues are missing in `queues`.
+    pub(crate) failures: Vec<String>,
+    /// Why details are missing.
+    pub(crate) unknown: Vec<String>,
+}
+
+/// What SQS and CloudWatch say of a dead-letter queue beside its attributes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Details {
+    /// The present age of the oldest letter.
+    pub(crate) oldest: Option<Duration>,
+    /// How many letters were visible in each minute of the last hour, with the time since.
+    pub(crate) visible: Vec<(Duration, f64)>,
+    pub(crate) owner: Option<String>,
+}
+
+/// All dead-letter queues, worst first.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Fleet {
+    pub(crate) queues: Vec<DeadLetterQueue>,
+    /// Dead-letter queues without a letter.
+    pub(crate) empty: usize,
+    pub(crate) unreachable: Vec<Unreachable>,
+    /// Queues, profiles and regions that could not be read.
+    pub(crate) failed: Vec<Fault>,
+    /// Details that could not be read.
+    pub(crate) unknown: Vec<Fault>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct DeadLetterQueue {
+    pub(crate) name: String,
+    pub(crate) arn: String,
+    pub(crate) url: String,
+    pub(crate) account: String,
+    pub(crate) region: String,
+    pub(crate) profile: Option<String>,
+    pub(crate) letters: u64,
+    pub(crate) growth_per_hour: Option<i64>,
+    pub(crate) oldest_seconds: Option<u64>,
+    pub(crate) first_letter_expires: Option<Expiry>,
+    pub(crate) retention_seconds: u64,
+    /// The ARNs of the queues whose redrive policies name it.
+    pub(crate) sources: Vec<String>,
+    pub(crate) owner: Option<String>,
+}
+
+/// A dead-letter queue that a redrive policy names and that was not read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Unreachable {
+    pub(crate) arn: String,
+    pub(crate) sources: Vec<String>,
+    pub(crate) error: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Fault {
+    pub(crate) place: String,
+    pub(crate) error: String,
+}
+
+impl Facts {
+    /// The dead-letter queues that these queues name, which are in the same account and region if they are on AWS.
+    pub(crate) fn targets(&self) -> BTreeSet<String> {
+        self.queues.iter().filter_map(target).collect()
+    }
+
+    /// Whether a queue with this ARN is in the account and region of these.
+    pub(crate) fn covers(&self, arn: &str) -> bool {
+        let own = self.queues.first().and_then(|queue| QueueArn::parse(&queue.arn));
+        let place = |arn: QueueArn<'_>| (arn.account.to_owned(), arn.region.to_owned());
+        own.map(place).is_some_and(|own| QueueArn::parse(arn).map(place) == Some(own))
+    }
+}
+
+impl Fleet {
+    /// Empty queues are counted, and listed only if `with_empty`.
+    pub(crate) fn of(facts: &[Facts], with_empty: bool) -> Self {
+        let read = facts.iter().flat_map(|facts| facts.queues.iter().map(move |queue| (queue, facts)));
+        let by_arn: BTreeMap<&str, (&Queue, &Facts)> =
+            read.map(|(queue, facts)| (queue.arn.as_str(), (queue, facts))).collect();
+        let mut sources: BTreeMap<String, Vec<&Queue>> = BTreeMap::new();
+        for (queue, _) in by_arn.values() {
+            if let Some(target) = target(queue) {
+                sources.entry(target).or_default().push(queue);
+            }
+        }
+        let mut fleet = Self::default();
+        for (arn, sources) in sources {
+            let Some((dead, facts)) = by_arn.get(arn.as_str()) else {
+                let absent = facts.iter().find_map(|facts| facts.absent.get(&arn));
+                let error = absent.cloned().unwrap_or_else(|| elsewhere(&arn));
+                let sources = sources.iter().map(|queue| queue.arn.clone()).collect();
+                fleet.unreachable.push(Unreachable { arn, sources, error });
+                continue;
+            };
+            let is_empty = dead.counted() == 0;
+            fleet.empty += usize::from(is_empty);
+            if !is_empty || with_empty {
+                fleet.queues.push(DeadLetterQueue::of(dead, &sources, facts));
+            }
+        }
+        fleet.queues.sort_by_key(DeadLetterQueue::urgency);
+        let faults = |of: fn(&Facts) -> &Vec<String>| {
+            let fault =
+                |facts: &Facts, error: &String| Fault { place: facts.place.clone(), error: error.clone() };
+            facts.iter().flat_map(|facts| of(facts).iter().map(move |error| fault(facts, error))).collect()
+        };
+        Self { failed: faults(|facts| &facts.failures), unknown: faults(|facts| &facts.unknown), ..fleet }
+    }
+
+    pub(crate) fn letters(&self) -> u64 {
+        self.queues.iter().map(|queue| queue.letters).sum()
+    }
+
+    /// How many of the dead-letter queues that were read have letters.
+    pub(crate) fn with_letters(&self) -> usize {
+        self.queues.iter().filter(|queue| queue.letters > 0).count()
+    }
+
+    /// What could not be read, in words.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let unreachable = (!self.unreachable.is_empty())
+            .then(|| format!("{} not reached", counted(self.unreachable.len(), "dead-letter queue")));
+        let places: BTreeSet<&str> = self.failed.iter().map(|fault| fault.place.as_str()).collect();
+        let failed = places.into_iter().map(|place| format!("{place} could not be read"));
+        let parts: Vec<String> = unreachable.into_iter().chain(failed).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+impl DeadLetterQueue {
+    fn of(dead: &Queue, sources: &[&Queue], facts: &Facts) -> Self {
+        let details = facts.details.get(&dead.arn).cloned().unwrap_or_default();
+        let (letters, arn) = (dead.counted(), QueueArn::parse(&dead.arn));
+        // Zero beside letters means that the metric does not see them, or not yet.
+        let oldest = details.oldest.filter(|oldest| letters > 0 && !oldest.is_zero());
+        Self {
+            name: dead.name().to_owned(),
+            arn: dead.arn.clone(),
+            url: dead.url.clone(),
+            account: arn.map_or("", |arn| arn.account).to_owned(),
+            region: arn.map_or("", |arn| arn.region).to_owned(),
+            profile: facts.profile.clone(),
+            letters,
+            growth_per_hour: growth(letters, &details.visible),
+            oldest_seconds: oldest.map(|oldest| oldest.as_secs()),
+            first_letter_expires: (letters > 0).then(|| expiry(dead, sources, oldest)),
+            retention_seconds: dead.retention().as_secs(),
+            sources: sources.iter().map(|queue| queue.arn.clone()).collect(),
+            owner: details.owner,
+        }
+    }
+
+    /// The order of the list: by the latest time at which the oldest letter expires, then by growth, then by letters. Whole
+    /// hours count within a day, and whole days after that, so that growth has a say.
+    fn urgency(&self) -> (u64, Reverse<i64>, Reverse<u64>, String) {
+        let hours =
+            self.first_letter_expires.map_or(u64::MAX, |expiry| expiry.latest_in_seconds / HOUR.as_secs());
+        let soon = if hours < DAY_IN_HOURS { hours } else { hours - hours % DAY_IN_HOURS };
+        (soon, Reverse(self.growth_per_hour.unwrap_or_default()), Reverse(self.letters), self.arn.clone())
+    }
+}
+
+fn target(queue: &Queue) -> Option<String> {
+    Some(queue.redrive_policy()?.dead_letter_target_arn)
+}
+
+fn elsewhere(arn: &str) -> String {
+    match QueueArn::parse(arn) {
+        Some(arn) => {
+            format!("account {}, {} was not read: pass its --profile and --region", arn.account, arn.region)
+        }
+        None => "not the ARN of a queue".to_owned(),
+    }
+}
+
+/// Without an age a letter may expire at any time, but no later than after the whole retention.
+fn expiry(dead: &Queue, sources: &[&Queue], oldest: Option<Duration>) -> Expiry {
+    let retention = dead.retention();
+    let Some(oldest) = oldest else {
+        return Expiry { earliest_in_seconds: 0, latest_in_seconds: retention.as_secs() };
+    };
+    let source_retention = sources.iter().map(|queue| queue.retention()).max();
+    Expiry::of(Letters { oldest, retention, source_retention, is_fifo: dead.is_fifo() })
+}
+
+/// The letters now less those of an hour ago. SQS counts no letter that it moves as sent, so that no metric adds up what
+/// arrived. An inactive queue has no values, and was empty then: a letter keeps its queue active.
+fn growth(letters: u64, visible: &[(Duration, f64)]) -> Option<i64> {
+    let (past, then) = visible.iter().max_by_key(|(past, _)| *past)?;
+    let then = if *past >= ABOUT_AN_HOUR { *then } else { 0.0 };
+    Some(i64::try_from(letters).unwrap_or(i64::MAX).saturating_sub(then as i64))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use aws_sdk_sqs::types::QueueAttributeName as Name;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    pub(in crate::fleet) fn queue(name: &str, letters: u64, retention: u64, dead: Option<&str>) -> Queue {
+        let arn = |name: &str| format!("arn:aws:sqs:eu-west-1:123456789012:{name}");
+        let policy =
+            dead.map(|dead| format!(r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":3}}"#, arn(dead)));
+        let attributes = [
+            (Name::ApproximateNumberOfMessages, letters.to_string()),
+            (Name::MessageRetentionPeriod, retention.to_string()),
+        ];
+        let attributes = attributes.into_iter().chain(policy.map(|policy| (Name::RedrivePolicy, policy)));
+        Queue::new(format!("https://sqs/123456789012/{name}"), arn(name), attributes.collect())
+    }
+
+    /// A dead-letter queue with its source, and what is known of it.
+    fn pair(name: &str, letters: u64, details: Details) -> Facts {
+        let queues = vec![
+            queue(name, letters, 1_209_600, None),
+            queue(&format!("{name}-source"), 0, 345_600, Some(name)),
+        ];
+        let details = BTreeMap::from([(queues[0].arn.clone(), details)]);
+        Facts { place: name.to_owned(), queues, details, ..Facts::default() }
+    }
+
+    fn minutes(minutes: u64) -> Duration {
+        Duration::from_secs(60 * minutes)
+    }
+
+    #[test]
+    fn growth_is_what_an_hour_has_added() {
+        for (visible, expected) in [
+            (vec![], None),
+            (vec![(1, 8.0), (30, 5.0), (60, 3.0)], Some(7)),
+            (vec![(56, 12.0)], Some(-2)),
+            (vec![(2, 9.0), (20, 4.0)], Some(10)),
+        ] {
+            let visible: Vec<_> = visible.into_iter().map(|(past, count)| (minutes(past), count)).collect();
+            assert_eq!(growth(10, &visible), expected, "{visible:?}");
+        }
+    }
+
+    #[test]
+    fn the_soonest_loss_is_first_then_growth_then_number() {
+        let of = |hours: u64, growth: Option<f64>| Details {
+            oldest: Some(Duration::from_secs(1_209_600 - 3_600 * hours - 60)),
+            visible: growth.map(|growth| (minutes(60), 10.0 - growth)).into_iter().collect(),
+            ..Details::default()
+        };
+        let facts = [
+            pair("later", 10, of(75, None)),
+            pair("later-and-growing", 10, of(90, Some(3.0))),
+            pair("unknown", 10, Details::default()),
+            pair("soon", 10, of(3, Some(0.0))),
+            pair("soon-and-growing", 10, of(3, Some(4.0))),
+            pair("sooner", 10, of(2, None)),
+            pair("unknown-and-many", 11, Details::default()),
+            pair("empty", 0, Details::default()),
+        ];
+        let names = |fleet: &Fleet| fleet.queues.iter().map(|queue| queue.name.clone()).collect::<Vec<_>>();
+        let listed = [
+            "sooner",
+            "soon-and-growing",
+            "soon",
+            "later-and-growing",
+            "later",
+            "unknown-and-many",
+            "unknown",
+        ];
+        let fleet = Fleet::of(&facts, false);
+        assert_eq!(
+            (names(&fleet), fleet.empty, fleet.letters()),
+            (listed.map(str::to_owned).to_vec(), 1, 71)
+        );
+        assert_eq!(names(&Fleet::of(&facts, true)).last().map(String::as_str), Some("empty"));
+    }
+
+    #[test]
+    fn a_dead_letter_queue_and_its_source_may_be_read_with_two_profiles() {
+        let [dead, source] = [queue("dead", 1, 60, None), queue("source", 0, 60, Some("dead"))];
+        let facts = [dead, source].map(|queue| Facts { queues: vec![queue], ..Facts::default() });
+        let fleet = Fleet::of(&facts, false);
+        assert_eq!((fleet.with_letters(), fleet.problem()), (1, None));
+        let fleet = Fleet::of(&facts[1..], false);
+        assert_eq!(fleet.problem().as_deref(), Some("1 dead-letter queue not reached"));
+        assert_eq!(fleet.unreachable[0].sources, ["arn:aws:sqs:eu-west-1:123456789012:source"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_letter_expires_later_than_retention_allows(
+            age in proptest::option::of(0_u64..2_000_000), letters in 1_u64..9,
+        ) {
+            let details = Details { oldest: age.map(Duration::from_secs), ..Details::default() };
+            let fleet = Fleet::of(&[pair("dead", letters, details)], false);
+            let expiry = fleet.queues[0].first_letter_expires.expect("there are letters");
+            prop_assert!(expiry.earliest_in_seconds <= expiry.latest_in_seconds);
+            prop_assert!(expiry.latest_in_seconds <= 1_209_600);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! All dead-letter queues for people: a line each, or some lines each where that is too wide. Pure.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anstyle::Style;
+use redrive_sqs::{QueueArn, queue_name};
+
+use super::facts::{DeadLetterQueue, Fault, Fleet, Unreachable};
+use crate::counted::{counted, thousands};
+use crate::escape::{cut, padded, width};
+use crate::output::Line;
+use crate::span::span;
+use crate::width::{Layout, Width};
+
+const HEADS: [&str; 8] = ["LETTERS", "PER HOUR", "OLDEST", "EXPIRES", "QUEUE", "SOURCE", "OWNER", "PLACE"];
+/// How many of them are numbers.
+const NUMBERS: usize = 3;
+const GAP: usize = 2;
+/// What a cell shows of a text at most, unless it is as wide as it needs.
+const TEXT: usize = 40;
+
+pub(super) fn table(fleet: &Fleet, layout: Layout) -> Vec<Line> {
+    let most = match layout {
+        Layout::Fit(Width::Terminal(columns)) => columns,
+        Layout::Fit(Width::Elsewhere) | Layout::Wide => usize::MAX,
+    };
+    let text = if layout == Layout::Wide { usize::MAX } else { TEXT };
+    let mut lines = Line::from(sum(fleet)).fit(most, "", "");
+    if !fleet.queues.is_empty() {
+        lines.push(Line::default());
+        lines.extend(rows(fleet, text, most));
+    }
+    let faults = fleet
+        .unreachable
+        .iter()
+        .map(unreachable)
+        .chain(fleet.failed.iter().map(|fault| told("not read", fault)))
+        .chain(fleet.unknown.iter().map(|fault| told("unknown", fault)));
+    let mut faults = faults.peekable();
+    if faults.peek().is_some() {
+        lines.push(Line::default());
+    }
+    lines.extend(faults.flat_map(|fault| Line::from(fault).fit(most, "", "  ")));
+    lines
+}
+
+fn sum(fleet: &Fleet) -> String {
+    let with_letters = fleet.with_letters();
+    let all = counted(with_letters + fleet.empty, "dead-letter queue");
+    match with_letters {
+        0 => format!("no letters in {all}"),
+        _ => {
+            let letters = thousands(fleet.letters());
+            let (noun, verb) = if fleet.letters() == 1 { ("letter", "has") } else { ("letters", "have") };
+            let verb = if with_letters == 1 { "has" } else { verb };
+            format!("{} of {all} {verb} {letters} {noun}", thousands(with_letters))
+        }
+    }
+}
+
+fn rows(fleet: &Fleet, text: usize, most: usize) -> Vec<Line> {
+    let places: BTreeSet<_> = fleet.queues.iter().map(|queue| (&queue.account, &queue.region)).collect();
+    let cells: Vec<[String; 8]> =
+        fleet.queues.iter().map(|queue| cells(queue, places.len() > 1, text)).collect();
+    let is_shown = |column: usize| column <= 4 || cells.iter().any(|cells| cells[column] != "-");
+    let widths: Vec<(usize, usize)> = (0..HEADS.len())
+        .filter(|column| is_shown(*column))
+        .map(|column| {
+            let widest = cells.iter().map(|cells| width(&cells[column])).max().unwrap_or_default();
+            (column, widest.max(HEADS[column].len()))
+        })
+        .collect();
+    if widths.iter().map(|(_, width)| width + GAP).sum::<usize>() - GAP > most {
+        return fleet
+            .queues
+            .iter()
+            .zip(&cells)
+            .flat_map(|(queue, cells)| stacked(queue, cells, most))
+            .collect();
+    }
+    let line = |cells: &[String; 8]| {
+        let cells = widths.iter().map(|&(column, wide)| match column < NUMBERS {
+            true => " ".repeat(wide - width(&cells[column])) + &cells[column],
+            false => padded(cells[column].clone(), wide),
+        });
+        cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned()
+    };
+    let head = Line::styled(Style::new().bold(), line(&HEADS.map(str::to_owned)));
+    std::iter::once(head).chain(cells.iter().map(|cells| line(cells).into())).collect()
+}
+
+fn cells(queue: &DeadLetterQueue, with_place: bool, text: usize) -> [String; 8] {
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let seconds = |seconds| span(Duration::from_secs(seconds));
+    let sources: Vec<&str> = queue.sources.iter().map(|arn| queue_name(arn)).collect();
+    [
+        thousands(queue.letters),
+        or_dash(queue.growth_per_hour.map(signed)),
+        or_dash(queue.oldest_seconds.map(seconds)),
+        or_dash(queue.first_letter_expires.map(|expiry| expiry.words())),
+        cut(&queue.name, text.max(80)),
+        cut(&sources.join(", "), text),
+        or_dash(queue.owner.as_ref().map(|owner| cut(owner, text))),
+        if with_place { format!("{} {}", queue.account, queue.region) } else { "-".to_owned() },
+    ]
+}
+
+/// A queue on lines of its own.
+fn stacked(queue: &DeadLetterQueue, cells: &[String; 8], most: usize) -> Vec<Line> {
+    let [_, growth, oldest, expires, name, source, owner, place] = cells;
+    let known = |label: &str, cell: &String| (cell != "-").then(|| format!("{label}{cell}"));
+    let facts = [
+        Some(counted(usize::try_from(queue.letters).unwrap_or(usize::MAX), "letter")),
+        known("per hour ", growth),
+        known("oldest ", oldest),
+        known("expires ", expires),
+    ];
+    let origin = [Some(format!("from {source}")), known("owner ", owner), known("", place)];
+    let inner = most.saturating_sub(2);
+    let below = [&facts[..], &origin].into_iter().map(|parts| {
+        let parts = parts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ");
+        Line::from(format!("  {}", cut(&parts, inner)))
+    });
+    std::iter::once(Line::styled(Style::new().bold(), cut(name, most))).chain(below).collect()
+}
+
+fn signed(growth: i64) -> String {
+    match growth {
+        0 => "0".to_owned(),
+        1.. => format!("+{}", thousands(growth)),
+        _ => format!("-{}", thousands(growth.unsigned_abs())),
+    }
+}
+
+fn unreachable(unreachable: &Unreachable) -> String {
+    let sources: Vec<&str> = unreachable.sources.iter().map(|arn| queue_name(arn)).collect();
+    let name = QueueArn::parse(&unreachable.arn).map_or(unreachable.arn.as_str(), |arn| arn.name);
+    format!("unreachable: {name}, of {}: {}", sources.join(", "), unreachable.error)
+}
+
+fn told(what: &str, fault: &Fault) -> String {
+    format!("{what}: {}: {}", fault.place, fault.error)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::facts::tests::queue;
+    use super::super::facts::{Details, Facts};
+    use super::*;
+
+    fn fleet(name: &str, owner: &str) -> Fleet {
+        let queues = vec![queue(name, 1_234, 345_600, None), queue("source", 0, 345_600, Some(name))];
+        let arn = queues[0].arn.clone();
+        let details = Details { owner: Some(owner.to_owned()), ..Details::default() };
+        let facts = Facts {
+            place: "eu-west-1".to_owned(),
+            queues,
+            details: [(arn, details)].into(),
+            failures: vec![format!("could not list {owner}")],
+            ..Facts::default()
+        };
+        Fleet::of(&[facts], false)
+    }
+
+    fn print(fleet: &Fleet, layout: Layout) -> String {
+        table(fleet, layout).iter().map(|line| line.plain() + "\n").collect()
+    }
+
+    #[test]
+    fn a_queue_is_a_line_or_some_where_a_line_has_no_room() {
+        let fleet = fleet("orders-dead", "payments");
+        let layout = |columns| Layout::Fit(Width::Terminal(columns));
+        assert_eq!(
+            print(&fleet, layout(90)),
+            "1 of 1 dead-letter queue has 1,234 letters\n\n\
+             LETTERS  PER HOUR  OLDEST  EXPIRES    QUEUE        SOURCE  OWNER\n\
+             \u{20} 1,234         -       -  within 4d  orders-dead  source  payments\n\n\
+             not read: eu-west-1: could not list payments\n"
+        );
+        assert_eq!(
+            print(&fleet, layout(40)),
+            "1 of 1 dead-letter queue has 1,234\nletters\n\n\
+             orders-dead\n  1,234 letters, expires within 4d\n  from source, owner payments\n\n\
+             not read: eu-west-1: could not list\n  payments\n"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_the_terminal(
+            name in "[a-zA-Z0-9_-]{1,80}", owner in "[ -~漢字é\u{301}]{0,100}", columns in 20_usize..200,
+        ) {
+            let shown = print(&fleet(&name, &owner), Layout::Fit(Width::Terminal(columns)));
+            for line in shown.lines() {
+                prop_assert!(width(line) <= columns, "{columns}: {line:?}");
+            }
+        }
+    }
+}
