@@ -15,6 +15,7 @@ mod reporter;
 mod run;
 mod scope;
 mod selection;
+mod sent_back;
 mod tally;
 mod tracker;
 
@@ -26,4 +27,5 @@ pub(crate) use self::redrive::Redrive;
 pub(crate) use self::reporter::bar;
 pub(crate) use self::run::{foresee, run};
 pub(crate) use self::selection::Selection;
+pub(crate) use self::sent_back::{Returned, SentBack};
 pub(crate) use self::tracker::Why;

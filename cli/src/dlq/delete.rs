@@ -73,6 +73,7 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
         origin_senders: None,
         max_receive_count: pair.max_receive_count(),
         journal: Journal::off(),
+        sent_back: None,
         rate: None,
         dry_run: arguments.consent.dry.run,
         json: arguments.output.json,

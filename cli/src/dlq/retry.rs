@@ -4,6 +4,7 @@ mod document;
 mod editor;
 mod layout;
 mod native;
+mod stages;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -11,6 +12,7 @@ use futures_util::future::LocalBoxFuture;
 
 pub(crate) use self::editor::{Edited, Editor};
 use self::editor::{NoEditor, has_terminal};
+use self::stages::Watching;
 use super::confirm::confirm;
 use super::select::{AllowNone, Chosen};
 use crate::ask::Consent;
@@ -43,6 +45,9 @@ pub(crate) struct Arguments {
     /// Send at most this many letters a second
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
+
+    #[command(flatten)]
+    watching: Watching,
 
     /// Let AWS move all letters unchanged (StartMessageMoveTask); Message::key() changes, so a handler may charge twice
     #[arg(long, conflicts_with_all = ["conditions", "ids", "max", "edit", "origin_senders"])]
@@ -78,10 +83,10 @@ const HELP: &str = "\
 Examples:
   redrive dlq retry --stack shop --where 'reason = panic' --dry-run
       shows which letters would be sent, and how many of each error; without --dry-run, asks and sends them
+  redrive dlq retry --stack shop --watch --stages 10,100,all
+      sends ten letters, watches whether they come back, and goes on or stops
   redrive dlq retry --queue orders --max 1 --edit
       sends one letter after you have edited it
-  redrive dlq retry --queue orders --to orders-test --rate 5 --yes
-      sends all letters to another queue, five a second, without asking
 
 Exit codes: 0 done, 1 some failed, failed again, may arrive twice or remain in flight, 2 wrong usage or input, 3 no letter matches, 130 interrupted.
 More: man redrive-dlq-retry, or redrive man --page dlq-retry | man -l -";
@@ -91,6 +96,7 @@ pub(crate) const MORE: &str = "\
 Examples with letters that another program selects, and with AWS's own move task:
   redrive dlq list --queue orders --json | jq -c 'select(.group_id == \"a\")' | redrive dlq retry --queue orders --ids - --yes
   redrive dlq retry --queue orders --where 'reason = panic' --where 'age < 2h'
+  redrive dlq retry --queue orders --to orders-test --rate 5 --yes
   redrive dlq retry --queue orders --native --rate 50
   redrive dlq retry --queue orders --native --status
   redrive dlq retry --queue orders --native --cancel
@@ -107,6 +113,11 @@ letters that arrive after the start.
 A journal records which letters are being sent. After a kill, --dry-run lists the letters that an earlier run sent or may
 have sent. A run that sends them again lists them and exits with 1.
 
+With --watch, the command counts the messages of both queues every two seconds. If there are more letters, it receives all of
+them and makes them visible again. A letter came back if it has the message id, or the redrive.origin, of one that was sent.
+A consumer that sends a new message without redrive.origin cannot be recognized. The wait ends early if the source queue was
+empty for a minute. Pass --wait if your consumer backs off for longer than the visibility timeout.
+
 On a FIFO queue, a letter that stays blocks only the later letters of its group. Letters that are sent go to the end of
 their group.";
 
@@ -115,7 +126,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 }
 
 async fn retry(arguments: &Arguments) -> Result<(), Problem> {
-    let selection = arguments.chosen.read()?;
+    let mut selection = arguments.chosen.read()?;
+    selection.most = arguments.watching.most(selection.most);
     let origin_senders = arguments.origins.senders()?;
     let editor = arguments.edit.then(Editor::from_env).transpose().or_input()?;
     if editor.is_some() && !arguments.consent.sure.yes && !arguments.consent.dry.run && !has_terminal() {
@@ -150,6 +162,8 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
             false => task.run(&aws).await,
         };
     }
+    let patience =
+        arguments.watching.watch.then(|| arguments.watching.patience(&from, &to)).transpose().or_input()?;
     if !arguments.consent.dry.run {
         announce_overtaking(&to);
     }
@@ -171,15 +185,20 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         origin_senders,
         max_receive_count: pair.max_receive_count(),
         journal,
+        sent_back: None,
         rate: arguments.rate,
         dry_run: arguments.consent.dry.run,
         json: arguments.output.json,
     };
-    let question = |letters: &str, which: &str| format!("send {letters} to {to_name}{which}");
+    let stages = arguments.watching.words();
+    let question = |letters: &str, which: &str| format!("send {letters} to {to_name}{which}{stages}");
     let consequence = [CONSEQUENCE, "nothing was sent"];
-    match is_edited || confirm(&aws, &job, arguments.consent, question, consequence).await? {
-        true => run_job(&aws, &job).await,
-        false => Ok(()),
+    if !is_edited && !confirm(&aws, &job, arguments.consent, question, consequence).await? {
+        return Ok(());
+    }
+    match patience.filter(|_| !job.dry_run) {
+        Some(patience) => stages::run(&aws, &pair, job, &arguments.watching, patience).await,
+        None => run_job(&aws, &job).await,
     }
 }
 

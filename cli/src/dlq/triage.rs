@@ -112,6 +112,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         origin_senders,
         max_receive_count,
         journal,
+        sent_back: None,
         rate: None,
         dry_run: false,
         json: false,

@@ -1,5 +1,6 @@
 //! What a verb asks of the engine.
 
+use std::cell::RefCell;
 use std::fmt;
 
 use futures_util::future::LocalBoxFuture;
@@ -8,6 +9,7 @@ use redrive_sqs::OriginSenders;
 use super::letter::Letter;
 use super::redrive::Redrive;
 use super::selection::Selection;
+use super::sent_back::SentBack;
 use super::tracker::Why;
 use crate::find::Queue;
 use crate::journal::Journal;
@@ -27,6 +29,8 @@ pub(crate) struct Job {
     pub(crate) max_receive_count: Option<u32>,
     /// Where it is written down which letters are being sent.
     pub(crate) journal: Journal,
+    /// The letters of this run and of those before it, if it is watched whether they come back.
+    pub(crate) sent_back: Option<RefCell<SentBack>>,
     /// Letters that are sent a second.
     pub(crate) rate: Option<u32>,
     pub(crate) dry_run: bool,
@@ -54,7 +58,7 @@ impl Work {
         }
     }
 
-    pub(super) fn route(&self) -> Option<&Route> {
+    pub(crate) fn route(&self) -> Option<&Route> {
         match self {
             Self::Send(route) | Self::Edit(route, _) | Self::Ask(route, _) => Some(route),
             Self::Delete => None,

@@ -74,6 +74,11 @@ struct Row {
     error: String,
 }
 
+/// Whether two errors differ in nothing but numbers.
+pub(super) fn is_same_error(one: &str, other: &str) -> bool {
+    Outline::of(one) == Outline::of(other)
+}
+
 impl Group {
     fn add(&mut self, other: &Self) {
         self.count += other.count;

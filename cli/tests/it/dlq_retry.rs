@@ -13,5 +13,6 @@ mod named;
 mod native;
 mod question;
 mod refused;
+mod stages;
 mod strip;
 mod volume;

@@ -153,7 +153,10 @@ impl Run<'_> {
         let is_of_another =
             |route: &Route| !route.named && letter.source().is_some_and(|source| source != route.to.arn);
         let mut state = self.state();
-        let wanted = if self.job.work.route().is_some_and(is_of_another) {
+        let has_returned = self.job.sent_back.as_ref().is_some_and(|sent| sent.borrow_mut().met(letter));
+        let wanted = if has_returned {
+            Err(Why::CameBack)
+        } else if self.job.work.route().is_some_and(is_of_another) {
             Err(Why::OfAnotherQueue)
         } else {
             state.named.met(letter);

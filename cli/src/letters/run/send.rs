@@ -124,6 +124,9 @@ impl Run<'_> {
                 Outcome::Done(id) => {
                     self.job.journal.sent(&letter.id, id.as_deref());
                     self.state().tracker.done(&letter, id.as_deref());
+                    if let (Some(sent_back), Some(id)) = (&self.job.sent_back, &id) {
+                        sent_back.borrow_mut().sent(&letter, id);
+                    }
                     if !has_origin {
                         self.report(&letter, Report::WithoutOrigin);
                     }

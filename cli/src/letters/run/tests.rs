@@ -38,6 +38,7 @@ async fn start() -> (Local, Aws, Job) {
         origin_senders: None,
         max_receive_count: None,
         journal: Journal::off(),
+        sent_back: None,
         rate: None,
         dry_run: false,
         json: false,

@@ -1,0 +1,380 @@
+//! `--watch` and `--stages`: some letters are sent, and the others only if those do not come back.
+
+mod vigil;
+
+use std::cell::RefCell;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use serde_json::json;
+use tokio::time::Instant;
+
+use self::vigil::{Step, Vigil};
+use crate::aws::Aws;
+use crate::counted::counted;
+use crate::find::{Pair, Queue};
+use crate::letters::look::{Look, behind};
+use crate::letters::{Job, Returned, Route, SentBack, run as run_job};
+use crate::output::Progress;
+use crate::problem::{OrProblem, Problem};
+use crate::span::{self, span};
+use crate::sqs::{Stop, hold};
+use crate::tell::{letters, print_json, tell};
+
+/// How often both queues are counted.
+const POLL: Duration = Duration::from_secs(2);
+
+/// A message that always fails is received once more before SQS moves it.
+const LAST_RECEIVE: Duration = Duration::from_secs(20);
+
+const LONGEST_WAIT: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// What was typed.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Watching {
+    /// Watch whether letters come back after they were sent; if one does, stop
+    #[arg(long, conflicts_with_all = ["native", "edit"])]
+    pub(super) watch: bool,
+
+    /// Letters in each stage, separated by commas; with all, the last stage has the rest [default: all]
+    #[arg(long, value_name = "NUMBERS", requires = "watch", conflicts_with = "max")]
+    stages: Option<Stages>,
+
+    /// How long to watch after each stage [default: the visibility timeout x maxReceiveCount of the queue that gets the letters]
+    #[arg(long, value_name = "TIME", requires = "watch", value_parser = wait)]
+    wait: Option<Duration>,
+}
+
+/// How many letters each stage has; none is the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stages(Vec<Option<u64>>);
+
+impl FromStr for Stages {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const ALLOWED: &str = "allowed: numbers above 0, and all at the end, such as 10,100,all";
+        let stage = |text: &str| match text.trim() {
+            "all" => Ok(None),
+            number => number.parse().ok().filter(|number| *number > 0).map(Some).ok_or(ALLOWED),
+        };
+        let stages: Vec<Option<u64>> = text.split(',').map(stage).collect::<Result<_, _>>()?;
+        let is_early = stages.iter().rev().skip(1).any(Option::is_none);
+        if is_early { Err(ALLOWED) } else { Ok(Self(stages)) }
+    }
+}
+
+fn wait(text: &str) -> Result<Duration, String> {
+    match span::parse(text)? {
+        time if (Duration::from_secs(1)..=LONGEST_WAIT).contains(&time) => Ok(time),
+        _ => Err("allowed: 1s to 12h".to_owned()),
+    }
+}
+
+impl Watching {
+    fn stages(&self) -> Stages {
+        self.stages.clone().unwrap_or(Stages(vec![None]))
+    }
+
+    /// How many letters are sent at most, if it is known.
+    pub(super) fn most(&self, most: Option<u64>) -> Option<u64> {
+        match &self.stages {
+            Some(Stages(stages)) => stages.iter().copied().sum(),
+            None => most,
+        }
+    }
+
+    /// For the question: ` in stages of 10, 100 and the rest`.
+    pub(super) fn words(&self) -> String {
+        let Some(Stages(stages)) = &self.stages else { return String::new() };
+        let words: Vec<String> = stages
+            .iter()
+            .map(|stage| stage.map_or("the rest".to_owned(), |stage| stage.to_string()))
+            .collect();
+        match words.split_last() {
+            Some((last, before)) if !before.is_empty() => {
+                format!(" in stages of {} and {last}", before.join(", "))
+            }
+            Some(_) | None => String::new(),
+        }
+    }
+
+    /// How long it takes until a message that always fails is back.
+    ///
+    /// # Errors
+    /// It never comes back, or nobody knows when.
+    pub(super) fn patience(&self, from: &Queue, to: &Queue) -> anyhow::Result<Duration> {
+        match (to.redrive_policy(), self.wait) {
+            (Some(policy), _) if policy.dead_letter_target_arn != from.arn => Err(anyhow!(
+                "--watch: messages of {} that fail do not come back to {}, but go to {}",
+                to.name(),
+                from.name(),
+                redrive_sqs::queue_name(&policy.dead_letter_target_arn)
+            )),
+            (_, Some(wait)) => Ok(wait),
+            (Some(policy), None) => {
+                let attempts = to.visibility_timeout() * policy.max_receive_count;
+                Ok((attempts + LAST_RECEIVE).min(LONGEST_WAIT))
+            }
+            (None, None) => Err(anyhow!(
+                "--watch: {} has no redrive policy that says how often it retries: pass --wait",
+                to.name()
+            )),
+        }
+    }
+}
+
+/// How a stage ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Nothing came back.
+    Clear,
+    /// Some letters came back, in the stages so far.
+    CameBack,
+    /// So many letters more than before, which nobody can see on a FIFO queue.
+    Hidden(u64),
+    /// The queue has so many messages, no fewer than with those of the stage.
+    NoProgress(u64),
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Clear => "clear",
+            Self::CameBack => "came-back",
+            Self::Hidden(_) => "more-letters",
+            Self::NoProgress(_) => "no-progress",
+        }
+    }
+}
+
+/// A stage that was sent.
+struct Stage<'a> {
+    aws: &'a Aws,
+    pair: &'a Pair,
+    job: &'a Job,
+    /// `stage 1 of 3`
+    name: String,
+    sent: usize,
+    wait: Duration,
+    /// What was in the queue before.
+    before: u64,
+}
+
+/// Sends letters stage by stage.
+///
+/// # Errors
+/// Some came back, could not be sent, or it was interrupted.
+pub(super) async fn run(
+    aws: &Aws,
+    pair: &Pair,
+    mut job: Job,
+    watching: &Watching,
+    wait: Duration,
+) -> Result<(), Problem> {
+    let Stages(stages) = watching.stages();
+    let most = job.selection.most;
+    job.sent_back = Some(RefCell::default());
+    for (number, stage) in (1..).zip(&stages) {
+        let name = format!("stage {number} of {}", stages.len());
+        let before = target(&job)?.refresh(aws).await.or_failed()?.counted();
+        let sent_before = sent_back(&job)?.borrow().len();
+        job.selection.most = stage.or(most);
+        let ran = run_job(aws, &job).await;
+        let sent = sent_back(&job)?.borrow().len() - sent_before;
+        let has_returned = sent_back(&job)?.borrow().returned().count() > 0;
+        match ran {
+            Err(problem) if !has_returned || matches!(problem, Problem::Ended(..)) => return Err(problem),
+            Ok(()) if sent == 0 && !has_returned => break,
+            Ok(()) | Err(_) => (),
+        }
+        let began = Instant::now();
+        let shown = Stage { aws, pair, job: &job, name, sent, wait, before };
+        let verdict = if has_returned { Verdict::CameBack } else { shown.watch().await? };
+        shown.tell(verdict, number, began.elapsed())?;
+        // The rest is selected anew: others may have changed the queue meanwhile.
+        job.from = job.from.refresh(aws).await.or_failed()?;
+        let mut ids = job.selection.ids.take();
+        ids.iter_mut()
+            .for_each(|ids| sent_back(&job).into_iter().for_each(|sent| sent.borrow().remove_from(ids)));
+        job.selection.ids = ids;
+        job.allow_none = true;
+    }
+    Ok(())
+}
+
+fn sent_back(job: &Job) -> Result<&RefCell<SentBack>, Problem> {
+    job.sent_back.as_ref().context("nothing is watched").or_failed()
+}
+
+fn target(job: &Job) -> Result<&Queue, Problem> {
+    let route: Option<&Route> = job.work.route();
+    Ok(&route.context("nothing is sent").or_failed()?.to)
+}
+
+impl Stage<'_> {
+    async fn watch(&self) -> Result<Verdict, Problem> {
+        let (from, to) = (&self.job.from, target(self.job)?);
+        let began = Instant::now();
+        tell(format_args!(
+            "redrive: {}: watching {} for up to {} (--wait)",
+            self.name,
+            from.name(),
+            span(self.wait)
+        ));
+        let dead_before = from.refresh(self.aws).await.or_failed()?.counted();
+        let mut vigil = Vigil::new(self.wait, dead_before);
+        let progress = Progress::spinner("{spinner} {msg} ({elapsed})");
+        progress.set_message(format!("{}: watching {}", self.name, from.name()));
+        let mut stop = Stop::listen().or_failed()?;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(POLL.min(self.wait)) => (),
+                () = stop.wanted() => return Err(stop.or_failed(self.interrupted())),
+            }
+            let counted = async { tokio::try_join!(from.refresh(self.aws), to.refresh(self.aws)) };
+            let (dead, source) = counted.await.with_context(|| self.so_far()).or_failed()?;
+            let step = vigil.step(began.elapsed(), dead.counted(), source.counted());
+            if step == Step::Wait {
+                continue;
+            }
+            let looked_at = began.elapsed();
+            let seen = self.look(&dead).await?;
+            if sent_back(self.job)?.borrow().returned().count() > 0 {
+                return Ok(Verdict::CameBack);
+            }
+            let more = dead.counted().saturating_sub(dead_before);
+            if behind(&dead, seen) > 0 && more > 0 {
+                return Ok(Verdict::Hidden(more));
+            }
+            if step == Step::Over {
+                let left = source.counted();
+                let is_untouched = left >= self.before + self.sent as u64;
+                return Ok(if is_untouched { Verdict::NoProgress(left) } else { Verdict::Clear });
+            }
+            vigil.looked(looked_at, began.elapsed(), dead.counted());
+            // The look has listened for signals itself, and does no more.
+            stop = Stop::listen().or_failed()?;
+        }
+    }
+
+    /// Receives all letters, notes those that came back, and says how many there were.
+    async fn look(&self, dead: &Queue) -> Result<usize, Problem> {
+        let sent_back = sent_back(self.job)?;
+        let seen = hold(self.aws, dead, async |hold| {
+            let mut look = Look::new(hold, self.pair, None);
+            loop {
+                let letters = look.next().await?;
+                if letters.is_empty() {
+                    return Ok(look.seen());
+                }
+                letters.iter().for_each(|letter| _ = sent_back.borrow_mut().met(letter));
+            }
+        });
+        seen.await.map_err(|problem| match problem {
+            Problem::Ended(error, signal) => Problem::Ended(error.context(self.so_far()), signal),
+            Problem::Failed(error) => Problem::Failed(error.context(self.so_far())),
+            problem => problem,
+        })
+    }
+
+    fn interrupted(&self) -> anyhow::Error {
+        anyhow!("{}: interrupted", self.so_far())
+    }
+
+    fn returned(&self) -> (Returned, usize) {
+        let sent = self.job.sent_back.as_ref().map(RefCell::borrow);
+        sent.map_or_else(Default::default, |sent| (sent.returned(), sent.len()))
+    }
+
+    fn so_far(&self) -> String {
+        let (returned, sent) = self.returned();
+        format!("{}: {} so far; run it again for the rest", self.name, returned.words(sent))
+    }
+
+    /// What came of it.
+    ///
+    /// # Errors
+    /// Nothing more is to be sent.
+    fn tell(&self, verdict: Verdict, number: usize, took: Duration) -> Result<(), Problem> {
+        let (returned, all) = self.returned();
+        if self.job.json {
+            print_json(&json!({ "stage": {
+                "number": number,
+                "sent": self.sent,
+                "sent_in_all": all,
+                "result": verdict.name(),
+                "came_back": returned.count(),
+                "same_error": returned.same_error,
+                "other_error": returned.other_error,
+                "unknown_error": returned.unknown_error,
+                "watched_seconds": took.as_secs(),
+            }}))?;
+        }
+        let Self { name, sent, .. } = self;
+        let to = target(self.job)?.name();
+        let from = self.job.from.name();
+        let problem = match verdict {
+            Verdict::Clear => {
+                tell(format_args!(
+                    "redrive: {name}: none of {} came back within {}",
+                    letters(*sent),
+                    span(took)
+                ));
+                return Ok(());
+            }
+            Verdict::CameBack => returned.words(all),
+            Verdict::Hidden(more) => format!(
+                "{from} has {} more, which SQS does not return behind others of their groups",
+                letters(usize::try_from(more).unwrap_or(usize::MAX))
+            ),
+            Verdict::NoProgress(left) => format!(
+                "{to} has {} after {}, no fewer than with this stage: does a consumer receive them?",
+                counted(usize::try_from(left).unwrap_or(usize::MAX), "message"),
+                span(took)
+            ),
+        };
+        Err(Problem::Failed(anyhow!("{name}: {problem}; the other letters stay in {from}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_are_numbers_with_all_at_the_end() {
+        for (text, expected) in [
+            ("10,100,all", Some(vec![Some(10), Some(100), None])),
+            ("all", Some(vec![None])),
+            ("1, 2", Some(vec![Some(1), Some(2)])),
+            ("all,1", None),
+            ("0", None),
+            ("", None),
+            ("-1", None),
+        ] {
+            assert_eq!(text.parse().ok(), expected.map(Stages), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_question_names_the_stages() {
+        let words = |stages: Option<&str>| {
+            let stages = stages.map(|stages| stages.parse().unwrap());
+            Watching { watch: true, stages, wait: None }.words()
+        };
+        assert_eq!(words(Some("10,100,all")), " in stages of 10, 100 and the rest");
+        assert_eq!(words(Some("10")), "");
+        assert_eq!(words(None), "");
+    }
+
+    #[test]
+    fn a_wait_has_bounds() {
+        for wrong in ["0", "13h", "soon"] {
+            assert!(wait(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(wait("90s"), Ok(Duration::from_secs(90)));
+    }
+}
