@@ -1,5 +1,6 @@
 //! Which queue is meant: by its name, its stack, or the function that it feeds.
 
+mod all;
 mod queue;
 mod source;
 mod stack;
@@ -11,6 +12,7 @@ use redrive_sqs::queue_name;
 
 use crate::aws::{Aws, DescribeError, Place};
 use crate::problem::{OrProblem, Problem};
+pub(crate) use all::WhichOrAll;
 pub(crate) use queue::{Queue, queue_address};
 pub(crate) use redrive_template::subject::function_name;
 pub(crate) use source::WhichSource;

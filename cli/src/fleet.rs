@@ -10,9 +10,10 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::Args;
 
-use self::facts::Fleet;
-use self::places::{Places, Reached};
+pub(crate) use self::facts::{DeadLetterQueue, Facts, Fleet};
+pub(crate) use self::places::{Places, Reached};
 use self::read::Wanted;
+pub(crate) use self::read::queues;
 use crate::flags::Output;
 use crate::output::Line;
 use crate::problem::Problem;

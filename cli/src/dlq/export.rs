@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let (output, seen) = hold(&aws, queue, async |hold| {
             // Not before: signals would leave the file behind.
             let mut output = Output::open(&arguments.file).or_input()?;
-            let mut look = Look::new(hold, &pair, origin_senders);
+            let mut look = Look::new(hold, pair.max_receive_count(), origin_senders);
             loop {
                 let found = look.next().await?;
                 if found.is_empty() {

@@ -1,5 +1,6 @@
 //! `redrive dlq list`.
 
+mod all;
 mod row;
 mod table;
 
@@ -16,7 +17,7 @@ use super::logs::{Logs, TOGETHER, named_function};
 use super::look::{Look, not_seen};
 use crate::aws::Aws;
 use crate::counted::thousands;
-use crate::find::{Queue, Which};
+use crate::find::{Queue, WhichOrAll};
 use crate::flags::{LogGroup, Origins, Output};
 use crate::letters::Kinds;
 use crate::output::{self, Stream};
@@ -44,6 +45,8 @@ Examples:
       shows what failed and how often, then the letters, soonest to expire first
   redrive dlq list --stack shop --logs --where 'error ~ timeout' --where 'age < 1h'
       adds errors from the function's log to letters that SQS moved, which have no note
+  redrive dlq list --all --profile shop --profile billing
+      groups the errors of all dead-letter queues of two accounts, with up to 100 letters of each queue
   redrive dlq list --queue orders --json | jq -r 'select(.attributes.tenant == \"acme\") | .id' |
     redrive dlq retry --queue orders --ids - --yes
       sends back the letters that your own filter selects
@@ -62,7 +65,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     conditions: Where,
 
-    /// Letters to print [default: 100, with --json all]
+    /// Receive letters of all dead-letter queues and group their errors; --profile and --region may be repeated
+    #[arg(long, group = "Which", conflicts_with_all = ["queue", "stack", "function", "dead_letter_queue", "logs", "body"])]
+    all: bool,
+
+    /// Letters to print, with --all letters to receive of each queue [default: 100; all with --json, unless --all]
     #[arg(long, value_name = "N")]
     max: Option<usize>,
 
@@ -87,22 +94,28 @@ pub(crate) struct Arguments {
     output: Output,
 
     #[command(flatten)]
-    which: Which,
+    which: WhichOrAll,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let conditions = arguments.conditions.parse()?;
     let origin_senders = arguments.origins.senders()?;
+    if arguments.all {
+        return wait(all::list(arguments, conditions, origin_senders));
+    }
+    let which = arguments.which.only()?;
     wait(async {
-        let (aws, pair) = arguments.which.find().await?;
+        let (aws, pair) = which.find().await?;
         let queue = pair.dead().or_input()?.clone();
         let logs = match arguments.logs {
             true => Some(Logs::find(&aws, &pair, arguments.log.group.as_deref()).await),
             false => None,
         };
         let mut listing = Listing::new(arguments, conditions, &queue, &aws, logs);
-        hold(&aws, &queue, async |hold| listing.receive(Look::new(hold, &pair, origin_senders), hold).await)
-            .await?;
+        hold(&aws, &queue, async |hold| {
+            listing.receive(Look::new(hold, pair.max_receive_count(), origin_senders), hold).await
+        })
+        .await?;
         listing.finish()
     })
 }
@@ -256,7 +269,7 @@ impl<'a> Listing<'a> {
 
     /// What to type next, for the letters that were listed. What only the log tells, no other verb knows.
     fn next(&self) -> String {
-        let Arguments { which, origins, log, .. } = self.arguments;
+        let Arguments { which: WhichOrAll { which, .. }, origins, log, .. } = self.arguments;
         let (which, origins, conditions) = (which.typed(), origins.typed(), self.sieve.conditions());
         let with: String =
             conditions.typed().map(|condition| format!(" --where {}", word(condition))).collect();

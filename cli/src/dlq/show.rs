@@ -119,7 +119,8 @@ async fn find(
     origin_senders: Option<OriginSenders>,
 ) -> Result<Letter, Problem> {
     let (found, mut by_start, seen) = hold(aws, queue, async |hold| {
-        let (mut look, mut of_message, mut by_start) = (Look::new(hold, pair, origin_senders), None, vec![]);
+        let (mut look, mut of_message, mut by_start) =
+            (Look::new(hold, pair.max_receive_count(), origin_senders), None, vec![]);
         loop {
             let letters = look.next().await?;
             if letters.is_empty() {

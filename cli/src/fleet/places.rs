@@ -12,20 +12,20 @@ use crate::problem::{OrProblem, Problem};
 pub(crate) struct Places {
     /// Region (may be repeated) [default: the one of each profile]
     #[arg(long = "region", value_name = "REGION")]
-    regions: Vec<String>,
+    pub(crate) regions: Vec<String>,
 
     /// Profile of your AWS settings (may be repeated); each is combined with each region
     #[arg(long = "profile", value_name = "NAME")]
-    profiles: Vec<String>,
+    pub(crate) profiles: Vec<String>,
 
     /// Endpoint to call instead of AWS, such as that of `redrive local` [default: AWS_ENDPOINT_URL, else endpoint_url of the
     /// profile, else AWS]
     #[arg(long, value_name = "URL")]
-    endpoint_url: Option<String>,
+    pub(crate) endpoint_url: Option<String>,
 
     /// Seconds that a call may take before the command gives up, 2 to 3600 [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(2..=3_600))]
-    timeout: Option<u64>,
+    pub(crate) timeout: Option<u64>,
 }
 
 /// A profile in a region, and the way there.

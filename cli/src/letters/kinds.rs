@@ -3,7 +3,8 @@
 mod likeness;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::SystemTime;
 
 use anstyle::Style;
@@ -44,6 +45,8 @@ struct Group {
     count: usize,
     oldest: Option<SystemTime>,
     newest: Option<SystemTime>,
+    /// The names of the queues that they are in, if there are several.
+    queues: BTreeSet<Rc<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -84,6 +87,7 @@ impl Group {
         self.count += other.count;
         self.oldest = [self.oldest, other.oldest].into_iter().flatten().min();
         self.newest = self.newest.max(other.newest);
+        self.queues.extend(other.queues.iter().cloned());
     }
 
     fn cells(&self, now: SystemTime) -> [String; 3] {
@@ -92,11 +96,21 @@ impl Group {
         };
         [thousands(self.count), age(self.oldest), age(self.newest)]
     }
+
+    fn queues(&self) -> String {
+        self.queues.iter().map(|name| &**name).collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl Kinds {
     pub(crate) fn add(&mut self, letter: &Letter) {
-        let group = Group { count: 1, oldest: letter.sent_at(), newest: letter.sent_at() };
+        self.add_in(letter, None);
+    }
+
+    /// The same for a letter of one of several queues.
+    pub(crate) fn add_in(&mut self, letter: &Letter, queue: Option<&Rc<str>>) {
+        let queues = queue.into_iter().cloned().collect();
+        let group = Group { count: 1, oldest: letter.sent_at(), newest: letter.sent_at(), queues };
         let reason = letter.reason();
         if !self.reasons.contains_key(reason) && self.reasons.len() >= MOST_REASONS {
             return self.others.add(&group);
@@ -119,7 +133,12 @@ impl Kinds {
             widest(HEADS[column], &mut cells.iter().map(|cells| &cells[column]))
         });
         let reason_width = widest("REASON", &mut reasons.iter());
-        let used = widths.iter().sum::<usize>() + reason_width + 4 * GAP;
+        let queues: Vec<String> = rows.iter().map(|row| cut(&row.group.queues(), reason_most)).collect();
+        let queue_width = match queues.iter().all(String::is_empty) {
+            true => 0,
+            false => widest("QUEUE", &mut queues.iter()) + GAP,
+        };
+        let used = widths.iter().sum::<usize>() + queue_width + reason_width + 4 * GAP;
         let error_most = match layout {
             Layout::Wide => WIDE,
             Layout::Fit(Width::Elsewhere) => ERROR,
@@ -128,20 +147,26 @@ impl Kinds {
                 Some(_) | None => return stacked(&rows, now, columns),
             },
         };
-        let line = |cells: &[String; 3], reason: &str, error: &str| {
+        let line = |cells: &[String; 3], queue: &str, reason: &str, error: &str| {
             let numbers: String =
                 cells.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}  ")).collect();
-            format!("{numbers}{}  {error}", padded(reason.to_owned(), reason_width)).trim_end().to_owned()
+            let queue = padded(if queue_width > 0 { queue.to_owned() } else { String::new() }, queue_width);
+            format!("{numbers}{queue}{}  {error}", padded(reason.to_owned(), reason_width))
+                .trim_end()
+                .to_owned()
         };
-        let head = line(&HEADS.map(str::to_owned), "REASON", "ERROR");
-        let body = rows.iter().zip(&cells).zip(&reasons).map(|((row, cells), reason)| {
-            let indent = if row.reason.is_none() { "  " } else { "" };
-            Line::from(line(
-                cells,
-                reason,
-                &format!("{indent}{}", cut(&row.error, error_most - indent.len())),
-            ))
-        });
+        let head = line(&HEADS.map(str::to_owned), "QUEUE", "REASON", "ERROR");
+        let body = rows.iter().zip(&cells).zip(queues.iter().zip(&reasons)).map(
+            |((row, cells), (queue, reason))| {
+                let indent = if row.reason.is_none() { "  " } else { "" };
+                Line::from(line(
+                    cells,
+                    queue,
+                    reason,
+                    &format!("{indent}{}", cut(&row.error, error_most - indent.len())),
+                ))
+            },
+        );
         std::iter::once(Line::styled(Style::new().bold(), head)).chain(body).collect()
     }
 
@@ -267,6 +292,9 @@ fn stacked(rows: &[Row], now: SystemTime, columns: usize) -> Vec<Line> {
         let why = if row.error.is_empty() { reason.clone() } else { format!("{reason}: {}", row.error) };
         lines.push(cut(&head, columns));
         lines.push(format!("  {}", cut(&why, inner)));
+        if !row.group.queues.is_empty() {
+            lines.push(format!("  {}", cut(&format!("in {}", row.group.queues()), inner)));
+        }
     }
     let is_head = |line: &String| !line.starts_with(' ');
     let styled = |line: String| match is_head(&line) {
@@ -484,9 +512,11 @@ mod tests {
         #[test]
         fn every_letter_is_counted_once_and_no_line_is_wider_than_the_terminal(
             errors in proptest::collection::vec(("[a-c]{1,2}", "[a-d1 :/]{0,12}"), 1..60), columns in 20_usize..150,
+            queue in proptest::option::of("[a-z-]{1,80}"),
         ) {
             let mut kinds = Kinds::default();
-            errors.iter().for_each(|(reason, error)| kinds.add(&letter(reason, error, 0)));
+            let queue = queue.map(Rc::from);
+            errors.iter().for_each(|(reason, error)| kinds.add_in(&letter(reason, error, 0), queue.as_ref()));
             let rows = kinds.rows("");
             let sum = |is: fn(&Row) -> bool| rows.iter().filter(|row| is(row)).map(|row| row.group.count).sum::<usize>();
             prop_assert_eq!(sum(|row| row.reason.is_some()), errors.len());

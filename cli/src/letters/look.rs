@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use redrive_sqs::OriginSenders;
 
 use super::letter::Letter;
-use crate::find::{Pair, Queue};
+use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::Hold;
 use crate::tell::tell;
@@ -29,9 +29,12 @@ pub(crate) struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// At the letters of this pair of queues, without the origins of senders who are not named.
-    pub(crate) fn new(hold: &'a Hold, pair: &Pair, origin_senders: Option<OriginSenders>) -> Self {
-        let max_receive_count = pair.max_receive_count();
+    /// Without the origins of senders who are not named; `max_receive_count` is that of the source queue.
+    pub(crate) fn new(
+        hold: &'a Hold,
+        max_receive_count: Option<u32>,
+        origin_senders: Option<OriginSenders>,
+    ) -> Self {
         Self { hold, seen: HashSet::new(), receives: 1, max_receive_count, origin_senders }
     }
 

@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
 async fn look(aws: &Aws, pair: &Pair) -> Result<Seen, Problem> {
     let dead = pair.dead().or_input()?;
     let (sent, letters) = hold(aws, dead, async |hold| {
-        let (mut look, mut sent) = (Look::new(hold, pair, None), Vec::new());
+        let (mut look, mut sent) = (Look::new(hold, pair.max_receive_count(), None), Vec::new());
         loop {
             let letters = look.next().await?;
             if letters.is_empty() {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use crate::letters::note;
 use crate::proxy::{Call, Fate, Proxy};
 use crate::support::{Aws, REGION, Ran, Words, client, command, skip};
 use crate::terminal::Terminal;
@@ -353,4 +354,90 @@ fn no_name_or_tag_acts_on_the_terminal() {
     });
     let ran = proxy.redrive("fleet");
     assert!(ran.stdout.contains("FAKE") && !ran.stdout.contains(['\x1b', '\x07', '\r']), "{ran:?}");
+}
+
+#[test]
+fn the_errors_of_all_dead_letter_queues_are_grouped_and_the_letters_visible_again() {
+    let pair = |name: &'static str| {
+        move |id: &str| vec![queue(&format!("{name}-dead"), []), source(name, id, &format!("{name}-dead"))]
+    };
+    let accounts = Accounts::start([pair("shop"), pair("bills")]);
+    for (number, queue, bodies) in [(1, "shop-dead", 0..15), (2, "bills-dead", 0..2)] {
+        let sqs = client(&accounts.url(number), REGION);
+        for body in bodies {
+            let error =
+                if body == 1 { "no such customer".to_owned() } else { format!("{body} cents: refused") };
+            let send = sqs.send_message().queue_url(accounts.queue_url(number, queue)).message_body("{}");
+            let send =
+                send.message_attributes("redrive.dead-letter", note(&format!("m{body}"), "rejected", &error));
+            accounts.runtime.block_on(send.send()).expect("it is sent");
+        }
+    }
+    let profiles = "--profile account1 --profile account2";
+    let ran = accounts.redrive(&format!("dlq list --all {profiles}"));
+    ran.told(0, "17 of 17 letters received from 2 dead-letter queues\n");
+    let lines: Vec<String> =
+        ran.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(lines[0], "LETTERS OLDEST NEWEST QUEUE REASON ERROR");
+    for (line, [start, end]) in lines[1..].iter().zip([
+        ["17 ", " bills-dead, shop-dead rejected 2 kinds of errors:"],
+        ["15 ", " bills-dead, shop-dead # cents: refused"],
+        ["2 ", " bills-dead, shop-dead no such customer"],
+    ]) {
+        assert!(line.starts_with(start) && line.ends_with(end), "{lines:#?}");
+    }
+    let json = accounts.redrive(&format!("dlq list --all --json {profiles} --max 3")).ended(0).json_lines();
+    let of = |name: &str| json.iter().filter(|line| line["queue"].as_str().unwrap().ends_with(name)).count();
+    assert_eq!((of(":shop-dead"), of(":bills-dead")), (3, 2));
+    let ran = accounts.redrive(&format!("dlq list --all --max 3 {profiles}"));
+    ran.told(
+        0,
+        "5 of 17 letters received from 2 dead-letter queues\n--max receives more letters of each queue\n",
+    );
+    let ran = accounts.redrive(&format!("dlq list --all {profiles} --where 'error ~ customer'"));
+    ran.ended(0).stderr_has("2 of 17 letters received from 2 dead-letter queues match\n");
+    let status = accounts.redrive("queue status --queue shop --profile account1 --json").json();
+    let dead = &status["dead_letter_queue"];
+    assert_eq!((&dead["visible"], &dead["in_flight"]), (&json!(15), &json!(0)));
+}
+
+#[test]
+fn a_queue_whose_letters_may_not_be_received_hides_no_other() {
+    let aws = Aws::start(vec![
+        queue("a-dead", []),
+        queue("b-dead", []),
+        source("a", crate::support::ACCOUNT, "a-dead"),
+        source("b", crate::support::ACCOUNT, "b-dead"),
+    ]);
+    aws.send("a-dead", "a letter");
+    aws.send("b-dead", "a letter");
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
+        "ReceiveMessage" if call.input["QueueUrl"].as_str().is_some_and(|url| url.ends_with("/a-dead")) => {
+            Fate::Says("AccessDenied", "not you")
+        }
+        _ => Fate::Answered,
+    });
+    let ran = proxy.redrive("dlq list --all");
+    ran.ended(1)
+        .stdout_has(" b-dead  redrive-policy")
+        .stderr_has("1 of 2 letters received from 2 dead-letter queues\n");
+    ran.stderr_ends(
+        "could not receive from a-dead: not allowed: your credentials need sqs:ReceiveMessage (not you)\n",
+    );
+}
+
+#[test]
+fn only_all_takes_several_profiles() {
+    let aws = Aws::with_orders(false);
+    for (line, expected) in [
+        (
+            "dlq list --queue orders --region eu-west-1",
+            "--region is given 2 times, allowed: once, unless --all",
+        ),
+        ("dlq list --all --queue orders", "--queue"),
+        ("dlq list --all --logs", "--logs"),
+        ("dlq list", "--all"),
+    ] {
+        aws.redrive(line).refused(2, expected);
+    }
 }

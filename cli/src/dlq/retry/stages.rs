@@ -264,7 +264,7 @@ impl Stage<'_> {
     async fn look(&self, dead: &Queue) -> Result<usize, Problem> {
         let sent_back = sent_back(self.job)?;
         let seen = hold(self.aws, dead, async |hold| {
-            let mut look = Look::new(hold, self.pair, None);
+            let mut look = Look::new(hold, self.pair.max_receive_count(), None);
             loop {
                 let letters = look.next().await?;
                 if letters.is_empty() {

@@ -1,0 +1,156 @@
+//! `redrive dlq list --all`: the errors of all dead-letter queues, grouped.
+
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use anyhow::anyhow;
+use redrive_sqs::OriginSenders;
+use serde::Serialize;
+
+use super::Arguments;
+use crate::aws::Aws;
+use crate::counted::{counted, thousands};
+use crate::dlq::condition::{Conditions, Sieve, Verdict};
+use crate::dlq::line::Line;
+use crate::dlq::look::Look;
+use crate::find::Queue;
+use crate::fleet::{DeadLetterQueue, Facts, Fleet, Reached, queues};
+use crate::letters::Kinds;
+use crate::output::{self, Progress};
+use crate::problem::{OrProblem, Problem};
+use crate::sqs::hold;
+use crate::tell::{print_json, tell};
+
+/// Letters that are received of each queue if nobody asks for more.
+const LETTERS: usize = 100;
+
+/// A letter with the queue that it is in.
+#[derive(Serialize)]
+struct InQueue<'a> {
+    queue: &'a str,
+    #[serde(flatten)]
+    letter: Line<'a>,
+}
+
+/// What was received so far.
+struct All<'a> {
+    arguments: &'a Arguments,
+    origin_senders: Option<OriginSenders>,
+    sieve: Sieve,
+    now: SystemTime,
+    kinds: Kinds,
+    seen: usize,
+    matching: usize,
+}
+
+pub(super) async fn list(
+    arguments: &Arguments,
+    conditions: Conditions,
+    origin_senders: Option<OriginSenders>,
+) -> Result<(), Problem> {
+    let places = arguments.which.places().connect().await?;
+    let facts = queues(&places, &Progress::spinner("{spinner} {msg} ({elapsed})")).await;
+    let fleet = Fleet::of(&facts, false);
+    let (sieve, now) = (Sieve::new(conditions), SystemTime::now());
+    let mut all =
+        All { arguments, origin_senders, sieve, now, kinds: Kinds::default(), seen: 0, matching: 0 };
+    let mut faults = fleet.problem().into_iter().collect::<Vec<_>>();
+    let mut interrupted = None;
+    for listed in &fleet.queues {
+        let Some((aws, queue)) = found(listed, &facts, &places) else { continue };
+        match all.receive(aws, queue, &sources(listed, &facts)).await {
+            Ok(()) => (),
+            Err(problem @ Problem::Ended(..)) => {
+                interrupted = Some(problem);
+                break;
+            }
+            Err(problem) if problem.is_broken_pipe() => return Err(problem),
+            Err(problem) => faults.push(problem.to_string()),
+        }
+    }
+    for fault in
+        fleet.failed.iter().map(|fault| &fault.error).chain(fleet.unreachable.iter().map(|it| &it.error))
+    {
+        tell(format_args!("not read: {fault}"));
+    }
+    all.finish(&fleet)?;
+    match interrupted {
+        Some(problem) => Err(problem),
+        None if faults.is_empty() => Ok(()),
+        None => Err(Problem::Failed(anyhow!(faults.join("; ")))),
+    }
+}
+
+fn found<'a>(
+    listed: &DeadLetterQueue,
+    facts: &'a [Facts],
+    places: &'a [Reached],
+) -> Option<(&'a Aws, &'a Queue)> {
+    let in_place = |(facts, reached): (&'a Facts, &'a Reached)| {
+        let queue = facts.queues.iter().find(|queue| queue.arn == listed.arn)?;
+        Some((reached.aws.as_ref().ok()?, queue))
+    };
+    facts.iter().zip(places).find_map(in_place)
+}
+
+fn sources<'a>(listed: &DeadLetterQueue, facts: &'a [Facts]) -> Vec<&'a Queue> {
+    let all = facts.iter().flat_map(|facts| &facts.queues);
+    all.filter(|queue| listed.sources.contains(&queue.arn)).collect()
+}
+
+impl All<'_> {
+    /// Receives some letters of a queue, and makes them visible again at once.
+    async fn receive(&mut self, aws: &Aws, queue: &Queue, sources: &[&Queue]) -> Result<(), Problem> {
+        let most = self.arguments.max.unwrap_or(LETTERS);
+        let counts = sources.iter().filter_map(|source| Some(source.redrive_policy()?.max_receive_count));
+        let (max_receive_count, senders) = (counts.max(), self.origin_senders.clone());
+        let mut received = Vec::new();
+        hold(aws, queue, async |hold| {
+            let mut look = Look::new(hold, max_receive_count, senders);
+            while received.len() < most {
+                let letters = look.next().await?;
+                if letters.is_empty() {
+                    break;
+                }
+                received.extend(letters);
+            }
+            Ok(())
+        })
+        .await?;
+        received.truncate(most);
+        let name: Rc<str> = queue.name().into();
+        for letter in received {
+            self.seen += 1;
+            if self.sieve.judge(&letter, self.now) != Verdict::Holds {
+                continue;
+            }
+            self.matching += 1;
+            if self.arguments.output.json {
+                print_json(&InQueue { queue: &queue.arn, letter: Line::of(&letter, queue.retention()) })?;
+            } else {
+                self.kinds.add_in(&letter, Some(&name));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&self, fleet: &Fleet) -> Result<(), Problem> {
+        let queues = counted(fleet.with_letters(), "dead-letter queue");
+        let (seen, letters) = (thousands(self.seen), fleet.letters());
+        match self.sieve.is_empty() {
+            true => tell(format_args!("{seen} of {} letters received from {queues}", thousands(letters))),
+            false => tell(format_args!(
+                "{} of {seen} letters received from {queues} match",
+                thousands(self.matching)
+            )),
+        }
+        if (self.seen as u64) < letters {
+            tell("--max receives more letters of each queue");
+        }
+        if self.arguments.output.json || self.matching == 0 {
+            return Ok(());
+        }
+        let lines = self.kinds.lines(self.now, "no note", self.arguments.wide.layout());
+        output::print_all(&lines).or_failed()
+    }
+}
