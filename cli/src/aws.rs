@@ -70,9 +70,17 @@ impl Aws {
     /// Where something was looked for: `eu-west-1, profile shop, http://127.0.0.1:9324`.
     pub(crate) fn here(&self) -> String {
         let profile = self.profile.as_ref().map(|name| format!(", profile {name}"));
-        let endpoint = self.wire.endpoint().filter(|_| !self.is_aws());
-        let endpoint = endpoint.map(|endpoint| format!(", {endpoint}"));
+        let endpoint = self.emulator().map(|endpoint| format!(", {endpoint}"));
         format!("{}{}{}", self.region(), profile.unwrap_or_default(), endpoint.unwrap_or_default())
+    }
+
+    pub(crate) fn profile(&self) -> Option<&str> {
+        self.profile.as_deref()
+    }
+
+    /// The endpoint, if it cannot be AWS's.
+    pub(crate) fn emulator(&self) -> Option<String> {
+        self.wire.endpoint().filter(|_| !self.is_aws())
     }
 
     /// Says the place to somebody at a terminal, where something is changed without a question.

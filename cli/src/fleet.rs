@@ -7,7 +7,7 @@ mod table;
 
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::Args;
 
 pub(crate) use self::facts::{DeadLetterQueue, Facts, Fleet};
@@ -15,8 +15,10 @@ pub(crate) use self::places::{Places, Reached};
 use self::read::Wanted;
 pub(crate) use self::read::queues;
 use crate::flags::Output;
+use crate::history::History;
 use crate::output::Line;
-use crate::problem::Problem;
+use crate::problem::{OrProblem, Problem};
+use crate::tell::{print_json, print_line};
 use crate::wait::wait;
 use crate::watch;
 use crate::width::{Layout, Wide};
@@ -31,6 +33,8 @@ Examples:
       shows those of two accounts in two regions, refreshed every minute
   redrive fleet --all --json | jq -r '.queues[] | select(.owner == null) | .name'
       names the dead-letter queues that have no tag owner
+  redrive fleet --history
+      shows what was sent and deleted from this machine, when and by whom
 
 A dead-letter queue is one that a queue's redrive policy names. No message is received. PER HOUR is the number of letters
 now, less the number that CloudWatch had an hour ago: it includes letters that were sent back or deleted. OLDEST is
@@ -49,6 +53,10 @@ pub(crate) struct Arguments {
     /// List empty dead-letter queues too
     #[arg(long)]
     all: bool,
+
+    /// Print what was done with letters from this machine, newest last, and call nothing
+    #[arg(long, conflicts_with_all = ["all", "watch"])]
+    history: bool,
 
     /// Tag of a dead-letter queue that names its owner
     #[arg(long, value_name = "NAME", default_value = "owner")]
@@ -70,6 +78,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    if arguments.history {
+        return history(arguments.output.json);
+    }
     wait(async {
         let places = arguments.places.connect().await?;
         let fleet = read(arguments, &places).await;
@@ -81,6 +92,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         watch::show(&fleet, json, wide)?;
         fleet.problem().map_or(Ok(()), |problem| Err(Problem::Failed(anyhow!(problem))))
     })
+}
+
+fn history(json: bool) -> Result<(), Problem> {
+    let entries = History::from_env().read().context("could not read the history").or_failed()?;
+    entries.iter().try_for_each(|entry| if json { print_json(entry) } else { print_line(entry.words()) })
 }
 
 async fn read(arguments: &Arguments, places: &[Reached]) -> Fleet {

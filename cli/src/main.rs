@@ -12,6 +12,7 @@ mod find;
 mod fleet;
 mod flags;
 mod escape;
+mod history;
 mod journal;
 mod letters;
 mod live;

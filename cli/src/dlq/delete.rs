@@ -9,6 +9,7 @@ use super::select::{AllowNone, Chosen};
 use crate::ask::Consent;
 use crate::find::Which;
 use crate::flags::{Account, Output};
+use crate::history::History;
 use crate::journal::Journal;
 use crate::letters::{Job, Work, run as run_job};
 use crate::problem::{OrProblem, Problem};
@@ -73,6 +74,8 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
         origin_senders: None,
         max_receive_count: pair.max_receive_count(),
         journal: Journal::off(),
+        history: History::from_env(),
+        verb: "delete",
         sent_back: None,
         rate: None,
         dry_run: arguments.consent.dry.run,

@@ -18,6 +18,7 @@ use crate::ask::Consent;
 use crate::counted::counted;
 use crate::find::{Queue, Which};
 use crate::flags::To;
+use crate::history::{Action, History};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Pace, QueueRules, Stop};
 use crate::tell::{letters, tell};
@@ -97,6 +98,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let mut sending = Lines::new(aws.sqs(), &queue, dry_run, &pace, &stop);
         let sent = send_all(&source, &reader, &mut sending, &stop).await;
         sending.tell_held_up();
+        if !dry_run {
+            let (sent, failed) = (sending.sent as u64, sending.failed as u64);
+            let action = Action { verb: "import", queue: &queue.arn, sent, failed, ..Action::default() };
+            History::from_env().record(&aws, action);
+        }
         sent.map_err(|error| stop.or_failed(error))?;
         let verb = if dry_run { "would be sent" } else { "sent" };
         tell(format_args!("{} {verb} to {}", letters(sending.sent), queue.name()));

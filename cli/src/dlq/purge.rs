@@ -7,6 +7,7 @@ use crate::ask::Consent;
 use crate::aws::DescribeError;
 use crate::find::{Queue, Which};
 use crate::flags::Account;
+use crate::history::{Action, History};
 use crate::problem::{OrProblem, Problem};
 use crate::tell::print_line;
 
@@ -64,5 +65,7 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
     arguments.consent.confirm_by_name(&question, &consequence, dead.name(), "nothing was deleted")?;
     let purged = aws.sqs().purge_queue().queue_url(&dead.url).send().await;
     purged.describe_error(&format!("purge {}", dead.name()), "sqs:PurgeQueue").or_failed()?;
+    let action = Action { verb: "purge", queue: &dead.arn, deleted: letters, ..Action::default() };
+    History::from_env().record(&aws, action);
     print_line(format!("about {letters} letters deleted from {}; SQS takes up to 60 s", dead.name()))
 }

@@ -154,6 +154,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
             rate: arguments.rate,
             consent: arguments.consent,
             json: arguments.output.json,
+            history: arguments.journal.history(),
             from,
             to,
         };
@@ -185,6 +186,8 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         origin_senders,
         max_receive_count: pair.max_receive_count(),
         journal,
+        history: arguments.journal.history(),
+        verb: "retry",
         sent_back: None,
         rate: arguments.rate,
         dry_run: arguments.consent.dry.run,

@@ -112,6 +112,8 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         origin_senders,
         max_receive_count,
         journal,
+        history: arguments.journal.history(),
+        verb: "triage",
         sent_back: None,
         rate: None,
         dry_run: false,

@@ -10,8 +10,11 @@ use super::letter::Letter;
 use super::redrive::Redrive;
 use super::selection::Selection;
 use super::sent_back::SentBack;
+use super::tally::Tally;
 use super::tracker::Why;
+use crate::aws::Aws;
 use crate::find::Queue;
+use crate::history::{Action, History};
 use crate::journal::Journal;
 use crate::sqs::Hold;
 
@@ -29,6 +32,9 @@ pub(crate) struct Job {
     pub(crate) max_receive_count: Option<u32>,
     /// Where it is written down which letters are being sent.
     pub(crate) journal: Journal,
+    /// Where it is written down what this verb did.
+    pub(crate) history: History,
+    pub(crate) verb: &'static str,
     /// The letters of this run and of those before it, if it is watched whether they come back.
     pub(crate) sent_back: Option<RefCell<SentBack>>,
     /// Letters that are sent a second.
@@ -36,6 +42,16 @@ pub(crate) struct Job {
     pub(crate) dry_run: bool,
     /// Whether each letter is told of as JSON, and not only problems and a sum.
     pub(crate) json: bool,
+}
+
+impl Job {
+    /// Writes down what was done.
+    pub(super) fn record(&self, aws: &Aws, tally: &Tally) {
+        let (sent, deleted) = tally.sent_and_deleted(self.work.operation());
+        let to = self.work.route().map(|route| route.to.arn.as_str());
+        let (verb, queue, failed) = (self.verb, self.from.arn.as_str(), tally.failed);
+        self.history.record(aws, Action { verb, queue, to, sent, deleted, failed });
+    }
 }
 
 /// What becomes of the letters that are wanted.

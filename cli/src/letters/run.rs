@@ -153,6 +153,9 @@ impl<'run> Run<'run> {
         let State { mut reporter, named: Named { missing, .. }, sieve, fatal, .. } = self.state.into_inner();
         let operation = job.work.operation();
         let to = job.work.route().map_or("", |route| route.to.name());
+        if mode == Mode::Real {
+            job.record(aws, &reporter.tally);
+        }
         let sum = reporter.tally.sum(operation, mode == Mode::DryRun, job.from.name(), to);
         let silent = reporter.tally.left.get(&Why::NoNote).copied().unwrap_or_default();
         let remarks = without_note(silent, "pass --ids from redrive dlq list --logs --json");

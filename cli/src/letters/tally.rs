@@ -138,12 +138,16 @@ impl Tally {
         met == Self::default() && self.left.keys().all(|why| matches!(why, Why::NotWanted | Why::NoNote))
     }
 
-    /// What was done before the run ended early, if anything was to be done.
-    pub(crate) fn so_far(&self, operation: Operation, dry_run: bool) -> Option<String> {
-        let (sent, deleted) = match operation {
+    pub(super) fn sent_and_deleted(&self, operation: Operation) -> (u64, u64) {
+        match operation {
             Operation::Send | Operation::Ask => (self.done + self.possible_duplicates, self.deleted),
             Operation::Delete => (0, self.done),
-        };
+        }
+    }
+
+    /// What was done before the run ended early, if anything was to be done.
+    pub(crate) fn so_far(&self, operation: Operation, dry_run: bool) -> Option<String> {
+        let (sent, deleted) = self.sent_and_deleted(operation);
         let letters =
             |count: u64| if count == 1 { "1 letter was".to_owned() } else { format!("{count} letters were") };
         let done = match (operation, sent, deleted) {

@@ -58,6 +58,7 @@ mod dlq_show;
 mod dlq_signals;
 // `redrive fleet`
 mod fleet;
+mod history;
 // `redrive queue` and `redrive send`
 mod aws_errors;
 mod completions;

@@ -12,6 +12,7 @@ use self::task::{Status, Task};
 use crate::ask::Consent;
 use crate::aws::{Aws, DescribeError};
 use crate::find::Queue;
+use crate::history::{Action, History};
 use crate::letters::bar;
 use crate::output::{Progress, Stream};
 use crate::problem::{OrProblem, Problem};
@@ -46,6 +47,7 @@ pub(super) struct Start {
     pub(super) rate: Option<u32>,
     pub(super) consent: Consent,
     pub(super) json: bool,
+    pub(super) history: History,
 }
 
 impl Start {
@@ -75,6 +77,17 @@ impl Start {
         started
             .describe_error(&format!("move the letters of {from}"), "sqs:StartMessageMoveTask")
             .or_failed()?;
+        // AWS goes on with it, whatever becomes of this command.
+        self.history.record(
+            aws,
+            Action {
+                verb: "retry --native",
+                queue: &self.from.arn,
+                to: Some(&self.to.arn),
+                sent: self.from.visible(),
+                ..Action::default()
+            },
+        );
         let bar = Stream::Stderr.is_terminal().then(|| bar(self.from.visible()));
         let followed = tokio::select! {
             followed = self.follow(aws, bar.as_ref()) => followed,

@@ -9,6 +9,7 @@ use super::batch::Deletable;
 use super::*;
 use crate::aws::Place;
 use crate::find::Queue;
+use crate::history::History;
 use crate::journal::Journal;
 use crate::letters::job::Work;
 use crate::letters::selection::Selection;
@@ -38,6 +39,8 @@ async fn start() -> (Local, Aws, Job) {
         origin_senders: None,
         max_receive_count: None,
         journal: Journal::off(),
+        history: History::off(),
+        verb: "retry",
         sent_back: None,
         rate: None,
         dry_run: false,

@@ -1,0 +1,78 @@
+//! Who did what with letters, in a file that stays.
+
+use serde_json::Value;
+
+use crate::dlq_retry::letters::with_letters;
+use crate::support::{ACCOUNT, Aws, REGION, Ran, Words, command, command_at};
+
+fn in_folder(aws: &Aws, folder: &std::path::Path, line: &(impl Words + ?Sized)) -> Ran {
+    Ran::of(command_at(&aws.url, line).env("REDRIVE_JOURNAL", folder).env("USER", "ada"))
+}
+
+fn entries(folder: &std::path::Path) -> Vec<Value> {
+    let mut command = command("fleet --history --json");
+    Ran::of(command.env("REDRIVE_JOURNAL", folder)).ended(0).json_lines()
+}
+
+#[test]
+fn each_action_is_a_line_that_says_who_did_what_and_looking_is_none() {
+    let aws = with_letters(6, &["panic"]);
+    let parent = tempfile::tempdir().expect("there is room for a folder");
+    let folder = parent.path().join("state");
+    let file = parent.path().join("letters.jsonl").display().to_string();
+    for line in [
+        format!("dlq export --queue orders {file}"),
+        "dlq list --queue orders".to_owned(),
+        "dlq retry --queue orders --dry-run".to_owned(),
+        "dlq retry --queue orders --yes --where 'reason = none' --allow-none".to_owned(),
+    ] {
+        in_folder(&aws, &folder, &line).ended(0);
+    }
+    assert_eq!(entries(&folder), Vec::<Value>::new());
+    for line in [
+        "dlq retry --queue orders --yes --max 2".to_owned(),
+        "dlq delete --queue orders --yes --all --max 1".to_owned(),
+        format!("dlq import --queue orders --yes {file}"),
+        "dlq purge --queue orders --yes".to_owned(),
+    ] {
+        in_folder(&aws, &folder, &line).ended(0);
+    }
+    let found = entries(&folder);
+    let counts: Vec<_> = found
+        .iter()
+        .map(|entry| {
+            assert_eq!(
+                (&entry["user"], &entry["account"], &entry["region"]),
+                (&"ada".into(), &ACCOUNT.into(), &REGION.into())
+            );
+            assert_eq!(
+                (&entry["queue"], &entry["endpoint"]),
+                (&"orders-dead".into(), &aws.url.as_str().into())
+            );
+            (entry["verb"].as_str().unwrap_or_default(), entry["sent"].as_u64(), entry["deleted"].as_u64())
+        })
+        .collect();
+    let expected = [
+        ("retry", Some(2), None),
+        ("delete", None, Some(1)),
+        ("import", Some(6), None),
+        ("purge", None, Some(9)),
+    ];
+    assert_eq!(counts, expected);
+    let mut command = command("fleet --history");
+    let shown = Ran::of(command.env("REDRIVE_JOURNAL", &folder));
+    shown.told(0, "").stdout_has(
+        "Z  ada  retry  orders-dead to orders: 2 sent  (account 123456789012, eu-west-1, http://",
+    );
+}
+
+#[test]
+fn a_history_that_cannot_be_written_or_read_stops_nothing() {
+    let aws = with_letters(1, &["panic"]);
+    let ran = in_folder(&aws, "/dev/null/state".as_ref(), "dlq delete --queue orders --yes --all");
+    ran.printed(0, "1 deleted from orders-dead\n");
+    ran.stderr_has("warning: the action was not recorded in /dev/null/state/history.jsonl: ");
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    std::fs::write(folder.path().join("history.jsonl"), b"\xff\n{}\n{\"at\":").expect("the folder is ours");
+    assert_eq!(entries(folder.path()), Vec::<Value>::new(), "lines of others are skipped");
+}
