@@ -89,11 +89,11 @@ def answers(endpoint: str, service: str = "sqs") -> bool:
     return True
 
 
-def client(service: str, endpoint: str):
+def client(service: str, endpoint: str, region: str = REGION):
     """It tries once, lest a message be sent twice."""
     limits = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 1})
     # The session that boto3 makes of itself is not for several threads.
-    return boto3.Session().client(service, endpoint_url=endpoint, region_name=REGION, config=limits, **KEYS)
+    return boto3.Session().client(service, endpoint_url=endpoint, region_name=region, config=limits, **KEYS)
 
 
 def until(seconds: float, holds, otherwise: str) -> None:

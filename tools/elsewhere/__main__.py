@@ -15,7 +15,7 @@ from pathlib import Path
 
 import emulators
 
-from . import files, keeping, many, native, once, payloads, queues, races, rights, worker
+from . import files, fleet, keeping, many, native, once, payloads, queues, races, rights, worker
 from .gaps import GAPS
 from .scene import Elsewhere
 from .result import Check, Result, checks_in, judge
@@ -41,6 +41,9 @@ def main(ministack: Path, moto: Path, dynalite: Path, redrive: Path, words: str 
         checks = [check for module in modules for check in checks_in(module) if words in check.__name__]
         with start(executable, WORK) as endpoint:
             found += run(name, Elsewhere(endpoint, redrive), checks)
+            if many in modules:
+                alone = [check for check in checks_in(fleet) if words in check.__name__]
+                found += run(name, Elsewhere(endpoint, redrive), alone, at_once=1)
     # It refuses the keys of all other checks from then on.
     checks = [check for check in checks_in(rights) if words in check.__name__]
     with emulators.moto(moto, WORK) as endpoint:
@@ -48,10 +51,10 @@ def main(ministack: Path, moto: Path, dynalite: Path, redrive: Path, words: str 
     return report(found)
 
 
-def run(name: str, elsewhere: Elsewhere, checks: list[Check]) -> list[Result]:
+def run(name: str, elsewhere: Elsewhere, checks: list[Check], at_once: int = AT_ONCE) -> list[Result]:
     """Each on queues of its own, so several at a time; told in their order."""
     begun, results = time.monotonic(), []
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(at_once) as pool:
         for result in pool.map(lambda check: judge(name, check, elsewhere, GAPS), checks):
             print(result.line, flush=True)
             results.append(result)

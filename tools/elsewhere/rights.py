@@ -23,6 +23,7 @@ def the_statements_are_enough_to_look_and_to_act(elsewhere: Elsewhere) -> None:
     orders.write(4)
     reader, operator = user(elsewhere, "reader"), user(elsewhere, "reader", "operator")
     large, of_payloads = payload(elsewhere), user(elsewhere, "reader", "operator", "payloads")
+    of_fleet = user(elsewhere, "fleet")
     enforce(elsewhere.endpoint)
 
     def run(keys: dict[str, str], code: int, *arguments: str, of: Orders = orders) -> str:
@@ -44,6 +45,12 @@ def the_statements_are_enough_to_look_and_to_act(elsewhere: Elsewhere) -> None:
     run(operator, 0, "dlq", "import", "--yes", file)
     run(operator, 0, "queue", "attach", "--max-receive-count", "5", "--yes")
     run(operator, 0, "dlq", "purge", "--yes")
+
+    for code, arguments, words in ((0, ("fleet",), large.dead.name), (1, ("dlq", "list", "--all"), "could not receive from ")):
+        command = elsewhere.command(*arguments)
+        done = subprocess.run(command, env=environment() | of_fleet, capture_output=True, text=True, timeout=60)
+        equal(done.returncode, code, f"the exit code of redrive {' '.join(arguments)} ({done.stdout}{done.stderr})")
+        says(words, done.stdout + done.stderr)
 
     line, *_ = run(reader, 0, "dlq", "list", "--json", of=large).splitlines()
     show = ("dlq", "show", json.loads(line)["id"], "--no-logs", "--payload")

@@ -22,10 +22,11 @@ class Elsewhere:
 
     endpoint: str
     redrive: Path
+    region: str = REGION
 
     @cached_property
     def sqs(self):
-        return client("sqs", self.endpoint)
+        return client("sqs", self.endpoint, self.region)
 
     def orders(self, fifo: bool = False) -> "Orders":
         """A queue with dead letters, as nobody else has it."""
@@ -39,7 +40,7 @@ class Elsewhere:
         return Queue(self.sqs, name, self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
     def command(self, *arguments: str) -> list[str]:
-        return [str(self.redrive), *arguments, "--endpoint-url", self.endpoint, "--region", REGION]
+        return [str(self.redrive), *arguments, "--endpoint-url", self.endpoint, "--region", self.region]
 
     def run(self, *arguments: str, code: int = 0, given: str = "") -> "Ran":
         command = self.command(*arguments)

@@ -41,6 +41,8 @@ struct All<'a> {
     kinds: Kinds,
     seen: usize,
     matching: usize,
+    /// Some queue has more letters than were to be received.
+    is_cut: bool,
 }
 
 pub(super) async fn list(
@@ -52,8 +54,16 @@ pub(super) async fn list(
     let facts = queues(&places, &Progress::spinner("{spinner} {msg} ({elapsed})")).await;
     let fleet = Fleet::of(&facts, false);
     let (sieve, now) = (Sieve::new(conditions), SystemTime::now());
-    let mut all =
-        All { arguments, origin_senders, sieve, now, kinds: Kinds::default(), seen: 0, matching: 0 };
+    let mut all = All {
+        arguments,
+        origin_senders,
+        sieve,
+        now,
+        kinds: Kinds::default(),
+        seen: 0,
+        matching: 0,
+        is_cut: false,
+    };
     let mut faults = fleet.problem().into_iter().collect::<Vec<_>>();
     let mut interrupted = None;
     for listed in &fleet.queues {
@@ -118,6 +128,7 @@ impl All<'_> {
         })
         .await?;
         received.truncate(most);
+        self.is_cut |= received.len() == most && queue.visible() > most as u64;
         let name: Rc<str> = queue.name().into();
         for letter in received {
             self.seen += 1;
@@ -144,7 +155,7 @@ impl All<'_> {
                 thousands(self.matching)
             )),
         }
-        if (self.seen as u64) < letters {
+        if self.is_cut {
             tell("--max receives more letters of each queue");
         }
         if self.arguments.output.json || self.matching == 0 {

@@ -1,0 +1,72 @@
+"""All dead-letter queues at a time, and letters that are sent in stages. Each check is alone with the emulator, because
+`dlq list --all` receives letters of all queues.
+"""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from .scene import PATIENCE, Elsewhere, Orders, environment, equal, says
+
+OTHER_REGION = "eu-west-1"
+
+
+def dead_letter_queues_of_two_regions_are_listed(elsewhere: Elsewhere) -> None:
+    near, far = elsewhere.orders(), replace(elsewhere, region=OTHER_REGION).orders()
+    near.write(3)
+    far.write(2)
+    elsewhere.sqs.tag_queue(QueueUrl=near.dead.url, Tags={"Owner": "payments"})
+    ran = elsewhere.run("fleet", "--json", "--region", OTHER_REGION)
+    found = {queue["arn"]: queue for queue in json.loads(ran.stdout)["queues"]}
+    for orders, letters, owner in ((near, 3, "payments"), (far, 2, None)):
+        queue = found[orders.dead.arn]
+        shown = [queue[name] for name in ("name", "letters", "owner", "sources")]
+        equal(shown, [orders.dead.name, letters, owner, [orders.queue.arn]], "the queue")
+
+
+def the_errors_of_two_queues_are_grouped(elsewhere: Elsewhere) -> None:
+    both = [elsewhere.orders(), elsewhere.orders()]
+    for orders in both:
+        orders.write(2)
+    ran = elsewhere.run("dlq", "list", "--all", "--json")
+    for orders in both:
+        found = [line["error"] for line in ran.lines if line["queue"] == orders.dead.arn]
+        equal(found, ["card refused"] * 2, "the letters of a queue")
+        equal(orders.counts(), ((0, 0), (2, 0)), "what is where")
+    says("card refused", elsewhere.run("dlq", "list", "--all").stdout)
+
+
+def letters_that_sqs_moves_again_end_the_first_stage(elsewhere: Elsewhere) -> None:
+    orders = elsewhere.orders()
+    orders.write(5)
+
+    done = staged(orders, lambda: orders.queue.receive(hidden=0))
+    equal(done.returncode, 1, f"the exit code ({done.stdout}{done.stderr})")
+    says("2 letters came back: ", done.stderr)
+    equal(done.stdout, f"2 sent from {orders.dead.name} to {orders.queue.name}\n", "what is said")
+
+
+def letters_that_a_worker_handles_are_all_sent(elsewhere: Elsewhere) -> None:
+    orders = elsewhere.orders()
+    orders.write(5)
+    handled = []
+    done = staged(orders, lambda: handled.extend(orders.queue.bodies()))
+    equal(done.returncode, 0, f"the exit code ({done.stdout}{done.stderr})")
+    equal(sorted(handled), [str(at) for at in range(5)], "what was handled")
+    equal(orders.counts(), ((0, 0), (0, 0)), "what is left")
+
+
+def staged(orders: Orders, consume: Callable[[], object]) -> subprocess.CompletedProcess:
+    """A retry in stages while `consume` receives from the queue."""
+    more = ("--yes", "--watch", "--stages", "2,all", "--wait", "8s")
+    command = orders.elsewhere.command("dlq", "retry", "--queue", orders.queue.name, *more)
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        consume()
+        time.sleep(0.1)
+    stdout, stderr = process.communicate(timeout=PATIENCE)
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
