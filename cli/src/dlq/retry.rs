@@ -116,7 +116,8 @@ have sent. A run that sends them again lists them and exits with 1.
 With --watch, the command counts the messages of both queues every two seconds. If there are more letters, it receives all of
 them and makes them visible again. A letter came back if it has the message id, or the redrive.origin, of one that was sent.
 A consumer that sends a new message without redrive.origin cannot be recognized. The wait ends early if the source queue was
-empty for a minute. Pass --wait if your consumer backs off for longer than the visibility timeout.
+empty for a minute. Without --wait, it is as long as the attempts of a message take at most: redrive reads the REDRIVE_
+variables of the function, and else assumes its defaults.
 
 On a FIFO queue, a letter that stays blocks only the later letters of its group. Letters that are sent go to the end of
 their group.";
@@ -163,8 +164,10 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
             false => task.run(&aws).await,
         };
     }
-    let patience =
-        arguments.watching.watch.then(|| arguments.watching.patience(&from, &to)).transpose().or_input()?;
+    let patience = match arguments.watching.watch {
+        true => Some(arguments.watching.patience(&aws, &pair, &to).await.or_input()?),
+        false => None,
+    };
     if !arguments.consent.dry.run {
         announce_overtaking(&to);
     }

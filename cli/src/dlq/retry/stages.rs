@@ -3,11 +3,13 @@
 mod vigil;
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
+use redrive::tools::{Retries, Retry};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -42,7 +44,8 @@ pub(super) struct Watching {
     #[arg(long, value_name = "NUMBERS", requires = "watch", conflicts_with = "max")]
     stages: Option<Stages>,
 
-    /// How long to watch after each stage [default: the visibility timeout x maxReceiveCount of the queue that gets the letters]
+    /// How long to watch after each stage [default: as long as all attempts take, by visibility timeout, maxReceiveCount and
+    /// backoff]
     #[arg(long, value_name = "TIME", requires = "watch", value_parser = wait)]
     wait: Option<Duration>,
 }
@@ -101,11 +104,12 @@ impl Watching {
         }
     }
 
-    /// How long it takes until a message that always fails is back.
+    /// How long it takes until a message that always fails is back, with what the function says of its retries.
     ///
     /// # Errors
     /// It never comes back, or nobody knows when.
-    pub(super) fn patience(&self, from: &Queue, to: &Queue) -> anyhow::Result<Duration> {
+    pub(super) async fn patience(&self, aws: &Aws, pair: &Pair, to: &Queue) -> anyhow::Result<Duration> {
+        let from = pair.dead()?;
         match (to.redrive_policy(), self.wait) {
             (Some(policy), _) if policy.dead_letter_target_arn != from.arn => Err(anyhow!(
                 "--watch: messages of {} that fail do not come back to {}, but go to {}",
@@ -115,8 +119,8 @@ impl Watching {
             )),
             (_, Some(wait)) => Ok(wait),
             (Some(policy), None) => {
-                let attempts = to.visibility_timeout() * policy.max_receive_count;
-                Ok((attempts + LAST_RECEIVE).min(LONGEST_WAIT))
+                let retries = retries(aws, pair, to).await?;
+                Ok(longest(to.visibility_timeout(), policy.max_receive_count, &retries))
             }
             (None, None) => Err(anyhow!(
                 "--watch: {} has no redrive policy that says how often it retries: pass --wait",
@@ -124,6 +128,34 @@ impl Watching {
             )),
         }
     }
+}
+
+/// Those of the function that the queue feeds, else redrive's defaults: another consumer may wait as long.
+async fn retries(aws: &Aws, pair: &Pair, to: &Queue) -> anyhow::Result<Retries> {
+    let is_source = pair.source().is_ok_and(|source| source.arn == to.arn);
+    let mut variables = HashMap::new();
+    if is_source && let Ok(Some(function)) = pair.function(aws).await {
+        let read = aws.lambda().get_function_configuration().function_name(function).send().await;
+        variables = read.ok().and_then(|read| read.environment?.variables).unwrap_or_default();
+    }
+    let of_function = Retries::from_variables(&to.arn, |name| variables.get(name).cloned());
+    Ok(of_function.or_else(|_| Retries::from_variables(&to.arn, |_| None))?)
+}
+
+/// A message may wait for the visibility timeout after each attempt, or for longer if the consumer backs off.
+fn longest(visibility_timeout: Duration, max_receive_count: u32, retries: &Retries) -> Duration {
+    let mut longest = LAST_RECEIVE;
+    for attempt in 1..=max_receive_count {
+        let delay = match retries.after(attempt, 1.0) {
+            Retry::In(delay) => delay,
+            _ => Duration::ZERO,
+        };
+        longest += visibility_timeout.max(delay);
+        if longest >= LONGEST_WAIT {
+            return LONGEST_WAIT;
+        }
+    }
+    longest
 }
 
 /// How a stage ended.
@@ -175,14 +207,19 @@ pub(super) async fn run(
     wait: Duration,
 ) -> Result<(), Problem> {
     let Stages(stages) = watching.stages();
-    let most = job.selection.most;
+    let (most, mut stop) = (job.selection.most, Stop::listen().or_failed()?);
     job.sent_back = Some(RefCell::default());
     for (number, stage) in (1..).zip(&stages) {
         let name = format!("stage {number} of {}", stages.len());
         let before = target(&job)?.refresh(aws).await.or_failed()?.counted();
         let sent_before = sent_back(&job)?.borrow().len();
         job.selection.most = stage.or(most);
+        // A signal of the last moments must not be lost to the next stage, which listens for itself.
+        if stop.is_wanted() {
+            return Err(stop.or_failed(anyhow!("{name}: interrupted before it was sent")));
+        }
         let ran = run_job(aws, &job).await;
+        stop = Stop::listen().or_failed()?;
         let sent = sent_back(&job)?.borrow().len() - sent_before;
         let has_returned = sent_back(&job)?.borrow().returned().count() > 0;
         match ran {
@@ -192,7 +229,7 @@ pub(super) async fn run(
         }
         let began = Instant::now();
         let shown = Stage { aws, pair, job: &job, name, sent, wait, before };
-        let verdict = if has_returned { Verdict::CameBack } else { shown.watch().await? };
+        let verdict = if has_returned { Verdict::CameBack } else { shown.watch(&mut stop).await? };
         shown.tell(verdict, number, began.elapsed())?;
         // The rest is selected anew: others may have changed the queue meanwhile.
         job.from = job.from.refresh(aws).await.or_failed()?;
@@ -215,7 +252,7 @@ fn target(job: &Job) -> Result<&Queue, Problem> {
 }
 
 impl Stage<'_> {
-    async fn watch(&self) -> Result<Verdict, Problem> {
+    async fn watch(&self, stop: &mut Stop) -> Result<Verdict, Problem> {
         let (from, to) = (&self.job.from, target(self.job)?);
         let began = Instant::now();
         tell(format_args!(
@@ -228,7 +265,6 @@ impl Stage<'_> {
         let mut vigil = Vigil::new(self.wait, dead_before);
         let progress = Progress::spinner("{spinner} {msg} ({elapsed})");
         progress.set_message(format!("{}: watching {}", self.name, from.name()));
-        let mut stop = Stop::listen().or_failed()?;
         loop {
             tokio::select! {
                 () = tokio::time::sleep(POLL.min(self.wait)) => (),
@@ -256,7 +292,7 @@ impl Stage<'_> {
             }
             vigil.looked(looked_at, began.elapsed(), dead.counted());
             // The look has listened for signals itself, and does no more.
-            stop = Stop::listen().or_failed()?;
+            *stop = Stop::listen().or_failed()?;
         }
     }
 
@@ -368,6 +404,20 @@ mod tests {
         assert_eq!(words(Some("10,100,all")), " in stages of 10, 100 and the rest");
         assert_eq!(words(Some("10")), "");
         assert_eq!(words(None), "");
+    }
+
+    #[test]
+    fn the_wait_is_as_long_as_all_attempts() {
+        let retries = |backoff: Option<&str>| {
+            let set = |name: &str| backoff.filter(|_| name == "REDRIVE_BACKOFF").map(str::to_owned);
+            Retries::from_variables("arn:aws:sqs:eu-west-1:123456789012:orders", set).unwrap()
+        };
+        let seconds = Duration::from_secs;
+        let (default, minute) = (retries(None), retries(Some(r#"{"kind": "fixed", "delay": 60}"#)));
+        assert_eq!(longest(seconds(480), 5, &default), seconds(5 * 480) + LAST_RECEIVE);
+        assert_eq!(longest(seconds(30), 6, &default), seconds(4 * 30 + 32 + 64) + LAST_RECEIVE);
+        assert!((190..=240).contains(&longest(seconds(1), 3, &minute).as_secs()));
+        assert_eq!(longest(seconds(43_200), 1_000, &default), LONGEST_WAIT);
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! `--watch` and `--stages`: letters that come back end it before the others are sent.
 
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use redrive_local::{Config, FunctionConfig, MappingConfig};
 use serde_json::{Value, json};
 
 use super::letters::{DEAD, ORDERS, bodies, distinct, drain, note_of, with_letters, write_in_group};
 use crate::letters::text;
 use crate::proxy::{Fate, Proxy};
-use crate::support::running::{signal, until};
-use crate::support::{Aws, Ran, on, spawn};
+use crate::support::running::{built, signal, until};
+use crate::support::{Aws, Ran, on, orders, spawn};
 use crate::terminal::Terminal;
 
 /// What a consumer does with a message that it received, by the message's id.
@@ -232,4 +235,39 @@ fn the_question_names_the_stages() {
     terminal.expect("to orders in stages of 1, 2 and the rest?");
     terminal.enter("n");
     terminal.ends(1);
+}
+
+#[test]
+fn the_wait_is_that_of_the_functions_backoff() {
+    let backoff = r#"{"kind": "fixed", "delay": 120}"#.to_owned();
+    let function = FunctionConfig {
+        name: "worker".to_owned(),
+        command: built("puppet"),
+        environment: BTreeMap::from([("REDRIVE_BACKOFF".to_owned(), backoff)]),
+        ..FunctionConfig::default()
+    };
+    let (queue, function_name) = (ORDERS.to_owned(), "worker".to_owned());
+    let mapping =
+        MappingConfig { queue, function: function_name, enabled: false, ..MappingConfig::default() };
+    let aws = Aws::of(Config {
+        queues: orders(false),
+        functions: vec![function],
+        mappings: vec![mapping],
+        ..Config::default()
+    });
+    let denied = Proxy::refusing(&aws.url, [("/event-source-mappings", "AccessDeniedException", "not you")]);
+    for (url, expected) in
+        [(&aws.url, "for up to 6m 20s (--wait)\n"), (&denied.url, "for up to 1m 50s (--wait)\n")]
+    {
+        aws.letter("one");
+        let mut run = spawn(url, "dlq retry --queue orders --yes --watch", Path::new("."));
+        let (mut stderr, mut line) = (BufReader::new(run.stderr.take().unwrap()), String::new());
+        stderr.read_line(&mut line).unwrap();
+        assert!(
+            line.starts_with("redrive: stage 1 of 1: watching orders-dead ") && line.ends_with(expected),
+            "{line}"
+        );
+        signal("-INT", &run);
+        assert_eq!(run.wait().unwrap().code(), Some(130));
+    }
 }
