@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 PARTS := test-command test-flows test-ui test-conformance test-runbook test-diagrams test-docs test-tools test-units test-doc
-.PHONY: help run test test-binaries $(PARTS) explore fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories bench bench-readers bench-dlq bench-worker bench-micro instructions build invoke deploy interface minimal dist wheel-test clean
+.PHONY: help run test test-binaries $(PARTS) explore fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories bench bench-readers bench-dlq bench-worker bench-apps bench-micro instructions build invoke deploy interface minimal dist wheel-test clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -212,6 +212,11 @@ bench-worker: $(TOOLS) ## Measure the worker beside sqs-consumer and a loop with
 	$(RELEASE) consumer
 	bench/worker/install $(BENCH)/worker
 	$(VENV)/bin/python bench/worker/compare.py target/release/examples/serve target/release/consumer-worker $(BENCH)/worker $(ROUNDS)
+
+bench-apps: $(TOOLS) ## Measure `redrive work` beside a loop with boto3; ROUNDS=1 for a short run
+	$(RELEASE) redrive-local --examples
+	$(RELEASE) redrive-cli
+	$(VENV)/bin/python bench/worker/apps.py target/release/examples/serve target/release/redrive $(ROUNDS)
 
 bench-micro: ## Time the pure steps: parse, plan, decide, report
 	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/bench/steps/rustc cargo bench --locked --package steps --bench steps

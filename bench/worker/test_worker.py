@@ -4,6 +4,7 @@ import json
 import unittest
 from pathlib import Path
 
+import apps
 import table
 from client import percentile
 from goals import CONTENDERS, HANDLERS, LOOP, ONE, REDRIVE, TEN, rows
@@ -60,15 +61,21 @@ class Figures(unittest.TestCase):
 
 class Page(unittest.TestCase):
     def test_only_what_is_between_the_marks_is_replaced(self):
-        page = f"# Title\n{table.BEGIN}old\n{table.END}the end\n"
+        page = "# Title\n<!-- make bench-worker -->\nold\n<!-- /make bench-worker -->the end\n"
         once = table.inserted(page, "new\n")
-        self.assertEqual(once, f"# Title\n{table.BEGIN}new\n{table.END}the end\n")
+        self.assertEqual(once, page.replace("old", "new"))
         self.assertEqual(table.inserted(once, "new\n"), once)
 
     def test_the_page_shows_the_figures_that_were_measured(self):
         measured = json.loads((HERE / "results.json").read_text())
         page = (HERE.parent / "README.md").read_text()
         self.assertEqual(page, table.inserted(page, table.markdown(measured["results"], measured["machine"])))
+
+    def test_the_page_shows_the_figures_of_programs_and_apps(self):
+        measured = json.loads((HERE / "apps.json").read_text())
+        page = (HERE.parent / "README.md").read_text()
+        drawn = apps.markdown(measured["results"], measured["machine"])
+        self.assertEqual(page, table.inserted(page, drawn, table.APPS))
 
 
 if __name__ == "__main__":
