@@ -14,6 +14,7 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -42,6 +43,7 @@ const AGENT: &str = concat!("aws-sqsd redrive/", env!("CARGO_PKG_VERSION"));
 pub(super) struct App {
     client: Client<HttpConnector, Full<Bytes>>,
     uri: Uri,
+    version: Version,
     headers: HeaderMap,
     time_limit: Option<Duration>,
 }
@@ -108,7 +110,7 @@ impl App {
             (USER_AGENT, HeaderValue::from_static(AGENT)),
             (HeaderName::from_static("x-aws-sqsd-queue"), HeaderValue::from_str(queue)?),
         ]);
-        Ok(Self { client, uri, headers, time_limit })
+        Ok(Self { client, uri, version, headers, time_limit })
     }
 
     /// Waits until it accepts connections, and answers this path with 2xx if there is one.
@@ -133,7 +135,11 @@ impl App {
     }
 
     async fn look(&self, path: Option<&PathAndQuery>) -> anyhow::Result<()> {
-        let Some(path) = path else { return Ok(self.connect().await?) };
+        let stream = self.connect().await?;
+        if self.version == Version::HTTP_2 {
+            timeout(CONNECT, speak_http2(stream)).await.context("no HTTP/2 response")??;
+        }
+        let Some(path) = path else { return Ok(()) };
         let mut parts = self.uri.clone().into_parts();
         parts.path_and_query = Some(path.clone());
         let response = timeout(CONNECT, self.client.get(Uri::from_parts(parts)?)).await;
@@ -144,11 +150,10 @@ impl App {
         }
     }
 
-    async fn connect(&self) -> io::Result<()> {
+    async fn connect(&self) -> io::Result<TcpStream> {
         let host = self.uri.host().unwrap_or_default().trim_matches(['[', ']']);
         let port = self.uri.port_u16().unwrap_or(80);
-        timeout(CONNECT, TcpStream::connect((host, port))).await??;
-        Ok(())
+        timeout(CONNECT, TcpStream::connect((host, port))).await?
     }
 
     /// Posts a request and waits for the answer. Dropped, it closes the connection.
@@ -185,10 +190,21 @@ impl App {
         }
         sleep(DYING).await;
         match self.connect().await {
-            Ok(()) => Answer::Broken(text),
+            Ok(_) => Answer::Broken(text),
             Err(_) => Answer::Away(text),
         }
     }
+}
+
+/// A server that knows HTTP/2 begins with its settings.
+/// <https://www.rfc-editor.org/rfc/rfc9113#section-3.4>
+async fn speak_http2(mut stream: TcpStream) -> anyhow::Result<()> {
+    const SETTINGS: u8 = 4;
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await?;
+    stream.write_all(&[0, 0, 0, SETTINGS, 0, 0, 0, 0, 0]).await?;
+    let mut head = [0; 9];
+    let read = stream.read_exact(&mut head).await;
+    if read.is_ok() && head[3] == SETTINGS { Ok(()) } else { bail!("it does not speak HTTP/2") }
 }
 
 /// As much of a body as is wanted, and whether that is all of it.

@@ -252,7 +252,7 @@ fn no_message_is_received_before_the_app_is_ready() {
     let it = Sidecar::new("http");
     it.aws.send("orders", "log('done'); answer(200)");
     let worker = it.work("--ready /ready");
-    it.until_said("stderr", "is ready: tcp connect error: Connection refused", 1);
+    it.until_said("stderr", "is ready: Connection refused", 1);
     let _app = it.app();
     assert_eq!(counts(&it.aws, "orders").0, "1");
     std::fs::write(it.folder.path().join("ready"), "").expect("it is ours");
@@ -264,6 +264,18 @@ fn no_message_is_received_before_the_app_is_ready() {
     std::fs::remove_file(it.folder.path().join("ready")).expect("it is ours");
     let worker = it.work("--ready /ready");
     it.until_said("stderr", "/ready answers with HTTP 503", 1);
+    signal("-TERM", &worker.0);
+    assert_eq!(exit_code(worker), Some(0));
+}
+
+#[test]
+fn an_app_that_does_not_speak_http2_is_not_ready_for_it() {
+    let it = Sidecar::new("http");
+    let _app = it.app();
+    it.aws.send("orders", "answer(200)");
+    let worker = it.work("--http2");
+    it.until_said("stderr", "is ready: it does not speak HTTP/2", 1);
+    assert_eq!(counts(&it.aws, "orders"), ("1".to_owned(), "0".to_owned()));
     signal("-TERM", &worker.0);
     assert_eq!(exit_code(worker), Some(0));
 }
