@@ -96,10 +96,6 @@ KUBERNETES = [
         - name: app
           image: ACCOUNT.dkr.ecr.REGION.amazonaws.com/orders:TAG
           restartPolicy: Always
-          startupProbe:
-            tcpSocket: { port: 8080 }
-            periodSeconds: 1
-            failureThreshold: 300
           resources:
             requests: { cpu: 250m, memory: 128Mi }
             limits: { memory: 512Mi }
@@ -114,6 +110,23 @@ KUBERNETES = [
 """,
     ),
     ('value: ":8080"', 'value: ":9090"'),
+    (
+        """            - { name: REDRIVE_DRAIN, value: "25" }
+""",
+        """            - { name: REDRIVE_DRAIN, value: "25" }
+            # In seconds. Without it, an app that hangs keeps its messages.
+            - { name: REDRIVE_TIME_LIMIT, value: "300" }
+""",
+    ),
+    (
+        """          # Alive as long as polls end""",
+        """          # redrive waits for the app itself, for up to 5 minutes.
+          startupProbe:
+            httpGet: { path: /livez, port: health }
+            periodSeconds: 5
+            failureThreshold: 66
+          # Alive as long as polls end""",
+    ),
     ("{ name: health, containerPort: 8080 }", "{ name: health, containerPort: 9090 }"),
 ]
 

@@ -130,6 +130,9 @@ fn batch(text: &str) -> Result<NonZeroUsize, String> {
 /// How long a receive may wait for messages.
 const POLL: Duration = Duration::from_secs(20);
 
+/// How many bytes of bodies an event may have, so that it is about as large as Lambda's at most.
+const MOST_BYTES: NonZeroUsize = NonZeroUsize::new(4 * 1_024 * 1_024).expect("not zero");
+
 /// How many messages an event may have, as on Lambda.
 const LARGEST_EVENT: usize = 10_000;
 
@@ -195,10 +198,23 @@ fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
                     async move {
                         let event = event::event(&messages);
                         let answer = app.post(HeaderMap::new(), event, Body::Result).await;
-                        event::settle(messages, &answer.success(now())?)
+                        match answer.success(now()) {
+                            Ok(response) => event::settle(messages, &response),
+                            // Frameworks answer with 422 for one bad message among many.
+                            Err(failure) if failure.is_rejection() && messages.len() > 1 => {
+                                Err(Failure::retry(failure))
+                            }
+                            Err(failure) => Err(failure),
+                        }
                     }
                 };
-                work(Consumer::bulk(handler).chunk_size(most), concurrency, &aws, &queue).await
+                work(
+                    Consumer::bulk(handler).chunk_size(most).chunk_bytes(MOST_BYTES),
+                    concurrency,
+                    &aws,
+                    &queue,
+                )
+                .await
             }
         }
     })

@@ -73,16 +73,17 @@ impl Response {
     }
 }
 
-/// Seconds, or a date.
+/// Seconds, or a date. No time is as good as none given: messages would use up their deliveries at once.
 /// <https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3>
 fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // More than fit into the type is more than SQS allows.
-        return Some(Duration::from_secs(text.parse().unwrap_or(u64::from(u32::MAX))));
+        let seconds = text.parse().unwrap_or(u64::from(u32::MAX));
+        return Some(Duration::from_secs(seconds)).filter(|after| !after.is_zero());
     }
     let at = httpdate::parse_http_date(text).ok()?;
-    Some(at.duration_since(now).unwrap_or_default())
+    at.duration_since(now).ok().filter(|after| !after.is_zero())
 }
 
 #[cfg(test)]
@@ -134,7 +135,9 @@ mod tests {
             (503, Some("soon"), "", "outage, http-503, HTTP 503"),
             (503, Some("Sun, 06 Nov 1994 08:50:37 GMT"), "", "retry after 60s, http-503, HTTP 503"),
             (503, Some("Sunday, 06-Nov-94 08:49:38 GMT"), "", "retry after 1s, http-503, HTTP 503"),
-            (503, Some("Sun, 06 Nov 1994 08:00:00 GMT"), "", "retry after 0ns, http-503, HTTP 503"),
+            (503, Some("Sun, 06 Nov 1994 08:00:00 GMT"), "", "outage, http-503, HTTP 503"),
+            (503, Some("0"), "", "outage, http-503, HTTP 503"),
+            (429, Some("0"), "", "retry, http-429, HTTP 429"),
             (503, Some("99999999999999999999999"), "", "retry after 4294967295s, http-503, HTTP 503"),
         ] {
             assert_eq!(told(response(status, after, body)), expected, "{status} {after:?}");

@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TRANSFER_ENCODING,
+    USER_AGENT,
+};
 use http::uri::PathAndQuery;
-use http::{Method, Request, Uri, Version};
+use http::{Method, Request, StatusCode, Uri, Version};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -26,8 +29,10 @@ use crate::tell::tell;
 const IDLE: Duration = Duration::from_secs(1);
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);
-/// A process that dies closes its connections one after the other.
-const DYING: Duration = Duration::from_millis(100);
+/// How often an idle connection is probed, so that a request to a host that is gone ends.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// A process that dies closes its connections one after the other, and may be started again at once.
+const DYING: Duration = Duration::from_secs(3);
 /// How long an app may take to be ready.
 const READY: Duration = Duration::from_secs(300);
 /// Between two looks whether it is.
@@ -68,7 +73,7 @@ impl Body {
     /// An app may begin a response before it has a result.
     const fn time(self) -> Duration {
         match self {
-            Self::Unimportant => Duration::from_secs(10),
+            Self::Unimportant => Duration::from_secs(1),
             Self::Result => LONGEST,
         }
     }
@@ -77,8 +82,11 @@ impl Body {
 /// A URL as typed.
 pub(super) fn url(text: &str) -> Result<Uri, String> {
     let is_plain = |uri: &Uri| {
-        let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
-        uri.scheme_str() == Some("http") && uri.host().is_some_and(|host| !host.is_empty()) && !has_user
+        let host = uri.host().unwrap_or_default();
+        let port = uri.port_u16().map_or(String::new(), |port| format!(":{port}"));
+        // Neither a user nor a port out of range.
+        let is_whole = uri.authority().is_some_and(|authority| authority.as_str() == format!("{host}{port}"));
+        uri.scheme_str() == Some("http") && !host.is_empty() && is_whole
     };
     text.parse().ok().filter(is_plain).ok_or_else(|| "allowed: http://HOST:PORT/PATH".to_owned())
 }
@@ -100,6 +108,7 @@ impl App {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(CONNECT));
         connector.set_nodelay(true);
+        connector.set_keepalive(Some(KEEPALIVE));
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(IDLE)
             .pool_timer(TokioTimer::new())
@@ -178,8 +187,21 @@ impl App {
         let (head, body) = response.into_parts();
         let retry_after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry_after = retry_after.map(str::to_owned);
+        let status = head.status.as_u16();
+        if matches!(wanted, Body::Unimportant) && head.status.is_success() {
+            // The rest of it only has to be read for the connection to be used again.
+            if !body.is_end_stream() {
+                tokio::spawn(read(body, wanted));
+            }
+            return Answer::Response(Response { status, retry_after, body: Vec::new(), is_complete: true });
+        }
+        // Without any of these, a server that dies ends a body as one that has sent all of it.
+        let has_end = head.version == Version::HTTP_2
+            || head.status == StatusCode::NO_CONTENT
+            || head.headers.contains_key(CONTENT_LENGTH)
+            || head.headers.contains_key(TRANSFER_ENCODING);
         let (body, is_complete) = read(body, wanted).await;
-        Answer::Response(Response { status: head.status.as_u16(), retry_after, body, is_complete })
+        Answer::Response(Response { status, retry_after, body, is_complete: is_complete && has_end })
     }
 
     /// An app that has crashed is away. One that goes on may have failed because of the message.
@@ -188,11 +210,14 @@ impl App {
         if error.is_connect() {
             return Answer::Away(text);
         }
-        sleep(DYING).await;
-        match self.connect().await {
-            Ok(_) => Answer::Broken(text),
-            Err(_) => Answer::Away(text),
+        let until = Instant::now() + DYING;
+        while Instant::now() < until {
+            sleep(LOOK).await;
+            if self.connect().await.is_ok() {
+                return Answer::Broken(text);
+            }
         }
+        Answer::Away(text)
     }
 }
 
@@ -247,6 +272,8 @@ mod tests {
             "http://",
             "http:///x",
             "http://me@app/",
+            "http://127.0.0.1:80800/",
+            "http://app:/",
             "/x",
             "http://a b/",
         ] {

@@ -41,7 +41,7 @@ pub(super) fn settle(messages: Bulk<EventRecord>, response: &Response) -> Result
     let known: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
     let failed = match response.is_complete {
         true => failed_messages(&response.body, &known),
-        false => Err("its body is longer than 1 MiB, or ended early".to_owned()),
+        false => Err("its body is longer than 1 MiB, ended early, or has no Content-Length".to_owned()),
     };
     let failed = failed
         .map_err(|error| Failure::from(format!("not a batch response: {error}")).with_reason("response"))?;

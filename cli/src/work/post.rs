@@ -16,8 +16,10 @@ pub(super) struct Post {
     pub(super) body: Bytes,
 }
 
-/// Servers limit the headers of a request together, Node to 16 KiB.
-const MOST: usize = 8 * 1_024;
+/// Servers limit the headers of a request together, Tomcat and Jetty to 8 KiB.
+const MOST: usize = 6 * 1_024;
+/// A sender can choose the key.
+const LONGEST_KEY: usize = 1_024;
 
 impl FromMessage for Post {
     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
@@ -29,7 +31,7 @@ fn headers(record: &Record<'_>) -> HeaderMap {
     let first_received = record.first_received_at().map(|at| format_rfc3339_seconds(at).to_string());
     let sent = record.sent_at().map(|at| format_rfc3339_millis(at).to_string());
     let mut headers = HeaderMap::with_capacity(16);
-    let mut left = MOST;
+    let (mut left, key) = (MOST, record.key());
     let known = [
         ("x-aws-sqsd-msgid", Some(record.id().to_owned())),
         ("x-aws-sqsd-receive-count", Some(record.attempt().to_string())),
@@ -39,7 +41,7 @@ fn headers(record: &Record<'_>) -> HeaderMap {
         ("ce-specversion", Some("1.0".to_owned())),
         ("ce-type", Some("com.amazonaws.sqs.message".to_owned())),
         ("ce-source", Some(record.source().to_owned())),
-        ("ce-id", Some(record.key().into_owned())),
+        ("ce-id", Some(if key.len() <= LONGEST_KEY { key.into_owned() } else { record.id().to_owned() })),
         ("ce-time", sent),
         ("ce-partitionkey", record.group().map(str::to_owned)),
     ];
@@ -53,7 +55,7 @@ fn headers(record: &Record<'_>) -> HeaderMap {
     for (name, text) in known.chain(own) {
         let value = if name.as_str().starts_with("ce-") { percent_encoded(&text) } else { as_it_is(&text) };
         let Ok(value) = HeaderValue::try_from(value) else { continue };
-        let length = name.as_str().len() + value.len();
+        let length = name.as_str().len() + value.len() + ": \r\n".len();
         if length <= left && !headers.contains_key(&name) {
             left -= length;
             headers.insert(name, value);
@@ -69,9 +71,10 @@ fn percent_encoded(text: &str) -> String {
     utf8_percent_encode(text, &ENCODED).to_string()
 }
 
-/// As the sender wrote it, if a header can have this value.
+/// As the sender wrote it, if a header can have this value, and nobody takes it for an encoded one.
 fn as_it_is(text: &str) -> String {
-    let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) && text.trim() == text;
+    let is_plain =
+        text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'%') && text.trim() == text;
     if is_plain { text.to_owned() } else { percent_encoded(text) }
 }
 
@@ -134,7 +137,8 @@ mod tests {
     #[test]
     fn no_value_of_a_sender_is_another_header() {
         for (sent, received) in [
-            ("100% of it, \"now\"", "100% of it, \"now\""),
+            ("all of it, \"now\"", "all of it, \"now\""),
+            ("100%", "100%25"),
             ("a\r\nX-Aws-Sqsd-Msgid: other", "a%0D%0AX-Aws-Sqsd-Msgid:%20other"),
             ("Euro € 😀", "Euro%20%E2%82%AC%20%F0%9F%98%80"),
             (" a ", "%20a%20"),

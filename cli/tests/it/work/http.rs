@@ -377,3 +377,31 @@ fn the_page_says_how_to_write_an_app() {
         it.stop(worker);
     }
 }
+
+/// Without a length, an app that died before it wrote its result looks like one that reported no failure.
+#[test]
+fn a_batch_whose_response_has_no_end_of_its_own_is_retried() {
+    let it = Sidecar::new("http");
+    let _app = it.app();
+    let worker = it.work("--batch 10");
+    let cut = r"request.socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n')";
+    it.aws.send("orders", &format!("log(attempt); if (attempt === '1') {cut}; else answer(200)"));
+    it.until_logged(2);
+    it.until_empty();
+    assert_eq!(it.log(), ["1", "2"]);
+    it.stop(worker);
+}
+
+#[test]
+fn a_request_with_several_messages_is_retried_if_the_app_rejects_it() {
+    let it = Sidecar::new("http");
+    for _ in 0..2 {
+        it.aws.send("orders", "log(attempt); if (attempt === '1') answer(422); else answer(200)");
+    }
+    let _app = it.app();
+    let worker = it.work("--batch 10 --concurrency 1");
+    it.until_empty();
+    assert_eq!(it.log()[0], "1");
+    it.stop(worker);
+    assert_eq!(counts(&it.aws, "orders-dead"), ("0".to_owned(), "0".to_owned()));
+}
