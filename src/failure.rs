@@ -1,6 +1,7 @@
 //! What a handler can return besides `Ok`.
 
 mod cause;
+mod foreign;
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -8,6 +9,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub(crate) use self::cause::Cause;
+pub use self::foreign::ForeignError;
 
 /// Any error, boxed; what the `?` operator turns into a [`Failure`].
 ///

@@ -23,6 +23,7 @@ mod bodies;
 pub mod envelope;
 pub mod once;
 mod failure;
+mod meaning;
 mod judge;
 mod backoff;
 mod rate;

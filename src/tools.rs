@@ -6,6 +6,8 @@ use std::time::SystemTime;
 
 pub use redrive_sqs::origin_of_letter;
 
+pub use crate::failure::ForeignError;
+pub use crate::meaning::Meaning;
 pub use crate::metrics::metric_names;
 pub use crate::retries::{Retries, Retry};
 pub use crate::settings::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
@@ -22,4 +24,12 @@ pub fn simulated<H, M>(
     wall_clock: impl Fn() -> SystemTime + Send + Sync + 'static,
 ) -> Result<Consumer<H, M>, Error> {
     consumer.simulated(variable, Arc::new(wall_clock))
+}
+
+/// Writes redrive's log to standard output, as [`run`](crate::run()) does.
+///
+/// # Errors
+/// `REDRIVE_LOG` is invalid.
+pub fn start_log() -> Result<(), Error> {
+    crate::run::start_log()
 }

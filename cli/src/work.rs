@@ -108,7 +108,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = limit)]
     time_limit: Option<Duration>,
 
-    /// What an exit code of the program means: done, retry, reject, return or outage (may be repeated)
+    /// What an exit code of the program means: done, retry, reject, return, outage or discard (may be repeated)
     #[arg(long = "exit", value_name = "CODE=MEANING", value_parser = exit::code, conflicts_with = "http")]
     exits: Vec<(u8, Meaning)>,
 

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt::{self, Write};
 use std::io;
 
-use super::{BoxError, Judgment, Verdict};
+use super::{BoxError, ForeignError, Judgment, Verdict};
 use redrive_executor::catch;
 
 /// How much of an error's `Debug` is read, in bytes.
@@ -51,6 +51,9 @@ impl Cause {
 
     /// The type of the error. Of one that is hidden, the first name that can be told in its chain.
     pub(crate) fn exception(&self) -> Cow<'static, str> {
+        if let Some(foreign) = self.error.downcast_ref::<ForeignError>() {
+            return Cow::Owned(foreign.type_name().to_owned());
+        }
         let inner = self.is_hidden.then(|| self.chain().find_map(name)).flatten();
         inner.unwrap_or(Cow::Borrowed(self.exception))
     }

@@ -4,23 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::bail;
-use clap::ValueEnum;
 use redrive::Failure;
-
-/// What an exit code means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Meaning {
-    /// The message is deleted
-    Done,
-    /// It comes back after the backoff
-    Retry,
-    /// It becomes a dead letter at once
-    Reject,
-    /// It comes back after the backoff, and is not counted as an error
-    Return,
-    /// What the program depends on is down
-    Outage,
-}
+pub(crate) use redrive::tools::Meaning;
 
 /// How a program has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,12 +25,10 @@ pub(crate) enum How {
 
 /// A code and its meaning, as typed.
 pub(super) fn code(text: &str) -> Result<(u8, Meaning), String> {
-    let allowed =
-        "allowed: an exit code from 0 to 255, = and done, retry, reject, return or outage, such as 75=outage";
-    let parsed = text
-        .split_once('=')
-        .and_then(|(code, meaning)| Some((code.parse().ok()?, Meaning::from_str(meaning, false).ok()?)));
-    parsed.ok_or_else(|| allowed.to_owned())
+    let parsed =
+        text.split_once('=').and_then(|(code, meaning)| Some((code.parse().ok()?, meaning.parse().ok()?)));
+    let allowed = Meaning::ALLOWED;
+    parsed.ok_or_else(|| format!("allowed: an exit code from 0 to 255, = and {allowed}, such as 75=outage"))
 }
 
 /// The exit codes that do not mean a retry.
@@ -82,14 +65,7 @@ impl Codes {
             How::TimedOut(limit) => format!("time limit of {}", humantime::format_duration(limit)),
         };
         let error = if last_line.is_empty() { how } else { format!("{last_line} ({how})") };
-        let failure = match meaning {
-            Meaning::Done => return Ok(()),
-            Meaning::Retry => Failure::from(error),
-            Meaning::Reject => Failure::reject(error),
-            Meaning::Return => Failure::defer(Duration::from_secs(1 << attempt.clamp(1, 9))),
-            Meaning::Outage => Failure::outage(error),
-        };
-        Err(failure.with_reason(reason))
+        meaning.result(error, attempt).map_err(|failure| failure.with_reason(reason))
     }
 }
 
