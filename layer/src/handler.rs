@@ -1,0 +1,191 @@
+//! redrive's handler: hands messages to the runtime, and says what its answer means for them.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use hyper::header::{HeaderMap, HeaderValue};
+use redrive::tools::{ForeignError, Meaning};
+use redrive::{BoxError, Bulk, Failure, FromMessage, Handler, Record};
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::classify::Rules;
+use crate::event::Records;
+use crate::exchange::{Answer, ErrorReport, Offer};
+use crate::lambda::DEADLINE;
+use crate::process::{NoAnswer, Process, Program};
+use crate::response::failed_messages;
+
+/// After so many processes in a row that ended while they worked on messages, ours ends too, as after ten panics.
+const MOST_CRASHES: u32 = 10;
+
+/// A message of the batch. The runtime gets its record as it came, which is found by the id.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    id: String,
+    attempt: u32,
+    deadline: Instant,
+}
+
+impl FromMessage for Delivery {
+    fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
+        Ok(Self { id: record.id().to_owned(), attempt: record.attempt(), deadline: record.deadline() })
+    }
+}
+
+/// Clones share the runtime.
+#[derive(Debug, Clone)]
+pub(crate) struct Function {
+    program: Program,
+    rules: Rules,
+    runtime: Arc<AsyncMutex<Runtime>>,
+    batch: Arc<Mutex<Batch>>,
+}
+
+#[derive(Debug)]
+struct Runtime {
+    /// `None` after it was killed, until the next event.
+    process: Option<Process>,
+    /// Since the last answer.
+    crashes: u32,
+}
+
+/// What the messages of an invocation share.
+#[derive(Debug, Default)]
+struct Batch {
+    headers: HeaderMap,
+    records: Records,
+}
+
+impl Function {
+    pub(crate) fn new(program: Program, rules: Rules, process: Process) -> Self {
+        let runtime = Runtime { process: Some(process), crashes: 0 };
+        let runtime = Arc::new(AsyncMutex::new(runtime));
+        Self { program, rules, runtime, batch: Arc::default() }
+    }
+
+    /// Before redrive handles a batch.
+    pub(crate) fn begin(&self, headers: HeaderMap, records: Records) {
+        *self.batch() = Batch { headers, records };
+    }
+
+    /// Why this process should end.
+    pub(crate) async fn exhausted(&self) -> Option<String> {
+        let crashes = self.runtime.lock().await.crashes;
+        (crashes >= MOST_CRASHES).then(|| format!("{crashes} messages in a row ended the function's process"))
+    }
+
+    /// Hands an event to the runtime whose answer Lambda gets.
+    pub(crate) async fn pass(&self, offer: Offer) -> Result<(), NoAnswer> {
+        let mut runtime = self.runtime.lock().await;
+        let mut process = self.process(&mut runtime).await.map_err(NoAnswer::NotReady)?;
+        process.pass(offer).await?;
+        runtime.process = Some(process);
+        Ok(())
+    }
+
+    /// A process that asks for an event: the one that is there, or a new one.
+    async fn process(&self, runtime: &mut Runtime) -> Result<Process, crate::process::NotReady> {
+        if let Some(mut process) = runtime.process.take() {
+            match process.ready().await {
+                Ok(_) => return Ok(process),
+                Err(not_ready) => tracing::warn!(
+                    error = %not_ready.report().message,
+                    "the function's process ended between two events: redrive starts it again"
+                ),
+            }
+        }
+        let mut process = self.program.start(false).await.map_err(|error| {
+            let report =
+                ErrorReport { kind: "Runtime.InvalidEntrypoint".to_owned(), message: error.to_string() };
+            crate::process::NotReady::InitError(report)
+        })?;
+        process.ready().await?;
+        Ok(process)
+    }
+
+    fn batch(&self) -> std::sync::MutexGuard<'_, Batch> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The event for these messages.
+    fn offer(&self, messages: &Bulk<Delivery>) -> Offer {
+        let batch = self.batch();
+        let event = batch.records.event(messages.iter().map(|message| message.id.as_str()));
+        let mut headers = batch.headers.clone();
+        if let Some(deadline) = messages.iter().map(|message| message.deadline).min() {
+            headers.insert(DEADLINE, HeaderValue::from(epoch_ms(deadline)));
+        }
+        Offer { headers, event }
+    }
+
+    /// Fails messages as the rules say.
+    fn fail(&self, report: &ErrorReport, messages: impl Iterator<Item = redrive::Item<Delivery>>) {
+        let ErrorReport { kind, message } = report;
+        let meaning = self.rules.meaning(kind, message);
+        messages.for_each(|item| {
+            let attempt = item.attempt;
+            settle(item, meaning.result(ForeignError::new(kind, message.as_str()), attempt));
+        });
+    }
+
+    fn judge(&self, response: &Bytes, messages: Bulk<Delivery>) {
+        let ids: Vec<_> = messages.iter().map(|message| message.id.clone()).collect();
+        let known: BTreeSet<_> = ids.iter().map(String::as_str).collect();
+        match failed_messages(response, &known) {
+            Ok(failed) => {
+                let message = "the function reported the message in batchItemFailures".to_owned();
+                let report = ErrorReport { kind: "BatchItemFailure".to_owned(), message };
+                let (failed, done): (Vec<_>, Vec<_>) =
+                    messages.into_iter().partition(|item| failed.contains(&item.id));
+                done.into_iter().for_each(redrive::Item::done);
+                self.fail(&report, failed.into_iter());
+            }
+            Err(message) => {
+                let report = ErrorReport { kind: "InvalidResponse".to_owned(), message };
+                self.fail(&report, messages.into_iter());
+            }
+        }
+    }
+}
+
+impl Handler<Bulk<Delivery>> for Function {
+    async fn call(&self, messages: Bulk<Delivery>) -> Result<(), Failure> {
+        let mut runtime = self.runtime.lock().await;
+        let outage =
+            |report: ErrorReport| Meaning::Outage.result(ForeignError::new(&report.kind, report.message), 1);
+        // If redrive cancels this, the process ends with it.
+        let mut process = match self.process(&mut runtime).await {
+            Ok(process) => process,
+            Err(not_ready) => return outage(not_ready.report()),
+        };
+        match process.invoke(self.offer(&messages)).await {
+            Ok(Answer::Response(response)) => self.judge(&response, messages),
+            Ok(Answer::Error(report)) => self.fail(&report, messages.into_iter()),
+            Ok(Answer::InitError(_) | Answer::Passed) => unreachable!("it answers an invocation of ours"),
+            Err(NoAnswer::NotReady(not_ready)) => return outage(not_ready.report()),
+            Err(NoAnswer::Exited(end)) => {
+                runtime.crashes += 1;
+                self.fail(&end.report(), messages.into_iter());
+                return Ok(());
+            }
+        }
+        (runtime.process, runtime.crashes) = (Some(process), 0);
+        Ok(())
+    }
+}
+
+fn settle(item: redrive::Item<Delivery>, result: Result<(), Failure>) {
+    match result {
+        Ok(()) => item.done(),
+        Err(failure) => item.fail(failure),
+    }
+}
+
+/// A time in milliseconds since the epoch.
+fn epoch_ms(at: Instant) -> u64 {
+    let left = at.saturating_duration_since(Instant::now());
+    let at = SystemTime::now() + left;
+    u64::try_from(at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,186 @@
+//! redrive as a Lambda layer: `AWS_LAMBDA_EXEC_WRAPPER=/opt/redrive` stands between Lambda's Runtime API and the runtime of
+//! any language.
+//!
+//! Lambda calls it with the command of the runtime. It starts the runtime, hands it the messages of a batch as events, and
+//! answers Lambda with what redrive makes of its answers.
+#![allow(clippy::disallowed_methods, reason = "it is a shell: it reads the clock and the environment")]
+
+mod settings;
+mod classify;
+mod event;
+mod response;
+mod lambda;
+mod exchange;
+mod process;
+mod handler;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use redrive::reexports::lambda_runtime::{Config, Context, Diagnostic, LambdaEvent};
+use redrive::reexports::serde_json;
+use redrive::{Bulk, Consumer};
+use serde_json::value::RawValue;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
+
+use event::Records;
+use exchange::Offer;
+use handler::{Delivery, Function};
+use lambda::{Invocation, Lambda, REQUEST_ID};
+use process::{NoAnswer, NotReady, Program};
+use settings::Settings;
+
+/// How long the runtime has after SIGTERM. Lambda waits for 2 s at most.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Why the process ends.
+#[derive(Debug)]
+enum Stop {
+    /// The runtime ended with this code, as it would have without the layer.
+    Code(u8),
+    /// A setting is wrong.
+    Usage(String),
+    Failed(String),
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let (code, why) = match run().await {
+        Stop::Code(code) => (code, None),
+        Stop::Usage(why) => (2, Some(why)),
+        Stop::Failed(why) => (1, Some(why)),
+    };
+    why.iter().for_each(|why| eprintln!("redrive: {why}"));
+    code.into()
+}
+
+async fn run() -> Stop {
+    let command: Vec<_> = std::env::args_os().skip(1).collect();
+    let address = std::env::var("AWS_LAMBDA_RUNTIME_API").unwrap_or_default();
+    if command.is_empty() || address.is_empty() {
+        let why =
+            "set AWS_LAMBDA_EXEC_WRAPPER=/opt/redrive: Lambda then calls redrive with the runtime's command";
+        return Stop::Usage(why.to_owned());
+    }
+    let lambda = Lambda::at(&address);
+    let program = Program::new(command, lambda.clone());
+    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
+        return Stop::Failed("SIGTERM cannot be received".to_owned());
+    };
+    // The runtime goes on meanwhile, and Lambda kills what still runs then.
+    let ending = async {
+        terminated.recv().await;
+        timeout(GRACE, program.terminate()).await.ok().flatten()
+    };
+    let (Ok(stop) | Err(stop)) = tokio::select! {
+        stopped = serve(&lambda, &program) => stopped,
+        end = ending => Ok(Stop::Code(end.map_or(0, process::End::code))),
+    };
+    stop
+}
+
+/// Handles invocations until something ends it.
+async fn serve(lambda: &Lambda, program: &Program) -> Result<Stop, Stop> {
+    let started = program.start(true).await;
+    let mut process = match started {
+        Ok(process) => process,
+        Err(error) => {
+            return refuse(lambda, "Runtime.InvalidEntrypoint", Stop::Failed(error.to_string())).await;
+        }
+    };
+    let prepared = async {
+        let settings = Settings::read(|name| std::env::var(name).ok())?;
+        redrive::tools::start_log().map_err(|error| error.to_string())?;
+        Ok::<_, String>(settings)
+    };
+    let settings = match prepared.await {
+        Ok(settings) => settings,
+        Err(why) => return refuse(lambda, "InvalidSetting", Stop::Usage(why)).await,
+    };
+    let headers = match process.ready().await {
+        Ok(ask) => ask.headers.clone(),
+        Err(NotReady::Exited(end)) => return Ok(Stop::Code(end.code())),
+        Err(NotReady::InitError(_) | NotReady::Passed) => {
+            let end = timeout(GRACE, process.end()).await;
+            return Ok(Stop::Code(end.map_or(1, process::End::code)));
+        }
+    };
+    let function = Function::new(program.clone(), settings.rules, process);
+    let consumer = Consumer::bulk(function.clone())
+        .chunk_size(settings.batch)
+        .concurrency(std::num::NonZeroUsize::MIN)
+        .connect()
+        .await;
+    let consumer = match consumer {
+        Ok(consumer) => consumer,
+        Err(error) => return refuse(lambda, "InvalidSetting", Stop::Usage(error.to_string())).await,
+    };
+    loop {
+        let invocation = lambda.next(&headers).await.map_err(Stop::Failed)?;
+        match Records::of(&invocation.payload) {
+            Some(records) => handle(lambda, &consumer, &function, &invocation, records).await?,
+            None => pass(&function, invocation).await?,
+        }
+    }
+}
+
+/// Tells Lambda why the function cannot start.
+async fn refuse(lambda: &Lambda, kind: &str, stop: Stop) -> Result<Stop, Stop> {
+    let (Stop::Usage(why) | Stop::Failed(why)) = &stop else { return Ok(stop) };
+    lambda.fail_init(kind, why).await.map_err(Stop::Failed)?;
+    Ok(stop)
+}
+
+/// Hands an event that is not from SQS to the runtime, whose answer Lambda gets as it is.
+async fn pass(function: &Function, invocation: Invocation) -> Result<(), Stop> {
+    let Invocation { headers, payload } = invocation;
+    match function.pass(Offer { headers, event: payload }).await {
+        Ok(()) => Ok(()),
+        Err(NoAnswer::Exited(end) | NoAnswer::NotReady(NotReady::Exited(end))) => Err(Stop::Code(end.code())),
+        Err(NoAnswer::NotReady(not_ready)) => {
+            let report = not_ready.report();
+            Err(Stop::Failed(format!("{}: {}", report.kind, report.message)))
+        }
+    }
+}
+
+/// Has redrive handle a batch.
+async fn handle(
+    lambda: &Lambda,
+    consumer: &Consumer<Function, Bulk<Delivery>>,
+    function: &Function,
+    invocation: &Invocation,
+    records: Records,
+) -> Result<(), Stop> {
+    function.begin(invocation.headers.clone(), records);
+    let payload = serde_json::from_slice::<Box<RawValue>>(&invocation.payload);
+    let payload = payload.map_err(|error| Stop::Failed(error.to_string()))?;
+    let context = context(invocation)?;
+    let answered = match consumer.handle_any(LambdaEvent::new(payload, context)).await {
+        Ok(response) => lambda.respond(invocation, response.to_string().into()).await,
+        Err(error) => {
+            let Diagnostic { error_type, error_message } = error.into();
+            lambda.fail(invocation, &error_type, &error_message).await
+        }
+    };
+    answered.map_err(Stop::Failed)?;
+    match function.exhausted().await {
+        Some(why) => Err(Stop::Failed(why)),
+        None => Ok(()),
+    }
+}
+
+fn context(invocation: &Invocation) -> Result<Context, Stop> {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let config = Config {
+        function_name: variable("AWS_LAMBDA_FUNCTION_NAME"),
+        memory: variable("AWS_LAMBDA_FUNCTION_MEMORY_SIZE").parse().unwrap_or_default(),
+        version: variable("AWS_LAMBDA_FUNCTION_VERSION"),
+        log_stream: variable("AWS_LAMBDA_LOG_STREAM_NAME"),
+        log_group: variable("AWS_LAMBDA_LOG_GROUP_NAME"),
+    };
+    let id = invocation.header(&REQUEST_ID).unwrap_or_default();
+    let context = Context::new(id, config.into(), &invocation.headers);
+    context.map_err(|error| Stop::Failed(format!("Lambda sent headers that cannot be read: {error}")))
+}

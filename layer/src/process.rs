@@ -1,0 +1,204 @@
+//! A process of the runtime, in a process group of its own.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::Command;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::exchange::{Answer, Ask, Conversation, ErrorReport, Offer};
+use crate::lambda::Lambda;
+
+/// The command that Lambda hands to a wrapper, and the process that was started last.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    command: Vec<OsString>,
+    lambda: Lambda,
+    last: Arc<Mutex<Option<(Pid, Exited)>>>,
+}
+
+/// A process. It is killed with the value, together with all that it has started.
+#[derive(Debug)]
+pub(crate) struct Process {
+    group: Option<Pid>,
+    exited: Exited,
+    conversation: Conversation,
+    asked: Option<Ask>,
+    /// How many invocations it got.
+    number: u64,
+    _waiter: JoinSet<()>,
+}
+
+/// How a process has ended; `None` while it runs.
+type Exited = watch::Receiver<Option<End>>;
+
+/// How a process has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Code(i32),
+    Signal(i32),
+}
+
+/// Why a process has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoAnswer {
+    /// It never asked for the invocation.
+    NotReady(NotReady),
+    /// It ended while it worked on the invocation.
+    Exited(End),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NotReady {
+    Exited(End),
+    InitError(ErrorReport),
+    /// It has told Lambda that it cannot start.
+    Passed,
+}
+
+impl Program {
+    pub(crate) fn new(command: Vec<OsString>, lambda: Lambda) -> Self {
+        Self { command, lambda, last: Arc::default() }
+    }
+
+    /// Starts a process. `is_init` if Lambda waits for it to be ready.
+    pub(crate) async fn start(&self, is_init: bool) -> io::Result<Process> {
+        let (conversation, address) = Conversation::start(self.lambda.clone(), is_init).await?;
+        let [name, arguments @ ..] = self.command.as_slice() else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let mut child = Command::new(name)
+            .args(arguments)
+            .env("AWS_LAMBDA_RUNTIME_API", address)
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", name.display())))?;
+        let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let (exit, exited) = watch::channel(None);
+        let mut waiter = JoinSet::new();
+        waiter.spawn(async move {
+            // An error means that somebody else has waited for it.
+            let status = child.wait().await.unwrap_or_default();
+            let _ = exit.send(Some(End::of(status)));
+        });
+        *self.last() = group.map(|group| (group, exited.clone()));
+        Ok(Process { group, exited, conversation, asked: None, number: 0, _waiter: waiter })
+    }
+
+    /// Passes a signal on to the process that runs, and waits for its end.
+    pub(crate) async fn terminate(&self) -> Option<End> {
+        let (group, mut exited) = self.last().clone()?;
+        // It may have ended.
+        let _ = kill_process_group(group, Signal::TERM);
+        ended(&mut exited).await.into()
+    }
+
+    fn last(&self) -> std::sync::MutexGuard<'_, Option<(Pid, Exited)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Process {
+    /// Waits until it asks for an invocation. Returns the headers with which it does.
+    pub(crate) async fn ready(&mut self) -> Result<&Ask, NotReady> {
+        if self.asked.is_none() {
+            let ask = tokio::select! {
+                biased;
+                answer = self.conversation.answers.recv() => Err(match answer {
+                    Some(Answer::InitError(report)) => NotReady::InitError(report),
+                    _ => NotReady::Passed,
+                }),
+                ask = self.conversation.asks.recv() => Ok(ask.expect("the server lives as long as this")),
+                end = ended(&mut self.exited) => Err(NotReady::Exited(end)),
+            };
+            self.asked = Some(ask?);
+        }
+        Ok(self.asked.as_ref().expect("it was set above"))
+    }
+
+    /// Waits until it ends by itself.
+    pub(crate) async fn end(&mut self) -> End {
+        ended(&mut self.exited).await
+    }
+
+    /// Gives it an invocation, and waits for its answer.
+    pub(crate) async fn invoke(&mut self, offer: Offer) -> Result<Answer, NoAnswer> {
+        self.number += 1;
+        let number = self.number;
+        self.converse(|conversation, ask| conversation.offer(ask, offer, number)).await
+    }
+
+    /// The same with an invocation whose answer Lambda gets as it is.
+    pub(crate) async fn pass(&mut self, offer: Offer) -> Result<Answer, NoAnswer> {
+        self.converse(|conversation, ask| conversation.pass(ask, offer)).await
+    }
+
+    async fn converse(&mut self, give: impl FnOnce(&Conversation, Ask) -> bool) -> Result<Answer, NoAnswer> {
+        self.ready().await.map_err(NoAnswer::NotReady)?;
+        let ask = self.asked.take().expect("it is ready");
+        if !give(&self.conversation, ask) {
+            let end = ended(&mut self.exited).await;
+            return Err(NoAnswer::NotReady(NotReady::Exited(end)));
+        }
+        tokio::select! {
+            biased;
+            answer = self.conversation.answers.recv() => Ok(answer.expect("the server lives as long as this")),
+            end = ended(&mut self.exited) => Err(NoAnswer::Exited(end)),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(group) = self.group {
+            // It may be empty.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+async fn ended(exited: &mut Exited) -> End {
+    let end = exited.wait_for(Option::is_some).await;
+    end.ok().and_then(|end| *end).unwrap_or(End::Code(0))
+}
+
+impl End {
+    fn of(status: ExitStatus) -> Self {
+        status.code().map_or_else(|| Self::Signal(status.signal().unwrap_or_default()), Self::Code)
+    }
+
+    /// As a shell has it.
+    pub(crate) fn code(self) -> u8 {
+        let code = match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        };
+        u8::try_from(code).unwrap_or(1)
+    }
+
+    /// In the words of Lambda.
+    pub(crate) fn report(self) -> ErrorReport {
+        let message = match self {
+            Self::Code(0) => "Runtime exited without providing a reason".to_owned(),
+            Self::Code(code) => format!("Runtime exited with error: exit status {code}"),
+            Self::Signal(signal) => format!("Runtime exited with error: signal {signal}"),
+        };
+        ErrorReport { kind: "Runtime.ExitError".to_owned(), message }
+    }
+}
+
+impl NotReady {
+    pub(crate) fn report(self) -> ErrorReport {
+        match self {
+            Self::Exited(end) => end.report(),
+            Self::InitError(report) => report,
+            Self::Passed => ErrorReport { kind: "Runtime.InitError".to_owned(), message: String::new() },
+        }
+    }
+}

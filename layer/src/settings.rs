@@ -1,0 +1,77 @@
+//! The variables of the layer itself; those of a consumer are read by redrive. Pure.
+
+use std::num::NonZeroUsize;
+
+use redrive_sqs::Quoted;
+
+use crate::classify::Rules;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// How many messages an event may have.
+    pub(crate) batch: NonZeroUsize,
+    pub(crate) rules: Rules,
+}
+
+/// A batch of Lambda's has at most so many messages.
+const LARGEST_BATCH: usize = 10_000;
+
+impl Settings {
+    /// # Errors
+    /// A variable does not parse; it is named with its value and what is allowed.
+    pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        for name in ["REDRIVE_CONCURRENCY", "AWS_LAMBDA_MAX_CONCURRENCY"] {
+            if let Some(value) = variable(name).filter(|value| value != "1") {
+                return Err(format!(
+                    "{name} is {}, allowed: 1, since the layer hands the function one event at a time",
+                    Quoted(&value)
+                ));
+            }
+        }
+        let batch = match variable("REDRIVE_BATCH") {
+            None => NonZeroUsize::MIN,
+            Some(value) => {
+                let parsed = value.parse().ok().filter(|batch: &NonZeroUsize| batch.get() <= LARGEST_BATCH);
+                parsed.ok_or_else(|| {
+                    format!("REDRIVE_BATCH is {}, allowed: 1 to {LARGEST_BATCH}", Quoted(&value))
+                })?
+            }
+        };
+        let rules = Rules::parse(&variable("REDRIVE_CLASSIFY").unwrap_or_default())?;
+        Ok(Self { batch, rules })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, value: &str) -> Result<Settings, String> {
+        Settings::read(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn a_function_gets_one_message_at_a_time_unless_a_variable_says_otherwise() {
+        for (value, batch) in [("", 1), ("1", 1), ("25", 25), ("10000", 10_000)] {
+            assert_eq!(read("REDRIVE_BATCH", value).unwrap().batch.get(), batch);
+        }
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_named() {
+        for (name, value, error) in [
+            ("REDRIVE_BATCH", "0", "REDRIVE_BATCH is \"0\", allowed: 1 to 10000"),
+            ("REDRIVE_BATCH", "10001", "REDRIVE_BATCH is \"10001\", allowed: 1 to 10000"),
+            (
+                "REDRIVE_CONCURRENCY",
+                "5",
+                "REDRIVE_CONCURRENCY is \"5\", allowed: 1, since the layer hands the function one event at a time",
+            ),
+        ] {
+            assert_eq!(read(name, value), Err(error.to_owned()));
+        }
+        assert!(read("AWS_LAMBDA_MAX_CONCURRENCY", "8").is_err());
+        assert!(read("REDRIVE_CLASSIFY", "ValueError").is_err());
+    }
+}

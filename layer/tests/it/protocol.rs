@@ -1,0 +1,279 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::lambda::{ARN, Function, TRACE};
+use crate::support::{Language, languages};
+
+const LEFT: Duration = Duration::from_secs(30);
+
+async fn start(language: Language, variables: &[(&str, &str)]) -> Function {
+    Function::start(&language.command(), &language.folder(), variables).await
+}
+
+/// An event of messages with these bodies, whose ids are `m0`, `m1` and so on.
+fn event(bodies: impl IntoIterator<Item = Value>) -> Value {
+    let record = |(at, body): (usize, Value)| {
+        json!({
+            "messageId": format!("m{at}"),
+            "receiptHandle": "handle",
+            "body": body.to_string(),
+            "attributes": { "ApproximateReceiveCount": "1" },
+            "messageAttributes": {},
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:orders",
+        })
+    };
+    json!({ "Records": bodies.into_iter().enumerate().map(record).collect::<Vec<_>>() })
+}
+
+fn failures(ids: &[&str]) -> Value {
+    let items: Vec<_> = ids.iter().map(|id| json!({ "itemIdentifier": id })).collect();
+    json!({ "batchItemFailures": items })
+}
+
+#[tokio::test]
+async fn the_function_sees_the_invocation_of_lambda() {
+    for language in languages() {
+        let mut function = start(language, &[("REDRIVE_RESERVE", "5")]).await;
+        let tell = json!({ "do": "tell" });
+        assert_eq!(function.respond(event([tell.clone(), tell])).await, failures(&[]));
+        function.terminate();
+        let (_, stdout, _) = function.exit().await;
+        let lines = stdout.lines().filter_map(|line| line.split_once("told ").map(|(_, told)| told));
+        let told: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(told.len(), 2, "{language:?}: each message comes alone: {stdout}");
+        for told in &told {
+            assert_eq!((told["id"].as_str(), told["arn"].as_str()), (Some("request"), Some(ARN)));
+            assert_eq!(told["trace"], TRACE);
+            let left = told["left"].as_f64().unwrap();
+            assert!(
+                (20_000.0..=25_100.0).contains(&left),
+                "{language:?}: 5 s before Lambda's deadline: {left}"
+            );
+            assert_eq!((&told["of"], &told["pid"]), (&json!(1), &told["pid"]), "{language:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_response_names_what_failed_and_lambdas_own_id_comes_back() {
+    for language in languages() {
+        let mut function = start(language, &[]).await;
+        let bodies =
+            [json!({ "do": "succeed" }), json!({ "do": "raise" }), json!({ "do": "exit", "code": 1 })];
+        function.offer(
+            "r1",
+            event(bodies).to_string().as_bytes(),
+            LEFT,
+            &[("lambda-runtime-invocation-id", "i7")],
+        );
+        let told = function.told().await;
+        assert_eq!((told.path.as_str(), told.json()), ("invocation/r1/response", failures(&["m1", "m2"])));
+        assert_eq!(told.headers["lambda-runtime-invocation-id"], "i7", "{language:?}");
+        assert_eq!(
+            function.respond(event([json!({ "do": "succeed" })])).await,
+            failures(&[]),
+            "{language:?}"
+        );
+    }
+}
+
+/// Of 5 s, redrive keeps half a second for itself.
+#[tokio::test]
+async fn a_function_that_hangs_is_answered_for_in_time_and_started_again() {
+    for language in languages() {
+        let mut function = start(language, &[]).await;
+        let begun = std::time::Instant::now();
+        let bodies = [json!({ "do": "succeed" }), json!({ "do": "hang" }), json!({ "do": "succeed" })];
+        function.offer("r1", event(bodies).to_string().as_bytes(), Duration::from_secs(5), &[]);
+        assert_eq!(function.told().await.json(), failures(&["m1", "m2"]), "{language:?}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{language:?}: {:?}", begun.elapsed());
+        assert_eq!(
+            function.respond(event([json!({ "do": "succeed" })])).await,
+            failures(&[]),
+            "{language:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn events_of_six_megabytes_reach_the_function() {
+    for language in languages() {
+        let mut function = start(language, &[("REDRIVE_BATCH", "10")]).await;
+        let large = json!({ "do": "succeed", "padding": "x".repeat(1_040_000) });
+        assert_eq!(function.respond(event(vec![large; 6])).await, failures(&[]), "{language:?}");
+    }
+}
+
+#[tokio::test]
+async fn other_events_and_their_answers_pass_untouched() {
+    let events = [
+        r#"{"source":"aws.events", "n": 1.50, "detail": "\u00e9😀"}"#,
+        r#"{"Records": [{"eventSource": "aws:s3", "s3": {}}]}"#,
+        // EventBridge Pipes has the same messages, and deletes all if the function returns.
+        r#"[{"messageId": "m1", "body": "{}", "eventSource": "aws:sqs"}]"#,
+    ];
+    for language in languages() {
+        let mut function = start(language, &[]).await;
+        for event in events {
+            let context = [("lambda-runtime-client-context", r#"{"custom": {"a": "b"}}"#)];
+            function.offer("r1", event.as_bytes(), LEFT, &context);
+            let told = function.told().await;
+            assert_eq!(told.path, "invocation/r1/response", "{language:?}: {event}");
+            let sent: Value = serde_json::from_str(event).unwrap();
+            let expected = json!({ "é": sent, "custom": { "a": "b" }, "id": "r1" });
+            assert_eq!(told.json(), expected, "{language:?}");
+        }
+        function.offer("r2", b"\"raise\"", LEFT, &[]);
+        let told = function.told().await;
+        assert_eq!(told.path, "invocation/r2/error", "{language:?}");
+        let report = told.json();
+        assert_eq!(
+            (&report["errorType"], &report["errorMessage"]),
+            (&json!("CardError"), &json!("é: no other event"))
+        );
+        let trace = report.get("stackTrace").or(report.get("trace")).unwrap();
+        assert!(!trace.as_array().unwrap().is_empty(), "{language:?}: {report}");
+        assert!(told.headers.contains_key("lambda-runtime-function-xray-error-cause"), "{language:?}");
+        function.offer("r3", b"\"exit\"", LEFT, &[]);
+        assert_eq!(function.exit().await.0, Some(9), "{language:?}: Lambda sees the exit code");
+    }
+}
+
+#[tokio::test]
+async fn errors_of_the_init_reach_lambda_as_they_are() {
+    for language in languages() {
+        for (init, kind, message) in [
+            ("raise", "ValueError", "no settings"),
+            ("import", if language == Language::Python { "Runtime.ImportModuleError" } else { "" }, "no"),
+        ] {
+            let mut function = start(language, &[("INIT", init)]).await;
+            let told = function.told().await;
+            let report = told.json();
+            assert_eq!(told.path, "init/error", "{language:?}");
+            assert!(report["errorType"].as_str().unwrap().contains(kind), "{language:?}: {report}");
+            assert!(report["errorMessage"].as_str().unwrap().contains(message), "{language:?}: {report}");
+            assert_eq!(
+                told.headers["lambda-runtime-function-error-type"],
+                report["errorType"].as_str().unwrap()
+            );
+            let (code, _, stderr) = function.exit().await;
+            assert!(code.is_some_and(|code| code != 0), "{language:?}: {code:?} {stderr}");
+        }
+        let function = start(language, &[("INIT", "exit")]).await;
+        assert_eq!(function.exit().await.0, Some(7), "{language:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_setting_fails_the_init_with_a_line() {
+    for (name, value, line) in [
+        ("REDRIVE_BATCH", "many", "REDRIVE_BATCH is \"many\", allowed: 1 to 10000"),
+        (
+            "REDRIVE_CLASSIFY",
+            "ValueError=drop",
+            "REDRIVE_CLASSIFY is \"ValueError=drop\", allowed: done, retry, reject, return, outage or discard after the last =",
+        ),
+        (
+            "REDRIVE_MAX_RECEIVE_COUNT",
+            "0",
+            "REDRIVE_MAX_RECEIVE_COUNT is \"0\", allowed: a whole number from 1 to 1000",
+        ),
+        (
+            "AWS_LAMBDA_MAX_CONCURRENCY",
+            "8",
+            "AWS_LAMBDA_MAX_CONCURRENCY is \"8\", allowed: 1, since the layer hands the function one event at a time",
+        ),
+    ] {
+        let mut function = start(Language::Python, &[(name, value)]).await;
+        let told = function.told().await;
+        assert_eq!((told.path.as_str(), &told.json()["errorType"]), ("init/error", &json!("InvalidSetting")));
+        assert_eq!(told.json()["errorMessage"], line);
+        let (code, _, stderr) = function.exit().await;
+        assert_eq!((code, stderr), (Some(2), format!("redrive: {line}\n")));
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_run_fails_the_init() {
+    let folder = Language::Python.folder();
+    let mut function = Function::start(&["/no/such/runtime".to_owned()], &folder, &[]).await;
+    let report = function.told().await.json();
+    assert_eq!(report["errorType"], "Runtime.InvalidEntrypoint");
+    let (code, _, stderr) = function.exit().await;
+    assert_eq!(code, Some(1));
+    assert!(stderr.starts_with("redrive: /no/such/runtime: No such file"), "{stderr}");
+}
+
+#[tokio::test]
+async fn after_ten_processes_in_a_row_that_ended_ours_ends_after_its_answer() {
+    let mut function = start(Language::Python, &[("REDRIVE_TIME_LIMIT", "20")]).await;
+    let bodies = vec![json!({ "do": "quit", "code": 1 }); 10];
+    function.offer("r1", event(bodies).to_string().as_bytes(), LEFT, &[]);
+    assert_eq!(function.told().await.json()["batchItemFailures"].as_array().unwrap().len(), 10);
+    let (code, _, stderr) = function.exit().await;
+    assert_eq!(
+        (code, stderr.as_str()),
+        (Some(1), "redrive: 10 messages in a row ended the function's process\n")
+    );
+}
+
+/// With SnapStart, the runtime waits for the snapshot before it asks for work.
+#[tokio::test]
+async fn the_snapshot_is_between_lambda_and_the_runtime() {
+    let mut function = start(Language::Python, &[("AWS_LAMBDA_INITIALIZATION_TYPE", "snap-start")]).await;
+    assert_eq!(function.told().await.path, "restore/next");
+    let crash = event([json!({ "do": "quit", "code": 1 }), json!({ "do": "succeed" })]);
+    assert_eq!(function.respond(crash).await, failures(&["m0"]));
+}
+
+#[tokio::test]
+async fn sigterm_reaches_the_runtime() {
+    for language in languages() {
+        let mut function = start(language, &[]).await;
+        function.respond(event([json!({ "do": "succeed" })])).await;
+        function.terminate();
+        let (code, _, stderr) = function.exit().await;
+        assert_eq!((code, stderr.as_str()), (Some(128 + 15), ""), "{language:?}");
+    }
+}
+
+/// It is not the fault of the messages, and Lambda's init is over.
+#[tokio::test]
+async fn a_function_that_cannot_start_again_is_an_outage() {
+    for language in languages() {
+        let marker = language.folder().join(format!("started-{}", std::process::id()));
+        let variables = [("INIT", "once"), ("MARKER", marker.to_str().unwrap())];
+        let mut function = start(language, &variables).await;
+        let ok = || json!({ "do": "succeed" });
+        let bodies = [ok(), json!({ "do": "exit", "code": 1 }), ok(), ok(), ok(), ok()];
+        assert_eq!(
+            function.respond(event(bodies)).await,
+            failures(&["m1", "m2", "m3", "m4", "m5"]),
+            "{language:?}"
+        );
+        std::fs::remove_file(&marker).unwrap();
+        function.terminate();
+        let (_, stdout, _) = function.exit().await;
+        assert!(stdout.contains("a dependency is down"), "{language:?}: {stdout}");
+    }
+}
+
+#[tokio::test]
+async fn streamed_responses_pass_and_count() {
+    if !languages().contains(&Language::Node) {
+        return;
+    }
+    let mut function = start(Language::Node, &[("_HANDLER", "app.streamed")]).await;
+    let pieces = |pieces: &[&str]| json!({ "pieces": pieces });
+    function.offer("r1", pieces(&["a", "é"]).to_string().as_bytes(), LEFT, &[]);
+    let told = function.told().await;
+    assert_eq!((told.path.as_str(), told.body.as_slice()), ("invocation/r1/response", "aé".as_bytes()));
+    assert_eq!(told.headers["lambda-runtime-function-response-mode"], "streaming");
+    let reported = "{\"batchItemFailures\": [{\"itemIdentifier\": \"m1\"}]}";
+    let batch = [pieces(&[]), pieces(&["{\"batch", "ItemFailures\": []}"]), pieces(&["{", "raise"])];
+    assert_eq!(function.respond(event(batch)).await, failures(&["m2"]));
+    let batch = [pieces(&["null"]), pieces(&[reported])];
+    assert_eq!(function.respond(event(batch)).await, failures(&["m1"]));
+}
