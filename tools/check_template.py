@@ -55,10 +55,12 @@ def lint(template: str, **parameters: str) -> list[str]:
 def translate(source: dict, parameters: dict[str, str]) -> dict:
     template = copy.deepcopy(source)
     for resource in template["Resources"].values():
-        if resource["Type"] == "AWS::Serverless::Function":
-            resource["Properties"]["CodeUri"] = "s3://bucket/code.zip"
+        for name in ("CodeUri", "ContentUri"):
+            if name in resource.get("Properties", {}):
+                resource["Properties"][name] = "s3://bucket/code.zip"
     for name, value in parameters.items():
-        template["Parameters"][name]["Default"] = value
+        if name in template["Parameters"]:
+            template["Parameters"][name]["Default"] = value
     values = {name: str(p["Default"]) for name, p in template.get("Parameters", {}).items() if "Default" in p}
     return Translator({}, Parser()).translate(template, values)
 

@@ -1,4 +1,4 @@
-"""Makes what a release offers, in target/dist: wheels, archives, a list of what is in them, a project's template, SHA256SUMS.
+"""Makes what a release offers, in target/dist: wheels, archives, a list of what is in them, Lambda layers, a project's template, SHA256SUMS.
 
 Each target is compiled once, by maturin: the archive has the executable of the wheel. On Linux zig links, and compiles the C of
 ring: static against musl where Rust's standard library for it is installed or can be, else against glibc 2.17.
@@ -53,6 +53,12 @@ def main(asked: list[str]) -> int:
             files = {"redrive": path, "LICENSE": ROOT / "LICENSE", "README.md": ROOT / "cli" / "README.md", **texts}
             (DIST / f"{name}.tar.gz").write_bytes(archive(name, files, int(moment)))
             shutil.copy(wheels[target], DIST)
+        layers = {target: build_layer(target, moment) for target in targets if "-linux-" in target}
+        if wrong := [line for target, path in layers.items() for line in faults(target, path.read_bytes(), "the layer")]:
+            print("\n".join(wrong), file=sys.stderr)
+            return 1
+        for target, path in layers.items():
+            (DIST / layer_name(target)).write_bytes(layer(path.read_bytes()))
         bill = components(next(iter(wheels.values())), f"{version}-{moment}")
         if missing := sorted(linked(targets) - {(it["name"], it["version"]) for it in bill["components"]}):
             print(f"the bill of materials lacks {missing}", file=sys.stderr)
@@ -87,19 +93,48 @@ def has_library(target: str) -> bool:
     return (Path(run("rustc", "--print", "sysroot").strip()) / "lib" / "rustlib" / target / "lib").is_dir()
 
 
-def build(target: str, out: Path, moment: str) -> Path:
-    """The wheel of a target, whose executable names no folder of this machine."""
+def environment(moment: str) -> dict[str, str]:
+    """Executables name no folder of this machine."""
     home = os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")
     same = [f"--remap-path-prefix={home}=cargo", f"--remap-path-prefix={ROOT.resolve()}=redrive"]
-    own = {
+    return os.environ | {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(same),
         "SOURCE_DATE_EPOCH": moment,
     }
+
+
+def build_layer(target: str, moment: str) -> Path:
+    """The executable of the Lambda layer for a target."""
+    oldest = "" if target.endswith("-musl") else ".2.17"
+    command = ["cargo", "zigbuild", "--locked", "--profile", "command", "--package", "redrive-layer", "--target", f"{target}{oldest}"]
+    run(*command, env=environment(moment))
+    return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / target / "command" / "redrive-layer"
+
+
+def layer_name(target: str) -> str:
+    """By Lambda's name of the machine."""
+    machine = target.split("-")[0].replace("aarch64", "arm64")
+    return f"redrive-layer-{machine}.zip"
+
+
+def layer(executable: bytes) -> bytes:
+    """What Lambda unpacks into /opt."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as files:
+        # Of the oldest date that the format has.
+        entry = zipfile.ZipInfo("redrive")
+        entry.external_attr, entry.compress_type = 0o755 << 16, zipfile.ZIP_DEFLATED
+        files.writestr(entry, executable)
+    return whole.getvalue()
+
+
+def build(target: str, out: Path, moment: str) -> Path:
+    """The wheel of a target."""
     tags = MUSL if target.endswith("-musl") else LINUX
     linux = ["--zig", *(word for tag in tags for word in ("--compatibility", tag))] if "-linux-" in target else []
     command = ["maturin", "build", "--locked", "--profile", "command", "--manifest-path", "cli/Cargo.toml"]
-    run(*command, "--target", target, "--out", out, *linux, env=os.environ | own)
+    run(*command, "--target", target, "--out", out, *linux, env=environment(moment))
     [wheel] = out.glob("*.whl")
     return wheel
 
@@ -112,13 +147,13 @@ def unpack(wheel: Path, path: Path) -> Path:
     return path
 
 
-def faults(target: str, executable: bytes) -> list[str]:
+def faults(target: str, executable: bytes, what: str = "the command") -> list[str]:
     """What keeps it from being offered."""
     wrong = []
     if len(executable) > LARGEST:
-        wrong.append(f"the command for {target} has {len(executable):,} bytes, allowed: {LARGEST:,}")
+        wrong.append(f"{what} for {target} has {len(executable):,} bytes, allowed: {LARGEST:,}")
     if target.endswith("-musl") and not is_static(executable):
-        wrong.append(f"the command for {target} is not static")
+        wrong.append(f"{what} for {target} is not static")
     return wrong
 
 

@@ -179,6 +179,22 @@ class Names(unittest.TestCase):
         self.assertEqual(expanded(told["bin-dir"]), f"{name}/redrive")
 
 
+class Layers(unittest.TestCase):
+    def test_lambda_can_run_what_is_in_it(self):
+        whole = dist.layer(b"program")
+        self.assertEqual(whole, dist.layer(b"program"))
+        with zipfile.ZipFile(io.BytesIO(whole)) as files:
+            [entry] = files.infolist()
+            self.assertEqual((entry.filename, entry.external_attr >> 16, files.read(entry)), ("redrive", 0o755, b"program"))
+
+    def test_its_name_has_lambdas_name_of_the_machine(self):
+        names = [dist.layer_name(target) for target in dist.STATIC]
+        self.assertEqual(names, ["redrive-layer-x86_64.zip", "redrive-layer-arm64.zip"])
+        page, template = ((ROOT / path).read_text() for path in ("docs/layer.md", "templates/any/template.yaml"))
+        self.assertIn(f"target/dist/{names[1]}", template)
+        self.assertTrue(all(name in page for name in names))
+
+
 class Templates(unittest.TestCase):
     def test_a_project_has_all_files_and_no_links(self):
         folder = ROOT / "templates" / "consumer"

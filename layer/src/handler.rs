@@ -43,7 +43,7 @@ pub(crate) struct Function {
     batch: Arc<Mutex<Batch>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Runtime {
     /// `None` after it was killed, until the next event.
     process: Option<Process>,
@@ -59,10 +59,13 @@ struct Batch {
 }
 
 impl Function {
-    pub(crate) fn new(program: Program, rules: Rules, process: Process) -> Self {
-        let runtime = Runtime { process: Some(process), crashes: 0 };
-        let runtime = Arc::new(AsyncMutex::new(runtime));
-        Self { program, rules, runtime, batch: Arc::default() }
+    pub(crate) fn new(program: Program, rules: Rules) -> Self {
+        Self { program, rules, runtime: Arc::default(), batch: Arc::default() }
+    }
+
+    /// Takes the process that Lambda's init has started.
+    pub(crate) async fn begin_with(&self, process: Process) {
+        self.runtime.lock().await.process = Some(process);
     }
 
     /// Before redrive handles a batch.

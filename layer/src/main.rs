@@ -14,6 +14,7 @@ mod exchange;
 mod process;
 mod handler;
 
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -89,13 +90,9 @@ async fn serve(lambda: &Lambda, program: &Program) -> Result<Stop, Stop> {
             return refuse(lambda, "Runtime.InvalidEntrypoint", Stop::Failed(error.to_string())).await;
         }
     };
-    let prepared = async {
-        let settings = Settings::read(|name| std::env::var(name).ok())?;
-        redrive::tools::start_log().map_err(|error| error.to_string())?;
-        Ok::<_, String>(settings)
-    };
-    let settings = match prepared.await {
-        Ok(settings) => settings,
+    // While the runtime starts.
+    let (consumer, function) = match prepare(program).await {
+        Ok(prepared) => prepared,
         Err(why) => return refuse(lambda, "InvalidSetting", Stop::Usage(why)).await,
     };
     let headers = match process.ready().await {
@@ -106,16 +103,7 @@ async fn serve(lambda: &Lambda, program: &Program) -> Result<Stop, Stop> {
             return Ok(Stop::Code(end.map_or(1, process::End::code)));
         }
     };
-    let function = Function::new(program.clone(), settings.rules, process);
-    let consumer = Consumer::bulk(function.clone())
-        .chunk_size(settings.batch)
-        .concurrency(std::num::NonZeroUsize::MIN)
-        .connect()
-        .await;
-    let consumer = match consumer {
-        Ok(consumer) => consumer,
-        Err(error) => return refuse(lambda, "InvalidSetting", Stop::Usage(error.to_string())).await,
-    };
+    function.begin_with(process).await;
     loop {
         let invocation = lambda.next(&headers).await.map_err(Stop::Failed)?;
         match Records::of(&invocation.payload) {
@@ -123,6 +111,19 @@ async fn serve(lambda: &Lambda, program: &Program) -> Result<Stop, Stop> {
             None => pass(&function, invocation).await?,
         }
     }
+}
+
+/// The consumer with its settings and clients.
+///
+/// # Errors
+/// A setting is wrong.
+async fn prepare(program: &Program) -> Result<(Consumer<Function, Bulk<Delivery>>, Function), String> {
+    let settings = Settings::read(|name| std::env::var(name).ok())?;
+    redrive::tools::start_log().map_err(|error| error.to_string())?;
+    let function = Function::new(program.clone(), settings.rules);
+    let consumer = Consumer::bulk(function.clone()).chunk_size(settings.batch);
+    let consumer = consumer.concurrency(NonZeroUsize::MIN).connect().await;
+    Ok((consumer.map_err(|error| error.to_string())?, function))
 }
 
 /// Tells Lambda why the function cannot start.

@@ -71,7 +71,8 @@ const LARGEST_PAYLOAD: usize = 6 << 20;
 impl Function {
     /// The directory that the function's code is in, which it also runs in.
     fn root(&self) -> &Path {
-        self.config.command.parent().unwrap_or(Path::new("."))
+        let beside = || self.config.command.parent().unwrap_or(Path::new("."));
+        self.config.folder.as_deref().unwrap_or_else(beside)
     }
 
     /// Starts its executable as a worker, which polls the queue at this URL by itself, and does not outlive this process.

@@ -311,9 +311,11 @@ impl Queue {
 }
 
 impl Function {
-    /// Whether it can be one of redrive's: a binary of its own, on a runtime that brings none, with a sign that it is.
+    /// Whether it can be one of redrive's: behind the layer, or a binary of its own, on a runtime that brings none, with a sign
+    /// that it is.
     pub fn may_run_redrive(&self) -> bool {
-        self.runtime.as_deref().is_none_or(|runtime| runtime.starts_with("provided"))
-            && (self.depends_on_redrive || self.process.is_set_up())
+        self.process.is_behind_layer()
+            || self.runtime.as_deref().is_none_or(|runtime| runtime.starts_with("provided"))
+                && (self.depends_on_redrive || self.process.is_set_up())
     }
 }

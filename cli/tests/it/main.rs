@@ -28,6 +28,7 @@ mod examples;
 mod client_holds;
 mod idle;
 mod interrupt;
+mod layer;
 mod left_out;
 mod new_project;
 mod other_services;

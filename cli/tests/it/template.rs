@@ -26,6 +26,7 @@ fn our_templates_are_valid_for_both_kinds_of_queues() {
         "../template.yaml",
         "../deploy/worker.yaml",
         "../templates/any/worker.yaml",
+        "../templates/any/template.yaml",
     ]);
 }
 

@@ -2,6 +2,7 @@
 
 mod audience;
 mod executable;
+mod layered;
 mod line;
 mod plan;
 mod real;
@@ -14,7 +15,6 @@ mod ui;
 mod workers;
 
 use std::io;
-use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -25,6 +25,7 @@ use crate::command::problem::{OrProblem, Problem};
 use crate::{Event, EventKind, Local, Speed, StartError, Totals};
 use addressed::Addressed;
 use audience::Audience;
+use executable::Executable;
 use plan::{Plan, QueuesAt};
 use real::Connection;
 use screen::Screen;
@@ -44,7 +45,7 @@ pub fn run(arguments: &LocalArguments) -> Result<(), Problem> {
     }
 }
 
-async fn work(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
+async fn work(plan: &Plan, executables: &[Executable]) -> Result<(), Problem> {
     let mut signals = Signals::listen()?;
     let door = match plan.ui {
         Some(port) => Some(Listener::open(port).await?),
@@ -104,7 +105,7 @@ async fn drained(
 }
 
 /// The same on messages of real queues.
-async fn work_on_real_queues(plan: &Plan, executables: &[PathBuf]) -> Result<(), Problem> {
+async fn work_on_real_queues(plan: &Plan, executables: &[Executable]) -> Result<(), Problem> {
     let connection = Connection::new(plan).await?;
     connection.confirm(plan)?;
     let mut signals = Signals::listen()?;
@@ -120,7 +121,7 @@ async fn work_on_real_queues(plan: &Plan, executables: &[PathBuf]) -> Result<(),
 }
 
 /// Starts on the port asked for, or on a free one, which queue URLs in the function's environment then name.
-async fn start(plan: &Plan, executables: &[PathBuf]) -> Result<Local, Problem> {
+async fn start(plan: &Plan, executables: &[Executable]) -> Result<Local, Problem> {
     let mut tries = PORT_TRIES;
     loop {
         let port = if plan.port == 0 {

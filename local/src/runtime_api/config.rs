@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct FunctionConfig {
     /// Its name.
     pub name: String,
-    /// The executable, such as a `bootstrap`; it gets no arguments and only the environment that Lambda would give it.
+    /// The executable, such as a `bootstrap`; it gets only the environment that Lambda would give it.
     ///
     /// Its Runtime API is below a path that nobody else knows: `AWS_LAMBDA_RUNTIME_API` is `127.0.0.1:PORT/PATH`, to which
     /// clients put `http://`. For Rust's lambda_runtime, which takes a path with a scheme only, `http://` is there already,
@@ -17,6 +17,10 @@ pub struct FunctionConfig {
     /// Go, Java, .NET and C++ keep the path, and so does that for Python but for errors before the first invocation; that
     /// for Node.js does not take it.
     pub command: PathBuf,
+    /// Its arguments, such as the command of a runtime for a wrapper.
+    pub arguments: Vec<String>,
+    /// Where the function's code is, which it also runs in; none if that is where the executable is.
+    pub folder: Option<PathBuf>,
     /// Its own environment variables; they win over those set for it.
     pub environment: BTreeMap<String, String>,
     /// How long an invocation may take, in real time; then the process is killed and replaced.
@@ -39,6 +43,8 @@ impl Default for FunctionConfig {
         Self {
             name: String::new(),
             command: PathBuf::new(),
+            arguments: Vec::new(),
+            folder: None,
             environment: BTreeMap::new(),
             timeout: Duration::from_secs(3),
             reserved_concurrency: None,

@@ -13,6 +13,9 @@ use tokio::task::JoinSet;
 use super::tail::Tail;
 use super::{Function, Log};
 
+/// How long a wrapper may take to end what it has started.
+const LAST_WISH: Duration = Duration::from_millis(500);
+
 /// How long the last lines of a process that has ended may take.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
@@ -20,6 +23,8 @@ const LAST_LINES: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
+    /// It starts the function, and passes SIGTERM on to it.
+    is_wrapper: bool,
     /// Of a worker.
     watchman: Option<Child>,
     tail: Tail,
@@ -39,6 +44,7 @@ impl Program {
     ) -> io::Result<Self> {
         // In a process group of its own, so that Ctrl-C ends it by way of this process only.
         let mut child = Command::new(&function.config.command)
+            .args(&function.config.arguments)
             .current_dir(function.root())
             .env_clear()
             .envs(environment)
@@ -53,7 +59,8 @@ impl Program {
             readers.spawn(pass_lines(stdout, log.clone(), tail.clone()));
             readers.spawn(pass_lines(stderr, log.clone(), tail.clone()));
         }
-        Ok(Self { child, watchman: None, tail, readers })
+        let is_wrapper = !function.config.arguments.is_empty();
+        Ok(Self { child, is_wrapper, watchman: None, tail, readers })
     }
 
     /// Has it killed when this process ends, in whatever way: nothing else would tell a worker. A shell waits for the end of a
@@ -95,6 +102,10 @@ impl Program {
     }
 
     pub(crate) async fn kill(&mut self) {
+        if self.is_wrapper {
+            self.terminate();
+            let _ = tokio::time::timeout(LAST_WISH, self.child.wait()).await;
+        }
         // It is gone already if it cannot be killed.
         let _ = self.child.kill().await;
     }

@@ -41,6 +41,11 @@ impl Process {
         }
     }
 
+    /// Whether redrive's Lambda layer stands before its runtime.
+    pub fn is_behind_layer(&self) -> bool {
+        self.variable("AWS_LAMBDA_EXEC_WRAPPER").there().is_some_and(|wrapper| *wrapper == "/opt/redrive")
+    }
+
     /// Whether it has a variable of redrive's.
     pub fn is_set_up(&self) -> bool {
         self.environment.iter().flatten().any(|(name, _)| name.starts_with("REDRIVE_"))

@@ -53,6 +53,9 @@ const KNOWN: [&str; 25] = [
 /// So many unknown variables are named of each consumer. A file of somebody else's may have any number.
 const MOST_UNKNOWN: usize = 20;
 
+/// Of the Lambda layer alone.
+const OF_LAYER: [&str; 2] = ["REDRIVE_BATCH", "REDRIVE_CLASSIFY"];
+
 /// Whether a setting is that of another queue that feeds the function: `settings-shared` tells of it.
 fn another_of(subject: &Subject, consumer: &Consumer<'_>, is_meant: impl Fn(&Queue) -> bool) -> bool {
     let Kind::Function(function) = consumer.kind else { return false };
@@ -254,8 +257,9 @@ fn refused(process: &Process, queue: &str) -> Option<impl Display> {
 
 fn unknown<'a>(process: &'a Process, id: &'a str) -> impl Iterator<Item = String> {
     let names = process.environment.iter().flat_map(|variables| variables.keys());
-    let unknown: Vec<_> =
-        names.filter(|name| name.starts_with("REDRIVE_") && !KNOWN.contains(&name.as_str())).collect();
+    let of_layer = if process.is_behind_layer() { &OF_LAYER[..] } else { &[] };
+    let is_known = |name: &str| KNOWN.contains(&name) || of_layer.contains(&name);
+    let unknown: Vec<_> = names.filter(|name| name.starts_with("REDRIVE_") && !is_known(name)).collect();
     let more = unknown.len().saturating_sub(MOST_UNKNOWN);
     let more = (more > 0).then(|| format!("{id} sets {}.", counted(more, "more unknown variable")));
     let told = unknown.into_iter().take(MOST_UNKNOWN).map(move |name| {

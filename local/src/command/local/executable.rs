@@ -7,17 +7,40 @@ use anyhow::{Context, anyhow, bail};
 use redrive_template::nearest::{list, or_known};
 use serde::Deserialize;
 
+use super::layered::{self, Layered};
 use super::plan::Plan;
 use super::stack::Build;
+use crate::FunctionConfig;
 use crate::command::problem::{OrProblem, Problem};
 
+/// What runs a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Executable {
+    Binary(PathBuf),
+    Layered(Layered),
+}
+
+impl Executable {
+    /// Has a function run it.
+    pub(super) fn run_in(&self, function: &mut FunctionConfig) {
+        match self {
+            Self::Binary(path) => function.command.clone_from(path),
+            Self::Layered(layered) => layered.run_in(function),
+        }
+    }
+}
+
 /// An executable for each function of the plan, in the same order. Cargo's own messages go to stderr.
-pub(super) fn make(plan: &Plan) -> Result<Vec<PathBuf>, Problem> {
+pub(super) fn make(plan: &Plan) -> Result<Vec<Executable>, Problem> {
     let directory =
         plan.template.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let make = |build: &Build| match plan.binaries.get(&build.function) {
-        Some(binary) => Ok(binary.clone()),
-        None => make_one(build, plan.examples.get(&build.function), directory, plan.release),
+        Some(binary) => Ok(Executable::Binary(binary.clone())),
+        None if build.is_behind_layer => layered::find(build, directory).or_input().map(Executable::Layered),
+        None => {
+            let made = make_one(build, plan.examples.get(&build.function), directory, plan.release);
+            made.map(Executable::Binary)
+        }
     };
     plan.stack.builds.iter().map(make).collect()
 }

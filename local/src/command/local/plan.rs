@@ -11,6 +11,7 @@ use redrive_template::subject::template::not_yet;
 use redrive_template::subject::terraform::is_terraform;
 
 use super::addressed::{self, Addressed, Queues};
+use super::executable::Executable;
 use super::stack::{self, Stack};
 use super::workers;
 use crate::command::arguments::LocalArguments;
@@ -128,7 +129,7 @@ impl Plan {
     }
 
     /// The configuration for a port, with an executable for each function.
-    pub(super) fn config(&self, port: u16, executables: &[PathBuf]) -> anyhow::Result<Config> {
+    pub(super) fn config(&self, port: u16, executables: &[Executable]) -> anyhow::Result<Config> {
         let surroundings = here(self.region.as_deref(), &self.stack_name, port, &self.set);
         let Stack { queues, functions, mut mappings, alarms, said, .. } =
             self.stack_in(&surroundings, executables)?;
@@ -141,7 +142,11 @@ impl Plan {
     }
 
     /// The stack as it is for real queues, of which this is one, by its URL.
-    pub(super) fn stack_beside(&self, queue: &RemoteQueue, executables: &[PathBuf]) -> anyhow::Result<Stack> {
+    pub(super) fn stack_beside(
+        &self,
+        queue: &RemoteQueue,
+        executables: &[Executable],
+    ) -> anyhow::Result<Stack> {
         let (region, account) = queue.place();
         let endpoint = queue.url.strip_suffix(&format!("/{account}/{}", queue.name));
         self.stack_in(
@@ -159,10 +164,10 @@ impl Plan {
         )
     }
 
-    fn stack_in(&self, surroundings: &Surroundings, executables: &[PathBuf]) -> anyhow::Result<Stack> {
+    fn stack_in(&self, surroundings: &Surroundings, executables: &[Executable]) -> anyhow::Result<Stack> {
         let mut stack = read(&self.template, &self.source, &self.parameters, surroundings)?;
         for (function, executable) in stack.functions.iter_mut().zip(executables) {
-            function.command.clone_from(executable);
+            executable.run_in(function);
             function.show_output = self.show_output || self.ui.is_some();
         }
         Ok(stack)

@@ -1,12 +1,12 @@
 //! In front of real queues: functions here, messages from an endpoint or from AWS.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 
+use super::executable::Executable;
 use super::plan::{Plan, QueuesAt, REGION};
 use crate::command::ask;
 use crate::command::aws::{self, Place, Wire, check_is_aws, is_loopback};
@@ -54,7 +54,7 @@ impl Connection {
     }
 
     /// Starts the functions' mappings.
-    pub(super) fn start(&self, plan: &Plan, executables: &[PathBuf]) -> Result<Remote, Problem> {
+    pub(super) fn start(&self, plan: &Plan, executables: &[Executable]) -> Result<Remote, Problem> {
         let [first, ..] = self.queues.as_slice() else {
             return Err(Problem::Input(anyhow!("no queue feeds a function")));
         };

@@ -59,6 +59,8 @@ pub(crate) struct Build {
     pub(crate) binary: Option<String>,
     pub(crate) handler: Option<String>,
     pub(crate) runtime: Option<String>,
+    /// Whether redrive's Lambda layer stands before its runtime.
+    pub(crate) is_behind_layer: bool,
     /// Whether it is a container image.
     pub(crate) is_image: bool,
 }

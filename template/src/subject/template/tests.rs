@@ -228,6 +228,12 @@ fn a_function_is_redrives_by_its_variables_or_its_manifest() {
     assert!(may_be("Properties: {Environment: {Variables: {REDRIVE_BACKOFF: !ImportValue x}}}", ""));
     assert!(!may_be("Properties: {Runtime: python3.13, CodeUri: .}", dependent));
     assert!(!may_be("Properties: {InlineCode: x}", dependent));
+    let layered = |wrapper: &str| {
+        let variables = format!("Environment: {{Variables: {{AWS_LAMBDA_EXEC_WRAPPER: {wrapper}}}}}");
+        may_be(&format!("Properties: {{Runtime: python3.13, {variables}}}"), "")
+    };
+    assert!(layered("/opt/redrive"));
+    assert!(!layered("/opt/otel-handler"));
 }
 
 #[test]

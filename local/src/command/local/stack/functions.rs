@@ -1,7 +1,6 @@
 //! Functions that queues feed, with their environment, and how they are built.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use redrive_sqs::LONGEST_INVOCATION;
@@ -54,7 +53,7 @@ pub(super) fn read(
         match known.function(&resource.name).filter(|_| is_fed) {
             Some(known) => {
                 fed.functions.push(function(resource, known, &mut made_up, notes)?);
-                fed.builds.push(build(resource));
+                fed.builds.push(build(resource, known));
             }
             None => {
                 notes.add(["no queue feeds function ", "no queue feeds functions "], &resource.id, ["", ""])
@@ -114,7 +113,9 @@ fn function(
     if let Some((name, part)) = IMPOSSIBLE.iter().find_map(|name| Some((name, properties.node.get(name)?))) {
         return Err(part.error(format!("{}: functions with a {name} cannot run here", resource.id)));
     }
-    for name in MISSED.iter().filter(|name| properties.node.get(name).is_some()) {
+    let is_layered = known.process.is_behind_layer();
+    let is_missed = |name: &&&str| properties.node.get(name).is_some() && !(is_layered && **name == "Layers");
+    for name in MISSED.iter().filter(is_missed) {
         let of = [&*format!("{name} of function "), &*format!("{name} of functions ")];
         notes.add(of, &resource.id, ["", ""]);
     }
@@ -131,13 +132,12 @@ fn function(
     }
     Ok(FunctionConfig {
         name: resource.name.clone(),
-        command: PathBuf::new(),
         environment,
         timeout: known.timeout.unwrap_or(Duration::from_secs(3)),
         reserved_concurrency: known.reserved_concurrency.there().map(|reserved| *reserved as usize),
         memory_mb: properties.text("MemorySize").and_then(scalar::number).unwrap_or(128),
-        show_output: false,
         log_group: text_at(&resource.properties, &["LoggingConfig", "LogGroup"]),
+        ..FunctionConfig::default()
     })
 }
 
@@ -151,7 +151,7 @@ fn text_at(node: &Node, path: &[&str]) -> Option<String> {
     path.iter().try_fold(node, |node, name| node.get(name))?.as_text().map(str::to_owned)
 }
 
-fn build(resource: &Resource) -> Build {
+fn build(resource: &Resource, known: &Function) -> Build {
     let text = |name: &str| text_at(&resource.properties, &[name]);
     let metadata = |path: &[&str]| text_at(resource.metadata.as_ref()?, path);
     Build {
@@ -162,6 +162,7 @@ fn build(resource: &Resource) -> Build {
         binary: metadata(&["BuildProperties", "Binary"]),
         handler: text("Handler"),
         runtime: text("Runtime"),
+        is_behind_layer: known.process.is_behind_layer(),
         is_image: text("PackageType").as_deref() == Some("Image") || metadata(&["Dockerfile"]).is_some(),
     }
 }

@@ -1,0 +1,3 @@
+export const handler = async (event) => ({
+  batchItemFailures: event.Records.filter(({ body }) => JSON.parse(body).fail).map(({ messageId }) => ({ itemIdentifier: messageId })),
+});
