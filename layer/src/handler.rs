@@ -14,7 +14,7 @@ use crate::classify::Rules;
 use crate::event::Records;
 use crate::exchange::{Answer, ErrorReport, Offer};
 use crate::lambda::DEADLINE;
-use crate::process::{NoAnswer, Process, Program};
+use crate::process::{NoAnswer, NotReady, Process, Program};
 use crate::response::failed_messages;
 
 /// After so many processes in a row that ended while they worked on messages, ours ends too, as after ten panics.
@@ -89,7 +89,7 @@ impl Function {
     }
 
     /// A process that asks for an event: the one that is there, or a new one.
-    async fn process(&self, runtime: &mut Runtime) -> Result<Process, crate::process::NotReady> {
+    async fn process(&self, runtime: &mut Runtime) -> Result<Process, NotReady> {
         if let Some(mut process) = runtime.process.take() {
             match process.ready().await {
                 Ok(_) => return Ok(process),
@@ -102,7 +102,7 @@ impl Function {
         let mut process = self.program.start(false).await.map_err(|error| {
             let report =
                 ErrorReport { kind: "Runtime.InvalidEntrypoint".to_owned(), message: error.to_string() };
-            crate::process::NotReady::InitError(report)
+            NotReady::InitError(report)
         })?;
         process.ready().await?;
         Ok(process)
@@ -165,8 +165,9 @@ impl Handler<Bulk<Delivery>> for Function {
         };
         match process.invoke(self.offer(&messages)).await {
             Ok(Answer::Response(response)) => self.judge(&response, messages),
-            Ok(Answer::Error(report)) => self.fail(&report, messages.into_iter()),
-            Ok(Answer::InitError(_) | Answer::Passed) => unreachable!("it answers an invocation of ours"),
+            Ok(Answer::Error(report) | Answer::InitError(report)) => self.fail(&report, messages.into_iter()),
+            // It has told Lambda before it asked for the event.
+            Ok(Answer::Passed) => return outage(NotReady::Passed.report()),
             Err(NoAnswer::NotReady(not_ready)) => return outage(not_ready.report()),
             Err(NoAnswer::Exited(end)) => {
                 runtime.crashes += 1;

@@ -129,7 +129,8 @@ async fn prepare(program: &Program) -> Result<(Consumer<Function, Bulk<Delivery>
 /// Tells Lambda why the function cannot start.
 async fn refuse(lambda: &Lambda, kind: &str, stop: Stop) -> Result<Stop, Stop> {
     let (Stop::Usage(why) | Stop::Failed(why)) = &stop else { return Ok(stop) };
-    lambda.fail_init(kind, why).await.map_err(Stop::Failed)?;
+    // The line on stderr says it too.
+    let _ = lambda.fail_init(kind, why).await;
     Ok(stop)
 }
 
