@@ -7,6 +7,7 @@ use crate::Failure;
 
 /// The meaning that a user gives to an exit code, or to a type of error, by one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Meaning {
     /// The message is deleted.
     Done,

@@ -277,3 +277,19 @@ async fn streamed_responses_pass_and_count() {
     let batch = [pieces(&["null"]), pieces(&[reported])];
     assert_eq!(function.respond(event(batch)).await, failures(&["m1"]));
 }
+
+#[tokio::test]
+async fn only_a_whole_answer_to_the_current_invocation_counts() {
+    let folder = Language::Python.folder();
+    let careless = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/functions/careless.py");
+    let command = ["python3", careless].map(str::to_owned);
+    let mut function = Function::start(&command, &folder, &[]).await;
+    let batch = event([json!({ "do": "twice" }), json!({ "do": "half" }), json!({ "do": "twice" })]);
+    assert_eq!(function.respond(batch).await, failures(&["m1"]));
+    assert_eq!(function.respond(event([json!({ "do": "twice" })])).await, failures(&[]));
+    function.terminate();
+    let (_, stdout, _) = function.exit().await;
+    // The last line may come too late.
+    let told: Vec<_> = stdout.lines().filter(|line| line.starts_with("told")).collect();
+    assert!(told.len() >= 2 && told.iter().all(|line| *line == "told [400, 400, 202, 400]"), "{stdout}");
+}

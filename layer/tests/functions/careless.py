@@ -1,0 +1,26 @@
+"""A runtime client that answers twice, to the wrong invocation, and in the middle of a response ends."""
+
+import http.client
+import os
+import socket
+
+API = os.environ["AWS_LAMBDA_RUNTIME_API"]
+
+
+def call(method, path, headers={}):
+    connection = http.client.HTTPConnection(API)
+    connection.request(method, f"/2018-06-01/runtime/{path}", None if method == "GET" else "null", headers)
+    response = connection.getresponse()
+    return response.status, response.headers, response.read()
+
+
+while True:
+    _, headers, event = call("GET", "invocation/next")
+    response = f"invocation/{headers['Lambda-Runtime-Aws-Request-Id']}/response"
+    if b"half" in event:
+        host, port = API.split(":")
+        with socket.create_connection((host, int(port))) as half:
+            half.sendall(f"POST /2018-06-01/runtime/{response} HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nnull".encode())
+        os._exit(1)
+    answers = [("invocation/other/response", {}), (response, {"Lambda-Runtime-Invocation-Id": "0"}), (response, {}), (response, {})]
+    print("told", [call("POST", path, headers)[0] for path, headers in answers], flush=True)
