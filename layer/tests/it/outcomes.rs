@@ -7,6 +7,7 @@ use crate::support::{Language, languages};
 /// The rules that the scenarios of one function share.
 const RULES: &str = "
 CardError=reject
+LongError=reject
 RuntimeError *card * expired*=reject
 StaleError=discard
 BusyError=return
@@ -45,6 +46,7 @@ fn scenarios() -> Vec<(&'static str, Value, &'static str, &'static str)> {
         ("done by type", raised("DuplicateError", "known"), "done 1", ""),
         ("returned", json!({ "do": "raise", "type": "BusyError", "until": 1 }), "done 2", ""),
         ("an empty error", raised("Exception", ""), "redrive policy 3", ""),
+        ("a long error", raised("LongError", &"x".repeat(600_000)), "rejected 1", "x".repeat(256).leak()),
         ("a hang", json!({ "do": "hang", "until": 1 }), "done 2", ""),
         ("a hang with a child", json!({ "do": "fork", "until": 1 }), "done 2", ""),
         ("exit", json!({ "do": "exit", "code": 1, "until": 1 }), "done 2", ""),
