@@ -114,10 +114,12 @@ impl All<'_> {
         let most = self.arguments.max.unwrap_or(LETTERS);
         let counts = sources.iter().filter_map(|source| Some(source.redrive_policy()?.max_receive_count));
         let (max_receive_count, senders) = (counts.max(), self.origin_senders.clone());
+        // Another receive would wait for letters that are not there.
+        let enough = most.min(usize::try_from(queue.visible()).unwrap_or(usize::MAX));
         let mut received = Vec::new();
         hold(aws, queue, async |hold| {
             let mut look = Look::new(hold, max_receive_count, senders);
-            while received.len() < most {
+            while received.len() < enough {
                 let letters = look.next().await?;
                 if letters.is_empty() {
                     break;
