@@ -61,6 +61,7 @@ fn an_endpoint_that_never_answers_is_named_and_left() {
         "dlq purge --queue orders --yes",
         "doctor --stack shop",
         "doctor --all",
+        "dlq list --all",
     ];
     let runs = runs.map(|line| (line, spawn(&url, &format!("{line} --timeout 2"), Path::new("."))));
     for (line, child) in runs {

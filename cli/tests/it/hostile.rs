@@ -171,6 +171,9 @@ fn what_aws_answers_is_told_as_text_on_one_line() {
         "send --queue orders --body x",
         "schedule --queue orders --function f",
         "doctor --function f",
+        "dlq list --all",
+        "fleet",
+        "fleet --json",
     ] {
         let proxy = Proxy::start(&aws.url, move |_, _| Fate::Says("Weird", said));
         assert_harmless_at(&proxy.url, line, "");
