@@ -257,7 +257,9 @@ impl<'run> Run<'run> {
     /// That nobody reads stdout any more ends only what was to be read: a letter is moved because somebody asked for it.
     fn should_stop(&self, state: &State) -> bool {
         let unread = self.mode != Mode::Real && state.reporter.broken.is_some();
-        state.fatal.is_some() || state.quit || self.hold.is_stopped() || unread
+        // Letters that were sent before come back: the others would too.
+        let fails_again = self.job.sent_back.as_ref().is_some_and(|sent| sent.borrow().has_returns());
+        state.fatal.is_some() || state.quit || self.hold.is_stopped() || unread || fails_again
     }
 
     fn has_fatal(&self) -> bool {

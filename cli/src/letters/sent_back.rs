@@ -72,6 +72,10 @@ impl SentBack {
         self.letters.len()
     }
 
+    pub(crate) fn has_returns(&self) -> bool {
+        !self.returns.is_empty()
+    }
+
     pub(crate) fn returned(&self) -> Returned {
         let count = |kind| self.returns.values().filter(|other| **other == kind).count();
         Returned {

@@ -110,6 +110,12 @@ impl Watching {
     /// It never comes back, or nobody knows when.
     pub(super) async fn patience(&self, aws: &Aws, pair: &Pair, to: &Queue) -> anyhow::Result<Duration> {
         let from = pair.dead()?;
+        if from.redrive_policy().is_some() {
+            return Err(anyhow!(
+                "--watch: {} has a redrive policy of its own, and each look is a receive that counts",
+                from.name()
+            ));
+        }
         match (to.redrive_policy(), self.wait) {
             (Some(policy), _) if policy.dead_letter_target_arn != from.arn => Err(anyhow!(
                 "--watch: messages of {} that fail do not come back to {}, but go to {}",
@@ -165,10 +171,12 @@ enum Verdict {
     Clear,
     /// Some letters came back, in the stages so far.
     CameBack,
-    /// So many letters more than before, which nobody can see on a FIFO queue.
+    /// So many letters more than before, of which some are not returned: they are in flight, or behind others of their group.
     Hidden(u64),
     /// The queue has so many messages, no fewer than with those of the stage.
     NoProgress(u64),
+    /// The queue still has so many messages, and those of the stage may be among them.
+    Unsettled(u64),
 }
 
 impl Verdict {
@@ -178,6 +186,7 @@ impl Verdict {
             Self::CameBack => "came-back",
             Self::Hidden(_) => "more-letters",
             Self::NoProgress(_) => "no-progress",
+            Self::Unsettled(_) => "unsettled",
         }
     }
 }
@@ -263,6 +272,7 @@ impl Stage<'_> {
         ));
         let dead_before = from.refresh(self.aws).await.or_failed()?.counted();
         let mut vigil = Vigil::new(self.wait, dead_before);
+        let mut fewest = dead_before;
         let progress = Progress::spinner("{spinner} {msg} ({elapsed})");
         progress.set_message(format!("{}: watching {}", self.name, from.name()));
         loop {
@@ -272,6 +282,10 @@ impl Stage<'_> {
             }
             let counted = async { tokio::try_join!(from.refresh(self.aws), to.refresh(self.aws)) };
             let (dead, source) = counted.await.with_context(|| self.so_far()).or_failed()?;
+            if stop.is_wanted() {
+                return Err(stop.or_failed(self.interrupted()));
+            }
+            fewest = fewest.min(dead.counted());
             let step = vigil.step(began.elapsed(), dead.counted(), source.counted());
             if step == Step::Wait {
                 continue;
@@ -281,14 +295,17 @@ impl Stage<'_> {
             if sent_back(self.job)?.borrow().returned().count() > 0 {
                 return Ok(Verdict::CameBack);
             }
-            let more = dead.counted().saturating_sub(dead_before);
-            if behind(&dead, seen) > 0 && more > 0 {
+            let more = dead.counted().saturating_sub(fewest);
+            let is_over = step == Step::Over;
+            if more > 0 && (behind(&dead, seen) > 0 || is_over && (seen as u64) < dead.counted()) {
                 return Ok(Verdict::Hidden(more));
             }
-            if step == Step::Over {
-                let left = source.counted();
-                let is_untouched = left >= self.before + self.sent as u64;
-                return Ok(if is_untouched { Verdict::NoProgress(left) } else { Verdict::Clear });
+            if is_over {
+                return Ok(match source.counted() {
+                    0 => Verdict::Clear,
+                    left if left >= self.before + self.sent as u64 => Verdict::NoProgress(left),
+                    left => Verdict::Unsettled(left),
+                });
             }
             vigil.looked(looked_at, began.elapsed(), dead.counted());
             // The look has listened for signals itself, and does no more.
@@ -363,8 +380,13 @@ impl Stage<'_> {
             }
             Verdict::CameBack => returned.words(all),
             Verdict::Hidden(more) => format!(
-                "{from} has {} more, which SQS does not return behind others of their groups",
+                "{from} has {} more, and SQS does not return all: they are in flight, or behind others of their group",
                 letters(usize::try_from(more).unwrap_or(usize::MAX))
+            ),
+            Verdict::Unsettled(left) => format!(
+                "{to} still has {} after {}, so not all letters may have been tried",
+                counted(usize::try_from(left).unwrap_or(usize::MAX), "message"),
+                span(took)
             ),
             Verdict::NoProgress(left) => format!(
                 "{to} has {} after {}, no fewer than with this stage: does a consumer receive them?",
