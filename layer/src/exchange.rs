@@ -190,7 +190,14 @@ impl Exchange {
     }
 
     async fn ended(&self, is_error: bool, parts: &Parts, body: Incoming) -> Result<Response<Body>, String> {
-        let (bytes, trailers) = read(body).await?;
+        let (bytes, trailers) = match read(body).await {
+            Ok(read) => read,
+            Err(message) => {
+                let kind = "Function.TruncatedResponse".to_owned();
+                self.tell(Answer::Error(ErrorReport { kind, message: message.clone() })).await;
+                return Err(message);
+            }
+        };
         if bytes.len() > LARGEST_RESPONSE {
             let message = format!("the response is larger than {LARGEST_RESPONSE} bytes");
             let refused = refusal(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &message);

@@ -76,7 +76,8 @@ impl Function {
     /// Why this process should end.
     pub(crate) async fn exhausted(&self) -> Option<String> {
         let crashes = self.runtime.lock().await.crashes;
-        (crashes >= MOST_CRASHES).then(|| format!("{crashes} messages in a row ended the function's process"))
+        (crashes >= MOST_CRASHES)
+            .then(|| format!("the function's process ended or failed to start {crashes} times in a row"))
     }
 
     /// Hands an event to the runtime whose answer Lambda gets.
@@ -90,22 +91,32 @@ impl Function {
 
     /// A process that asks for an event: the one that is there, or a new one.
     async fn process(&self, runtime: &mut Runtime) -> Result<Process, NotReady> {
-        if let Some(mut process) = runtime.process.take() {
-            match process.ready().await {
-                Ok(_) => return Ok(process),
-                Err(not_ready) => tracing::warn!(
-                    error = %not_ready.report().message,
-                    "the function's process ended between two events: redrive starts it again"
-                ),
-            }
+        // It counts as a failed start until the process is ready, also if redrive cancels the wait.
+        runtime.crashes += 1;
+        if let Some(process) = &mut runtime.process
+            && let Err(not_ready) = process.ready().await
+        {
+            tracing::warn!(
+                error = %not_ready.report().message,
+                "the function's process ended between two events: redrive starts it again"
+            );
+            runtime.process = None;
         }
-        let mut process = self.program.start(false).await.map_err(|error| {
-            let report =
-                ErrorReport { kind: "Runtime.InvalidEntrypoint".to_owned(), message: error.to_string() };
-            NotReady::InitError(report)
-        })?;
-        process.ready().await?;
-        Ok(process)
+        if runtime.process.is_none() {
+            runtime.process = Some(self.program.start(false).await.map_err(|error| {
+                let report =
+                    ErrorReport { kind: "Runtime.InvalidEntrypoint".to_owned(), message: error.to_string() };
+                NotReady::InitError(report)
+            })?);
+        }
+        // A start that outlasts this wait goes on: the next messages find the process here.
+        let process = runtime.process.as_mut().expect("it was set above");
+        if let Err(not_ready) = process.ready().await {
+            runtime.process = None;
+            return Err(not_ready);
+        }
+        runtime.crashes -= 1;
+        Ok(runtime.process.take().expect("it was set above"))
     }
 
     fn batch(&self) -> std::sync::MutexGuard<'_, Batch> {
@@ -158,7 +169,13 @@ impl Handler<Bulk<Delivery>> for Function {
         let mut runtime = self.runtime.lock().await;
         let outage =
             |report: ErrorReport| Meaning::Outage.result(ForeignError::new(&report.kind, report.message), 1);
-        // If redrive cancels this, the process ends with it.
+        if runtime.crashes >= MOST_CRASHES {
+            // The environment is at fault: the message comes back to another one.
+            let error =
+                ForeignError::new("Runtime.ExitError", "not started: the function's process ended too often");
+            return Meaning::Return.result(error, 1);
+        }
+        // If redrive cancels the call, the process ends with it.
         let mut process = match self.process(&mut runtime).await {
             Ok(process) => process,
             Err(not_ready) => return outage(not_ready.report()),

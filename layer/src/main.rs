@@ -163,7 +163,9 @@ async fn handle(
         Ok(response) => lambda.respond(invocation, response.to_string().into()).await,
         Err(error) => {
             let Diagnostic { error_type, error_message } = error.into();
-            lambda.fail(invocation, &error_type, &error_message).await
+            lambda.fail(invocation, &error_type, &error_message).await.map_err(Stop::Failed)?;
+            // A fresh environment knows nothing of the event that redrive refused.
+            return Err(Stop::Failed(format!("{error_type}: {error_message}")));
         }
     };
     answered.map_err(Stop::Failed)?;

@@ -16,6 +16,10 @@ if os.environ.get("INIT") == "import":
 if os.environ.get("INIT") == "once":
     with open(os.environ["MARKER"], "x"):
         pass
+if os.environ.get("INIT") == "slow":
+    if os.path.exists(os.environ["MARKER"]):
+        time.sleep(3)
+    open(os.environ["MARKER"], "w").close()
 
 
 class CardError(Exception):

@@ -215,7 +215,7 @@ async fn after_ten_processes_in_a_row_that_ended_ours_ends_after_its_answer() {
     let (code, _, stderr) = function.exit().await;
     assert_eq!(
         (code, stderr.as_str()),
-        (Some(1), "redrive: 10 messages in a row ended the function's process\n")
+        (Some(1), "redrive: the function's process ended or failed to start 10 times in a row\n")
     );
 }
 
@@ -258,6 +258,31 @@ async fn a_function_that_cannot_start_again_is_an_outage() {
         let (_, stdout, _) = function.exit().await;
         assert!(stdout.contains("a dependency is down"), "{language:?}: {stdout}");
     }
+}
+
+#[tokio::test]
+async fn a_start_that_takes_longer_than_the_limit_of_a_message_goes_on_for_the_next() {
+    let folder = Language::Python.folder();
+    let marker = folder.join(format!("slow-{}", std::process::id()));
+    let variables = [("INIT", "slow"), ("MARKER", marker.to_str().unwrap()), ("REDRIVE_TIME_LIMIT", "2")];
+    let mut function = start(Language::Python, &variables).await;
+    let ok = || json!({ "do": "succeed" });
+    let response = function.respond(event([json!({ "do": "hang" }), ok(), ok(), ok()])).await;
+    std::fs::remove_file(&marker).unwrap();
+    assert_eq!(response, failures(&["m0", "m1"]));
+}
+
+/// Otherwise a made-up event would have it refuse its own queue from then on.
+#[tokio::test]
+async fn after_an_event_of_a_second_queue_it_ends() {
+    let mut function = start(Language::Python, &[("REDRIVE_MAX_RECEIVE_COUNT", "5")]).await;
+    let batch = event([json!({ "do": "succeed" })]);
+    assert_eq!(function.respond(batch.clone()).await, failures(&[]));
+    let other = batch.to_string().replace(":orders", ":others");
+    function.offer("r2", other.as_bytes(), LEFT, &[]);
+    assert_eq!(function.told().await.path, "invocation/r2/error");
+    let (code, _, stderr) = function.exit().await;
+    assert_eq!(code, Some(1), "{stderr}");
 }
 
 #[tokio::test]
