@@ -146,13 +146,15 @@ async fn connections_that_died_in_a_freeze_cost_no_batch_its_delays() {
     let mut function = Function::start(ORDERS, &[("AWS_ENDPOINT_URL", &sqs.url)]).await;
     let down = |count| event(std::iter::repeat_n(order("down"), count));
     function.respond(down(100)).await;
-    assert_eq!((sqs.confirmed(), sqs.opened()), (100, 10));
+    let opened = sqs.opened();
+    assert_eq!(sqs.confirmed(), 100);
+    assert!(opened >= 10, "{opened}");
     sqs.kill_connections();
     for batch in 1..=4 {
         function.respond(down(1)).await;
         assert_eq!(sqs.confirmed(), 100 + batch, "batch {batch} has set its delay");
     }
-    assert_eq!(sqs.opened(), 11, "the nine others were not tried");
+    assert_eq!(sqs.opened(), opened + 1, "the others were not tried");
     function.end().await;
 }
 
