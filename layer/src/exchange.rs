@@ -64,7 +64,7 @@ enum Recipient {
     Lambda,
 }
 
-/// What the server of a process and whoever runs the process tell each other.
+/// Passes invocations and answers between the server of a process and the handler.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     lambda: Lambda,

@@ -13,7 +13,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
-/// Bytes of our own, or what somebody else sends.
+/// Bytes in memory, or a stream that is passed on.
 pub(crate) type Body = Either<Full<Bytes>, Incoming>;
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("lambda-runtime-aws-request-id");

@@ -1,4 +1,4 @@
-//! A process of the runtime, in a process group of its own.
+//! A process of the runtime, which leads its own process group.
 
 use std::ffi::OsString;
 use std::io;

@@ -311,8 +311,7 @@ impl Queue {
 }
 
 impl Function {
-    /// Whether it can be one of redrive's: behind the layer, or a binary of its own, on a runtime that brings none, with a sign
-    /// that it is.
+    /// Whether redrive can run in it: it has the layer, or it is a binary on a runtime without a language, with a sign of redrive.
     pub fn may_run_redrive(&self) -> bool {
         self.process.is_behind_layer()
             || self.runtime.as_deref().is_none_or(|runtime| runtime.starts_with("provided"))

@@ -106,7 +106,7 @@ fn cells(queue: &DeadLetterQueue, with_place: bool, text: usize) -> [String; 8] 
     ]
 }
 
-/// A queue on lines of its own.
+/// A queue, with one line for each fact.
 fn stacked(queue: &DeadLetterQueue, cells: &[String; 8], most: usize) -> Vec<Line> {
     let [_, growth, oldest, expires, name, source, owner, place] = cells;
     let known = |label: &str, cell: &String| (cell != "-").then(|| format!("{label}{cell}"));

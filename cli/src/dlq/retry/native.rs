@@ -77,7 +77,7 @@ impl Start {
         started
             .describe_error(&format!("move the letters of {from}"), "sqs:StartMessageMoveTask")
             .or_failed()?;
-        // AWS goes on with it, whatever becomes of this command.
+        // The task goes on in AWS after this command has ended.
         self.history.record(
             aws,
             Action {

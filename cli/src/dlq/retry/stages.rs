@@ -112,7 +112,7 @@ impl Watching {
         let from = pair.dead()?;
         if from.redrive_policy().is_some() {
             return Err(anyhow!(
-                "--watch: {} has a redrive policy of its own, and each look is a receive that counts",
+                "--watch: {} has its own redrive policy, and each look counts as a receive",
                 from.name()
             ));
         }
@@ -171,7 +171,7 @@ enum Verdict {
     Clear,
     /// Some letters came back, in the stages so far.
     CameBack,
-    /// So many letters more than before, of which some are not returned: they are in flight, or behind others of their group.
+    /// The dead-letter queue has so many letters more than before, and SQS does not return all of them.
     Hidden(u64),
     /// The queue has so many messages, no fewer than with those of the stage.
     NoProgress(u64),

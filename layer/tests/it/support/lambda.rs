@@ -1,4 +1,4 @@
-//! A Runtime API that says exactly what a test has it say, and keeps what it is told.
+//! A Runtime API that sends what a test asks for, and keeps what it receives.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A function in Python or Node behind redrive's Lambda layer, with the interpreter and the runtime client of whoever runs this.
+//! A function in Python or Node behind redrive's Lambda layer, with the user's interpreter and runtime client.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
