@@ -271,3 +271,35 @@ fn the_wait_is_that_of_the_functions_backoff() {
         assert_eq!(run.wait().unwrap().code(), Some(130));
     }
 }
+
+#[test]
+fn letters_that_were_not_tried_in_time_end_it() {
+    let aws = with_letters(20, &["panic"]);
+    let ran = std::thread::scope(|scope| {
+        let run = scope.spawn(|| aws.redrive(&format!("{STAGES} --wait 4s --json")));
+        until("the first stage", || aws.counts(ORDERS).0 == 10);
+        let receive = aws.sqs.receive_message().queue_url(aws.queue_url(ORDERS)).max_number_of_messages(4);
+        for message in aws.wait(receive.send()).expect("it answers").messages() {
+            let delete = aws.sqs.delete_message().queue_url(aws.queue_url(ORDERS));
+            aws.wait(delete.set_receipt_handle(message.receipt_handle.clone()).send()).unwrap();
+        }
+        run.join().unwrap()
+    });
+    assert_eq!(stages(ran.ended(1))[0]["result"], "unsettled");
+    ran.stderr_has("so not all letters may have been tried; the other letters stay in orders-dead");
+    assert_eq!(aws.counts(DEAD), (10, 0));
+}
+
+#[test]
+fn a_dead_letter_queue_with_its_own_redrive_policy_is_not_watched() {
+    let aws = with_letters(1, &["panic"]);
+    aws.wait(aws.sqs.create_queue().queue_name("archive").send()).expect("it is made");
+    let policy =
+        r#"{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:123456789012:archive","maxReceiveCount":"3"}"#;
+    let set = aws.sqs.set_queue_attributes().queue_url(aws.queue_url(DEAD));
+    let set = set.attributes(aws_sdk_sqs::types::QueueAttributeName::RedrivePolicy, policy);
+    aws.wait(set.send()).expect("it is set");
+    aws.redrive("dlq retry --queue orders --yes --watch")
+        .refused(2, "--watch: orders-dead has its own redrive policy, and each look counts as a receive");
+    assert_eq!(aws.counts(DEAD), (1, 0));
+}
