@@ -9,6 +9,7 @@ pub mod input;
 pub mod local;
 pub mod messages;
 pub mod output;
+pub mod page;
 pub mod problem;
 #[cfg(any(test, fuzzing))]
 pub mod properties;

@@ -234,7 +234,7 @@ fn the_command_writes_to_the_terminal_in_one_place() {
         "println!",
         "dbg!",
         "anstream",
-        "console::",
+        "console::Term",
         "indicatif",
         "/dev/std",
     ];

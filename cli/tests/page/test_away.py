@@ -48,7 +48,7 @@ def test_a_page_goes_on_with_the_next_run_and_forgets_the_one_before(start, open
     first.kill()
     expect(page.locator("#state")).to_contain_text(LOST)
     page.get_by_role("button", name="Retry this dead letter").click()
-    expect(page.locator("#state")).to_have_text("No connection to redrive local.")
+    expect(page.locator("#state")).to_have_text("No connection to redrive.")
     expect(page.locator("#state")).to_contain_text("continues when the connection is back")
     start(str(port(first)), "--speed", "max", messages=[order(7), order(8), order(9)])
     expect(page.locator("#row-3")).to_contain_text("A-9")

@@ -6,7 +6,6 @@
 mod actions;
 mod assets;
 mod details;
-mod guard;
 mod letter;
 mod logs;
 mod message;

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use super::details::Given;
 use super::letter;
-use super::routes::{error, respond};
 use super::shared::Shared;
+use crate::command::page::{error, respond};
 use crate::{NewMessage, ResendError, Speed};
 
 /// How long a skip may take before it is answered. What runs on the way takes its own time, and the skip goes on.

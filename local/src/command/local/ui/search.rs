@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::actions::read;
-use super::routes::{error, respond};
 use super::shared::Shared;
+use crate::command::page::{error, respond};
 
 /// So many characters of a word are enough to look for.
 const LONGEST_WORD: usize = 1_000;

@@ -12,9 +12,9 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::routes::error;
 use super::shared::Shared;
 use super::update::Update;
+use crate::command::page::error;
 
 /// What happens in this time is told at once.
 const COALESCED: Duration = Duration::from_millis(40);

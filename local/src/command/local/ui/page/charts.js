@@ -1,28 +1,7 @@
-// Small charts: a curve over simulated time, as parts to draw. Pure.
+// What the tiles show. Pure.
 
 /** What a sample has besides its time. */
 export const NUMBERS = ['depth', 'in_flight', 'dead', 'errors', 'outages'];
-
-const round = (number) => Math.round(number * 10) / 10;
-
-/** Steps from sample to sample, since a number holds until the next one, in a box of this size. */
-export function chart(all, { width, height, end, threshold, bands = [] }) {
-  const points = all.filter(([at]) => at <= end);
-  const top = Math.max(1, threshold ?? 0, ...points.map(([, value]) => value)) * 1.08;
-  const x = (at) => round(width * at / Math.max(end, 1e-9));
-  const y = (value) => round(height - 1 - (height - 3) * value / top);
-  if (points.length === 0) return [];
-  let path = `M${x(points[0][0])} ${y(points[0][1])}`;
-  for (const [at, value] of points.slice(1)) path += `H${x(at)}V${y(value)}`;
-  path += `H${x(end)}`;
-  const drawn = [
-    ...bands.filter(([from]) => from < end).map(([from, to]) => ['rect', { class: 'band', x: x(from), y: 0, width: Math.max(1, x(Math.min(to, end)) - x(from)), height }]),
-    ['path', { class: 'area', d: `${path}V${height}H${x(points[0][0])}Z` }],
-    ['path', { class: 'curve', d: path }],
-  ];
-  if (threshold) drawn.push(['line', { class: 'threshold', x1: 0, x2: width, y1: y(threshold), y2: y(threshold) }]);
-  return drawn;
-}
 
 /** Of a sum that only grows: how much it grew in the last minute, from sample to sample and when a minute is over. */
 export function perMinute(samples) {

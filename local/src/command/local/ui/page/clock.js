@@ -1,4 +1,4 @@
-// Simulated time between two readings of the server's clock, and times as text.
+// Simulated time between two readings of the server's clock, and moments as text.
 
 /** So long a reading is trusted, in real seconds: it is renewed every quarter of one. */
 const TRUST = 1;
@@ -43,14 +43,4 @@ export function stamp(seconds) {
   return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
 }
 
-/** 850 ms, 12 s, 4 min 10 s, 2 h 5 min */
-export function span(seconds) {
-  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-  if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
-  const whole = Math.round(seconds);
-  if (whole < 60) return `${whole} s`;
-  const [big, small, units] = whole < 3600
-    ? [Math.floor(whole / 60), whole % 60, ['min', 's']]
-    : [Math.floor(whole / 3600), Math.round((whole % 3600) / 60), ['h', 'min']];
-  return small === 0 ? `${big} ${units[0]}` : `${big} ${units[0]} ${small} ${units[1]}`;
-}
+export { span } from './span.js';

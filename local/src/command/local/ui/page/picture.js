@@ -1,6 +1,7 @@
 // What is seen as one SVG that stands alone, in light and dark: for an issue, a chat, a README.
 
-import { chart, chartEnd, lamps, outageBands, tiles } from './charts.js';
+import { chart } from './chart.js';
+import { chartEnd, lamps, outageBands, tiles } from './charts.js';
 import { stamp } from './clock.js';
 import { h, s } from './dom.js';
 import { draw } from './filter.js';

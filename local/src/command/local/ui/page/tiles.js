@@ -1,6 +1,7 @@
 // The tiles: numbers, small charts and the lamps of alarms.
 
-import { chart, chartEnd, lamps, outageBands, reasons, tiles } from './charts.js';
+import { chart } from './chart.js';
+import { chartEnd, lamps, outageBands, reasons, tiles } from './charts.js';
 import { stamp } from './clock.js';
 import { $, h, s, say } from './dom.js';
 import { draw } from './filter.js';

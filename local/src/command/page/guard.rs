@@ -1,4 +1,4 @@
-//! What the page asks of a request besides what [`crate::serve`] asks of each: it can send messages, and shows what
+//! What a page asks of a request besides what [`crate::serve`] asks of each: it can change something, and shows what
 //! anybody wrote in one. Pure.
 //!
 //! - What changes something must be JSON, which no form of another site can send.
@@ -8,7 +8,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 /// On every answer.
-pub(super) const HEADERS: [(&str, &str); 8] = [
+const HEADERS: [(&str, &str); 8] = [
     (
         "content-security-policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \

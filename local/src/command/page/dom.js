@@ -31,12 +31,12 @@ export function say(element, text) {
 }
 
 /** Asks the server. Its refusals are errors in its own words. */
-export async function ask(path, body) {
+export async function ask(path, body, headers = {}) {
   const options = body === undefined
-    ? {}
-    : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    ? { headers }
+    : { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
   const response = await fetch(path, options).catch(() => {
-    throw new Error('No connection to redrive local.');
+    throw new Error('No connection to redrive.');
   });
   const answer = await response.json().catch(() => ({ error: `${response.status} ${response.statusText}` }));
   if (!response.ok) throw new Error(answer.error);
