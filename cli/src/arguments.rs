@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use redrive_local::command::arguments::LocalArguments;
 
-use crate::{completions, dlq, doctor, fleet, manual, plan, queue, schedule, send, work};
+use crate::{completions, console, dlq, doctor, fleet, manual, plan, queue, schedule, send, work};
 
 /// Runs redrive consumers on your machine and manages their dead letters.
 #[derive(Debug, Parser)]
@@ -39,6 +39,7 @@ pub(crate) enum Verb {
     Plan(plan::Arguments),
     Dlq(dlq::Arguments),
     Fleet(fleet::Arguments),
+    Console(console::Arguments),
     Queue(queue::Arguments),
     Send(send::Arguments),
     Work(work::Arguments),

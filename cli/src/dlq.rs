@@ -14,7 +14,7 @@ mod retry;
 mod select;
 mod show;
 mod triage;
-mod when;
+pub(crate) mod when;
 
 use clap::{Args, Subcommand};
 

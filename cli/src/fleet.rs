@@ -12,8 +12,7 @@ use clap::Args;
 
 pub(crate) use self::facts::{DeadLetterQueue, Facts, Fleet};
 pub(crate) use self::places::{Places, Reached};
-use self::read::Wanted;
-pub(crate) use self::read::queues;
+pub(crate) use self::read::{Wanted, queues, read as read_facts};
 use crate::flags::Output;
 use crate::history::History;
 use crate::output::Line;
@@ -101,7 +100,7 @@ fn history(json: bool) -> Result<(), Problem> {
 
 async fn read(arguments: &Arguments, places: &[Reached]) -> Fleet {
     let wanted = Wanted { owner_tag: &arguments.owner_tag, with_empty: arguments.all };
-    Fleet::of(&read::read(places, wanted).await, arguments.all)
+    Fleet::of(&read_facts(places, wanted).await, arguments.all)
 }
 
 impl watch::Report for Fleet {

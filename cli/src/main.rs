@@ -4,6 +4,7 @@
 mod arguments;
 mod aws;
 mod completions;
+mod console;
 mod counted;
 mod demo;
 mod dlq;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Verb::Plan(arguments) => plan::run(arguments),
         Verb::Dlq(arguments) => dlq::run(arguments),
         Verb::Fleet(arguments) => fleet::run(arguments),
+        Verb::Console(arguments) => console::run(arguments),
         Verb::Queue(arguments) => queue::run(arguments),
         Verb::Send(arguments) => send::run(arguments),
         Verb::Work(arguments) => work::run(arguments),

@@ -19,7 +19,7 @@ pub(crate) use self::delete::delete;
 pub(crate) use self::guard::Behind;
 pub(crate) use self::hold::{Hold, hold};
 pub(crate) use self::message::NewMessage;
-pub(crate) use self::metrics::{OLDEST, RECENT, VISIBLE, maximum_each_minute};
+pub(crate) use self::metrics::{OLDEST, RECENT, VISIBLE, maximum_each, maximum_each_minute};
 pub(crate) use self::outlook::Outlook;
 pub(crate) use self::pace::Pace;
 pub(crate) use self::rules::QueueRules;

@@ -1,5 +1,6 @@
 //! Letters counted by reason, and those of a reason by their errors. Pure.
 
+mod groups;
 mod likeness;
 
 use std::cmp::Reverse;
@@ -9,6 +10,7 @@ use std::time::SystemTime;
 
 use anstyle::Style;
 
+pub(crate) use self::groups::groups;
 use self::likeness::Outline;
 use super::letter::Letter;
 use crate::counted::thousands;

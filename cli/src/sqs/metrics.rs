@@ -14,8 +14,13 @@ pub(crate) const VISIBLE: &str = "ApproximateNumberOfMessagesVisible";
 pub(crate) const RECENT: Duration = Duration::from_secs(5 * 60);
 
 pub(crate) fn maximum_each_minute(id: &str, metric: &str, queue: &Queue) -> MetricDataQuery {
+    maximum_each(60, id, metric, queue)
+}
+
+/// The largest value in each period of so many seconds.
+pub(crate) fn maximum_each(seconds: i32, id: &str, metric: &str, queue: &Queue) -> MetricDataQuery {
     let dimension = Dimension::builder().name("QueueName").value(queue.name()).build();
     let metric = Metric::builder().namespace("AWS/SQS").metric_name(metric).dimensions(dimension).build();
-    let stat = MetricStat::builder().metric(metric).period(60).stat("Maximum").build();
+    let stat = MetricStat::builder().metric(metric).period(seconds).stat("Maximum").build();
     MetricDataQuery::builder().id(id).metric_stat(stat).build()
 }

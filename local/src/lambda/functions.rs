@@ -1,4 +1,4 @@
-//! `GetFunction`, `GetFunctionConfiguration` and `ListFunctions`.
+//! `GetFunction`, `GetFunctionConfiguration`, `ListFunctions` and `ListVersionsByFunction`.
 
 use serde_json::{Value, json};
 
@@ -33,6 +33,13 @@ pub(super) fn list(context: &mut Context<'_>) -> Answer {
     context.page("Functions", described, LARGEST_PAGE)
 }
 
+/// Nothing publishes versions here, so there is `$LATEST` only.
+/// <https://docs.aws.amazon.com/lambda/latest/api/API_ListVersionsByFunction.html>
+pub(super) fn versions(context: &mut Context<'_>) -> Answer {
+    let latest = context.function()?.describe(context.service, context.clock);
+    context.page("Versions", vec![latest], LARGEST_PAGE)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -59,6 +66,7 @@ mod tests {
         assert_eq!((&whole["Configuration"], whole.get("Concurrency")), (&said, None));
         let listed = client.get("/2015-03-31/functions/");
         assert_eq!(listed["Functions"][0], said);
+        assert_eq!(client.get("/2015-03-31/functions/worker/versions")["Versions"], json!([said]));
         assert_eq!(listed["Functions"][1]["LoggingConfig"]["LogGroup"], "/desk");
     }
 

@@ -1,0 +1,275 @@
+//! What the page asks for, as the words of this command. Pure.
+
+use redrive_sqs::queue_name;
+use serde::Deserialize;
+
+use crate::fleet::DeadLetterQueue;
+use crate::shell::word;
+
+/// Of a queue's letters, no more than the page can hold.
+pub(super) const MOST_LETTERS: usize = 20_000;
+/// Of each queue, when the errors of all are grouped: one receive.
+const MOST_OF_EACH: usize = 10;
+
+/// Flags for all verbs, as they were typed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Typed {
+    pub(super) profiles: Vec<String>,
+    pub(super) regions: Vec<String>,
+    pub(super) endpoint_url: Option<String>,
+    pub(super) timeout: Option<u64>,
+}
+
+/// Which letters are to be listed.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Listing {
+    /// The ARN of the dead-letter queue.
+    pub(super) queue: String,
+    /// The ARN of one of several queues that share it.
+    #[serde(default)]
+    pub(super) source: Option<String>,
+    #[serde(default, rename = "where")]
+    pub(super) conditions: Vec<String>,
+}
+
+/// What is to be done with letters.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Action {
+    pub(super) verb: Verb,
+    pub(super) queue: String,
+    #[serde(default)]
+    pub(super) source: Option<String>,
+    /// Their ids.
+    pub(super) ids: Vec<String>,
+    /// For `retry`: such as `10,100,all`.
+    #[serde(default)]
+    pub(super) stages: Option<String>,
+    #[serde(default)]
+    pub(super) wait: Option<String>,
+    #[serde(default)]
+    pub(super) rate: Option<u32>,
+    /// For `edit`: the letter as a document for the editor.
+    #[serde(default)]
+    pub(super) document: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Verb {
+    Retry,
+    Edit,
+    Delete,
+}
+
+impl Verb {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Edit => "edit",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// The words of a command behind `redrive`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Words(Vec<String>);
+
+impl Words {
+    fn new(words: &[&str]) -> Self {
+        Self(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    fn flag(mut self, name: &str, value: Option<impl ToString>) -> Self {
+        self.0.extend(value.into_iter().flat_map(|value| [format!("--{name}"), value.to_string()]));
+        self
+    }
+
+    /// With flags that only a program needs.
+    pub(super) fn with(&self, flags: &[&str]) -> Vec<String> {
+        self.0.iter().cloned().chain(flags.iter().map(|flag| (*flag).to_owned())).collect()
+    }
+
+    /// For somebody who types it.
+    pub(super) fn typed(&self) -> String {
+        let words = self.0.iter().map(|text| word(text));
+        std::iter::once("redrive".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    }
+
+    fn on(self, typed: &Typed, queue: &DeadLetterQueue, source: Option<&String>) -> Result<Self, String> {
+        let source = match (source, queue.sources.as_slice()) {
+            (Some(source), sources) if !sources.contains(source) => {
+                let names: Vec<&str> = sources.iter().map(|arn| queue_name(arn)).collect();
+                return Err(format!("source is {source}, allowed: {}", names.join(", ")));
+            }
+            (Some(source), _) => Some(source),
+            (None, [source]) => Some(source),
+            (None, _) => None,
+        };
+        let named = source.map_or(queue.name.as_str(), |arn| queue_name(arn));
+        Ok(self
+            .flag("queue", Some(named))
+            .flag("region", Some(&queue.region))
+            .flag("profile", queue.profile.as_ref())
+            .flag("endpoint-url", typed.endpoint_url.as_ref())
+            .flag("timeout", typed.timeout))
+    }
+}
+
+/// `dlq list` of one queue.
+///
+/// # Errors
+/// The queue does not serve this source.
+pub(super) fn list(typed: &Typed, queue: &DeadLetterQueue, listing: &Listing) -> Result<Words, String> {
+    let words = Words::new(&["dlq", "list"]).on(typed, queue, listing.source.as_ref())?;
+    Ok(listing.conditions.iter().fold(words, |words, condition| words.flag("where", Some(condition))))
+}
+
+/// `dlq list --all`.
+pub(super) fn list_all(typed: &Typed) -> Words {
+    let words = Words::new(&["dlq", "list", "--all"]).flag("max", Some(MOST_OF_EACH));
+    let words = typed.profiles.iter().fold(words, |words, profile| words.flag("profile", Some(profile)));
+    let words = typed.regions.iter().fold(words, |words, region| words.flag("region", Some(region)));
+    words.flag("endpoint-url", typed.endpoint_url.as_ref()).flag("timeout", typed.timeout)
+}
+
+/// What is done with letters, whose ids a program writes to its standard input and a person to a file.
+///
+/// # Errors
+/// Nothing to do, or a setting that the verb does not have.
+pub(super) fn act(typed: &Typed, queue: &DeadLetterQueue, action: &Action) -> Result<(Words, Words), String> {
+    let Action { verb, ids, stages, wait, rate, document, .. } = action;
+    if ids.is_empty() {
+        return Err("ids is empty, allowed: the ids of letters".to_owned());
+    }
+    if let Some(id) =
+        ids.iter().find(|id| id.is_empty() || id.chars().any(|c| c.is_whitespace() || c.is_control()))
+    {
+        return Err(format!("ids has {id:?}, allowed: the ids of letters"));
+    }
+    let is_watched = *verb == Verb::Retry;
+    if !is_watched && (stages.is_some() || wait.is_some()) {
+        return Err(format!("stages and wait are for retry, not for {}", verb.name()));
+    }
+    if (*verb == Verb::Edit) != document.is_some() || document.is_some() && ids.len() != 1 {
+        return Err("edit takes the id and the document of one letter".to_owned());
+    }
+    let words = |ids: &str| {
+        let words = match verb {
+            Verb::Retry => Words::new(&["dlq", "retry"]),
+            Verb::Edit => Words::new(&["dlq", "retry", "--edit"]),
+            Verb::Delete => Words::new(&["dlq", "delete"]),
+        };
+        let words = words.on(typed, queue, action.source.as_ref())?.flag("ids", Some(ids));
+        let words = match is_watched {
+            true => {
+                Words(words.with(&["--watch"])).flag("stages", stages.as_ref()).flag("wait", wait.as_ref())
+            }
+            false => words,
+        };
+        let account = (*verb == Verb::Delete).then_some(&queue.account);
+        Ok::<_, String>(words.flag("rate", *rate).flag("account", account))
+    };
+    Ok((words("-")?, words("letters.txt")?))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn queue(sources: &[&str]) -> DeadLetterQueue {
+        DeadLetterQueue {
+            name: "orders-dead".to_owned(),
+            arn: "arn:aws:sqs:eu-west-1:123456789012:orders-dead".to_owned(),
+            url: String::new(),
+            account: "123456789012".to_owned(),
+            region: "eu-west-1".to_owned(),
+            profile: Some("shop".to_owned()),
+            letters: 3,
+            growth_per_hour: None,
+            oldest_seconds: None,
+            first_letter_expires: None,
+            retention_seconds: 0,
+            sources: sources
+                .iter()
+                .map(|name| format!("arn:aws:sqs:eu-west-1:123456789012:{name}"))
+                .collect(),
+            owner: None,
+        }
+    }
+
+    fn acted(sources: &[&str], mut asked: Value) -> Result<String, String> {
+        asked["queue"] = json!("arn:aws:sqs:eu-west-1:123456789012:orders-dead");
+        let action = serde_json::from_value(asked).map_err(|error| error.to_string())?;
+        act(&Typed::default(), &queue(sources), &action).map(|(_, shown)| shown.typed())
+    }
+
+    #[test]
+    fn an_action_is_a_command() {
+        const PLACE: &str = "--region eu-west-1 --profile shop --ids letters.txt";
+        for (asked, sources, expected) in [
+            (
+                json!({ "verb": "retry", "ids": ["a"], "stages": "10,100,all", "wait": "30s", "rate": 5 }),
+                ["orders"].as_slice(),
+                format!(
+                    "redrive dlq retry --queue orders {PLACE} --watch --stages 10,100,all --wait 30s --rate 5"
+                ),
+            ),
+            (
+                json!({ "verb": "retry", "ids": ["a"], "stages": "it's; reboot" }),
+                &["a", "b"],
+                format!("redrive dlq retry --queue orders-dead {PLACE} --watch --stages 'it'\\''s; reboot'"),
+            ),
+            (
+                json!({ "verb": "delete", "ids": ["a", "b"] }),
+                &["orders"],
+                format!("redrive dlq delete --queue orders {PLACE} --account 123456789012"),
+            ),
+            (
+                json!({ "verb": "edit", "ids": ["a"], "document": "{}" }),
+                &["orders"],
+                format!("redrive dlq retry --edit --queue orders {PLACE}"),
+            ),
+        ] {
+            assert_eq!(acted(sources, asked), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn what_no_verb_takes_is_refused() {
+        for (asked, expected) in [
+            (json!({ "verb": "retry", "ids": [] }), "ids is empty"),
+            (json!({ "verb": "retry", "ids": ["a\nb"] }), "ids has"),
+            (json!({ "verb": "purge", "ids": ["a"] }), "unknown variant"),
+            (json!({ "verb": "retry", "ids": ["a"], "to": "other" }), "unknown field"),
+            (json!({ "verb": "delete", "ids": ["a"], "stages": "1" }), "stages and wait are for retry"),
+            (json!({ "verb": "edit", "ids": ["a", "b"], "document": "{}" }), "one letter"),
+            (json!({ "verb": "edit", "ids": ["a"] }), "one letter"),
+            (
+                json!({ "verb": "retry", "ids": ["a"], "source": "arn:other" }),
+                "source is arn:other, allowed: orders",
+            ),
+        ] {
+            let error = acted(&["orders"], asked.clone()).expect_err("it is refused");
+            assert!(error.contains(expected), "{asked}: {error}");
+        }
+    }
+
+    #[test]
+    fn letters_are_listed_by_conditions() {
+        let listing = json!({ "queue": "q", "where": ["reason = panic", "body.id ~ ^A"] });
+        let words = list(&Typed::default(), &queue(&["orders"]), &serde_json::from_value(listing).unwrap());
+        let expected = "redrive dlq list --queue orders --region eu-west-1 --profile shop --where 'reason = panic' --where 'body.id ~ ^A'";
+        assert_eq!(words.unwrap().typed(), expected);
+        let typed =
+            Typed { profiles: vec!["a".to_owned(), "b".to_owned()], timeout: Some(5), ..Typed::default() };
+        assert_eq!(
+            list_all(&typed).typed(),
+            "redrive dlq list --all --max 10 --profile a --profile b --timeout 5"
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! A queue's last day: how many letters it had, how old the oldest was, and when its function was deployed.
+
+use std::time::{Duration, SystemTime};
+
+use aws_sdk_cloudwatch::primitives::DateTime;
+use serde_json::{Value, json};
+
+use crate::aws::{Aws, DescribeError};
+use crate::find::{Queue, function_name};
+use crate::sqs::{OLDEST, VISIBLE, maximum_each};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Two series of 288 values fit into a page.
+const PERIOD: i32 = 300;
+/// Versions of a function, the latest of which are shown.
+const PAGES: usize = 4;
+
+pub(super) async fn read(aws: &Aws, queue: &Queue, sources: &[String]) -> Value {
+    let (curves, deployments) = tokio::join!(curves(aws, queue), deployments(aws, sources));
+    let (mut told, mut unknown) = (json!({}), vec![]);
+    match curves {
+        Ok([visible, oldest]) => (told["visible"], told["oldest"]) = (json!(visible), json!(oldest)),
+        Err(error) => unknown.push(format!("{error:#}")),
+    }
+    match deployments {
+        Ok(deployments) => told["deployments"] = json!(deployments),
+        Err(error) => unknown.push(format!("{error:#}")),
+    }
+    told["unknown"] = json!(unknown);
+    told
+}
+
+/// Values with their age in seconds, the oldest first.
+type Curve = Vec<(u64, f64)>;
+
+async fn curves(aws: &Aws, queue: &Queue) -> anyhow::Result<[Curve; 2]> {
+    let now = SystemTime::now();
+    let queries = [("visible", VISIBLE), ("oldest", OLDEST)];
+    let queries = queries.map(|(id, metric)| maximum_each(PERIOD, id, metric, queue));
+    let read = aws
+        .cloudwatch()
+        .get_metric_data()
+        .start_time(DateTime::from(now - DAY))
+        .end_time(DateTime::from(now))
+        .set_metric_data_queries(Some(queries.into()))
+        .send()
+        .await;
+    let read = read.describe_error("read the metrics", "cloudwatch:GetMetricData")?;
+    let mut curves = [vec![], vec![]];
+    for series in read.metric_data_results() {
+        let points = series.timestamps().iter().zip(series.values()).filter_map(|(time, value)| {
+            let at = SystemTime::try_from(*time).ok()?;
+            Some((now.duration_since(at).unwrap_or_default().as_secs(), *value))
+        });
+        let curve = &mut curves[usize::from(series.id() == Some("oldest"))];
+        curve.extend(points);
+        curve.sort_by(|(one, _), (other, _)| other.cmp(one));
+    }
+    Ok(curves)
+}
+
+/// Each version of the functions that the queue's sources feed.
+async fn deployments(aws: &Aws, sources: &[String]) -> anyhow::Result<Vec<Value>> {
+    let lambda = aws.lambda();
+    let mut deployments = vec![];
+    for source in sources {
+        let mappings = lambda.list_event_source_mappings().event_source_arn(source).send().await;
+        let mappings = mappings.describe_error("find the function", "lambda:ListEventSourceMappings")?;
+        for function in mappings.event_source_mappings().iter().filter_map(|mapping| mapping.function_arn()) {
+            let name = function_name(function);
+            let mut pages = lambda.list_versions_by_function().function_name(name).into_paginator().send();
+            for _ in 0..PAGES {
+                let Some(page) = pages.next().await else { break };
+                let action = "lambda:ListVersionsByFunction";
+                let page = page.describe_error(&format!("list the versions of {name}"), action)?;
+                deployments.extend(page.versions().iter().map(|version| {
+                    json!({ "function": name, "version": version.version(), "at": version.last_modified() })
+                }));
+            }
+        }
+    }
+    Ok(deployments)
+}

@@ -1,0 +1,128 @@
+// Questions before something is changed, each with the command that does the same.
+
+import { $, h } from './dom.js';
+import { pretty } from './json.js';
+import { isOwn } from './letter.js';
+import { ask } from './server.js';
+import { command, letters, nameOf } from './words.js';
+
+/** The command is shown once nobody has typed for so long, in milliseconds. */
+const PAUSE = 150;
+
+const WORDS = {
+  retry: {
+    title: (count, queue) => `Retry ${letters(count)} of ${queue}`,
+    warning: 'The letters get new attempts. A handler that charges must use Message::key(), or it may charge twice.',
+    button: 'Retry',
+  },
+  edit: {
+    title: (_, queue) => `Edit a letter of ${queue}, and send it back`,
+    warning: 'The changed letter is sent to the source queue, and deleted here.',
+    button: 'Send',
+  },
+  delete: {
+    title: (count, queue) => `Delete ${letters(count)} of ${queue}`,
+    warning: 'This cannot be undone. Export the letters first if you may need them.',
+    button: 'Delete',
+  },
+};
+
+const field = (name, control, hint) => h('label', {}, name, control, hint ? h('small', {}, hint) : null);
+
+const input = (value, more) => h('input', { type: 'text', value, autocomplete: 'off', spellcheck: 'false', ...more });
+
+export function act(app, verb, queue, source, some) {
+  question(app, verb, queue, { source: source || null, ids: some.map(({ id }) => id) }, []);
+}
+
+/** The body and the attributes as the command's editor shows them. Numbers keep their digits: nothing is parsed here. */
+export function edit(app, queue, source, letter) {
+  const laid = pretty(letter.body);
+  const isJson = /^\s*[{[]/.test(letter.body) && laid !== letter.body || isParsed(letter.body);
+  const body = h('textarea', { rows: 12, spellcheck: 'false' }, laid);
+  const own = Object.entries(letter.attributes ?? {}).filter(([name]) => !isOwn(name));
+  const attributes = Object.fromEntries(own.map(([name, value]) => [name, typeof value === 'string' ? { type: 'String', value } : value]));
+  const typed = h('textarea', { rows: 4, spellcheck: 'false' }, JSON.stringify(attributes, null, 2));
+  const document = () => `{"body":${isJson ? body.value : JSON.stringify(body.value)},"attributes":${typed.value.trim() || '{}'}}`;
+  question(app, 'edit', queue, { source: source || null, ids: [letter.id] }, [field('Body', body), field('Attributes', typed)], { document });
+}
+
+function isParsed(text) {
+  try {
+    return typeof JSON.parse(text) === 'object' && /^\s*[{[]/.test(text);
+  } catch {
+    return false;
+  }
+}
+
+function question(app, verb, queue, what, fields, more = {}) {
+  const words = WORDS[verb];
+  const count = what.ids.length;
+  const dialog = $('dialog');
+  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
+  const shown = h('div');
+  const stages = input(count > 10 ? '10,100,all' : 'all', { name: 'stages' });
+  const wait = input('', { name: 'wait', placeholder: 'as long as all attempts take' });
+  const account = input('', { name: 'account', inputmode: 'numeric', placeholder: queue.account });
+  const locked = app.isLocked(queue.account);
+  const controls = verb === 'retry' ? [
+    field('Stages', stages, 'How many letters each stage sends. If one comes back, nothing more is sent.'),
+    field('Watch after each stage for', wait, 'Such as 30s or 5m. Empty: visibility timeout, maxReceiveCount and backoff decide.'),
+  ] : fields;
+  const action = () => ({
+    verb, queue: queue.arn, ...what,
+    ...(verb === 'retry' ? { stages: stages.value.replace(/\s/g, '') || null, wait: wait.value.trim() || null } : {}),
+    ...(more.document ? { document: more.document() } : {}),
+  });
+  const fail = (error) => {
+    problem.textContent = error.message;
+    problem.hidden = false;
+  };
+  let timer;
+  const show = () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      try {
+        shown.replaceChildren(command((await ask('/api/command', action())).command));
+        problem.hidden = true;
+      } catch (error) {
+        fail(error);
+      }
+    }, PAUSE);
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    try {
+      if (app.isLocked(queue.account)) await app.unlock(account.value.trim());
+      const run = await ask('/api/runs', action());
+      dialog.close();
+      location.hash = `#/runs/${run.number}`;
+      app.refresh();
+    } catch (error) {
+      fail(error);
+    }
+  };
+  dialog.replaceChildren(h('form', { onsubmit: submit, oninput: show },
+    h('h2', { id: 'dialog-title' }, words.title(count, queue.name)),
+    h('p', {}, verb === 'delete' ? `Account ${queue.account}, ${queue.region}.` : `To ${what.source ? nameOf(what.source) : queue.sources.map(nameOf).join(', ')}, account ${queue.account}, ${queue.region}.`),
+    h('p', { class: 'quiet' }, words.warning),
+    ...controls,
+    locked ? field(`Account ${queue.account} is locked. Type its id to unlock it.`, account) : null,
+    shown,
+    count > 0 && verb !== 'edit' ? h('button', { type: 'button', class: 'plain', onclick: () => navigator.clipboard.writeText(`${what.ids.join('\n')}\n`) }, 'Copy the ids for letters.txt') : null,
+    problem,
+    h('div', { class: 'actions' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), h('button', { type: 'submit', class: 'primary' }, words.button))));
+  dialog.showModal();
+  show();
+}
+
+const KEYS = [['/', 'filter'], ['j k', 'next, previous'], ['Enter', 'open'], ['x', 'select a letter'], ['r', 'retry the letters that are selected, else all that are shown'], ['Esc', 'close, back'], ['q e h', 'queues, errors, history'], ['?', 'this help']];
+
+export function help() {
+  const dialog = $('dialog');
+  dialog.replaceChildren(h('h2', { id: 'dialog-title' }, 'Keys'),
+    h('dl', { class: 'keys' }, ...KEYS.flatMap(([key, text]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, text)])),
+    h('p', { class: 'quiet' }, 'Conditions are those of redrive dlq list --where, such as: reason = panic; body.customer.id = 17; error ~ timeout; age > 2h; attribute.tenant exists.'),
+    h('form', { method: 'dialog', class: 'actions' }, h('button', { class: 'primary' }, 'Close')));
+  dialog.showModal();
+}

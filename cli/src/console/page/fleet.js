@@ -1,0 +1,99 @@
+// All dead-letter queues, the most urgent first.
+
+import { h, say } from './dom.js';
+import { curve, expires, letters, nameOf, number, signed, since, span } from './words.js';
+
+const DAY = 86_400;
+const COLUMNS = ['Letters', 'Last hour', 'Oldest', 'Expires', 'Queue', 'Owner', 'Account'];
+
+export class FleetView {
+  constructor(app) {
+    this.app = app;
+    this.title = 'Queues';
+    this.sum = h('p', { class: 'sum' }, 'Reading the queues…');
+    this.read = h('span', { class: 'quiet' });
+    this.faults = h('ul', { class: 'faults', 'aria-label': 'What could not be read' });
+    this.text = h('input', { type: 'search', placeholder: 'Queue, source, owner, account', 'aria-label': 'Filter queues', oninput: () => this.draw() });
+    this.empty = h('input', { type: 'checkbox', onchange: () => this.draw() });
+    this.body = h('tbody');
+    this.none = h('p', { class: 'quiet', hidden: true });
+    const refresh = h('button', { type: 'button', onclick: () => this.refresh() }, 'Refresh');
+    this.element = h('section', { 'aria-label': 'Dead-letter queues' },
+      h('div', { class: 'bar' }, h('h2', {}, 'Dead-letter queues'), this.sum, this.read, refresh),
+      this.faults,
+      h('div', { class: 'bar' }, this.text, h('label', { class: 'check' }, this.empty, 'empty queues')),
+      h('table', { class: 'fleet' }, h('thead', {}, h('tr', {}, ...COLUMNS.map((name) => h('th', { scope: 'col' }, name)))), this.body),
+      this.none);
+    this.clock = setInterval(() => this.age(), 5000);
+  }
+
+  leave() {
+    clearInterval(this.clock);
+  }
+
+  async refresh() {
+    await this.app.refresh(true);
+    this.app.tell('The queues were read again.');
+  }
+
+  refreshed() {
+    const { fleet } = this.app.known;
+    const full = fleet.queues.filter((queue) => queue.letters > 0);
+    const count = full.reduce((sum, queue) => sum + queue.letters, 0);
+    say(this.sum, count === 0
+      ? `No letters in ${number(fleet.queues.length)} dead-letter queues.`
+      : `${number(full.length)} of ${number(fleet.queues.length)} have ${letters(count)}.`);
+    const faults = [
+      ...fleet.unreachable.map(({ arn, error }) => `${nameOf(arn)}: ${error}`),
+      ...[...fleet.failed, ...fleet.unknown].map(({ place, error }) => `${place}: ${error}`),
+    ];
+    this.faults.replaceChildren(...faults.map((fault) => h('li', {}, fault)));
+    this.age();
+    this.draw();
+  }
+
+  age() {
+    const seconds = since(this.app.known?.read_at);
+    if (seconds !== null) say(this.read, `Read ${seconds < 5 ? 'now' : `${span(seconds)} ago`}.`);
+  }
+
+  draw() {
+    if (!this.app.known) return;
+    const words = this.text.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const shown = this.app.known.fleet.queues.filter((queue) => {
+      const text = [queue.name, ...queue.sources.map(nameOf), queue.owner, queue.account, queue.region, queue.profile].join(' ').toLowerCase();
+      return (queue.letters > 0 || this.empty.checked) && words.every((word) => text.includes(word));
+    });
+    const focused = document.activeElement?.closest?.('tr')?.dataset.arn;
+    this.body.replaceChildren(...shown.map((queue) => this.row(queue)));
+    if (focused) this.body.querySelector(`[data-arn="${focused}"] a`)?.focus();
+    this.none.hidden = shown.length > 0;
+    say(this.none, words.length > 0 ? 'No queue matches.' : 'All dead-letter queues are empty.');
+  }
+
+  row(queue) {
+    const points = this.app.known.visible[queue.arn] ?? [];
+    const soon = queue.first_letter_expires && queue.first_letter_expires.latest_in_seconds < DAY;
+    const growth = queue.growth_per_hour;
+    const snoozed = queue.snoozed;
+    const cell = (name, attributes, ...children) => h('td', { 'data-name': name, ...attributes }, ...children);
+    return h('tr', { 'data-arn': queue.arn, class: snoozed ? 'snoozed' : null },
+      cell('Letters', { class: 'count' }, h('b', {}, number(queue.letters)), growth ? h('small', { class: growth > 0 ? 'grows' : '' }, `${signed(growth)}/h`) : null),
+      cell('Last hour', { class: 'line' }, points.length > 1 ? curve(points, { label: `Letters in the last hour, now ${number(queue.letters)}`, end: 3600 }) : null),
+      cell('Oldest', {}, queue.oldest_seconds === null ? '–' : span(queue.oldest_seconds)),
+      cell('Expires', { class: soon ? 'soon' : '' }, expires(queue.first_letter_expires)),
+      cell('Queue', { class: 'name' }, h('a', { href: `#/queue/${encodeURIComponent(queue.arn)}` }, queue.name), h('small', {}, `from ${queue.sources.map(nameOf).join(', ')}`),
+        snoozed ? h('small', {}, `snoozed until ${snoozed.until}: ${snoozed.reason}`) : null),
+      cell('Owner', {}, queue.owner ?? '–'),
+      cell('Account', {}, queue.account, h('small', {}, [queue.region, queue.profile].filter(Boolean).join(', '))));
+  }
+
+  key(key) {
+    const links = [...this.body.querySelectorAll('.name a')];
+    const at = links.indexOf(document.activeElement);
+    const to = { j: at + 1, ArrowDown: at + 1, k: at - 1, ArrowUp: at - 1 }[key];
+    if (to === undefined) return false;
+    links[Math.min(Math.max(to, 0), links.length - 1)]?.focus();
+    return true;
+  }
+}

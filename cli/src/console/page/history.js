@@ -1,0 +1,44 @@
+// What was done with letters: by this page, and from this machine.
+
+import { h } from './dom.js';
+import { ask } from './server.js';
+import { letters, number } from './words.js';
+
+const RESULTS = ['sent', 'deleted', 'failed'];
+
+export class HistoryView {
+  constructor(app) {
+    [this.app, this.title] = [app, 'History'];
+    this.runs = h('ul', { class: 'runs', 'aria-label': 'Runs of this page' });
+    this.body = h('tbody');
+    this.none = h('p', { class: 'quiet' }, 'Reading…');
+    const heads = ['When', 'Who', 'What', 'Queue', 'Letters', 'Account'].map((name) => h('th', { scope: 'col' }, name));
+    this.element = h('section', { 'aria-label': 'History' },
+      h('div', { class: 'bar' }, h('h2', {}, 'History')), this.runs, h('h3', {}, 'From this machine'),
+      h('table', { class: 'past' }, h('thead', {}, h('tr', {}, ...heads)), this.body), this.none);
+    this.read();
+  }
+
+  refreshed() {
+    const { runs } = this.app.known;
+    this.runs.replaceChildren(...runs.map(({ number: run, verb, name, letters: count, progress }) => h('li', {},
+      h('a', { href: `#/runs/${run}` }, `Run ${run}: ${verb} ${letters(count)} of ${name}`),
+      progress.ended === null ? ' at work' : progress.ended === 0 ? ' done' : ` ended with exit code ${progress.ended}`)));
+  }
+
+  async read() {
+    try {
+      const { entries } = await ask('/api/history');
+      const rows = entries.reverse().slice(0, 1000).map((entry) => h('tr', {},
+        h('td', {}, entry.at.replace('T', ' ').slice(0, 19)), h('td', {}, entry.user), h('td', {}, entry.verb),
+        h('td', {}, entry.queue, entry.to ? h('small', {}, `to ${entry.to}`) : null),
+        h('td', {}, RESULTS.filter((name) => entry[name]).map((name) => `${number(entry[name])} ${name}`).join(', ')),
+        h('td', {}, entry.account, h('small', {}, [entry.region, entry.profile].filter(Boolean).join(', ')))));
+      this.body.replaceChildren(...rows);
+      this.none.hidden = rows.length > 0;
+      this.none.textContent = 'Nothing was sent or deleted from this machine yet.';
+    } catch (error) {
+      this.none.textContent = error.message;
+    }
+  }
+}

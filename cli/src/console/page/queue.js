@@ -1,0 +1,217 @@
+// One dead-letter queue: its last day, its errors, its letters, and what can be done with them.
+
+import { act, edit } from './dialogs.js';
+import { h, say } from './dom.js';
+import { detail } from './letter.js';
+import { Letters, failedAt } from './letters.js';
+import { List, count } from './list.js';
+import { ask } from './server.js';
+import { command, curve, expires, histogram, letters as counted, nameOf, number, signed, since, span } from './words.js';
+
+const DAY = 86_400;
+/** More groups than anybody reads. */
+const MOST_GROUPS = 200;
+
+export class QueueView {
+  constructor(app, arn) {
+    [this.app, this.arn, this.title] = [app, arn, nameOf(arn)];
+    [this.conditions, this.group, this.open] = [[], null, null];
+    this.letters = new Letters('/api/letters', { changed: () => this.changed() });
+    this.list = new List({ choose: (id, focus) => this.choose(id, focus), checked: () => this.count() });
+    this.facts = h('dl', { class: 'facts' });
+    this.curves = h('div', { class: 'curves' });
+    this.chips = h('ul', { class: 'chips', 'aria-label': 'Conditions' });
+    this.condition = h('input', { type: 'text', placeholder: 'body.tenant = acme', 'aria-label': 'Add a condition: field, operator, value', autocomplete: 'off', spellcheck: 'false' });
+    this.text = h('input', { type: 'search', placeholder: 'Text in error, body, id', 'aria-label': 'Filter letters by text', oninput: () => this.filter() });
+    this.source = h('select', { 'aria-label': 'Source queue', hidden: true, onchange: () => this.read() });
+    this.groups = h('ul', { class: 'groups', 'aria-label': 'Errors' });
+    this.said = h('ul', { class: 'faults', 'aria-label': 'Notes' });
+    this.command = h('div');
+    this.counted = h('p', { class: 'sum', role: 'status' });
+    this.detail = h('aside', { id: 'detail', 'aria-label': 'Letter', tabindex: -1, hidden: true });
+    this.buttons = [
+      h('button', { type: 'button', class: 'primary', onclick: () => this.retry() }, 'Retry…'),
+      h('button', { type: 'button', onclick: () => this.export() }, 'Export'),
+      h('button', { type: 'button', onclick: () => this.delete() }, 'Delete…'),
+    ];
+    const again = h('button', { type: 'button', onclick: () => this.read() }, 'Read again');
+    this.element = h('section', { class: 'queue', 'aria-label': `Queue ${this.title}` },
+      h('div', { class: 'bar' }, h('h2', {}, this.title), again),
+      this.facts, this.curves,
+      h('form', { class: 'bar', onsubmit: (event) => this.add(event) }, this.condition, h('button', { type: 'submit' }, 'Add condition'), this.text, this.source),
+      this.chips, this.said, this.groups,
+      h('div', { class: 'bar sticky' }, this.counted, ...this.buttons),
+      h('div', { class: 'split' }, this.list.element, this.detail),
+      this.command);
+    this.read();
+  }
+
+  leave() {
+    this.letters.stop();
+    this.list.leave();
+  }
+
+  refreshed() {
+    const queue = this.app.queue(this.arn);
+    if (!queue) {
+      this.facts.replaceChildren(h('dt', {}, 'Queue'), h('dd', {}, 'This queue is not a dead-letter queue of this page.'));
+      return;
+    }
+    const facts = [
+      ['Letters', `${number(queue.letters)} ${queue.growth_per_hour ? `(${signed(queue.growth_per_hour)} in an hour)` : ''}`],
+      ['Oldest', queue.oldest_seconds === null ? 'unknown' : span(queue.oldest_seconds)],
+      ['First expires', expires(queue.first_letter_expires)],
+      ['From', queue.sources.map(nameOf).join(', ')],
+      ['Owner', queue.owner],
+      ['Account', [queue.account, queue.region, queue.profile].filter(Boolean).join(', ')],
+    ];
+    this.facts.replaceChildren(...facts.filter(([, value]) => value).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))));
+    if (this.source.options.length === 0 && queue.sources.length > 1) {
+      this.source.append(h('option', { value: '' }, 'all sources'), ...queue.sources.map((arn) => h('option', { value: arn }, nameOf(arn))));
+      this.source.hidden = false;
+    }
+    if (!this.curvesRead) this.readCurves();
+  }
+
+  async readCurves() {
+    this.curvesRead = true;
+    try {
+      const { visible = [], oldest = [], deployments = [], unknown } = await ask(`/api/queue?arn=${encodeURIComponent(this.arn)}`);
+      const marks = deployments.map(({ function: name, version, at }) => [since(at?.replace(/\+0000$/, 'Z')), `${name} ${version} deployed`]).filter(([ago]) => ago >= 0 && ago <= DAY);
+      const last = (points) => points.at(-1)?.[1] ?? 0;
+      const figure = (points, kind, title) => h('figure', {}, h('figcaption', {}, title),
+        points.length > 1 ? curve(points, { label: title, kind, width: 560, height: 56, end: DAY, marks }) : h('p', { class: 'quiet' }, 'CloudWatch has no values.'));
+      this.curves.replaceChildren(
+        figure(visible, 'dead', `Letters in 24 h, now ${number(last(visible))}`),
+        figure(oldest, 'failed', `Age of the oldest letter in 24 h, now ${span(last(oldest))}`),
+        ...(marks.length > 0 ? [h('p', { class: 'quiet' }, `Deployed: ${marks.map(([ago, text]) => `${text.replace(' deployed', '')}, ${span(ago)} ago`).join('; ')}`)] : []),
+        ...unknown.map((text) => h('p', { class: 'quiet' }, text)));
+    } catch (error) {
+      this.curves.replaceChildren(h('p', { class: 'quiet' }, error.message));
+    }
+  }
+
+  read() {
+    [this.group, this.drawn] = [null, null];
+    this.close();
+    return this.letters.read({ queue: this.arn, source: this.source.value || null, where: this.conditions });
+  }
+
+  add(event) {
+    event.preventDefault();
+    const condition = this.condition.value.trim();
+    if (!condition) return;
+    this.conditions.push(condition);
+    this.condition.value = '';
+    this.read();
+  }
+
+  /** Letters came, at most once in a frame. */
+  changed() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      const { said, error, command: text, groups, ended } = this.letters;
+      const chip = (condition, index) => h('li', {}, h('code', {}, condition),
+        h('button', { type: 'button', class: 'plain', 'aria-label': `Remove ${condition}`, onclick: () => {
+          this.conditions.splice(index, 1);
+          this.read();
+        } }, '✕'));
+      this.chips.replaceChildren(...this.conditions.map(chip));
+      const notes = error ? [error] : ended ? said.slice(-3) : said.filter((line) => line.startsWith('warning')).slice(-3);
+      this.said.replaceChildren(...notes.map((line) => h('li', {}, line)));
+      if (this.shownCommand !== text) this.command.replaceChildren(...(text ? [command(text)] : []));
+      this.shownCommand = text;
+      if (this.drawn !== groups) this.drawGroups(groups);
+      this.filter();
+    });
+  }
+
+  drawGroups(groups) {
+    this.drawn = groups;
+    const { all } = this.letters;
+    const most = Math.max(1, ...groups.map(({ letters }) => letters.length));
+    this.groups.replaceChildren(...groups.slice(0, MOST_GROUPS).map((group, index) => {
+      const times = group.letters.map((at) => failedAt(all[at]));
+      const share = h('meter', { min: 0, max: most, value: group.letters.length, 'aria-hidden': 'true' });
+      return h('li', {}, h('button', { type: 'button', 'aria-pressed': 'false', onclick: () => this.pick(index) },
+        h('b', {}, number(group.letters.length)), share,
+        h('span', { class: 'reason' }, group.reason), h('span', { class: 'error' }, group.error || 'no error is known'),
+        histogram(times, `When these ${number(times.length)} failed`)));
+    }));
+  }
+
+  pick(index) {
+    this.group = this.group === index ? null : index;
+    [...this.groups.querySelectorAll('button')].forEach((button, at) => button.setAttribute('aria-pressed', at === this.group));
+    this.filter();
+  }
+
+  filter() {
+    this.list.show(this.letters.matching(this.group, this.text.value));
+    this.count();
+  }
+
+  count() {
+    const { checked, shown } = this.list;
+    count(this.counted, shown.length, this.letters.all.length, checked.size, this.letters.reading !== null);
+    const none = this.selected().length === 0 || this.letters.reading !== null;
+    this.buttons.forEach((button) => (button.disabled = none));
+  }
+
+  /** The letters that are checked, else all that are shown. */
+  selected() {
+    const { checked, shown } = this.list;
+    return checked.size > 0 ? shown.filter(({ id }) => checked.has(id)) : shown;
+  }
+
+  choose(id, focus) {
+    const letter = this.letters.all.find((letter) => letter.id === id);
+    this.open = id;
+    this.detail.hidden = false;
+    this.detail.replaceChildren(detail(letter, [
+      ['Retry…', () => this.retry([letter])],
+      ...(letter.is_cut ? [] : [['Edit…', () => edit(this.app, this.app.queue(this.arn), this.source.value, letter)]]),
+      ['Export', () => this.export([letter])],
+      ['Delete…', () => this.delete([letter])],
+    ], () => this.close()));
+    this.detail.scrollTop = 0;
+    if (focus || getComputedStyle(this.detail).position === 'fixed') this.detail.focus();
+  }
+
+  close() {
+    if (!this.detail || this.open === null) return;
+    this.open = null;
+    this.detail.hidden = true;
+    this.list.element.focus();
+  }
+
+  retry(some = this.selected()) {
+    act(this.app, 'retry', this.app.queue(this.arn), this.source.value, some);
+  }
+
+  delete(some = this.selected()) {
+    act(this.app, 'delete', this.app.queue(this.arn), this.source.value, some);
+  }
+
+  /** As `dlq export` writes them, except those of which only the beginning is here. */
+  export(some = this.selected()) {
+    const whole = some.filter((letter) => !letter.is_cut);
+    const lines = whole.map(({ group, ...letter }) => `${JSON.stringify(letter)}\n`);
+    const url = URL.createObjectURL(new Blob(lines, { type: 'application/x-ndjson' }));
+    h('a', { href: url, download: `${this.title}.jsonl` }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    const left = some.length - whole.length;
+    this.app.tell(`${counted(whole.length)} exported${left > 0 ? `; ${counted(left)} are too large for the page, use dlq export` : ''}.`);
+  }
+
+  key(key, event) {
+    if (key === 'Escape' && this.open !== null) this.close();
+    else if (key === 'Escape') location.hash = '#/';
+    else if (key === 'r' && !this.buttons[0].disabled) this.retry();
+    else if (['j', 'k', 'ArrowDown', 'ArrowUp'].includes(key)) {
+      this.list.element.focus();
+      this.list.key(event);
+    } else return false;
+    return true;
+  }
+}

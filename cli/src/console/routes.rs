@@ -1,0 +1,191 @@
+//! What the page asks for over HTTP.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use percent_encoding::percent_decode_str;
+use redrive_local::command::page::{error, guarded, respond};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::action::{self, Action, Listing};
+use super::state::{Console, Snapshot, apart};
+use super::{curves, files, letters};
+use crate::dlq::when::rfc3339;
+
+const KEY: &str = "x-redrive-key";
+
+type Shared = State<Arc<Console>>;
+type Answer = Result<Response, Refusal>;
+
+/// Why there is no answer.
+#[derive(Debug)]
+struct Refusal(StatusCode, String);
+
+/// What was asked for cannot be meant.
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self(StatusCode::BAD_REQUEST, reason)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        error(self.0, &self.1)
+    }
+}
+
+pub(super) fn router(console: &Arc<Console>) -> Router {
+    let routes = Router::new()
+        .route("/api/fleet", get(fleet))
+        .route("/api/queue", get(queue))
+        .route("/api/letters", post(list))
+        .route("/api/errors", post(list_all))
+        .route("/api/unlock", post(unlock))
+        .route("/api/lock", post(lock))
+        .route("/api/command", post(command))
+        .route("/api/runs", post(start))
+        .route("/api/runs/{number}", get(run))
+        .route("/api/runs/{number}/stop", post(stop))
+        .route("/api/history", get(history));
+    let routes = routes.layer(from_fn_with_state(Arc::clone(console), keyed));
+    guarded(routes.with_state(Arc::clone(console)), files::FILES)
+}
+
+/// Other users of this machine reach the page's address, but not its key.
+async fn keyed(State(console): Shared, headers: HeaderMap, request: Request, next: Next) -> Response {
+    match headers.get(KEY).is_some_and(|key| key.as_bytes() == console.key.as_bytes()) {
+        true => next.run(request).await,
+        false => error(StatusCode::UNAUTHORIZED, "open the page by the address that redrive console printed"),
+    }
+}
+
+async fn fleet(State(console): Shared, uri: Uri) -> Response {
+    let snapshot = console.snapshot(uri.query() == Some("fresh")).await;
+    let Snapshot { at, fleet, facts, .. } = &*snapshot;
+    let visible: BTreeMap<&str, Vec<(u64, f64)>> = facts
+        .iter()
+        .flat_map(|facts| &facts.details)
+        .map(|(arn, details)| {
+            let points = details.visible.iter().map(|(past, value)| (past.as_secs(), *value));
+            (arn.as_str(), points.collect())
+        })
+        .collect();
+    let age = SystemTime::now().duration_since(*at).unwrap_or_default().as_secs();
+    let accounts: BTreeSet<&str> = fleet.queues.iter().map(|queue| queue.account.as_str()).collect();
+    respond(
+        StatusCode::OK,
+        &json!({
+            "fleet": fleet, "visible": visible, "read_at": rfc3339(*at), "age_seconds": age, "accounts": accounts,
+            "unlocked": *console.unlocked(), "runs": console.runs.told(),
+        }),
+    )
+}
+
+async fn queue(State(console): Shared, uri: Uri) -> Answer {
+    let named = uri.query().and_then(|query| query.strip_prefix("arn=")).unwrap_or_default();
+    let arn = percent_decode_str(named).decode_utf8_lossy();
+    let snapshot = console.snapshot(false).await;
+    let row = console.queue(&arn).await?;
+    let Some((aws, queue)) = console.reached(&snapshot, &arn) else {
+        return Err(Refusal(StatusCode::NOT_FOUND, format!("{arn} was not read")));
+    };
+    let curves = apart(move || async move { curves::read(&aws, &queue, &row.sources).await }).await;
+    Ok(respond(StatusCode::OK, &curves))
+}
+
+async fn list(State(console): Shared, body: Bytes) -> Answer {
+    let listing: Listing = read(&body)?;
+    let queue = console.queue(&listing.queue).await?;
+    let words = action::list(&console.typed, &queue, &listing)?;
+    letters::list(&console.program, &words, letters::OF_QUEUE).map_err(fail)
+}
+
+async fn list_all(State(console): Shared) -> Answer {
+    letters::list(&console.program, &action::list_all(&console.typed), letters::ALL).map_err(fail)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Account {
+    account: String,
+}
+
+async fn unlock(State(console): Shared, body: Bytes) -> Answer {
+    let Account { account } = read(&body)?;
+    let snapshot = console.snapshot(false).await;
+    if !snapshot.fleet.queues.iter().any(|queue| queue.account == account) {
+        return Err(format!("account is {account}, allowed: an account of this page").into());
+    }
+    console.unlocked().insert(account);
+    Ok(respond(StatusCode::OK, &json!({ "unlocked": *console.unlocked() })))
+}
+
+async fn lock(State(console): Shared) -> Response {
+    console.unlocked().clear();
+    respond(StatusCode::OK, &json!({ "unlocked": [] }))
+}
+
+/// What would be run, to be shown before it is.
+async fn command(State(console): Shared, body: Bytes) -> Answer {
+    let action: Action = read(&body)?;
+    let queue = console.queue(&action.queue).await?;
+    let (_, shown) = action::act(&console.typed, &queue, &action)?;
+    Ok(respond(StatusCode::OK, &json!({ "command": shown.typed() })))
+}
+
+async fn start(State(console): Shared, body: Bytes) -> Answer {
+    let action: Action = read(&body)?;
+    let queue = console.queue(&action.queue).await?;
+    if !console.unlocked().contains(&queue.account) {
+        let reason = format!("account {} is locked: type its id to unlock it", queue.account);
+        return Err(Refusal(StatusCode::FORBIDDEN, reason));
+    }
+    let words = action::act(&console.typed, &queue, &action)?;
+    let run = console.runs.start(&console.program, queue, &action, words);
+    let run = run.map_err(|reason| Refusal(StatusCode::CONFLICT, reason))?;
+    Ok(respond(StatusCode::CREATED, &run.told()))
+}
+
+async fn run(State(console): Shared, Path(number): Path<usize>, uri: Uri) -> Answer {
+    let run = console.runs.find(number).ok_or_else(|| no_run(number))?;
+    let version = uri.query().and_then(|query| query.strip_prefix("after=")?.parse().ok());
+    let told: Value = match version {
+        Some(version) => run.after(version).await,
+        None => run.told(),
+    };
+    Ok(respond(StatusCode::OK, &told))
+}
+
+async fn stop(State(console): Shared, Path(number): Path<usize>) -> Answer {
+    let run = console.runs.find(number).ok_or_else(|| no_run(number))?;
+    run.stop();
+    Ok(respond(StatusCode::OK, &run.told()))
+}
+
+async fn history(State(console): Shared) -> Answer {
+    let entries =
+        console.history.read().map_err(|wrong| fail(format!("could not read the history: {wrong}")))?;
+    Ok(respond(StatusCode::OK, &json!({ "entries": entries })))
+}
+
+fn no_run(number: usize) -> Refusal {
+    Refusal(StatusCode::NOT_FOUND, format!("there is no run {number}"))
+}
+
+fn fail(reason: String) -> Refusal {
+    Refusal(StatusCode::INTERNAL_SERVER_ERROR, reason)
+}
+
+fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
+    Ok(serde_json::from_slice(body).map_err(|wrong| wrong.to_string())?)
+}

@@ -1,0 +1,167 @@
+//! Verbs that change something, at work.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
+
+use super::action::{Action, Words};
+use super::child::Child;
+use super::progress::Progress;
+use crate::dlq::when::rfc3339;
+use crate::fleet::DeadLetterQueue;
+use crate::scratch::Desk;
+use crate::shell::word;
+
+/// Of verbs that have ended, the last ones.
+const MOST: usize = 50;
+/// How long a reader waits for news.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What happens in this time is told at once.
+const COALESCED: Duration = Duration::from_millis(150);
+/// How long all verbs may take to end together with the page.
+const FAREWELL: Duration = Duration::from_secs(20);
+
+#[derive(Debug, Default)]
+pub(super) struct Runs(Mutex<Vec<Arc<Run>>>);
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Run {
+    number: usize,
+    verb: &'static str,
+    queue: DeadLetterQueue,
+    letters: usize,
+    command: String,
+    began: SystemTime,
+    stop: Notify,
+    progress: watch::Sender<Progress>,
+}
+
+impl Runs {
+    /// Starts a verb, one for each queue at a time.
+    ///
+    /// # Errors
+    /// One is at work on this queue, or it cannot be started.
+    pub(super) fn start(
+        &self,
+        program: &PathBuf,
+        queue: DeadLetterQueue,
+        action: &Action,
+        (words, shown): (Words, Words),
+    ) -> Result<Arc<Run>, String> {
+        let mut runs = self.list();
+        if let Some(run) = runs.iter().find(|run| run.queue.arn == queue.arn && !run.is_over()) {
+            return Err(format!(
+                "{} {} is at work on {}: wait for it, or stop it",
+                run.verb, run.number, queue.name
+            ));
+        }
+        let document = action.document.as_ref().map(|text| Desk::with("letter.json", text)).transpose();
+        let desk = document.map_err(|error| format!("could not make a file for the letter: {error}"))?;
+        // `--edit` has this editor put the file of the page in the place of its own.
+        let editor = desk.as_ref().map(|desk| format!("cp -- {}", word(&desk.file().to_string_lossy())));
+        let child =
+            Child::start(program, &words.with(&["--yes", "--json"]), action.ids.join("\n") + "\n", editor);
+        let mut child = child.map_err(|error| format!("could not start {}: {error}", program.display()))?;
+        let run = Arc::new(Run {
+            number: runs.last().map_or(1, |last| last.number + 1),
+            verb: action.verb.name(),
+            queue,
+            letters: action.ids.len(),
+            command: shown.typed(),
+            began: SystemTime::now(),
+            stop: Notify::new(),
+            progress: watch::Sender::default(),
+        });
+        runs.push(Arc::clone(&run));
+        if runs.len() > MOST
+            && let Some(over) = runs.iter().position(|run| run.is_over())
+        {
+            runs.remove(over);
+        }
+        let followed = Arc::clone(&run);
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    line = child.next() => match line {
+                        Some(line) => followed.progress.send_modify(|progress| progress.take(line)),
+                        None => break,
+                    },
+                    () = followed.stop.notified() => child.ask_to_end(),
+                }
+            }
+            let code = child.code().await;
+            drop(desk);
+            followed.progress.send_modify(|progress| progress.end(code));
+        });
+        Ok(run)
+    }
+
+    pub(super) fn find(&self, number: usize) -> Option<Arc<Run>> {
+        self.list().iter().find(|run| run.number == number).cloned()
+    }
+
+    /// The last one first.
+    pub(super) fn told(&self) -> Vec<Value> {
+        self.list().iter().rev().map(|run| run.told()).collect()
+    }
+
+    /// Asks all to end, and waits for them.
+    pub(super) async fn end(&self) {
+        let runs: Vec<_> = self.list().iter().filter(|run| !run.is_over()).cloned().collect();
+        runs.iter().for_each(|run| run.stop());
+        let over = async {
+            for run in &runs {
+                // It fails only if nobody follows the verb any more.
+                let _ = run.progress.subscribe().wait_for(|progress| progress.ended.is_some()).await;
+            }
+        };
+        let _ = timeout(FAREWELL, over).await;
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Arc<Run>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Run {
+    pub(super) fn stop(&self) {
+        self.progress.send_modify(|progress| {
+            progress.version += 1;
+            progress.is_stopping = true;
+        });
+        self.stop.notify_one();
+    }
+
+    fn is_over(&self) -> bool {
+        self.progress.borrow().ended.is_some()
+    }
+
+    /// How far it is, once there is more to say than in this version.
+    pub(super) async fn after(&self, version: u64) -> Value {
+        let mut progress = self.progress.subscribe();
+        let is_new =
+            timeout(PATIENCE, progress.wait_for(|progress| progress.version > version)).await.is_ok();
+        if is_new && !self.is_over() {
+            tokio::time::sleep(COALESCED).await;
+        }
+        self.told()
+    }
+
+    pub(super) fn told(&self) -> Value {
+        json!({
+            "number": self.number,
+            "verb": self.verb,
+            "queue": self.queue.arn,
+            "name": self.queue.name,
+            "letters": self.letters,
+            "command": self.command,
+            "began": rfc3339(self.began),
+            "progress": &*self.progress.borrow(),
+        })
+    }
+}
