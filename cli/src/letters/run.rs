@@ -83,7 +83,13 @@ struct State {
 
 impl<'run> Run<'run> {
     fn new(aws: &Aws, job: &'run Job, mode: Mode, hold: &'run Hold) -> Self {
-        let (began, most, visible) = (SystemTime::now(), job.selection.most, job.from.visible());
+        let (now, most, visible) = (SystemTime::now(), job.selection.most, job.from.visible());
+        let began_before = job.sent_back.as_ref().and_then(|sent| sent.borrow().began);
+        let (began, counted) = (began_before.unwrap_or(now), job.from.counted());
+        let scope = match began_before {
+            Some(began) => Scope::later(began, visible, counted),
+            None => Scope::new(began, visible, counted),
+        };
         let folding =
             if job.work.operation() == Operation::Delete { Folding::ByLetter } else { Folding::ByMessage };
         // Of letters that are selected by what they are, it takes all to find so many.
@@ -91,7 +97,7 @@ impl<'run> Run<'run> {
         let expected =
             (!job.work.is_one_by_one()).then(|| most_looked_at.map_or(visible, |most| most.min(visible)));
         let state = State {
-            tracker: MessageTracker::new(Scope::new(began, visible, job.from.counted()), folding, most),
+            tracker: MessageTracker::new(scope, folding, most),
             reporter: Reporter::new(job, mode, expected),
             named: Named::new(job.selection.ids.as_ref(), folding),
             sieve: Sieve::new(job.selection.conditions.clone()),

@@ -11,6 +11,8 @@ const BARREN: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Scope {
     began: SystemTime,
+    /// SQS counted later than that, so letters that arrived in between are in the count.
+    is_later: bool,
     /// In flight and delayed ones too.
     counted: u64,
     visible: u64,
@@ -22,15 +24,21 @@ pub(crate) struct Scope {
 
 impl Scope {
     pub(crate) fn new(began: SystemTime, visible: u64, counted: u64) -> Self {
-        Self { began, counted, visible, met: 0, strangers: 0, barren: 0, empty: 0 }
+        Self { began, is_later: false, counted, visible, met: 0, strangers: 0, barren: 0, empty: 0 }
+    }
+
+    /// For a later run over the letters of the one that began then.
+    pub(crate) fn later(began: SystemTime, visible: u64, counted: u64) -> Self {
+        Self { is_later: true, ..Self::new(began, visible, counted) }
     }
 
     /// Whether a letter that is met for the first time belongs to this run. A letter that SQS moved may keep the time at
     /// which the message was first sent, and this clock need not be that of SQS: the time alone does not tell.
     pub(crate) fn covers(&mut self, sent: Option<SystemTime>) -> bool {
         self.met += 1;
-        let covered = self.met <= self.counted || sent.is_some_and(|sent| sent <= self.began);
-        self.strangers = if covered { 0 } else { self.strangers + 1 };
+        let is_counted = self.met <= self.counted;
+        let covered = is_counted && !self.is_later || sent.is_some_and(|sent| sent <= self.began);
+        self.strangers = if covered || is_counted { 0 } else { self.strangers + 1 };
         covered
     }
 
@@ -94,6 +102,14 @@ mod tests {
     fn beyond_the_count_those_that_were_sent_before_belong_to_it() {
         let mut scope = scope(0);
         assert_eq!([scope.covers(at(100)), scope.covers(at(101)), scope.covers(None)], [true, false, false]);
+    }
+
+    #[test]
+    fn a_later_run_leaves_what_arrived_since_and_ends_only_when_it_met_as_many_as_were_counted() {
+        let mut scope = Scope::later(UNIX_EPOCH + Duration::from_secs(100), 12, 12);
+        assert!((0..11).all(|_| !scope.covers(at(101))) && !scope.is_over());
+        assert!(scope.covers(at(100)));
+        assert!((0..10).all(|_| !scope.covers(at(101))) && scope.is_over());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Letters that were sent back, and which of them failed again. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::SystemTime;
 
 use redrive_sqs::Origin;
 
@@ -12,6 +13,8 @@ use super::letter::Letter;
 /// tell that it came back.
 #[derive(Debug, Default)]
 pub(crate) struct SentBack {
+    /// When the first stage began.
+    pub(crate) began: Option<SystemTime>,
     /// By the ids of the new messages.
     letters: HashMap<String, SentLetter>,
     /// The ids of the new messages by their origins.

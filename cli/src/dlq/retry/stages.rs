@@ -5,7 +5,7 @@ mod vigil;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -217,12 +217,18 @@ pub(super) async fn run(
 ) -> Result<(), Problem> {
     let Stages(stages) = watching.stages();
     let (most, mut stop) = (job.selection.most, Stop::listen().or_failed()?);
+    let (start, counted) = (SystemTime::now(), job.from.counted());
     job.sent_back = Some(RefCell::default());
     for (number, stage) in (1..).zip(&stages) {
         let name = format!("stage {number} of {}", stages.len());
         let before = target(&job)?.refresh(aws).await.or_failed()?.counted();
         let sent_before = sent_back(&job)?.borrow().len();
         job.selection.most = stage.or(most);
+        if number > 1 {
+            // A letter that SQS moved meanwhile may keep the time at which its message was sent, long before.
+            let rest = counted.saturating_sub(sent_before as u64);
+            job.selection.most = Some(job.selection.most.map_or(rest, |most| most.min(rest)));
+        }
         // A signal of the last moments must not be lost to the next stage, which listens for itself.
         if stop.is_wanted() {
             return Err(stop.or_failed(anyhow!("{name}: interrupted before it was sent")));
@@ -240,6 +246,7 @@ pub(super) async fn run(
         let shown = Stage { aws, pair, job: &job, name, sent, wait, before };
         let verdict = if has_returned { Verdict::CameBack } else { shown.watch(&mut stop).await? };
         shown.tell(verdict, number, began.elapsed())?;
+        sent_back(&job)?.borrow_mut().began = Some(start);
         // The rest is selected anew: others may have changed the queue meanwhile.
         job.from = job.from.refresh(aws).await.or_failed()?;
         let mut ids = job.selection.ids.take();

@@ -155,6 +155,46 @@ fn messages_that_nobody_receives_end_it() {
 }
 
 #[test]
+fn letters_that_arrive_meanwhile_stay() {
+    let aws = with_letters(2, &["panic"]);
+    (0..3).for_each(|number| drop(aws.letter(&number.to_string())));
+    let has_arrived = AtomicBool::new(false);
+    let handler = |aws: &Aws, _: &str, _: &str| {
+        if !has_arrived.swap(true, Ordering::Relaxed) {
+            (5..10).for_each(|number| drop(aws.letter(&number.to_string())));
+        }
+    };
+    let line = "dlq retry --queue orders --yes --where 'reason = redrive-policy' --watch --stages 1,all --wait 3s --json";
+    let ran = with_consumer(&aws, line, true, &handler);
+    let sent: Vec<_> = stages(ran.ended(0)).iter().map(|stage| stage["sent"].clone()).collect();
+    assert_eq!((sent, aws.counts(DEAD)), (vec![json!(1), json!(2)], (7, 0)));
+    ran.stdout_has(r#""arrived after the start":5"#);
+}
+
+/// SQS keeps the send time of a message that it moves, so only the number tells.
+#[test]
+fn all_stages_send_no_more_letters_than_there_were_at_the_start() {
+    let aws = with_letters(3, &["panic"]);
+    (0..4).for_each(|number| drop(aws.send(ORDERS, &number.to_string())));
+    let receive = |timeout| {
+        let receive = aws.sqs.receive_message().queue_url(aws.queue_url(ORDERS)).max_number_of_messages(10);
+        aws.wait(receive.visibility_timeout(timeout).send()).expect("it answers").messages.unwrap()
+    };
+    let held = std::sync::Mutex::new([0, 0, 600].map(receive).into_iter().last().unwrap());
+    let handler = |aws: &Aws, _: &str, _: &str| {
+        for message in held.lock().unwrap().drain(..) {
+            let back = aws.sqs.change_message_visibility().queue_url(aws.queue_url(ORDERS));
+            let back = back.set_receipt_handle(message.receipt_handle).visibility_timeout(0);
+            aws.wait(back.send()).expect("it is visible");
+        }
+    };
+    let line = "dlq retry --queue orders --yes --watch --stages 1,all --wait 3s --json";
+    let ran = with_consumer(&aws, line, true, &handler);
+    let sent: Vec<_> = stages(ran.ended(0)).iter().map(|stage| stage["sent"].clone()).collect();
+    assert_eq!((sent, aws.counts(DEAD)), (vec![json!(1), json!(2)], (4, 0)));
+}
+
+#[test]
 fn letters_that_a_fifo_queue_hides_behind_others_end_it_too() {
     let aws = Aws::with_orders(true);
     for number in 0..15 {
