@@ -202,6 +202,8 @@ struct Stage<'a> {
     wait: Duration,
     /// What was in the queue before.
     before: u64,
+    /// What was in the dead-letter queue before, without those that were sent: one may be back before the watch begins.
+    dead_before: u64,
 }
 
 /// Sends letters stage by stage.
@@ -221,10 +223,14 @@ pub(super) async fn run(
     job.sent_back = Some(RefCell::default());
     for (number, stage) in (1..).zip(&stages) {
         let name = format!("stage {number} of {}", stages.len());
-        let before = target(&job)?.refresh(aws).await.or_failed()?.counted();
+        let (source, dead) =
+            tokio::try_join!(target(&job)?.refresh(aws), job.from.refresh(aws)).or_failed()?;
+        let (before, dead_before) = (source.counted(), dead.counted());
         let sent_before = sent_back(&job)?.borrow().len();
         job.selection.most = stage.or(most);
         if number > 1 {
+            // The rest is selected anew: others may have changed the queue meanwhile.
+            job.from = dead;
             // A letter that SQS moved meanwhile may keep the time at which its message was sent, long before.
             let rest = counted.saturating_sub(sent_before as u64);
             job.selection.most = Some(job.selection.most.map_or(rest, |most| most.min(rest)));
@@ -237,18 +243,30 @@ pub(super) async fn run(
         stop = Stop::listen().or_failed()?;
         let sent = sent_back(&job)?.borrow().len() - sent_before;
         let has_returned = sent_back(&job)?.borrow().returned().count() > 0;
-        match ran {
-            Err(problem) if !has_returned || matches!(problem, Problem::Ended(..)) => return Err(problem),
+        let failed = match ran {
             Ok(()) if sent == 0 && !has_returned => break,
-            Ok(()) | Err(_) => (),
-        }
+            Ok(()) => None,
+            Err(problem) if matches!(problem, Problem::Ended(..)) || sent == 0 && !has_returned => {
+                return Err(problem);
+            }
+            Err(problem) => Some(problem),
+        };
         let began = Instant::now();
-        let shown = Stage { aws, pair, job: &job, name, sent, wait, before };
-        let verdict = if has_returned { Verdict::CameBack } else { shown.watch(&mut stop).await? };
-        shown.tell(verdict, number, began.elapsed())?;
+        let dead_before = dead_before.saturating_sub(sent as u64);
+        let shown = Stage { aws, pair, job: &job, name, sent, wait, before, dead_before };
+        let verdict = match has_returned {
+            true => Ok(Verdict::CameBack),
+            false => shown.watch(&mut stop).await,
+        };
+        let told = verdict.and_then(|verdict| shown.tell(verdict, number, began.elapsed()));
+        match (failed.filter(|_| !has_returned), told) {
+            (Some(failed), Ok(())) => return Err(failed),
+            (Some(failed), Err(Problem::Failed(error))) if !failed.is_broken_pipe() => {
+                return Err(Problem::Failed(anyhow!("{failed}; {error:#}")));
+            }
+            (_, told) => told?,
+        }
         sent_back(&job)?.borrow_mut().began = Some(start);
-        // The rest is selected anew: others may have changed the queue meanwhile.
-        job.from = job.from.refresh(aws).await.or_failed()?;
         let mut ids = job.selection.ids.take();
         ids.iter_mut()
             .for_each(|ids| sent_back(&job).into_iter().for_each(|sent| sent.borrow().remove_from(ids)));
@@ -277,9 +295,8 @@ impl Stage<'_> {
             from.name(),
             span(self.wait)
         ));
-        let dead_before = from.refresh(self.aws).await.or_failed()?.counted();
-        let mut vigil = Vigil::new(self.wait, dead_before);
-        let mut fewest = dead_before;
+        let mut vigil = Vigil::new(self.wait, self.dead_before);
+        let mut fewest = self.dead_before;
         let progress = Progress::spinner("{spinner} {msg} ({elapsed})");
         progress.set_message(format!("{}: watching {}", self.name, from.name()));
         loop {

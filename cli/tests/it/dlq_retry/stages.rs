@@ -13,7 +13,7 @@ use super::letters::{DEAD, ORDERS, bodies, distinct, drain, note_of, with_letter
 use crate::letters::text;
 use crate::proxy::{Fate, Proxy};
 use crate::support::running::{built, signal, until};
-use crate::support::{Aws, Ran, on, orders, spawn};
+use crate::support::{Aws, Ran, at_first, on, orders, spawn};
 use crate::terminal::Terminal;
 
 /// What a consumer does with a message that it received, by the message's id.
@@ -22,6 +22,10 @@ type Handler<'a> = &'a (dyn Fn(&Aws, &str, &str) + Sync);
 /// Runs the command while a consumer receives from `orders`, which deletes messages if it `succeeds` and else makes them
 /// visible again at once.
 fn with_consumer(aws: &Aws, line: &str, succeeds: bool, handler: Handler<'_>) -> Ran {
+    beside_consumer(aws, &|| aws.redrive(line), succeeds, handler)
+}
+
+fn beside_consumer(aws: &Aws, run: &dyn Fn() -> Ran, succeeds: bool, handler: Handler<'_>) -> Ran {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -40,7 +44,7 @@ fn with_consumer(aws: &Aws, line: &str, succeeds: bool, handler: Handler<'_>) ->
                 std::thread::sleep(Duration::from_millis(20));
             }
         });
-        let ran = aws.redrive(line);
+        let ran = run();
         is_over.store(true, Ordering::Relaxed);
         ran
     })
@@ -144,6 +148,18 @@ fn a_consumer_that_sends_another_message_is_known_by_the_origin() {
 }
 
 #[test]
+fn a_letter_that_is_back_before_the_watch_begins_is_seen_at_once() {
+    let aws = with_letters(1, &["panic"]);
+    let slow = on("DeleteMessageBatch", Fate::Delayed(Duration::from_secs(2)));
+    let proxy = Proxy::start(&aws.url, slow);
+    let line = "dlq retry --queue orders --yes --watch --wait 50s --json";
+    let ran = beside_consumer(&aws, &|| proxy.redrive(line), false, &|_, _, _| ());
+    let stages = stages(ran.ended(1));
+    assert_eq!(stages[0]["result"], "came-back");
+    assert!(stages[0]["watched_seconds"].as_u64().unwrap() < 20, "{stages:?}");
+}
+
+#[test]
 fn messages_that_nobody_receives_end_it() {
     let aws = with_letters(3, &["panic"]);
     let ran = aws.redrive("dlq retry --queue orders --yes --watch --stages 1,all --wait 1s");
@@ -152,6 +168,24 @@ fn messages_that_nobody_receives_end_it() {
         ", no fewer than with this stage: does a consumer receive them?; the other letters stay in orders-dead\n",
     );
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((1, 0), (2, 0)));
+}
+
+#[test]
+fn what_was_sent_is_watched_though_others_of_the_stage_failed() {
+    for (succeeds, end) in [
+        (true, "redrive: 1 letter was not sent\n"),
+        (false, "redrive: 1 letter was not sent; stage 1 of 2: "),
+    ] {
+        let aws = with_letters(4, &["panic"]);
+        let fate = at_first(1, "SendMessageBatch", Fate::EntriesFail(vec![1], "InvalidMessageContents"));
+        let proxy = Proxy::start(&aws.url, fate);
+        let line = "dlq retry --queue orders --yes --watch --stages 3,all --wait 30s --json";
+        let line = if succeeds { line.replace("30s", "2s") } else { line.to_owned() };
+        let ran = beside_consumer(&aws, &|| proxy.redrive(&line), succeeds, &|_, _, _| ());
+        let stages = stages(ran.ended(1));
+        assert_eq!((stages.len(), &stages[0]["sent"]), (1, &json!(2)));
+        ran.stderr_has(end);
+    }
 }
 
 #[test]
