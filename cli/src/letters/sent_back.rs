@@ -18,7 +18,7 @@ pub(crate) struct SentBack {
     /// By the ids of the new messages.
     letters: HashMap<String, SentLetter>,
     /// The ids of the new messages by their origins.
-    origins: HashMap<(String, u32), String>,
+    origins: BTreeMap<(String, u32), String>,
     /// The ids of new messages that came back.
     returns: BTreeMap<String, NewError>,
 }
@@ -63,8 +63,12 @@ impl SentBack {
 
     /// Whether a letter is one that came back, which is noted.
     pub(crate) fn met(&mut self, letter: &Letter) -> bool {
-        let of_origin = |origin: &Origin| self.origins.get(&(origin.message_id.clone(), origin.redrives));
-        let by_origin = letter.origin.as_ref().and_then(of_origin).map(String::as_str);
+        // Others may have sent it back once more, which raises the number.
+        let of_origin = |origin: &Origin| {
+            let [first, last] = [0, origin.redrives].map(|redrives| (origin.message_id.clone(), redrives));
+            self.origins.range(first..=last).next_back().map(|(_, id)| id.as_str())
+        };
+        let by_origin = letter.origin.as_ref().and_then(of_origin);
         let mut ids = [letter.message_id(), &letter.id].into_iter().chain(by_origin);
         let Some((id, sent)) = ids.find_map(|id| self.letters.get_key_value(id)) else { return false };
         self.returns.insert(id.clone(), sent.compare(letter));
@@ -162,7 +166,9 @@ mod tests {
             (letter("l2", &[note("new", "timeout", "no card 7")]), Returned { other_error: 1, ..same(0) }),
             (letter("new", &[]), unknown),
             (letter("l2", &[origin(1)]), unknown),
-            (letter("l2", &[origin(2)]), same(0)),
+            (letter("l2", &[origin(2)]), unknown),
+            (letter("l2", &[origin(0)]), same(0)),
+            (letter("l3", &[note("newer", "panic", "no card 9"), origin(2)]), same(1)),
             (letter("l1", &[note("m1", "panic", "no card 7")]), same(0)),
         ] {
             let mut sent_back = SentBack::default();
