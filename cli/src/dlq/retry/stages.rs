@@ -3,7 +3,6 @@
 mod vigil;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +13,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use self::vigil::{Step, Vigil};
-use crate::aws::Aws;
+use crate::aws::{Aws, DescribeError};
 use crate::counted::counted;
 use crate::find::{Pair, Queue};
 use crate::letters::look::{Look, behind};
@@ -138,14 +137,27 @@ impl Watching {
 
 /// Those of the function that the queue feeds, else redrive's defaults: another consumer may wait as long.
 async fn retries(aws: &Aws, pair: &Pair, to: &Queue) -> anyhow::Result<Retries> {
-    let is_source = pair.source().is_ok_and(|source| source.arn == to.arn);
-    let mut variables = HashMap::new();
-    if is_source && let Ok(Some(function)) = pair.function(aws).await {
-        let read = aws.lambda().get_function_configuration().function_name(function).send().await;
-        variables = read.ok().and_then(|read| read.environment?.variables).unwrap_or_default();
+    let of_function = match pair.source().is_ok_and(|source| source.arn == to.arn) {
+        true => of_function(aws, pair, to).await,
+        false => Ok(None),
+    };
+    if let Ok(Some(retries)) = of_function {
+        return Ok(retries);
     }
-    let of_function = Retries::from_variables(&to.arn, |name| variables.get(name).cloned());
-    Ok(of_function.or_else(|_| Retries::from_variables(&to.arn, |_| None))?)
+    if let Err(error) = of_function {
+        tell(format_args!("warning: --wait assumes redrive's default backoff: {error:#}"));
+    }
+    Ok(Retries::from_variables(&to.arn, |_| None)?)
+}
+
+async fn of_function(aws: &Aws, pair: &Pair, to: &Queue) -> anyhow::Result<Option<Retries>> {
+    let Some(function) = pair.function(aws).await? else { return Ok(None) };
+    let read = aws.lambda().get_function_configuration().function_name(&function).send().await;
+    let read =
+        read.describe_error(&format!("read the backoff of {function}"), "lambda:GetFunctionConfiguration")?;
+    let variables = read.environment.and_then(|environment| environment.variables).unwrap_or_default();
+    let retries = Retries::from_variables(&to.arn, |name| variables.get(name).cloned());
+    Ok(Some(retries.with_context(|| format!("function {function}"))?))
 }
 
 /// A message may wait for the visibility timeout after each attempt, or for longer if the consumer backs off.

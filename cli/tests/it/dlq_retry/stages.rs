@@ -329,14 +329,27 @@ fn the_wait_is_that_of_the_functions_backoff() {
         mappings: vec![mapping],
         ..Config::default()
     });
-    let denied = Proxy::refusing(&aws.url, [("/event-source-mappings", "AccessDeniedException", "not you")]);
-    for (url, expected) in
-        [(&aws.url, "for up to 6m 20s (--wait)\n"), (&denied.url, "for up to 1m 50s (--wait)\n")]
-    {
+    let denied = |call| Proxy::refusing(&aws.url, [(call, "AccessDeniedException", "not you")]);
+    let (no_mappings, no_function) = (denied("/event-source-mappings"), denied("/configuration"));
+    const WARNING: &str = "warning: --wait assumes redrive's default backoff: could not ";
+    for (url, warning, expected) in [
+        (&aws.url, "", "for up to 6m 20s (--wait)\n"),
+        (
+            &no_mappings.url,
+            "look for the function that orders feeds: not allowed",
+            "for up to 1m 50s (--wait)\n",
+        ),
+        (&no_function.url, "read the backoff of worker: not allowed", "for up to 1m 50s (--wait)\n"),
+    ] {
         aws.letter("one");
         let mut run = spawn(url, "dlq retry --queue orders --yes --watch", Path::new("."));
         let (mut stderr, mut line) = (BufReader::new(run.stderr.take().unwrap()), String::new());
         stderr.read_line(&mut line).unwrap();
+        if !warning.is_empty() {
+            assert!(line.starts_with(&format!("{WARNING}{warning}")), "{line}");
+            line.clear();
+            stderr.read_line(&mut line).unwrap();
+        }
         assert!(
             line.starts_with("redrive: stage 1 of 1: watching orders-dead ") && line.ends_with(expected),
             "{line}"
