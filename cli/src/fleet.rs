@@ -35,14 +35,14 @@ Examples:
   redrive fleet --history
       shows what was sent and deleted from this machine, when and by whom
 
-A dead-letter queue is one that a queue's redrive policy names. No message is received. PER HOUR is the number of letters
-now, less the number that CloudWatch had an hour ago: it includes letters that were sent back or deleted. OLDEST is
-CloudWatch's ApproximateAgeOfOldestMessage, the time since the letter was moved. On a standard queue, SQS counts the retention
-from when the message was first sent, so EXPIRES is a range. The metric leaves out letters that were received three times or
-more; - means unknown.
+A dead-letter queue is one that a queue's redrive policy names. No message is received. PER HOUR is the number of visible
+letters now, less the number that CloudWatch had an hour ago: it includes letters that were sent back or deleted. OLDEST is
+CloudWatch's ApproximateAgeOfOldestMessage, the time since the letter was moved; - means unknown. On a standard queue, the
+metric leaves out letters that were received three times or more: these may be older, and expire sooner. SQS counts the
+retention from when the message was first sent, so EXPIRES is a range.
 
-The queue whose oldest letter expires first is at the top. The command compares whole hours within a day, and whole days after
-that. It sorts queues of the same hour or day by growth, then by letters.
+The queue whose oldest letter expires first is at the top, after those whose age is unknown. The command compares whole hours
+within a day, and whole days after that. It sorts queues of the same hour or day by growth, then by letters.
 
 SQS gets a request for each queue, and one more for each queue that is listed. CloudWatch gets two metrics for each queue with
 letters, and charges for them.

@@ -172,7 +172,7 @@ impl DeadLetterQueue {
             region: arn.map_or("", |arn| arn.region).to_owned(),
             profile: facts.profile.clone(),
             letters,
-            growth_per_hour: growth(letters, &details.visible),
+            growth_per_hour: growth(dead.visible(), &details.visible),
             oldest_seconds: oldest.map(|oldest| oldest.as_secs()),
             first_letter_expires: (letters > 0).then(|| expiry(dead, sources, oldest)),
             retention_seconds: dead.retention().as_secs(),
@@ -182,10 +182,14 @@ impl DeadLetterQueue {
     }
 
     /// The order of the list: by the latest time at which the oldest letter expires, then by growth, then by letters. Whole
-    /// hours count within a day, and whole days after that, so that growth has a say.
+    /// hours count within a day, and whole days after that, so that growth has a say. Letters of unknown age may expire at
+    /// any time.
     fn urgency(&self) -> (u64, Reverse<i64>, Reverse<u64>, String) {
-        let hours =
-            self.first_letter_expires.map_or(u64::MAX, |expiry| expiry.latest_in_seconds / HOUR.as_secs());
+        let hours = match (self.first_letter_expires, self.oldest_seconds) {
+            (None, _) => u64::MAX,
+            (Some(_), None) => 0,
+            (Some(expiry), Some(_)) => expiry.latest_in_seconds / HOUR.as_secs(),
+        };
         let soon = if hours < DAY_IN_HOURS { hours } else { hours - hours % DAY_IN_HOURS };
         (soon, Reverse(self.growth_per_hour.unwrap_or_default()), Reverse(self.letters), self.arn.clone())
     }
@@ -214,12 +218,12 @@ fn expiry(dead: &Queue, sources: &[&Queue], oldest: Option<Duration>) -> Expiry 
     Expiry::of(Letters { oldest, retention, source_retention, is_fifo: dead.is_fifo() })
 }
 
-/// The letters now less those of an hour ago. SQS counts no letter that it moves as sent, so that no metric adds up what
+/// The visible letters now less those of an hour ago. SQS counts no letter that it moves as sent, so that no metric adds up what
 /// arrived. An inactive queue has no values, and was empty then: a letter keeps its queue active.
-fn growth(letters: u64, visible: &[(Duration, f64)]) -> Option<i64> {
+fn growth(now: u64, visible: &[(Duration, f64)]) -> Option<i64> {
     let (past, then) = visible.iter().max_by_key(|(past, _)| *past)?;
     let then = if *past >= ABOUT_AN_HOUR { *then } else { 0.0 };
-    Some(i64::try_from(letters).unwrap_or(i64::MAX).saturating_sub(then as i64))
+    Some(i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(then as i64))
 }
 
 #[cfg(test)]
@@ -269,6 +273,17 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn letters_in_flight_are_no_growth() {
+        let mut facts = pair("dead", 2, Details { visible: vec![(minutes(60), 2.0)], ..Details::default() });
+        let in_flight = (Name::ApproximateNumberOfMessagesNotVisible, "40".to_owned());
+        let visible = (Name::ApproximateNumberOfMessages, "2".to_owned());
+        let Queue { url, arn, .. } = &facts.queues[0];
+        facts.queues[0] = Queue::new(url.clone(), arn.clone(), [in_flight, visible].into());
+        let queue = &Fleet::of(&[facts], false).queues[0];
+        assert_eq!((queue.letters, queue.growth_per_hour), (42, Some(0)));
+    }
+
+    #[test]
     fn the_soonest_loss_is_first_then_growth_then_number() {
         let of = |hours: u64, growth: Option<f64>| Details {
             oldest: Some(Duration::from_secs(1_209_600 - 3_600 * hours - 60)),
@@ -287,13 +302,13 @@ pub(super) mod tests {
         ];
         let names = |fleet: &Fleet| fleet.queues.iter().map(|queue| queue.name.clone()).collect::<Vec<_>>();
         let listed = [
+            "unknown-and-many",
+            "unknown",
             "sooner",
             "soon-and-growing",
             "soon",
             "later-and-growing",
             "later",
-            "unknown-and-many",
-            "unknown",
         ];
         let fleet = Fleet::of(&facts, false);
         assert_eq!(
