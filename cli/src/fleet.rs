@@ -13,18 +13,18 @@ use clap::Args;
 pub(crate) use self::facts::{DeadLetterQueue, Facts, Fleet};
 pub(crate) use self::places::{Places, Reached};
 pub(crate) use self::read::{Wanted, queues, read as read_facts};
-use crate::flags::Output;
+use crate::flags::{Journaling, Output};
 use crate::history::History;
 use crate::output::Line;
 use crate::problem::{OrProblem, Problem};
-use crate::tell::{print_json, print_line};
+use crate::tell::{print_json, print_line, tell};
 use crate::wait::wait;
 use crate::watch;
 use crate::width::{Layout, Wide};
 
 /// Lists all dead-letter queues with letters, in several accounts and regions, worst first.
 #[derive(Debug, Args)]
-#[command(mut_arg("json", |json| json.help("Print JSON; with --watch an object per line")), after_help = "\
+#[command(mut_arg("json", |json| json.help("Print JSON; with --watch an object per line")), mut_arg("journal", |journal| journal.help("Folder of the history, or off [default: REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]")), after_help = "\
 Examples:
   redrive fleet
       shows the dead-letter queues of one account and region that have letters
@@ -57,6 +57,9 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["all", "watch"])]
     history: bool,
 
+    #[command(flatten)]
+    journal: Journaling,
+
     /// Tag of a dead-letter queue that names its owner
     #[arg(long, value_name = "NAME", default_value = "owner")]
     owner_tag: String,
@@ -78,7 +81,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     if arguments.history {
-        return history(arguments.output.json);
+        return history(&arguments.journal.history(), arguments.output.json);
     }
     wait(async {
         let places = arguments.places.connect().await?;
@@ -93,8 +96,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
-fn history(json: bool) -> Result<(), Problem> {
-    let entries = History::from_env().read().context("could not read the history").or_failed()?;
+fn history(history: &History, json: bool) -> Result<(), Problem> {
+    if history.is_off() {
+        tell(format_args!("redrive: the history is off: set --journal or REDRIVE_JOURNAL to a folder"));
+    }
+    let entries = history.read().context("could not read the history").or_failed()?;
     entries.iter().try_for_each(|entry| if json { print_json(entry) } else { print_line(entry.words()) })
 }
 

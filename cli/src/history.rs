@@ -1,5 +1,6 @@
 //! Who did what with letters: a line of JSON for each action, in a file that stays.
 
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -33,6 +34,8 @@ pub(crate) struct Action<'a> {
     pub(crate) sent: u64,
     pub(crate) deleted: u64,
     pub(crate) failed: u64,
+    /// When it started, if a line says so.
+    pub(crate) began: Option<&'a str>,
 }
 
 /// A line.
@@ -58,6 +61,11 @@ pub(crate) struct Entry {
     deleted: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     failed: u64,
+    /// It is about to be done: a line with this time in `began` says what came of it, unless the run was killed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    started: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    began: Option<String>,
 }
 
 impl History {
@@ -71,15 +79,27 @@ impl History {
         Self(journal::folder(None, |name| std::env::var_os(name)))
     }
 
+    pub(crate) fn is_off(&self) -> bool {
+        self.0.is_none()
+    }
+
     #[cfg(test)]
     pub(crate) fn off() -> Self {
         Self(None)
     }
 
+    /// Writes down that an action starts, so that the history has it even if the process is killed. Its time is for
+    /// [`Action::began`]. If that fails, the end says so.
+    pub(crate) fn start(&self, aws: &Aws, action: Action<'_>) -> Option<String> {
+        let entry = Entry { started: true, ..Entry::of(aws, action, user(), SystemTime::now()) };
+        append(self.0.as_deref()?, &entry).ok()?;
+        Some(entry.at)
+    }
+
     /// Writes an action down, unless nothing was done. If that fails, the action is none the less done.
     pub(crate) fn record(&self, aws: &Aws, action: Action<'_>) {
         let Some(folder) = &self.0 else { return };
-        if action.sent + action.deleted + action.failed == 0 {
+        if action.began.is_none() && action.sent + action.deleted + action.failed == 0 {
             return;
         }
         let entry = Entry::of(aws, action, user(), SystemTime::now());
@@ -89,7 +109,7 @@ impl History {
         }
     }
 
-    /// The latest actions, oldest first. Lines of others are skipped.
+    /// The latest actions, oldest first: how each ended, else that it started. Lines of others are skipped.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -103,8 +123,19 @@ impl History {
         let start = file.metadata()?.len().saturating_sub(MOST_BYTES);
         file.seek(SeekFrom::Start(start))?;
         let lines = BufReader::new(file.take(MOST_BYTES)).split(b'\n');
-        lines.filter_map(|line| line.map(|line| serde_json::from_slice(&line).ok()).transpose()).collect()
+        let entries =
+            lines.filter_map(|line| line.map(|line| serde_json::from_slice(&line).ok()).transpose());
+        Ok(actions(entries.collect::<io::Result<_>>()?))
     }
+}
+
+/// Without the starts of those that ended.
+fn actions(mut entries: Vec<Entry>) -> Vec<Entry> {
+    let key = |entry: &Entry, at: &str| (at.to_owned(), entry.user.clone(), entry.queue.clone());
+    let ended: BTreeSet<_> =
+        entries.iter().filter_map(|entry| Some(key(entry, entry.began.as_deref()?))).collect();
+    entries.retain(|entry| !(entry.started && ended.contains(&key(entry, &entry.at))));
+    entries
 }
 
 impl Entry {
@@ -123,6 +154,8 @@ impl Entry {
             sent: action.sent,
             deleted: action.deleted,
             failed: action.failed,
+            started: false,
+            began: action.began.map(str::to_owned),
         }
     }
 
@@ -137,7 +170,11 @@ impl Entry {
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         let endpoint = self.endpoint.as_ref().map(|endpoint| format!(", {endpoint}")).unwrap_or_default();
-        let counts = counts.join(", ");
+        let counts = match counts.is_empty() {
+            true if self.started => "started, and its end was not recorded".to_owned(),
+            true => "nothing".to_owned(),
+            false => counts.join(", "),
+        };
         format!("{at}  {user}  {verb}  {queue}{to}: {counts}  (account {account}, {region}{endpoint})")
     }
 }
@@ -152,9 +189,16 @@ fn user() -> String {
     named("USER").or_else(|| named("LOGNAME")).unwrap_or_else(uid)
 }
 
-/// By one call, so that lines of several processes do not mix.
+/// By one call, so that lines of several processes do not mix. A full disk may have cut off the last one.
 fn append(folder: &Path, entry: &Entry) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mut file = File::options().create(true).append(true).mode(0o600).open(folder.join(FILE))?;
-    file.write_all((serde_json::to_string(entry)? + "\n").as_bytes())
+    let mut file =
+        File::options().create(true).read(true).append(true).mode(0o600).open(folder.join(FILE))?;
+    let mut last = [b'\n'];
+    if file.metadata()?.len() > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    let break_before = if last == [b'\n'] { "" } else { "\n" };
+    file.write_all(format!("{break_before}{}\n", serde_json::to_string(entry)?).as_bytes())
 }

@@ -45,12 +45,20 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// Writes down that letters are about to be sent or deleted, and returns when.
+    pub(super) fn record_start(&self, aws: &Aws) -> Option<String> {
+        self.history.start(aws, self.action())
+    }
+
     /// Writes down what was done.
-    pub(super) fn record(&self, aws: &Aws, tally: &Tally) {
+    pub(super) fn record(&self, aws: &Aws, tally: &Tally, began: Option<&str>) {
         let (sent, deleted) = tally.sent_and_deleted(self.work.operation());
+        self.history.record(aws, Action { sent, deleted, failed: tally.failed, began, ..self.action() });
+    }
+
+    fn action(&self) -> Action<'_> {
         let to = self.work.route().map(|route| route.to.arn.as_str());
-        let (verb, queue, failed) = (self.verb, self.from.arn.as_str(), tally.failed);
-        self.history.record(aws, Action { verb, queue, to, sent, deleted, failed });
+        Action { verb: self.verb, queue: &self.from.arn, to, ..Action::default() }
     }
 }
 

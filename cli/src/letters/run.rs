@@ -57,6 +57,7 @@ pub(crate) async fn foresee(aws: &Aws, job: &Job) -> Result<Option<Foreseen>, Pr
 /// A run. Its workers take turns in one task, so that none sees the state half changed.
 #[derive(Debug)]
 struct Run<'run> {
+    aws: &'run Aws,
     sqs: Client,
     job: &'run Job,
     mode: Mode,
@@ -74,6 +75,8 @@ struct State {
     sieve: Sieve,
     /// Letters whose message is being worked on elsewhere.
     twins: Vec<batch::Deletable>,
+    /// When the history was told that letters are about to be sent or deleted.
+    recorded_start: Option<String>,
     /// What ends the run before its time.
     fatal: Option<anyhow::Error>,
     /// How many letters somebody was asked about, and whether they have had enough.
@@ -82,7 +85,7 @@ struct State {
 }
 
 impl<'run> Run<'run> {
-    fn new(aws: &Aws, job: &'run Job, mode: Mode, hold: &'run Hold) -> Self {
+    fn new(aws: &'run Aws, job: &'run Job, mode: Mode, hold: &'run Hold) -> Self {
         let (now, most, visible) = (SystemTime::now(), job.selection.most, job.from.visible());
         let began_before = job.sent_back.as_ref().and_then(|sent| sent.borrow().began);
         let (began, counted) = (began_before.unwrap_or(now), job.from.counted());
@@ -102,12 +105,13 @@ impl<'run> Run<'run> {
             named: Named::new(job.selection.ids.as_ref(), folding),
             sieve: Sieve::new(job.selection.conditions.clone()),
             twins: vec![],
+            recorded_start: None,
             fatal: None,
             asked: 0,
             quit: false,
         };
         let pace = Pace::new(job.rate.map(f64::from));
-        Self { sqs: aws.sqs(), job, mode, hold, pace, began, state: RefCell::new(state) }
+        Self { aws, sqs: aws.sqs(), job, mode, hold, pace, began, state: RefCell::new(state) }
     }
 
     async fn foresee(self, aws: &Aws) -> Result<Option<Foreseen>, Problem> {
@@ -156,11 +160,12 @@ impl<'run> Run<'run> {
         self.finish_journal();
         let is_to_the_end = !self.is_stopping() && self.state().tracker.room() > 0;
         let (job, mode, is_full) = (self.job, self.mode, self.hold.is_full());
-        let State { mut reporter, named: Named { missing, .. }, sieve, fatal, .. } = self.state.into_inner();
+        let state = self.state.into_inner();
+        let State { mut reporter, named: Named { missing, .. }, sieve, fatal, recorded_start, .. } = state;
         let operation = job.work.operation();
         let to = job.work.route().map_or("", |route| route.to.name());
         if mode == Mode::Real {
-            job.record(aws, &reporter.tally);
+            job.record(aws, &reporter.tally, recorded_start.as_deref());
         }
         let sum = reporter.tally.sum(operation, mode == Mode::DryRun, job.from.name(), to);
         let silent = reporter.tally.left.get(&Why::NoNote).copied().unwrap_or_default();
@@ -266,6 +271,14 @@ impl<'run> Run<'run> {
         // Letters that were sent before come back: the others would too.
         let fails_again = self.job.sent_back.as_ref().is_some_and(|sent| sent.borrow().has_returns());
         state.fatal.is_some() || state.quit || self.hold.is_stopped() || unread || fails_again
+    }
+
+    /// Before the first letter is sent or deleted.
+    fn record_start(&self) {
+        if self.state().recorded_start.is_none() {
+            let start = self.job.record_start(self.aws);
+            self.state().recorded_start = start;
+        }
     }
 
     fn has_fatal(&self) -> bool {

@@ -1,9 +1,14 @@
 //! Who did what with letters, in a file that stays.
 
+use std::path::Path;
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::dlq_retry::letters::with_letters;
-use crate::support::{ACCOUNT, Aws, REGION, Ran, Words, command, command_at};
+use crate::proxy::{Fate, Proxy};
+use crate::support::running::{signal, until};
+use crate::support::{ACCOUNT, Aws, REGION, Ran, Words, command, command_at, on, spawn};
 
 fn in_folder(aws: &Aws, folder: &std::path::Path, line: &(impl Words + ?Sized)) -> Ran {
     Ran::of(command_at(&aws.url, line).env("REDRIVE_JOURNAL", folder).env("USER", "ada"))
@@ -64,6 +69,27 @@ fn each_action_is_a_line_that_says_who_did_what_and_looking_is_none() {
     shown.told(0, "").stdout_has(
         "Z  ada  retry  orders-dead to orders: 2 sent  (account 123456789012, eu-west-1, http://",
     );
+}
+
+#[test]
+fn a_run_that_was_killed_is_in_the_history_after_a_line_that_was_cut_off() {
+    let aws = with_letters(3, &["panic"]);
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    std::fs::write(folder.path().join("history.jsonl"), "{\"at\":").expect("the folder is ours");
+    let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::Delayed(Duration::from_secs(60))));
+    let journal = format!("--journal {}", folder.path().display());
+    let mut run = spawn(&proxy.url, &format!("dlq retry --queue orders --yes {journal}"), Path::new("."));
+    until("a send", || !proxy.sizes("SendMessageBatch").is_empty());
+    signal("-KILL", &run);
+    run.wait().expect("it ends");
+    let found = entries(folder.path());
+    assert_eq!((found.len(), &found[0]["verb"], &found[0]["started"]), (1, &"retry".into(), &true.into()));
+    Ran::of(&mut command(&format!("fleet --history {journal}")))
+        .told(0, "")
+        .stdout_has("retry  orders-dead to orders: started, and its end was not recorded  (");
+    Ran::of(&mut command("fleet --history --journal off"))
+        .told(0, "redrive: the history is off: set --journal or REDRIVE_JOURNAL to a folder\n")
+        .printed(0, "");
 }
 
 #[test]

@@ -260,6 +260,7 @@ impl Run<'_> {
         if letters.is_empty() {
             return;
         }
+        self.record_start();
         let newest =
             |done: &Deletable| self.hold.handle(&done.letter.id).unwrap_or(done.letter.handle.clone());
         let handles: Vec<_> = letters.iter().map(newest).collect();

@@ -98,6 +98,7 @@ impl Run<'_> {
                 let Leaving { letter: Letter { id, .. }, attempt, .. } = &letters[&number];
                 let is_held = self.hold.holds(id);
                 if is_held {
+                    self.record_start();
                     stop.begin(on_its_way(id));
                     self.job.journal.sending(id, attempt);
                 }
