@@ -3,13 +3,15 @@
 mod facts;
 mod places;
 mod read;
+pub(crate) mod snooze;
 mod table;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow};
-use clap::Args;
+use clap::{Args, Subcommand};
 
+use self::facts::Fault;
 pub(crate) use self::facts::{DeadLetterQueue, Facts, Fleet};
 pub(crate) use self::places::{Places, Reached};
 pub(crate) use self::read::{Wanted, queues, read as read_facts};
@@ -22,9 +24,11 @@ use crate::wait::wait;
 use crate::watch;
 use crate::width::{Layout, Wide};
 
+const JOURNAL: &str = "Folder of the history and the snoozes, or off [default: REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]";
+
 /// Lists all dead-letter queues with letters, in several accounts and regions, worst first.
 #[derive(Debug, Args)]
-#[command(mut_arg("json", |json| json.help("Print JSON; with --watch an object per line")), mut_arg("journal", |journal| journal.help("Folder of the history, or off [default: REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]")), after_help = "\
+#[command(args_conflicts_with_subcommands = true, mut_arg("json", |json| json.help("Print JSON; with --watch an object per line")), mut_arg("journal", |journal| journal.help(JOURNAL)), after_help = "\
 Examples:
   redrive fleet
       shows the dead-letter queues of one account and region that have letters
@@ -32,6 +36,8 @@ Examples:
       shows those of two accounts in two regions, refreshed every minute
   redrive fleet --all --json | jq -r '.queues[] | select(.owner == null) | .name'
       names the dead-letter queues that have no tag owner
+  redrive fleet snooze shop-orders-dead --for 2d --reason 'fix is in review'
+      lists a queue last for two days, or until letters pile up
   redrive fleet --history
       shows what was sent and deleted from this machine, when and by whom
 
@@ -49,6 +55,9 @@ letters, and charges for them.
 
 Exit codes: 0 done, 1 some queue, profile or region could not be read, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+
     /// List empty dead-letter queues too
     #[arg(long)]
     all: bool,
@@ -79,7 +88,18 @@ pub(crate) struct Arguments {
     places: Places,
 }
 
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Snooze(snooze::Arguments),
+    Wake(snooze::Wake),
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    match &arguments.verb {
+        Some(Verb::Snooze(arguments)) => return wait(snooze::run(arguments)),
+        Some(Verb::Wake(arguments)) => return snooze::wake(arguments),
+        None => (),
+    }
     if arguments.history {
         return history(&arguments.journal.history(), arguments.output.json);
     }
@@ -106,7 +126,15 @@ fn history(history: &History, json: bool) -> Result<(), Problem> {
 
 async fn read(arguments: &Arguments, places: &[Reached]) -> Fleet {
     let wanted = Wanted { owner_tag: &arguments.owner_tag, with_empty: arguments.all };
-    Fleet::of(&read_facts(places, wanted).await, arguments.all)
+    let mut fleet = Fleet::of(&read_facts(places, wanted).await, arguments.all);
+    match snooze::read(&arguments.journal.history(), SystemTime::now()) {
+        Ok(snoozes) => fleet.with_snoozes(snoozes),
+        Err(error) => {
+            let error = format!("could not read the snoozes: {error}");
+            fleet.unknown.push(Fault { place: "this machine".to_owned(), error });
+            fleet
+        }
+    }
 }
 
 impl watch::Report for Fleet {

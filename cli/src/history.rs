@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use redrive_sqs::{QueueArn, queue_name};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::aws::Aws;
@@ -92,7 +93,7 @@ impl History {
     /// [`Action::began`]. If that fails, the end says so.
     pub(crate) fn start(&self, aws: &Aws, action: Action<'_>) -> Option<String> {
         let entry = Entry { started: true, ..Entry::of(aws, action, user(), SystemTime::now()) };
-        append(self.0.as_deref()?, &entry).ok()?;
+        append(self.0.as_deref()?, FILE, &entry).ok()?;
         Some(entry.at)
     }
 
@@ -103,7 +104,7 @@ impl History {
             return;
         }
         let entry = Entry::of(aws, action, user(), SystemTime::now());
-        if let Err(error) = append(folder, &entry) {
+        if let Err(error) = append(folder, FILE, &entry) {
             let path = folder.join(FILE);
             tell(format_args!("warning: the action was not recorded in {}: {error}", path.display()));
         }
@@ -114,8 +115,16 @@ impl History {
     /// # Errors
     /// The file cannot be read.
     pub(crate) fn read(&self) -> io::Result<Vec<Entry>> {
+        Ok(actions(self.lines(FILE)?))
+    }
+
+    /// The latest lines of a file in the same folder.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn lines<T: DeserializeOwned>(&self, file: &str) -> io::Result<Vec<T>> {
         let Some(folder) = &self.0 else { return Ok(vec![]) };
-        let mut file = match File::open(folder.join(FILE)) {
+        let mut file = match File::open(folder.join(file)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
             Err(error) => return Err(error),
@@ -123,9 +132,15 @@ impl History {
         let start = file.metadata()?.len().saturating_sub(MOST_BYTES);
         file.seek(SeekFrom::Start(start))?;
         let lines = BufReader::new(file.take(MOST_BYTES)).split(b'\n');
-        let entries =
-            lines.filter_map(|line| line.map(|line| serde_json::from_slice(&line).ok()).transpose());
-        Ok(actions(entries.collect::<io::Result<_>>()?))
+        lines.filter_map(|line| line.map(|line| serde_json::from_slice(&line).ok()).transpose()).collect()
+    }
+
+    /// Appends a line to a file in the same folder.
+    ///
+    /// # Errors
+    /// The history is off, or the file cannot be written.
+    pub(crate) fn append(&self, file: &str, line: &impl Serialize) -> io::Result<()> {
+        append(self.0.as_deref().ok_or_else(|| io::Error::other("the history is off"))?, file, line)
     }
 }
 
@@ -183,22 +198,22 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-fn user() -> String {
+pub(crate) fn user() -> String {
     let named = |name| std::env::var(name).ok().filter(|name| !name.is_empty());
     let uid = || format!("uid {}", rustix::process::getuid().as_raw());
     named("USER").or_else(|| named("LOGNAME")).unwrap_or_else(uid)
 }
 
 /// By one call, so that lines of several processes do not mix. A full disk may have cut off the last one.
-fn append(folder: &Path, entry: &Entry) -> io::Result<()> {
+fn append(folder: &Path, file: &str, line: &impl Serialize) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mut file =
-        File::options().create(true).read(true).append(true).mode(0o600).open(folder.join(FILE))?;
+        File::options().create(true).read(true).append(true).mode(0o600).open(folder.join(file))?;
     let mut last = [b'\n'];
     if file.metadata()?.len() > 0 {
         file.seek(SeekFrom::End(-1))?;
         file.read_exact(&mut last)?;
     }
     let break_before = if last == [b'\n'] { "" } else { "\n" };
-    file.write_all(format!("{break_before}{}\n", serde_json::to_string(entry)?).as_bytes())
+    file.write_all(format!("{break_before}{}\n", serde_json::to_string(line)?).as_bytes())
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use redrive_sqs::QueueArn;
 use serde::Serialize;
 
+use super::snooze::Snooze;
 use crate::counted::counted;
 use crate::find::Queue;
 use crate::letters::expiry::{Expiry, Letters};
@@ -72,6 +73,8 @@ pub(crate) struct DeadLetterQueue {
     /// The ARNs of the queues whose redrive policies name it.
     pub(crate) sources: Vec<String>,
     pub(crate) owner: Option<String>,
+    /// Why it is listed last.
+    pub(crate) snoozed: Option<Snooze>,
 }
 
 /// A dead-letter queue that a redrive policy names and that was not read.
@@ -138,6 +141,18 @@ impl Fleet {
         Self { failed: faults(|facts| &facts.failures), unknown: faults(|facts| &facts.unknown), ..fleet }
     }
 
+    /// With those last that are snoozed.
+    pub(crate) fn with_snoozes(mut self, snoozes: Vec<Snooze>) -> Self {
+        for snooze in snoozes {
+            let queue = self.queues.iter_mut().find(|queue| queue.arn == snooze.queue);
+            if let Some(queue) = queue.filter(|queue| snooze.lasts_with(queue.letters)) {
+                queue.snoozed = Some(snooze);
+            }
+        }
+        self.queues.sort_by_key(|queue| queue.snoozed.is_some());
+        self
+    }
+
     pub(crate) fn letters(&self) -> u64 {
         self.queues.iter().map(|queue| queue.letters).sum()
     }
@@ -178,6 +193,7 @@ impl DeadLetterQueue {
             retention_seconds: dead.retention().as_secs(),
             sources: sources.iter().map(|queue| queue.arn.clone()).collect(),
             owner: details.owner,
+            snoozed: None,
         }
     }
 

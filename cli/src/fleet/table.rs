@@ -7,13 +7,15 @@ use anstyle::Style;
 use redrive_sqs::{QueueArn, queue_name};
 
 use super::facts::{DeadLetterQueue, Fault, Fleet, Unreachable};
+use super::snooze::Snooze;
 use crate::counted::{counted, thousands};
 use crate::escape::{cut, padded, width};
 use crate::output::Line;
 use crate::span::span;
 use crate::width::{Layout, Width};
 
-const HEADS: [&str; 8] = ["LETTERS", "PER HOUR", "OLDEST", "EXPIRES", "QUEUE", "SOURCE", "OWNER", "PLACE"];
+const HEADS: [&str; 9] =
+    ["LETTERS", "PER HOUR", "OLDEST", "EXPIRES", "QUEUE", "SOURCE", "OWNER", "PLACE", "SNOOZED"];
 /// How many of them are numbers.
 const NUMBERS: usize = 3;
 const GAP: usize = 2;
@@ -61,7 +63,7 @@ fn sum(fleet: &Fleet) -> String {
 
 fn rows(fleet: &Fleet, text: usize, most: usize) -> Vec<Line> {
     let places: BTreeSet<_> = fleet.queues.iter().map(|queue| (&queue.account, &queue.region)).collect();
-    let cells: Vec<[String; 8]> =
+    let cells: Vec<[String; 9]> =
         fleet.queues.iter().map(|queue| cells(queue, places.len() > 1, text)).collect();
     let is_shown = |column: usize| column <= 4 || cells.iter().any(|cells| cells[column] != "-");
     let widths: Vec<(usize, usize)> = (0..HEADS.len())
@@ -79,7 +81,7 @@ fn rows(fleet: &Fleet, text: usize, most: usize) -> Vec<Line> {
             .flat_map(|(queue, cells)| stacked(queue, cells, most))
             .collect();
     }
-    let line = |cells: &[String; 8]| {
+    let line = |cells: &[String; 9]| {
         let cells = widths.iter().map(|&(column, wide)| match column < NUMBERS {
             true => " ".repeat(wide - width(&cells[column])) + &cells[column],
             false => padded(cells[column].clone(), wide),
@@ -90,7 +92,7 @@ fn rows(fleet: &Fleet, text: usize, most: usize) -> Vec<Line> {
     std::iter::once(head).chain(cells.iter().map(|cells| line(cells).into())).collect()
 }
 
-fn cells(queue: &DeadLetterQueue, with_place: bool, text: usize) -> [String; 8] {
+fn cells(queue: &DeadLetterQueue, with_place: bool, text: usize) -> [String; 9] {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let seconds = |seconds| span(Duration::from_secs(seconds));
     let sources: Vec<&str> = queue.sources.iter().map(|arn| queue_name(arn)).collect();
@@ -103,12 +105,13 @@ fn cells(queue: &DeadLetterQueue, with_place: bool, text: usize) -> [String; 8] 
         cut(&sources.join(", "), text),
         or_dash(queue.owner.as_ref().map(|owner| cut(owner, text))),
         if with_place { format!("{} {}", queue.account, queue.region) } else { "-".to_owned() },
+        or_dash(queue.snoozed.as_ref().map(|snooze| cut(&words(snooze), text.max(80)))),
     ]
 }
 
 /// A queue, with one line for each fact.
-fn stacked(queue: &DeadLetterQueue, cells: &[String; 8], most: usize) -> Vec<Line> {
-    let [_, growth, oldest, expires, name, source, owner, place] = cells;
+fn stacked(queue: &DeadLetterQueue, cells: &[String; 9], most: usize) -> Vec<Line> {
+    let [_, growth, oldest, expires, name, source, owner, place, snoozed] = cells;
     let known = |label: &str, cell: &String| (cell != "-").then(|| format!("{label}{cell}"));
     let facts = [
         Some(counted(usize::try_from(queue.letters).unwrap_or(usize::MAX), "letter")),
@@ -118,11 +121,18 @@ fn stacked(queue: &DeadLetterQueue, cells: &[String; 8], most: usize) -> Vec<Lin
     ];
     let origin = [Some(format!("from {source}")), known("owner ", owner), known("", place)];
     let inner = most.saturating_sub(2);
-    let below = [&facts[..], &origin].into_iter().map(|parts| {
-        let parts = parts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ");
-        Line::from(format!("  {}", cut(&parts, inner)))
-    });
+    let snoozed = [known("snoozed ", snoozed)];
+    let below = [&facts[..], &origin, &snoozed];
+    let below = below
+        .into_iter()
+        .map(|parts| parts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", "))
+        .filter(|parts| !parts.is_empty())
+        .map(|parts| Line::from(format!("  {}", cut(&parts, inner))));
     std::iter::once(Line::styled(Style::new().bold(), cut(name, most))).chain(below).collect()
+}
+
+fn words(snooze: &Snooze) -> String {
+    format!("until {} by {}: {}", snooze.until, snooze.user, snooze.reason)
 }
 
 fn signed(growth: i64) -> String {
@@ -180,6 +190,7 @@ mod tests {
              \u{20} 1,234         -       -  within 4d  orders-dead  source  payments\n\n\
              not read: eu-west-1: could not list payments\n"
         );
+        assert_eq!(print(&fleet, Layout::Wide), print(&fleet, layout(90)));
         assert_eq!(
             print(&fleet, layout(40)),
             "1 of 1 dead-letter queue has 1,234\nletters\n\n\

@@ -198,6 +198,56 @@ fn the_letters_of_three_accounts_are_listed_and_what_expires_first_is_first() {
 }
 
 #[test]
+fn a_snoozed_queue_is_last_with_its_reason_until_its_letters_grow_or_it_is_woken() {
+    let accounts = three();
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let journal = format!("--journal {}", folder.path().display());
+    let snooze = format!("fleet snooze bills-dead.fifo --for 2d --reason known {journal} --profile account2");
+    accounts.redrive(&snooze).ended(0).stdout_has("bills-dead.fifo (account 222222222222, ");
+    let fleet = accounts.fleet(&format!("--json {journal}")).ended(0).json();
+    assert_eq!(names(&fleet), ["shop-dead", "bills-dead.fifo"]);
+    assert_eq!(
+        (&fleet["queues"][0]["snoozed"], &fleet["queues"][1]["snoozed"]["reason"]),
+        (&Value::Null, &json!("known"))
+    );
+    let shown = accounts.fleet(&format!("--wide {journal}"));
+    shown.ended(0).stdout_has("SNOOZED").stdout_has(": known\n");
+    let sqs = client(&accounts.url(2), REGION);
+    for number in 0..10 {
+        let send = sqs
+            .send_message()
+            .queue_url(accounts.queue_url(2, "bills-dead.fifo"))
+            .message_body(number.to_string());
+        accounts.runtime.block_on(send.message_group_id("a").send()).expect("it is sent");
+    }
+    let grown = accounts.fleet(&format!("--json {journal}")).json();
+    assert_eq!(
+        (names(&grown), &grown["queues"][0]["snoozed"]),
+        (vec!["bills-dead.fifo", "shop-dead"], &Value::Null)
+    );
+    accounts.redrive(&snooze).ended(0);
+    accounts
+        .redrive(&format!("fleet wake bills {journal}"))
+        .refused(2, "QUEUE is \"bills\", allowed: arn:aws:sqs:eu-west-1:222222222222:bills-dead.fifo");
+    let wake = format!("fleet wake bills-dead.fifo {journal}");
+    accounts.redrive(&wake).printed(0, "bills-dead.fifo is no longer snoozed\n");
+    assert_eq!(names(&accounts.fleet(&format!("--json {journal}")).json()), ["bills-dead.fifo", "shop-dead"]);
+    accounts.redrive(&wake).refused(2, "allowed: none is snoozed");
+}
+
+#[test]
+fn a_snooze_has_a_time_a_reason_and_a_folder() {
+    for (line, expected) in [
+        ("--for 31d --reason known", "allowed: 1m to 30d"),
+        ("--for 2d --reason ' '", "allowed: 1 to 200 characters"),
+        ("--for 2d", "--reason"),
+        ("--for 2d --reason known --journal off", "--journal or REDRIVE_JOURNAL is off, allowed: a folder"),
+    ] {
+        Ran::of(&mut command(&format!("fleet snooze orders-dead {line}"))).refused(2, expected);
+    }
+}
+
+#[test]
 fn people_get_a_table_with_the_columns_that_say_something() {
     let accounts = three();
     let ran = accounts.fleet("");
