@@ -11,7 +11,6 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 
-use self::facts::Fault;
 pub(crate) use self::facts::{DeadLetterQueue, Facts, Fleet};
 pub(crate) use self::places::{Places, Reached};
 pub(crate) use self::read::{Wanted, queues, read as read_facts};
@@ -126,15 +125,8 @@ fn history(history: &History, json: bool) -> Result<(), Problem> {
 
 async fn read(arguments: &Arguments, places: &[Reached]) -> Fleet {
     let wanted = Wanted { owner_tag: &arguments.owner_tag, with_empty: arguments.all };
-    let mut fleet = Fleet::of(&read_facts(places, wanted).await, arguments.all);
-    match snooze::read(&arguments.journal.history(), SystemTime::now()) {
-        Ok(snoozes) => fleet.with_snoozes(snoozes),
-        Err(error) => {
-            let error = format!("could not read the snoozes: {error}");
-            fleet.unknown.push(Fault { place: "this machine".to_owned(), error });
-            fleet
-        }
-    }
+    let fleet = Fleet::of(&read_facts(places, wanted).await, arguments.all);
+    snooze::apply(fleet, &arguments.journal.history(), SystemTime::now())
 }
 
 impl watch::Report for Fleet {

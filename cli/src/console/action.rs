@@ -82,8 +82,13 @@ impl Words {
         Self(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
+    /// A value that begins with `-` is no flag of its own.
     fn flag(mut self, name: &str, value: Option<impl ToString>) -> Self {
-        self.0.extend(value.into_iter().flat_map(|value| [format!("--{name}"), value.to_string()]));
+        match value.map(|value| value.to_string()) {
+            Some(value) if value.starts_with('-') => self.0.push(format!("--{name}={value}")),
+            Some(value) => self.0.extend([format!("--{name}"), value]),
+            None => (),
+        }
         self
     }
 
@@ -109,12 +114,14 @@ impl Words {
             (None, _) => None,
         };
         let named = source.map_or(queue.name.as_str(), |arn| queue_name(arn));
-        Ok(self
-            .flag("queue", Some(named))
-            .flag("region", Some(&queue.region))
+        Ok(self.flag("queue", Some(named)).at(typed, queue))
+    }
+
+    fn at(self, typed: &Typed, queue: &DeadLetterQueue) -> Self {
+        self.flag("region", Some(&queue.region))
             .flag("profile", queue.profile.as_ref())
             .flag("endpoint-url", typed.endpoint_url.as_ref())
-            .flag("timeout", typed.timeout))
+            .flag("timeout", typed.timeout)
     }
 }
 
@@ -133,6 +140,28 @@ pub(super) fn list_all(typed: &Typed) -> Words {
     let words = typed.profiles.iter().fold(words, |words, profile| words.flag("profile", Some(profile)));
     let words = typed.regions.iter().fold(words, |words, region| words.flag("region", Some(region)));
     words.flag("endpoint-url", typed.endpoint_url.as_ref()).flag("timeout", typed.timeout)
+}
+
+/// For how long a queue is listed last, and why. Without a time no longer.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Snoozing {
+    pub(super) queue: String,
+    #[serde(default, rename = "for")]
+    time: Option<String>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// `fleet snooze`, or `fleet wake`.
+pub(super) fn snooze(typed: &Typed, queue: &DeadLetterQueue, snoozing: &Snoozing) -> Words {
+    match &snoozing.time {
+        Some(time) => Words::new(&["fleet", "snooze", &queue.name])
+            .flag("for", Some(time))
+            .flag("reason", snoozing.reason.as_ref())
+            .at(typed, queue),
+        None => Words::new(&["fleet", "wake", &queue.arn]),
+    }
 }
 
 /// What is done with letters, whose ids a program writes to its standard input and a person to a file.
@@ -199,6 +228,7 @@ pub(super) mod tests {
                 .map(|name| format!("arn:aws:sqs:eu-west-1:123456789012:{name}"))
                 .collect(),
             owner: None,
+            snoozed: None,
         }
     }
 
@@ -257,6 +287,19 @@ pub(super) mod tests {
             let error = acted(&["orders"], asked.clone()).expect_err("it is refused");
             assert!(error.contains(expected), "{asked}: {error}");
         }
+    }
+
+    #[test]
+    fn no_value_becomes_a_flag() {
+        let asked = json!({ "verb": "retry", "ids": ["--native"], "stages": "--native", "wait": "-1" });
+        let shown = acted(&["orders"], asked).unwrap();
+        assert!(shown.ends_with("--ids letters.txt --watch '--stages=--native' '--wait=-1'"), "{shown}");
+        let snoozing =
+            serde_json::from_value(json!({ "queue": "q", "for": "2d", "reason": "--yes" })).unwrap();
+        let shown = snooze(&Typed::default(), &queue(&["orders"]), &snoozing).typed();
+        let expected =
+            "redrive fleet snooze orders-dead --for 2d '--reason=--yes' --region eu-west-1 --profile shop";
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -74,6 +74,17 @@ impl Child {
         }
     }
 
+    /// What a short verb says, or why it failed.
+    pub(super) async fn run(program: &PathBuf, words: &[String]) -> Result<String, String> {
+        let mut child =
+            Self::start(program, words, String::new(), None).map_err(|error| error.to_string())?;
+        let mut last = String::new();
+        while let Some(Line::Data(line) | Line::Said(line)) = child.next().await {
+            last = line;
+        }
+        if child.code().await == 0 { Ok(last) } else { Err(last) }
+    }
+
     pub(super) fn ask_to_end(&self) {
         if let Some(pid) = self.process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) {
             // It may have ended.

@@ -17,7 +17,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::action::{self, Action, Listing};
+use super::action::{self, Action, Listing, Snoozing};
+use super::child::Child;
 use super::state::{Console, Snapshot, apart};
 use super::{curves, files, letters};
 use crate::dlq::when::rfc3339;
@@ -50,6 +51,7 @@ pub(super) fn router(console: &Arc<Console>) -> Router {
         .route("/api/queue", get(queue))
         .route("/api/letters", post(list))
         .route("/api/errors", post(list_all))
+        .route("/api/snooze", post(snooze))
         .route("/api/unlock", post(unlock))
         .route("/api/lock", post(lock))
         .route("/api/command", post(command))
@@ -71,7 +73,8 @@ async fn keyed(State(console): Shared, headers: HeaderMap, request: Request, nex
 
 async fn fleet(State(console): Shared, uri: Uri) -> Response {
     let snapshot = console.snapshot(uri.query() == Some("fresh")).await;
-    let Snapshot { at, fleet, facts, .. } = &*snapshot;
+    let Snapshot { at, facts, .. } = &*snapshot;
+    let fleet = console.fleet(&snapshot);
     let visible: BTreeMap<&str, Vec<(u64, f64)>> = facts
         .iter()
         .flat_map(|facts| &facts.details)
@@ -112,6 +115,14 @@ async fn list(State(console): Shared, body: Bytes) -> Answer {
 
 async fn list_all(State(console): Shared) -> Answer {
     letters::list(&console.program, &action::list_all(&console.typed), letters::ALL).map_err(fail)
+}
+
+async fn snooze(State(console): Shared, body: Bytes) -> Answer {
+    let snoozing: Snoozing = read(&body)?;
+    let queue = console.queue(&snoozing.queue).await?;
+    let words = action::snooze(&console.typed, &queue, &snoozing).with(&[]);
+    let said = Child::run(&console.program, &words).await?;
+    Ok(respond(StatusCode::OK, &json!({ "said": said })))
 }
 
 #[derive(Debug, Deserialize)]

@@ -11,7 +11,7 @@ use super::action::Typed;
 use super::runs::Runs;
 use crate::aws::Aws;
 use crate::find::Queue;
-use crate::fleet::{DeadLetterQueue, Facts, Fleet, Places, Reached, Wanted, read_facts};
+use crate::fleet::{DeadLetterQueue, Facts, Fleet, Places, Reached, Wanted, read_facts, snooze};
 use crate::history::History;
 
 /// Queues that were read so lately are not read again.
@@ -79,6 +79,11 @@ impl Console {
         let snapshot = Arc::new(Snapshot { read, at, fleet: Fleet::of(&facts, true), facts });
         *last = Some(Arc::clone(&snapshot));
         snapshot
+    }
+
+    /// The queues with the snoozes of this moment.
+    pub(super) fn fleet(&self, snapshot: &Snapshot) -> Fleet {
+        snooze::apply(snapshot.fleet.clone(), &self.history, SystemTime::now())
     }
 
     /// A dead-letter queue by its ARN.

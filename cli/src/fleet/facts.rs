@@ -45,7 +45,7 @@ pub(crate) struct Details {
 }
 
 /// All dead-letter queues, worst first.
-#[derive(Debug, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Fleet {
     pub(crate) queues: Vec<DeadLetterQueue>,
     /// Dead-letter queues without a letter.

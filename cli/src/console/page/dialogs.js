@@ -116,6 +116,39 @@ function question(app, verb, queue, what, fields, more = {}) {
   show();
 }
 
+/** The queue is listed last for a time. Nothing on AWS changes, so the account may be locked. */
+export function snooze(app, queue) {
+  const dialog = $('dialog');
+  const [time, reason] = [input('1d', { name: 'for' }), input('', { name: 'reason', placeholder: 'The fix is in review' })];
+  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
+  const submit = async (event) => {
+    event.preventDefault();
+    try {
+      await ask('/api/snooze', { queue: queue.arn, for: time.value.trim(), reason: reason.value });
+      dialog.close();
+      app.refresh();
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
+  };
+  dialog.replaceChildren(h('form', { onsubmit: submit },
+    h('h2', { id: 'dialog-title' }, `Snooze ${queue.name}`),
+    h('p', { class: 'quiet' }, 'The queue is listed last until then, or until it has 10 letters or 10 % more.'),
+    field('For', time, '1m to 30d'), field('Why', reason), problem,
+    h('div', { class: 'actions' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), h('button', { type: 'submit', class: 'primary' }, 'Snooze'))));
+  dialog.showModal();
+}
+
+export async function wake(app, queue) {
+  try {
+    app.tell((await ask('/api/snooze', { queue: queue.arn })).said);
+    app.refresh();
+  } catch (error) {
+    app.tell(error.message);
+  }
+}
+
 const KEYS = [['/', 'filter'], ['j k', 'next, previous'], ['Enter', 'open'], ['x', 'select a letter'], ['r', 'retry the letters that are selected, else all that are shown'], ['Esc', 'close, back'], ['q e h', 'queues, errors, history'], ['?', 'this help']];
 
 export function help() {

@@ -1,7 +1,7 @@
 // All dead-letter queues, the most urgent first.
 
 import { h, say } from './dom.js';
-import { curve, expires, letters, nameOf, number, signed, since, span } from './words.js';
+import { clock, curve, expires, letters, nameOf, number, signed, since, span } from './words.js';
 
 const DAY = 86_400;
 const COLUMNS = ['Letters', 'Last hour', 'Oldest', 'Expires', 'Queue', 'Owner', 'Account'];
@@ -83,7 +83,7 @@ export class FleetView {
       cell('Oldest', {}, queue.oldest_seconds === null ? '–' : span(queue.oldest_seconds)),
       cell('Expires', { class: soon ? 'soon' : '' }, expires(queue.first_letter_expires)),
       cell('Queue', { class: 'name' }, h('a', { href: `#/queue/${encodeURIComponent(queue.arn)}` }, queue.name), h('small', {}, `from ${queue.sources.map(nameOf).join(', ')}`),
-        snoozed ? h('small', {}, `snoozed until ${snoozed.until}: ${snoozed.reason}`) : null),
+        snoozed ? h('small', {}, `snoozed until ${clock(snoozed.until)}: ${snoozed.reason}`) : null),
       cell('Owner', {}, queue.owner ?? '–'),
       cell('Account', {}, queue.account, h('small', {}, [queue.region, queue.profile].filter(Boolean).join(', '))));
   }

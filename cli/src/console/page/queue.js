@@ -1,12 +1,12 @@
 // One dead-letter queue: its last day, its errors, its letters, and what can be done with them.
 
-import { act, edit } from './dialogs.js';
+import { act, edit, snooze, wake } from './dialogs.js';
 import { h, say } from './dom.js';
 import { detail } from './letter.js';
 import { Letters, failedAt } from './letters.js';
 import { List, count } from './list.js';
 import { ask } from './server.js';
-import { command, curve, expires, histogram, letters as counted, nameOf, number, signed, since, span } from './words.js';
+import { clock, command, curve, expires, histogram, letters as counted, nameOf, number, signed, since, span } from './words.js';
 
 const DAY = 86_400;
 /** More groups than anybody reads. */
@@ -35,8 +35,9 @@ export class QueueView {
       h('button', { type: 'button', onclick: () => this.delete() }, 'Delete…'),
     ];
     const again = h('button', { type: 'button', onclick: () => this.read() }, 'Read again');
+    this.snooze = h('button', { type: 'button', onclick: () => (this.app.queue(this.arn).snoozed ? wake : snooze)(this.app, this.app.queue(this.arn)) }, 'Snooze…');
     this.element = h('section', { class: 'queue', 'aria-label': `Queue ${this.title}` },
-      h('div', { class: 'bar' }, h('h2', {}, this.title), again),
+      h('div', { class: 'bar' }, h('h2', {}, this.title), again, this.snooze),
       this.facts, this.curves,
       h('form', { class: 'bar', onsubmit: (event) => this.add(event) }, this.condition, h('button', { type: 'submit' }, 'Add condition'), this.text, this.source),
       this.chips, this.said, this.groups,
@@ -63,9 +64,11 @@ export class QueueView {
       ['First expires', expires(queue.first_letter_expires)],
       ['From', queue.sources.map(nameOf).join(', ')],
       ['Owner', queue.owner],
+      ['Snoozed', queue.snoozed && `until ${clock(queue.snoozed.until)} by ${queue.snoozed.user}: ${queue.snoozed.reason}`],
       ['Account', [queue.account, queue.region, queue.profile].filter(Boolean).join(', ')],
     ];
     this.facts.replaceChildren(...facts.filter(([, value]) => value).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))));
+    say(this.snooze, queue.snoozed ? 'Wake' : 'Snooze…');
     if (this.source.options.length === 0 && queue.sources.length > 1) {
       this.source.append(h('option', { value: '' }, 'all sources'), ...queue.sources.map((arn) => h('option', { value: arn }, nameOf(arn))));
       this.source.hidden = false;

@@ -20,6 +20,9 @@ export function span(seconds) {
 
 export const since = (time) => (time ? (Date.now() - Date.parse(time)) / 1000 : null);
 
+/** A moment in UTC: 2026-11-26 21:56 */
+export const clock = (time) => time.replace('T', ' ').slice(0, 16);
+
 /** When the first letter expires, as exactly as it is known. */
 export function expires(range) {
   if (!range) return '–';
