@@ -99,23 +99,28 @@ impl Conversation {
         Ok((Self { exchange, asks, answers, _server: server }, address))
     }
 
-    /// Gives an invocation to the runtime, whose answer comes to us. False if it does not listen any more.
-    pub(crate) fn offer(&self, ask: Ask, mut offer: Offer, number: u64) -> bool {
+    /// Gives an invocation to the runtime, whose answer comes to us. Returns it if the runtime does not listen any more.
+    pub(crate) fn offer(&self, ask: Ask, mut offer: Offer, number: u64) -> Option<Offer> {
         let invocation_id = HeaderValue::from(number);
         offer.headers.insert(INVOCATION_ID, invocation_id.clone());
         self.give(ask, offer, Recipient::Us { invocation_id })
     }
 
     /// The same for an invocation whose answer goes to Lambda.
-    pub(crate) fn pass(&self, ask: Ask, offer: Offer) -> bool {
+    pub(crate) fn pass(&self, ask: Ask, offer: Offer) -> Option<Offer> {
         self.give(ask, offer, Recipient::Lambda)
     }
 
-    fn give(&self, ask: Ask, offer: Offer, recipient: Recipient) -> bool {
+    /// Accepts no more answer to what the runtime works on. False if an answer has begun already.
+    pub(crate) fn withdraw(&self) -> bool {
+        self.exchange.current().take().is_some()
+    }
+
+    fn give(&self, ask: Ask, offer: Offer, recipient: Recipient) -> Option<Offer> {
         let request_id = offer.headers.get(&REQUEST_ID).cloned().unwrap_or(HeaderValue::from_static(""));
         *self.exchange.current() = Some((request_id, recipient));
         self.exchange.is_init.store(false, Ordering::Relaxed);
-        ask.answer.send(offer).is_ok()
+        ask.answer.send(offer).err()
     }
 }
 
@@ -255,6 +260,11 @@ async fn read(mut body: Incoming) -> Result<(Bytes, Option<HeaderMap>), String> 
 }
 
 impl ErrorReport {
+    pub(crate) fn unanswered() -> Self {
+        let message = "the runtime asked for the next invocation without an answer to this one".to_owned();
+        Self { kind: "Runtime.NoAnswer".to_owned(), message }
+    }
+
     /// What a runtime reports, by its headers if the body does not say.
     fn of(headers: &HeaderMap, body: &[u8]) -> Self {
         #[derive(Deserialize, Default)]

@@ -131,25 +131,42 @@ impl Process {
     pub(crate) async fn invoke(&mut self, offer: Offer) -> Result<Answer, NoAnswer> {
         self.number += 1;
         let number = self.number;
-        self.converse(|conversation, ask| conversation.offer(ask, offer, number)).await
+        self.converse(offer, |conversation, ask, offer| conversation.offer(ask, offer, number)).await
     }
 
     /// The same with an invocation whose answer Lambda gets as it is.
     pub(crate) async fn pass(&mut self, offer: Offer) -> Result<Answer, NoAnswer> {
-        self.converse(|conversation, ask| conversation.pass(ask, offer)).await
+        self.converse(offer, Conversation::pass).await
     }
 
-    async fn converse(&mut self, give: impl FnOnce(&Conversation, Ask) -> bool) -> Result<Answer, NoAnswer> {
-        self.ready().await.map_err(NoAnswer::NotReady)?;
-        let ask = self.asked.take().expect("it is ready");
-        if !give(&self.conversation, ask) {
-            let end = ended(&mut self.exited).await;
-            return Err(NoAnswer::NotReady(NotReady::Exited(end)));
+    async fn converse(
+        &mut self,
+        mut offer: Offer,
+        give: impl Fn(&Conversation, Ask, Offer) -> Option<Offer>,
+    ) -> Result<Answer, NoAnswer> {
+        loop {
+            self.ready().await.map_err(NoAnswer::NotReady)?;
+            let ask = self.asked.take().expect("it is ready");
+            match give(&self.conversation, ask, offer) {
+                None => break,
+                // A runtime that has closed the connection of its request asks again, or ends.
+                Some(refused) => offer = refused,
+            }
         }
-        tokio::select! {
-            biased;
-            answer = self.conversation.answers.recv() => Ok(answer.expect("the server lives as long as this")),
-            end = ended(&mut self.exited) => Err(NoAnswer::Exited(end)),
+        loop {
+            tokio::select! {
+                biased;
+                answer = self.conversation.answers.recv() => {
+                    return Ok(answer.expect("the server lives as long as this"));
+                }
+                ask = self.conversation.asks.recv(), if self.asked.is_none() => {
+                    self.asked = ask;
+                    if self.conversation.withdraw() {
+                        return Ok(Answer::Error(ErrorReport::unanswered()));
+                    }
+                }
+                end = ended(&mut self.exited) => return Err(NoAnswer::Exited(end)),
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-"""A runtime client that answers twice, to the wrong invocation, and in the middle of a response ends."""
+"""A runtime client that answers twice, to the wrong invocation, or not at all, and in the middle of a response ends."""
 
 import http.client
 import os
@@ -14,13 +14,23 @@ def call(method, path, headers={}):
     return response.status, response.headers, response.read()
 
 
+def send(request, rest):
+    """Sends a request and does not wait for a response."""
+    host, port = API.split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(f"{request} HTTP/1.1\r\nHost: a\r\n{rest}".encode())
+
+
+if "DROP" in os.environ:
+    send("GET /2018-06-01/runtime/invocation/next", "\r\n")
+    call("POST", "asked")
 while True:
     _, headers, event = call("GET", "invocation/next")
     response = f"invocation/{headers['Lambda-Runtime-Aws-Request-Id']}/response"
+    if b"silent" in event:
+        continue
     if b"half" in event:
-        host, port = API.split(":")
-        with socket.create_connection((host, int(port))) as half:
-            half.sendall(f"POST /2018-06-01/runtime/{response} HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nnull".encode())
+        send(f"POST /2018-06-01/runtime/{response}", "Content-Length: 9\r\n\r\nnull")
         os._exit(1)
     answers = [("invocation/other/response", {}), (response, {"Lambda-Runtime-Invocation-Id": "0"}), (response, {}), (response, {})]
     print("told", [call("POST", path, headers)[0] for path, headers in answers], flush=True)

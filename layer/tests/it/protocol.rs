@@ -303,12 +303,15 @@ async fn streamed_responses_pass_and_count() {
     assert_eq!(function.respond(event(batch)).await, failures(&["m1"]));
 }
 
+async fn careless(variables: &[(&str, &str)]) -> Function {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/functions/careless.py");
+    let command = ["python3", script].map(str::to_owned);
+    Function::start(&command, &Language::Python.folder(), variables).await
+}
+
 #[tokio::test]
 async fn only_a_whole_answer_to_the_current_invocation_counts() {
-    let folder = Language::Python.folder();
-    let careless = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/functions/careless.py");
-    let command = ["python3", careless].map(str::to_owned);
-    let mut function = Function::start(&command, &folder, &[]).await;
+    let mut function = careless(&[]).await;
     let batch = event([json!({ "do": "twice" }), json!({ "do": "half" }), json!({ "do": "twice" })]);
     assert_eq!(function.respond(batch).await, failures(&["m1"]));
     assert_eq!(function.respond(event([json!({ "do": "twice" })])).await, failures(&[]));
@@ -317,4 +320,17 @@ async fn only_a_whole_answer_to_the_current_invocation_counts() {
     // The last line may come too late.
     let told: Vec<_> = stdout.lines().filter(|line| line.starts_with("told")).collect();
     assert!(told.len() >= 2 && told.iter().all(|line| *line == "told [400, 400, 202, 400]"), "{stdout}");
+}
+
+#[tokio::test]
+async fn a_runtime_that_asks_again_without_an_answer_fails_the_message_at_once() {
+    let mut function = careless(&[("DROP", "")]).await;
+    assert_eq!(function.told().await.path, "asked", "it has dropped its first request");
+    let begun = std::time::Instant::now();
+    let batch = event([json!({ "do": "twice" }), json!({ "do": "silent" }), json!({ "do": "twice" })]);
+    assert_eq!(function.respond(batch).await, failures(&["m1"]));
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    function.terminate();
+    let (_, stdout, _) = function.exit().await;
+    assert!(stdout.contains("asked for the next invocation without an answer"), "{stdout}");
 }
