@@ -1,8 +1,11 @@
 //! The variables of the layer itself; those of a consumer are read by redrive. Pure.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use redrive_sqs::Quoted;
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::classify::Rules;
 
@@ -21,13 +24,15 @@ impl Settings {
     /// A variable does not parse; it is named with its value and what is allowed.
     pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        for name in ["REDRIVE_CONCURRENCY", "AWS_LAMBDA_MAX_CONCURRENCY"] {
-            if let Some(value) = variable(name).filter(|value| value != "1") {
-                return Err(format!(
-                    "{name} is {}, allowed: 1, since the layer hands the function one event at a time",
-                    Quoted(&value)
-                ));
-            }
+        let of_function = ["REDRIVE_CONCURRENCY", "AWS_LAMBDA_MAX_CONCURRENCY"]
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), variable(name)?)));
+        let of_queues = of_queues(&variable("REDRIVE_QUEUES").unwrap_or_default());
+        if let Some((name, value)) = of_function.chain(of_queues).find(|(_, value)| value != "1") {
+            return Err(format!(
+                "{name} is {}, allowed: 1, since the layer hands the function one event at a time",
+                Quoted(&value)
+            ));
         }
         let batch = match variable("REDRIVE_BATCH") {
             None => NonZeroUsize::MIN,
@@ -41,6 +46,21 @@ impl Settings {
         let rules = Rules::parse(&variable("REDRIVE_CLASSIFY").unwrap_or_default())?;
         Ok(Self { batch, rules })
     }
+}
+
+/// The concurrency of each queue that has one. redrive refuses what is not such a list.
+fn of_queues(queues: &str) -> Vec<(String, String)> {
+    #[derive(Deserialize)]
+    struct Queue {
+        concurrency: Option<Value>,
+    }
+    let queues: BTreeMap<String, Queue> = serde_json::from_str(queues).unwrap_or_default();
+    let of_queue = |(arn, Queue { concurrency })| match concurrency? {
+        Value::String(value) if value.is_empty() => None,
+        Value::String(value) => Some((format!("concurrency of {arn} in REDRIVE_QUEUES"), value)),
+        value => Some((format!("concurrency of {arn} in REDRIVE_QUEUES"), value.to_string())),
+    };
+    queues.into_iter().filter_map(of_queue).collect()
 }
 
 #[cfg(test)]
@@ -72,6 +92,17 @@ mod tests {
             assert_eq!(read(name, value), Err(error.to_owned()));
         }
         assert!(read("AWS_LAMBDA_MAX_CONCURRENCY", "8").is_err());
+        let of_queue = |value: &str| {
+            read("REDRIVE_QUEUES", &format!(r#"{{"arn:a": {{"concurrency": {value}}}, "arn:b": {{}}}}"#))
+        };
+        for value in ["5", "\"5\"", "0"] {
+            let name = "concurrency of arn:a in REDRIVE_QUEUES";
+            let expected = format!("{name} is \"{}\", allowed: 1, since", value.trim_matches('"'));
+            assert!(of_queue(value).is_err_and(|error| error.starts_with(&expected)), "{value}");
+        }
+        for value in ["1", "\"1\"", "\"\"", "null"] {
+            assert!(of_queue(value).is_ok(), "{value}");
+        }
         assert!(read("REDRIVE_CLASSIFY", "ValueError").is_err());
     }
 }
