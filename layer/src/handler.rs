@@ -47,7 +47,7 @@ pub(crate) struct Function {
 struct Runtime {
     /// `None` after it was killed, until the next event.
     process: Option<Process>,
-    /// Since the last answer.
+    /// Since the last answer. An error is one, too: a process that can report it works.
     crashes: u32,
 }
 

@@ -5,11 +5,13 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::exchange::{Answer, Ask, Conversation, ErrorReport, Offer};
 use crate::lambda::Lambda;
@@ -19,7 +21,15 @@ use crate::lambda::Lambda;
 pub(crate) struct Program {
     command: Vec<OsString>,
     lambda: Lambda,
-    last: Arc<Mutex<Option<(Pid, Exited)>>>,
+    last: Arc<Mutex<Option<Started>>>,
+}
+
+#[derive(Debug)]
+struct Started {
+    group: Option<Pid>,
+    exited: Exited,
+    /// It outlives the `Process`, which only kills.
+    _waiter: JoinSet<()>,
 }
 
 /// A process. It is killed with the value, together with all that it has started.
@@ -31,8 +41,10 @@ pub(crate) struct Process {
     asked: Option<Ask>,
     /// How many invocations it got.
     number: u64,
-    _waiter: JoinSet<()>,
 }
+
+/// How long a process may take to end after SIGKILL, while its memory is freed.
+const DYING: Duration = Duration::from_secs(5);
 
 /// How a process has ended; `None` while it runs.
 type Exited = watch::Receiver<Option<End>>;
@@ -66,8 +78,13 @@ impl Program {
         Self { command, lambda, last: Arc::default() }
     }
 
-    /// Starts a process. `is_init` if Lambda waits for it to be ready.
+    /// Starts a process, after the one before it has ended: the memory of a function holds one. `is_init` if Lambda waits
+    /// for it to be ready.
     pub(crate) async fn start(&self, is_init: bool) -> io::Result<Process> {
+        let before = self.last().as_ref().map(|started| started.exited.clone());
+        if let Some(mut exited) = before {
+            let _ = timeout(DYING, ended(&mut exited)).await;
+        }
         let (conversation, address) = Conversation::start(self.lambda.clone(), is_init).await?;
         let [name, arguments @ ..] = self.command.as_slice() else {
             return Err(io::ErrorKind::NotFound.into());
@@ -87,19 +104,20 @@ impl Program {
             let status = child.wait().await.unwrap_or_default();
             let _ = exit.send(Some(End::of(status)));
         });
-        *self.last() = group.map(|group| (group, exited.clone()));
-        Ok(Process { group, exited, conversation, asked: None, number: 0, _waiter: waiter })
+        *self.last() = Some(Started { group, exited: exited.clone(), _waiter: waiter });
+        Ok(Process { group, exited, conversation, asked: None, number: 0 })
     }
 
     /// Passes a signal on to the process that runs, and waits for its end.
     pub(crate) async fn terminate(&self) -> Option<End> {
-        let (group, mut exited) = self.last().clone()?;
+        let (group, mut exited) =
+            self.last().as_ref().and_then(|started| Some((started.group?, started.exited.clone())))?;
         // It may have ended.
         let _ = kill_process_group(group, Signal::TERM);
         ended(&mut exited).await.into()
     }
 
-    fn last(&self) -> std::sync::MutexGuard<'_, Option<(Pid, Exited)>> {
+    fn last(&self) -> std::sync::MutexGuard<'_, Option<Started>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -217,5 +235,27 @@ impl NotReady {
             Self::InitError(report) => report,
             Self::Passed => ErrorReport { kind: "Runtime.InitError".to_owned(), message: String::new() },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::test_kill_process;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_process_starts_after_the_one_before_it_has_freed_its_memory() {
+        let script = "import os, urllib.request\n\
+            memory = b'x' * (1 << 28)\n\
+            api = os.environ['AWS_LAMBDA_RUNTIME_API']\n\
+            urllib.request.urlopen(f'http://{api}/2018-06-01/runtime/invocation/next')";
+        let program = Program::new(["python3", "-c", script].map(OsString::from).into(), Lambda::at("none"));
+        let mut process = program.start(true).await.unwrap();
+        process.ready().await.unwrap();
+        let old = process.group.unwrap();
+        drop(process);
+        let _new = program.start(false).await.unwrap();
+        assert!(test_kill_process(old).is_err(), "it is gone");
     }
 }
