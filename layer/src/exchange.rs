@@ -4,6 +4,8 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -19,11 +21,14 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::lambda::{API, Body, ERROR_TYPE, INVOCATION_ID, Lambda, REQUEST_ID, body};
+use crate::lambda::{API, Body, ERROR_BODY, ERROR_TYPE, INVOCATION_ID, Lambda, REQUEST_ID, body};
 
 /// The largest response of a function, in bytes.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const LARGEST_RESPONSE: usize = 6_291_556;
+
+/// A streamed response ends with a trailer that has its error with the whole stack.
+const LARGEST_HEADERS: usize = 1 << 20;
 
 /// The runtime asks for an invocation, with these headers.
 #[derive(Debug)]
@@ -137,7 +142,9 @@ async fn serve(listener: TcpListener, exchange: Arc<Exchange>) {
         });
         connections.spawn(async move {
             // The runtime closes it by ending.
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+            let mut http = http1::Builder::new();
+            http.max_header_size(LARGEST_HEADERS);
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
         });
         while connections.try_join_next().is_some() {}
     }
@@ -165,12 +172,12 @@ impl Exchange {
                     Some(Recipient::Us { .. }) => self.ended(*how == "error", &parts, body).await,
                 }
             }
-            (&Method::POST, ["init", "error"]) if self.is_init.load(Ordering::Relaxed) => {
+            (&Method::POST, ["init" | "restore", "error"]) if self.is_init.load(Ordering::Relaxed) => {
                 let response = self.lambda.pass_on(parts, body).await;
                 self.tell(Answer::Passed).await;
                 response
             }
-            (&Method::POST, ["init", "error"]) => {
+            (&Method::POST, ["init" | "restore", "error"]) => {
                 let (report, _) = read(body).await?;
                 self.tell(Answer::InitError(ErrorReport::of(&parts.headers, &report))).await;
                 Ok(accepted())
@@ -214,7 +221,7 @@ impl Exchange {
         let streamed = trailers.filter(|trailers| trailers.contains_key(&ERROR_TYPE));
         self.tell(match (is_error, streamed) {
             (true, _) => Answer::Error(ErrorReport::of(&parts.headers, &bytes)),
-            (false, Some(trailers)) => Answer::Error(ErrorReport::of(&trailers, b"")),
+            (false, Some(trailers)) => Answer::Error(ErrorReport::streamed(&trailers)),
             (false, None) => Answer::Response(bytes),
         })
         .await;
@@ -263,6 +270,11 @@ impl ErrorReport {
     pub(crate) fn unanswered() -> Self {
         let message = "the runtime asked for the next invocation without an answer to this one".to_owned();
         Self { kind: "Runtime.NoAnswer".to_owned(), message }
+    }
+
+    fn streamed(trailers: &HeaderMap) -> Self {
+        let body = trailers.get(&ERROR_BODY).and_then(|body| STANDARD.decode(body).ok());
+        Self::of(trailers, &body.unwrap_or_default())
     }
 
     /// What a runtime reports, by its headers if the body does not say.

@@ -81,12 +81,21 @@ impl Function {
     }
 
     /// Hands an event to the runtime whose answer Lambda gets.
+    ///
+    /// # Errors
+    /// Lambda has got no answer.
     pub(crate) async fn pass(&self, offer: Offer) -> Result<(), NoAnswer> {
         let mut runtime = self.runtime.lock().await;
         let mut process = self.process(&mut runtime).await.map_err(NoAnswer::NotReady)?;
-        process.pass(offer).await?;
-        runtime.process = Some(process);
-        Ok(())
+        let report = match process.pass(offer).await? {
+            Answer::Passed => {
+                runtime.process = Some(process);
+                return Ok(());
+            }
+            Answer::Error(report) | Answer::InitError(report) => report,
+            Answer::Response(_) => ErrorReport::unanswered(),
+        };
+        Err(NoAnswer::NotReady(NotReady::InitError(report)))
     }
 
     /// A process that asks for an event: the one that is there, or a new one.

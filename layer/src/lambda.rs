@@ -19,6 +19,8 @@ pub(crate) type Body = Either<Full<Bytes>, Incoming>;
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("lambda-runtime-aws-request-id");
 pub(crate) const DEADLINE: HeaderName = HeaderName::from_static("lambda-runtime-deadline-ms");
 pub(crate) const ERROR_TYPE: HeaderName = HeaderName::from_static("lambda-runtime-function-error-type");
+/// A trailer with an error report in base64.
+pub(crate) const ERROR_BODY: HeaderName = HeaderName::from_static("lambda-runtime-function-error-body");
 /// Runtime clients send it back with the answer.
 pub(crate) const INVOCATION_ID: HeaderName = HeaderName::from_static("lambda-runtime-invocation-id");
 pub(crate) const API: &str = "/2018-06-01/runtime";

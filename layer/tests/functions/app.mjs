@@ -75,8 +75,8 @@ const one = async (record, context, of) => {
 // Answers piece by piece.
 export const streamed = globalThis.awslambda?.streamifyResponse(async (event, stream) => {
   const pieces = event.Records ? JSON.parse(event.Records[0].body).pieces : event.pieces;
-  for (const piece of pieces) {
-    if (piece === "raise") throw named("CardError", "in the middle");
+  for (const [at, piece] of pieces.entries()) {
+    if (piece === "raise") throw named("CardError", pieces[at + 1] ?? "in the middle");
     stream.write(piece);
   }
   stream.end();

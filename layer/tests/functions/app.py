@@ -16,6 +16,10 @@ if os.environ.get("INIT") == "import":
 if os.environ.get("INIT") == "once":
     with open(os.environ["MARKER"], "x"):
         pass
+if os.environ.get("INIT") == "restore":
+    from snapshot_restore_py import register_after_restore
+
+    register_after_restore(lambda: open(os.environ["MARKER"], "x").close())
 if os.environ.get("INIT") == "slow":
     if os.path.exists(os.environ["MARKER"]):
         time.sleep(3)

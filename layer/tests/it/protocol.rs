@@ -228,6 +228,25 @@ async fn the_snapshot_is_between_lambda_and_the_runtime() {
     assert_eq!(function.respond(crash).await, failures(&["m0"]));
 }
 
+/// Lambda waits for no restore any more.
+#[tokio::test]
+async fn a_function_that_cannot_be_restored_again_is_an_outage() {
+    let marker = Language::Python.folder().join(format!("restored-{}", std::process::id()));
+    let variables = [
+        ("AWS_LAMBDA_INITIALIZATION_TYPE", "snap-start"),
+        ("INIT", "restore"),
+        ("MARKER", marker.to_str().unwrap()),
+    ];
+    let mut function = start(Language::Python, &variables).await;
+    assert_eq!(function.told().await.path, "restore/next");
+    let crash = event([json!({ "do": "quit", "code": 1 }), json!({ "do": "succeed" })]);
+    assert_eq!(function.respond(crash).await, failures(&["m0", "m1"]));
+    std::fs::remove_file(&marker).unwrap();
+    function.terminate();
+    let (_, stdout, _) = function.exit().await;
+    assert!(stdout.contains("FileExistsError"), "{stdout}");
+}
+
 #[tokio::test]
 async fn sigterm_reaches_the_runtime() {
     for language in languages() {
@@ -290,15 +309,28 @@ async fn streamed_responses_pass_and_count() {
     if !languages().contains(&Language::Node) {
         return;
     }
-    let mut function = start(Language::Node, &[("_HANDLER", "app.streamed")]).await;
+    let variables = [
+        ("_HANDLER", "app.streamed"),
+        ("REDRIVE_CLASSIFY", "CardError *the middle*=done, CardError x*=done"),
+    ];
+    let mut function = start(Language::Node, &variables).await;
     let pieces = |pieces: &[&str]| json!({ "pieces": pieces });
     function.offer("r1", pieces(&["a", "é"]).to_string().as_bytes(), LEFT, &[]);
     let told = function.told().await;
     assert_eq!((told.path.as_str(), told.body.as_slice()), ("invocation/r1/response", "aé".as_bytes()));
     assert_eq!(told.headers["lambda-runtime-function-response-mode"], "streaming");
+    function.offer("r2", pieces(&["a", "raise"]).to_string().as_bytes(), LEFT, &[]);
+    assert_eq!(function.told().await.headers["lambda-runtime-function-error-type"], "CardError");
     let reported = "{\"batchItemFailures\": [{\"itemIdentifier\": \"m1\"}]}";
-    let batch = [pieces(&[]), pieces(&["{\"batch", "ItemFailures\": []}"]), pieces(&["{", "raise"])];
-    assert_eq!(function.respond(event(batch)).await, failures(&["m2"]));
+    let long = "x".repeat(300_000);
+    let batch = [
+        pieces(&[]),
+        pieces(&["{\"batch", "ItemFailures\": []}"]),
+        pieces(&["{", "raise"]),
+        pieces(&["{", "raise", &long]),
+        pieces(&["{", "raise", "for another reason"]),
+    ];
+    assert_eq!(function.respond(event(batch)).await, failures(&["m4"]));
     let batch = [pieces(&["null"]), pieces(&[reported])];
     assert_eq!(function.respond(event(batch)).await, failures(&["m1"]));
 }
@@ -333,4 +365,8 @@ async fn a_runtime_that_asks_again_without_an_answer_fails_the_message_at_once()
     function.terminate();
     let (_, stdout, _) = function.exit().await;
     assert!(stdout.contains("asked for the next invocation without an answer"), "{stdout}");
+    let function = careless(&[]).await;
+    function.offer("r1", b"\"silent\"", LEFT, &[]);
+    let (code, _, stderr) = function.exit().await;
+    assert!(code == Some(1) && stderr.starts_with("redrive: Runtime.NoAnswer: "), "{code:?} {stderr}");
 }

@@ -11,6 +11,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
+use http_body_util::BodyExt;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -40,6 +41,7 @@ pub(crate) struct Function {
 pub(crate) struct Told {
     /// Below `/2018-06-01/runtime/`.
     pub(crate) path: String,
+    /// With the trailers.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
@@ -167,10 +169,13 @@ async fn answer(State(exchange): State<Arc<Exchange>>, request: Request) -> Resp
         *response.headers_mut() = headers;
         return response;
     }
-    let body = axum::body::to_bytes(body, usize::MAX).await.unwrap().to_vec();
+    let body = body.collect().await.unwrap();
+    let mut headers = parts.headers;
+    headers.extend(body.trailers().cloned().unwrap_or_default());
+    let body = body.to_bytes().to_vec();
     let status = if parts.method == Method::GET { StatusCode::OK } else { StatusCode::ACCEPTED };
     // The test may have seen enough.
-    let _ = exchange.told.send(Told { path, headers: parts.headers, body });
+    let _ = exchange.told.send(Told { path, headers, body });
     Response::builder().status(status).body(Body::from("{\"status\":\"OK\"}")).unwrap()
 }
 
