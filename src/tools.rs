@@ -11,7 +11,7 @@ pub use crate::meaning::Meaning;
 pub use crate::metrics::metric_names;
 pub use crate::retries::{Retries, Retry};
 pub use crate::settings::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
-use crate::{Consumer, Error};
+use crate::{Consumer, Error, Record};
 
 /// Prepares a consumer for a simulation: it reads variables and the wall clock from these functions. Only
 /// [`Consumer::handle`] uses the clock, which has to go on with tokio's.
@@ -24,6 +24,12 @@ pub fn simulated<H, M>(
     wall_clock: impl Fn() -> SystemTime + Send + Sync + 'static,
 ) -> Result<Consumer<H, M>, Error> {
     consumer.simulated(variable, Arc::new(wall_clock))
+}
+
+/// What tells two deliveries of a message apart.
+#[must_use]
+pub fn receipt_handle<'record>(record: &'record Record<'_>) -> &'record str {
+    record.receipt_handle()
 }
 
 /// Writes redrive's log to standard output, as [`run`](crate::run()) does.

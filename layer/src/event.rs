@@ -6,9 +6,16 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The records of an event by their message ids, each byte for byte as it came.
+/// The records of an event, each byte for byte as it came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Records(HashMap<String, Bytes>);
+pub(crate) struct Records(HashMap<Key, Bytes>);
+
+/// What tells a record from the others. Standard queues can deliver a message twice.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) message_id: String,
+    pub(crate) receipt_handle: String,
+}
 
 #[derive(Deserialize)]
 struct Event<'event> {
@@ -20,6 +27,7 @@ struct Event<'event> {
 #[serde(rename_all = "camelCase")]
 struct Head {
     message_id: Option<String>,
+    receipt_handle: Option<String>,
     event_source: Option<String>,
 }
 
@@ -32,14 +40,18 @@ impl Records {
         for record in event.records {
             let head: Head = serde_json::from_str(record.get()).ok()?;
             is_of_sqs |= head.event_source.as_deref() == Some("aws:sqs");
-            records.insert(head.message_id.unwrap_or_default(), payload.slice_ref(record.get().as_bytes()));
+            let key = Key {
+                message_id: head.message_id.unwrap_or_default(),
+                receipt_handle: head.receipt_handle.unwrap_or_default(),
+            };
+            records.insert(key, payload.slice_ref(record.get().as_bytes()));
         }
         is_of_sqs.then_some(Self(records))
     }
 
     /// An event with these records.
-    pub(crate) fn event<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Bytes {
-        let records: Vec<_> = ids.into_iter().filter_map(|id| self.0.get(id)).collect();
+    pub(crate) fn event<'a>(&self, keys: impl IntoIterator<Item = &'a Key>) -> Bytes {
+        let records: Vec<_> = keys.into_iter().filter_map(|key| self.0.get(key)).collect();
         let length = records.iter().map(|record| record.len() + 1).sum::<usize>();
         let mut event = Vec::with_capacity(length + 16);
         event.extend_from_slice(br#"{"Records":["#);
@@ -65,8 +77,9 @@ mod tests {
         let second = r#"{"messageId":"m2","eventSource":"aws:sqs","body":"é"}"#;
         let payload = Bytes::from(format!("{{\"Records\": [ {first} ,{second} ], \"more\": 1}}"));
         let records = Records::of(&payload).unwrap();
-        assert_eq!(records.event(["m1"]), format!("{{\"Records\":[{first}]}}"));
-        assert_eq!(records.event(["m2", "m1"]), format!("{{\"Records\":[{second},{first}]}}"));
+        let [m1, m2] = ["m1", "m2"].map(|id| Key { message_id: id.to_owned(), ..Key::default() });
+        assert_eq!(records.event([&m1]), format!("{{\"Records\":[{first}]}}"));
+        assert_eq!(records.event([&m2, &m1]), format!("{{\"Records\":[{second},{first}]}}"));
     }
 
     #[test]

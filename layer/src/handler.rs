@@ -6,12 +6,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderValue};
-use redrive::tools::{ForeignError, Meaning};
+use redrive::tools::{ForeignError, Meaning, receipt_handle};
 use redrive::{BoxError, Bulk, Failure, FromMessage, Handler, Record};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::classify::Rules;
-use crate::event::Records;
+use crate::event::{Key, Records};
 use crate::exchange::{Answer, ErrorReport, Offer};
 use crate::lambda::DEADLINE;
 use crate::process::{NoAnswer, NotReady, Process, Program};
@@ -20,17 +20,19 @@ use crate::response::failed_messages;
 /// After so many processes in a row that ended while they worked on messages, ours ends too, as after ten panics.
 const MOST_CRASHES: u32 = 10;
 
-/// A message of the batch. The runtime gets its record as it came, which is found by the id.
+/// A message of the batch. The runtime gets its record as it came, which is found by the key.
 #[derive(Debug)]
 pub(crate) struct Delivery {
-    id: String,
+    key: Key,
     attempt: u32,
     deadline: Instant,
 }
 
 impl FromMessage for Delivery {
     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
-        Ok(Self { id: record.id().to_owned(), attempt: record.attempt(), deadline: record.deadline() })
+        let key =
+            Key { message_id: record.id().to_owned(), receipt_handle: receipt_handle(record).to_owned() };
+        Ok(Self { key, attempt: record.attempt(), deadline: record.deadline() })
     }
 }
 
@@ -135,7 +137,7 @@ impl Function {
     /// The event for these messages.
     fn offer(&self, messages: &Bulk<Delivery>) -> Offer {
         let batch = self.batch();
-        let event = batch.records.event(messages.iter().map(|message| message.id.as_str()));
+        let event = batch.records.event(messages.iter().map(|message| &message.key));
         let mut headers = batch.headers.clone();
         if let Some(deadline) = messages.iter().map(|message| message.deadline).min() {
             headers.insert(DEADLINE, HeaderValue::from(epoch_ms(deadline)));
@@ -154,14 +156,14 @@ impl Function {
     }
 
     fn judge(&self, response: &Bytes, messages: Bulk<Delivery>) {
-        let ids: Vec<_> = messages.iter().map(|message| message.id.clone()).collect();
+        let ids: Vec<_> = messages.iter().map(|message| message.key.message_id.clone()).collect();
         let known: BTreeSet<_> = ids.iter().map(String::as_str).collect();
         match failed_messages(response, &known) {
             Ok(failed) => {
                 let message = "the function reported the message in batchItemFailures".to_owned();
                 let report = ErrorReport { kind: "BatchItemFailure".to_owned(), message };
                 let (failed, done): (Vec<_>, Vec<_>) =
-                    messages.into_iter().partition(|item| failed.contains(&item.id));
+                    messages.into_iter().partition(|item| failed.contains(&item.key.message_id));
                 done.into_iter().for_each(redrive::Item::done);
                 self.fail(&report, failed.into_iter());
             }

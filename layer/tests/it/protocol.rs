@@ -79,6 +79,21 @@ async fn a_response_names_what_failed_and_lambdas_own_id_comes_back() {
     }
 }
 
+/// Standard queues can do that.
+#[tokio::test]
+async fn a_message_that_comes_twice_in_a_batch_keeps_both_records() {
+    let mut batch = event(vec![json!({ "do": "raise", "until": 1 }); 2]);
+    let record = &mut batch["Records"][1];
+    record["messageId"] = json!("m0");
+    record["receiptHandle"] = json!("another");
+    record["attributes"]["ApproximateReceiveCount"] = json!("2");
+    let mut function = start(Language::Python, &[]).await;
+    assert_eq!(function.respond(batch).await, failures(&["m0"]));
+    function.terminate();
+    let (_, stdout, _) = function.exit().await;
+    assert!(stdout.contains("\"succeeded\":1"), "{stdout}");
+}
+
 /// Of 5 s, redrive keeps half a second for itself.
 #[tokio::test]
 async fn a_function_that_hangs_is_answered_for_in_time_and_started_again() {
