@@ -12,6 +12,8 @@ pub use crate::metrics::metric_names;
 pub use crate::retries::{Retries, Retry};
 pub use crate::settings::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
 use crate::{Consumer, Error, Record};
+#[cfg(feature = "worker")]
+use crate::{Handler, Input};
 
 /// Prepares a consumer for a simulation: it reads variables and the wall clock from these functions. Only
 /// [`Consumer::handle`] uses the clock, which has to go on with tokio's.
@@ -24,6 +26,20 @@ pub fn simulated<H, M>(
     wall_clock: impl Fn() -> SystemTime + Send + Sync + 'static,
 ) -> Result<Consumer<H, M>, Error> {
     consumer.simulated(variable, Arc::new(wall_clock))
+}
+
+/// Works as [`Consumer::work`] does, but receives no messages before `is_ready` has ended. Meanwhile, it answers probes and
+/// handles signals.
+///
+/// # Errors
+/// Those of [`Consumer::work`], or that of `is_ready`.
+#[cfg(feature = "worker")]
+pub fn work_when<H: Handler<M>, M: Input>(
+    is_ready: impl Future<Output = Result<(), String>> + Send + 'static,
+    consumer: Consumer<H, M>,
+    queue_url: impl Into<String>,
+) -> impl Future<Output = Result<(), Error>> {
+    consumer.work_when(is_ready, queue_url.into())
 }
 
 /// What tells two deliveries of a message apart.

@@ -7,6 +7,7 @@ mod drive;
 mod exit;
 mod queue;
 
+use std::future::ready;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,12 +72,20 @@ where
     /// A setting is invalid. The queue does not exist or cannot be read. SQS did not confirm the delete or
     /// the delay of each message in time. A second signal came. The process cannot handle more messages.
     pub async fn work(self, queue_url: impl Into<String>) -> Result<(), Error> {
-        let url = queue_url.into();
+        self.work_when(ready(Ok(())), queue_url.into()).await
+    }
+
+    /// The same, without messages before `is_ready` has ended.
+    pub(crate) async fn work_when(
+        self,
+        is_ready: impl Future<Output = Result<(), String>> + Send + 'static,
+        url: String,
+    ) -> Result<(), Error> {
         run::start_log()?;
         let stops = signals().map_err(|error| Error(Kind::Runtime(error.into())))?;
         let ended = front(self.setup.context(), false, |executor| async move {
             let consumer = self.hosted_by(executor, Arc::new(Shutdown::default())).connected().await?;
-            Box::pin(consumer.attend(&url, stops)).await
+            Box::pin(consumer.attend(&url, stops, is_ready)).await
         });
         let end = ended.await.map_err(|error| Error(Kind::Runtime(error.into())))?.unwrap_or_else(|| {
             Err(Error::worker("the worker panicked; standard error says where".to_owned()))
@@ -125,7 +134,7 @@ where
             "stop"
         })
         .chain(stream::pending());
-        self.attend(&url, Box::pin(stops)).await.map(|_| ())
+        self.attend(&url, Box::pin(stops), ready(Ok(()))).await.map(|_| ())
     }
 
     /// Answers probes beside everything else.
@@ -133,6 +142,7 @@ where
         &self,
         url: &str,
         stops: impl Stream<Item = &'static str> + Send + Unpin,
+        is_ready: impl Future<Output = Result<(), String>> + Send,
     ) -> Result<bool, Error> {
         let vitals = Vitals::new(redrive_sqs::queue_name(url));
         let served = match self.setup.settings.health {
@@ -143,7 +153,7 @@ where
             None => None,
         };
         tokio::select! {
-            end = self.attend_to(url, stops, &vitals) => end,
+            end = self.attend_to(url, stops, is_ready, &vitals) => end,
             Some(()) = OptionFuture::from(served) => unreachable!("it never ends"),
         }
     }
@@ -152,6 +162,7 @@ where
         &self,
         url: &str,
         mut stops: impl Stream<Item = &'static str> + Send + Unpin,
+        is_ready: impl Future<Output = Result<(), String>> + Send,
         vitals: &Vitals,
     ) -> Result<bool, Error> {
         QueueUrl::new("queue URL", url.to_owned())?;
@@ -165,10 +176,14 @@ where
         };
         let agent = self.setup.agent_of_task();
         let protection = agent.as_deref().map(Protection::start).transpose().map_err(Error::worker)?;
+        let attributes = async {
+            is_ready.await.map_err(Error::worker)?;
+            calls::attributes(sqs, url).await
+        };
         let attributes = tokio::select! {
             biased;
             Some(_) = stops.next() => return Ok(false),
-            attributes = calls::attributes(sqs, url) => attributes?,
+            attributes = attributes => attributes?,
         };
         let (queue, settings) = SourceQueue::new(url, &attributes, &self.setup.settings)?;
         let set = settings.max_receive_count.as_deref().copied();

@@ -10,6 +10,7 @@ mod program;
 mod task;
 
 use std::ffi::OsString;
+use std::future::ready;
 use std::io;
 use std::num::NonZeroUsize;
 use std::time::{Duration, SystemTime};
@@ -19,9 +20,11 @@ use clap::{ArgGroup, Args};
 use http::header::{HeaderMap, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Uri, Version};
+use redrive::tools::work_when;
 use redrive::{BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Input, Record};
 use rustix::process::{Signal, getpid, kill_process};
-use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::spawn;
 
 use crate::aws::Aws;
 use crate::find::{Queue, WhichSource};
@@ -68,8 +71,9 @@ SIGQUIT, redrive starts no more programs and waits for those that run, for up to
 An app gets the body, and the headers of Elastic Beanstalk's daemon (X-Aws-Sqsd-Msgid, -Queue, -First-Received-At, -Receive-Count,
 -Sender-Id and -Attr-NAME) and of CloudEvents (ce-id, ce-source, ce-type, ce-time, ce-partitionkey). Its status says what
 happens: 2xx done, 422 reject, 429 and 503 with Retry-After retry after that time, 503 without it outage, others retry. An app
-that closes its port is an outage. After --time-limit, redrive closes the connection, and the message is retried. redrive
-receives messages once the app is ready, and ends with exit code 1 if that takes 5 minutes.
+that refuses connections is an outage. If it closes the connection of a request, the message is retried: it may have ended the
+app. After --time-limit, redrive closes the connection, and the message is retried. redrive receives messages once the app is
+ready, and ends with exit code 1 if that takes 5 minutes.
 
 The variables of a worker apply, such as REDRIVE_RATE, REDRIVE_HEALTH and REDRIVE_METRICS. The visibility timeout of the queue
 is extended while a message is handled, so it can be short.
@@ -164,7 +168,7 @@ fn run_programs(arguments: &Arguments) -> Result<(), Problem> {
         end_with_the_terminal().context("could not start").or_failed()?;
         let variable = std::env::var_os("REDRIVE_CONCURRENCY").is_some_and(|value| !value.is_empty());
         let concurrency = arguments.concurrency.or((!variable).then_some(NonZeroUsize::MIN));
-        let ended = work(Consumer::new(handler), concurrency, &aws, &queue).await;
+        let ended = work(Consumer::new(handler), ready(Ok(())), concurrency, &aws, &queue).await;
         program.kill_all();
         ended
     })
@@ -178,11 +182,14 @@ fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
         let app =
             App::new(url.clone(), version, content_type, queue.name(), arguments.time_limit).or_failed()?;
         end_with_the_terminal().context("could not start").or_failed()?;
-        let mut stops = Stops::listen().context("could not start").or_failed()?;
-        tokio::select! {
-            ready = app.ready(arguments.ready.as_ref()) => ready.or_failed()?,
-            () = stops.next() => return Ok(()),
-        }
+        let is_ready = {
+            let (app, path) = (app.clone(), arguments.ready.clone());
+            spawn(async move { app.ready(path.as_ref()).await })
+        };
+        let is_ready = async move {
+            let ended = is_ready.await.map_err(|error| error.to_string())?;
+            ended.map_err(|error| error.to_string())
+        };
         let concurrency = arguments.concurrency;
         match arguments.batch {
             None => {
@@ -190,7 +197,7 @@ fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
                     let app = app.clone();
                     async move { app.post(headers, body, Body::Unimportant).await.success(now()).map(|_| ()) }
                 };
-                work(Consumer::new(handler), concurrency, &aws, &queue).await
+                work(Consumer::new(handler), is_ready, concurrency, &aws, &queue).await
             }
             Some(most) => {
                 let handler = move |messages: Bulk<EventRecord>| {
@@ -210,6 +217,7 @@ fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
                 };
                 work(
                     Consumer::bulk(handler).chunk_size(most).chunk_bytes(MOST_BYTES),
+                    is_ready,
                     concurrency,
                     &aws,
                     &queue,
@@ -226,6 +234,7 @@ fn now() -> SystemTime {
 
 async fn work<H: Handler<M>, M: Input>(
     consumer: Consumer<H, M>,
+    is_ready: impl Future<Output = Result<(), String>> + Send + 'static,
     concurrency: Option<NonZeroUsize>,
     aws: &Aws,
     queue: &Queue,
@@ -235,7 +244,8 @@ async fn work<H: Handler<M>, M: Input>(
         Some(most) => consumer.concurrency(most),
         None => consumer,
     };
-    consumer.work(queue.url.as_str()).await.context("the worker failed").or_failed()
+    let ended = work_when(is_ready, consumer, queue.url.as_str()).await;
+    ended.context("the worker failed").or_failed()
 }
 
 impl Arguments {
@@ -243,23 +253,6 @@ impl Arguments {
         let (aws, queue) = self.which.find().await?;
         aws.announce("working on", &queue);
         Ok((aws, queue))
-    }
-}
-
-/// SIGTERM and SIGINT, until the worker listens itself.
-struct Stops([Signals; 2]);
-
-impl Stops {
-    fn listen() -> io::Result<Self> {
-        Ok(Self([signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?]))
-    }
-
-    async fn next(&mut self) {
-        let [terminate, interrupt] = &mut self.0;
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
     }
 }
 

@@ -8,9 +8,9 @@ use redrive::Failure;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
     Response(Response),
-    /// No connection, or it ended before a response. Then no other connection could be made.
+    /// No connection was made.
     Away(String),
-    /// The connection ended before a response, or with something that is not HTTP. The app accepts connections.
+    /// The connection ended before a response, or with something that is not HTTP.
     Broken(String),
     /// The request was canceled after its time limit.
     TimedOut(Duration),

@@ -31,8 +31,6 @@ const IDLE: Duration = Duration::from_secs(1);
 const CONNECT: Duration = Duration::from_secs(5);
 /// How often an idle connection is probed, so that a request to a host that is gone ends.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-/// A process that dies closes its connections one after the other, and may be started again at once.
-const DYING: Duration = Duration::from_secs(3);
 /// How long an app may take to be ready.
 const READY: Duration = Duration::from_secs(300);
 /// Between two looks whether it is.
@@ -182,7 +180,7 @@ impl App {
     async fn exchange(&self, request: Request<Full<Bytes>>, wanted: Body) -> Answer {
         let response = match self.client.request(request).await {
             Ok(response) => response,
-            Err(error) => return self.lost(&error).await,
+            Err(error) => return self.lost(&error),
         };
         let (head, body) = response.into_parts();
         let retry_after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
@@ -204,20 +202,18 @@ impl App {
         Answer::Response(Response { status, retry_after, body, is_complete: is_complete && has_end })
     }
 
-    /// An app that has crashed is away. One that goes on may have failed because of the message.
-    async fn lost(&self, error: &client::Error) -> Answer {
-        let text = format!("{}: {}", self.uri, cause(error));
+    /// An app that refuses connections is away. If it closes the connection of a request, the messages of that may be at
+    /// fault.
+    fn lost(&self, error: &client::Error) -> Answer {
+        let cause = cause(error);
         if error.is_connect() {
-            return Answer::Away(text);
+            return Answer::Away(format!("{}: {cause}", self.uri));
         }
-        let until = Instant::now() + DYING;
-        while Instant::now() < until {
-            sleep(LOOK).await;
-            if self.connect().await.is_ok() {
-                return Answer::Broken(text);
-            }
-        }
-        Answer::Away(text)
+        let hyper = error.source().and_then(|source| source.downcast_ref::<hyper::Error>());
+        Answer::Broken(match hyper.is_some_and(hyper::Error::is_parse) {
+            true => format!("the app does not speak HTTP: {cause}"),
+            false => format!("the app closed the connection: {cause}"),
+        })
     }
 }
 

@@ -4,6 +4,7 @@ mod http;
 mod watchbot;
 
 use std::cell::RefCell;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -236,12 +237,13 @@ fn a_program_that_cannot_start_loses_no_message_and_one_that_ignores_sigterm_is_
     let script = folder.path().join("script");
     std::fs::write(&script, "#!/no/such/interpreter\n").expect("it is ours");
     std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it is ours");
-    let worker = work(&aws, "", &["./script"], folder.path());
+    let log = File::create(folder.path().join("log")).expect("it is ours");
+    let mut worker = command(&aws, "orders", "", folder.path());
+    let worker = worker.args(["--", "./script"]).stdout(log).spawn().expect("the command runs");
     aws.send("orders", "x");
-    until("it waits", || counts(&aws, "orders").1 == "1");
-    let ran = stop(&aws, worker);
-    ran.stdout_has("could not be run: No such file or directory")
-        .stdout_has("message met an outage, to be retried");
+    until("an outage", || read(&folder, "log").contains("message met an outage, to be retried"));
+    stop(&aws, worker);
+    assert!(read(&folder, "log").contains("could not be run: No such file or directory"));
     let aws = Aws::with_orders(false);
     let worker = work(&aws, "--time-limit 1s", &["sh"], folder.path());
     aws.send("orders", "trap '' TERM; echo $$ > program; while :; do sleep 1; done");

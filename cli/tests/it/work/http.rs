@@ -1,6 +1,8 @@
 //! `redrive work --http`: the app is a process whose messages are JavaScript.
 
 use std::fs::File;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use aws_sdk_sqs::types::MessageAttributeValue;
@@ -45,8 +47,15 @@ impl Sidecar {
     }
 
     fn work(&self, flags: &str) -> Running {
+        self.start(&mut self.command(flags))
+    }
+
+    fn command(&self, flags: &str) -> Command {
         let flags = format!("--http http://127.0.0.1:{}/ {flags}", self.port);
-        let mut command = command(&self.aws, self.queue, &flags, self.folder.path());
+        command(&self.aws, self.queue, &flags, self.folder.path())
+    }
+
+    fn start(&self, command: &mut Command) -> Running {
         let [stdout, stderr] = ["stdout", "stderr"].map(|name| {
             let path = self.folder.path().join(name);
             File::options().create(true).append(true).open(path).expect("the folder is ours")
@@ -86,6 +95,15 @@ impl Sidecar {
         self.aws.send("orders", "answer(200)");
         assert_eq!(exit_code(worker), Some(0));
     }
+}
+
+/// The status with which a server answers.
+fn status(port: u16, path: &str) -> u16 {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").expect("it reads");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("it answers");
+    response.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("it is HTTP")
 }
 
 #[test]
@@ -209,8 +227,9 @@ fn requests_share_connections() {
     }
 }
 
+/// It may be at fault, also if the app stays away.
 #[test]
-fn a_message_outlives_the_app_that_was_killed_over_it() {
+fn a_message_whose_app_is_killed_fails_and_waits_for_the_app() {
     for (protocol, flags) in [("http", ""), ("http", "--batch 10"), ("http2", "--http2")] {
         let it = Sidecar::new(protocol);
         let app = it.app();
@@ -218,15 +237,36 @@ fn a_message_outlives_the_app_that_was_killed_over_it() {
         let body =
             "log(attempt); if (attempt === '1') process.kill(process.pid, 'SIGKILL'); else answer(200)";
         it.aws.send("orders", body);
+        it.until_said("stdout", "\"reason\":\"broken-response\"", 1);
+        it.until_said("stdout", "the app closed the connection", 1);
         it.until_said("stdout", "message met an outage, to be retried", 1);
         drop(app);
         let _app = it.app();
-        // The longest delay of an outage, if three deliveries are to last for four hours.
-        it.aws.skip(4 * 3_600);
+        // The longest delay of an outage.
+        it.aws.skip(12 * 3_600);
         it.until_logged(2);
         it.until_empty();
         it.stop(worker);
     }
+}
+
+/// As with an orchestrator that starts it again.
+#[test]
+fn a_message_that_kills_the_app_each_time_becomes_a_dead_letter() {
+    let it = Sidecar::new("http");
+    let mut app = it.app();
+    let worker = it
+        .start(it.command("").env("REDRIVE_BACKOFF", r#"{"kind": "exponential", "delay": 600, "max": 600}"#));
+    it.aws.send("orders", "log(attempt); process.kill(process.pid, 'SIGKILL')");
+    for attempt in 1..=3 {
+        it.until_logged(attempt);
+        it.until_said("stdout", "\"reason\":\"broken-response\"", attempt);
+        drop(app);
+        app = it.app();
+        it.aws.skip(600);
+    }
+    until("a letter", || it.aws.attribute("orders-dead", "ApproximateNumberOfMessages") == "1");
+    it.stop(worker);
 }
 
 #[test]
@@ -251,14 +291,17 @@ fn while_the_app_is_away_messages_stay_in_the_queue() {
 fn no_message_is_received_before_the_app_is_ready() {
     let it = Sidecar::new("http");
     it.aws.send("orders", "log('done'); answer(200)");
-    let worker = it.work("--ready /ready");
+    let health = free_port();
+    let worker = it.start(it.command("--ready /ready").env("REDRIVE_HEALTH", format!("127.0.0.1:{health}")));
     it.until_said("stderr", "is ready: Connection refused", 1);
+    assert_eq!(["/livez", "/readyz"].map(|path| status(health, path)), [200, 503]);
     let _app = it.app();
     assert_eq!(counts(&it.aws, "orders").0, "1");
     std::fs::write(it.folder.path().join("ready"), "").expect("it is ours");
     it.until_said("stderr", "is ready after", 1);
     it.until_logged(1);
     it.until_empty();
+    assert_eq!(["/livez", "/readyz"].map(|path| status(health, path)), [200, 200]);
     it.stop(worker);
     // SIGTERM ends it while it waits.
     std::fs::remove_file(it.folder.path().join("ready")).expect("it is ours");
