@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use aws_sdk_sqs::types::MessageAttributeValue;
@@ -403,11 +404,20 @@ fn what_cannot_be_meant_is_refused() {
 
 #[test]
 fn the_page_says_how_to_write_an_app() {
-    for (language, interpreter) in [("python", "python3"), ("js", "node")] {
+    for (language, place) in [("python", 2), ("js", 2), ("go", 1)] {
         let it = Sidecar::new("http");
-        std::fs::write(it.folder.path().join("charge"), of_page(language, 2)).expect("it is ours");
+        let source = it.folder.path().join(format!("charge.{language}"));
+        std::fs::write(&source, of_page(language, place)).expect("it is ours");
+        let mut app = match language {
+            "go" => match compiled_by_go(&source) {
+                Some(app) => Command::new(app),
+                None => continue,
+            },
+            "js" => Command::new("node"),
+            _ => Command::new("python3"),
+        };
         let output = File::create(it.folder.path().join("output")).expect("it is ours");
-        let _app = it.listening(Command::new(interpreter).arg("charge").stdout(output));
+        let _app = it.listening(app.arg(&source).stdout(output));
         let worker = it.work("");
         it.aws.send("orders", r#"{"id":"A-1","cents":450}"#);
         it.aws.send("orders", r#"{"id":"A-2","cents":0}"#);
@@ -419,6 +429,21 @@ fn the_page_says_how_to_write_an_app() {
         it.until_said("stdout", "message failed, to be retried", 1);
         it.stop(worker);
     }
+}
+
+/// The program of a source file.
+fn compiled_by_go(source: &Path) -> Option<PathBuf> {
+    let go = root().join("target/venv/bin/go");
+    if !go.exists() {
+        println!("skipped: the app in Go, since no compiler is installed: run `make test` once");
+        return None;
+    }
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache");
+    let program = source.with_extension("");
+    let mut build = Command::new(go);
+    build.env("GOCACHE", cache).env("GOTOOLCHAIN", "local").arg("build").arg("-o").arg(&program).arg(source);
+    assert!(build.status().expect("it runs").success());
+    Some(program)
 }
 
 /// Without a length, an app that died before it wrote its result looks like one that reported no failure.
