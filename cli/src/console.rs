@@ -21,12 +21,12 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::Args;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
 use self::state::Console;
 use crate::fleet::Places;
 use crate::output;
 use crate::problem::{OrProblem, Problem};
+use crate::sqs::Stop;
 use crate::tell::tell;
 use crate::wait::wait;
 
@@ -43,7 +43,7 @@ The command prints the page's address, with a key that only this page knows. It 
 read-only until you type the id of an account to unlock it. Each action runs a verb of this command with your AWS profile, and
 the page shows that command.
 
-The page reads counts and metrics when you look at it, at most every 30 seconds. It receives letters only when you open a
+The page reads counts and metrics every minute while it is visible. It receives letters only when you open a
 queue or group the errors of all queues. It makes these letters visible again at once.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
@@ -62,8 +62,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
-        let mut terminated =
-            signal(SignalKind::terminate()).context("could not listen for signals").or_failed()?;
+        let stop = Stop::listen().or_failed()?;
         let places = arguments.places.connect().await?;
         let port = arguments.port;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.with_context(|| {
@@ -74,14 +73,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let key = key().context("could not read /dev/urandom for the page's key").or_failed()?;
         output::print(format!("http://{address}/#key={key}")).or_failed()?;
         tell("redrive: open this address in a browser; Ctrl-C ends the page");
-        let console = Arc::new(Console::new(&arguments.places, places, &arguments.owner_tag, key));
+        let program = std::env::current_exe().context("could not find the command itself").or_failed()?;
+        let console = Console::new(&arguments.places, places, &arguments.owner_tag, key, program);
+        let console = Arc::new(console);
         let first = Arc::clone(&console);
         // The page can show queues as soon as somebody opens it.
         let read = tokio::spawn(async move { drop(first.snapshot(false).await) });
         tokio::select! {
             () = redrive_local::serve(listener, routes::router(&console)) => (),
-            _ = tokio::signal::ctrl_c() => (),
-            _ = terminated.recv() => (),
+            () = stop.wanted() => (),
         }
         read.abort();
         console.runs.end().await;

@@ -1,6 +1,5 @@
 //! What the page asks for, as the words of this command. Pure.
 
-use redrive_sqs::queue_name;
 use serde::Deserialize;
 
 use crate::fleet::DeadLetterQueue;
@@ -48,8 +47,6 @@ pub(super) struct Action {
     pub(super) stages: Option<String>,
     #[serde(default)]
     pub(super) wait: Option<String>,
-    #[serde(default)]
-    pub(super) rate: Option<u32>,
     /// For `edit`: the letter as a document for the editor.
     #[serde(default)]
     pub(super) document: Option<String>,
@@ -103,18 +100,16 @@ impl Words {
         std::iter::once("redrive".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
     }
 
+    /// By its ARN, so that a profile that means another account by now does not reach a queue of the same name there.
     fn on(self, typed: &Typed, queue: &DeadLetterQueue, source: Option<&String>) -> Result<Self, String> {
-        let source = match (source, queue.sources.as_slice()) {
+        let arn = match (source, queue.sources.as_slice()) {
             (Some(source), sources) if !sources.contains(source) => {
-                let names: Vec<&str> = sources.iter().map(|arn| queue_name(arn)).collect();
-                return Err(format!("source is {source}, allowed: {}", names.join(", ")));
+                return Err(format!("source is {source}, allowed: {}", sources.join(", ")));
             }
-            (Some(source), _) => Some(source),
-            (None, [source]) => Some(source),
-            (None, _) => None,
+            (Some(source), _) | (None, [source]) => source,
+            (None, _) => &queue.arn,
         };
-        let named = source.map_or(queue.name.as_str(), |arn| queue_name(arn));
-        Ok(self.flag("queue", Some(named)).at(typed, queue))
+        Ok(self.flag("queue", Some(arn)).at(typed, queue))
     }
 
     fn at(self, typed: &Typed, queue: &DeadLetterQueue) -> Self {
@@ -156,7 +151,7 @@ pub(super) struct Snoozing {
 /// `fleet snooze`, or `fleet wake`.
 pub(super) fn snooze(typed: &Typed, queue: &DeadLetterQueue, snoozing: &Snoozing) -> Words {
     match &snoozing.time {
-        Some(time) => Words::new(&["fleet", "snooze", &queue.name])
+        Some(time) => Words::new(&["fleet", "snooze", &queue.arn])
             .flag("for", Some(time))
             .flag("reason", snoozing.reason.as_ref())
             .at(typed, queue),
@@ -169,7 +164,7 @@ pub(super) fn snooze(typed: &Typed, queue: &DeadLetterQueue, snoozing: &Snoozing
 /// # Errors
 /// Nothing to do, or a setting that the verb does not have.
 pub(super) fn act(typed: &Typed, queue: &DeadLetterQueue, action: &Action) -> Result<(Words, Words), String> {
-    let Action { verb, ids, stages, wait, rate, document, .. } = action;
+    let Action { verb, ids, stages, wait, document, .. } = action;
     if ids.is_empty() {
         return Err("ids is empty, allowed: the ids of letters".to_owned());
     }
@@ -185,6 +180,9 @@ pub(super) fn act(typed: &Typed, queue: &DeadLetterQueue, action: &Action) -> Re
     if (*verb == Verb::Edit) != document.is_some() || document.is_some() && ids.len() != 1 {
         return Err("edit takes the id and the document of one letter".to_owned());
     }
+    if *verb != Verb::Delete && action.source.is_none() && queue.sources.len() > 1 {
+        return Err(format!("source is missing, allowed: {}", queue.sources.join(", ")));
+    }
     let words = |ids: &str| {
         let words = match verb {
             Verb::Retry => Words::new(&["dlq", "retry"]),
@@ -199,7 +197,7 @@ pub(super) fn act(typed: &Typed, queue: &DeadLetterQueue, action: &Action) -> Re
             false => words,
         };
         let account = (*verb == Verb::Delete).then_some(&queue.account);
-        Ok::<_, String>(words.flag("rate", *rate).flag("account", account))
+        Ok::<_, String>(words.flag("account", account))
     };
     Ok((words("-")?, words("letters.txt")?))
 }
@@ -240,29 +238,28 @@ pub(super) mod tests {
 
     #[test]
     fn an_action_is_a_command() {
+        const ORDERS: &str = "--queue arn:aws:sqs:eu-west-1:123456789012:orders";
         const PLACE: &str = "--region eu-west-1 --profile shop --ids letters.txt";
         for (asked, sources, expected) in [
             (
-                json!({ "verb": "retry", "ids": ["a"], "stages": "10,100,all", "wait": "30s", "rate": 5 }),
+                json!({ "verb": "retry", "ids": ["a"], "stages": "10,100,all", "wait": "30s" }),
                 ["orders"].as_slice(),
-                format!(
-                    "redrive dlq retry --queue orders {PLACE} --watch --stages 10,100,all --wait 30s --rate 5"
-                ),
+                format!("redrive dlq retry {ORDERS} {PLACE} --watch --stages 10,100,all --wait 30s"),
             ),
             (
                 json!({ "verb": "retry", "ids": ["a"], "stages": "it's; reboot" }),
-                &["a", "b"],
-                format!("redrive dlq retry --queue orders-dead {PLACE} --watch --stages 'it'\\''s; reboot'"),
+                &[],
+                format!("redrive dlq retry {ORDERS}-dead {PLACE} --watch --stages 'it'\\''s; reboot'"),
             ),
             (
                 json!({ "verb": "delete", "ids": ["a", "b"] }),
                 &["orders"],
-                format!("redrive dlq delete --queue orders {PLACE} --account 123456789012"),
+                format!("redrive dlq delete {ORDERS} {PLACE} --account 123456789012"),
             ),
             (
                 json!({ "verb": "edit", "ids": ["a"], "document": "{}" }),
                 &["orders"],
-                format!("redrive dlq retry --edit --queue orders {PLACE}"),
+                format!("redrive dlq retry --edit {ORDERS} {PLACE}"),
             ),
         ] {
             assert_eq!(acted(sources, asked), Ok(expected));
@@ -290,6 +287,20 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn letters_of_several_queues_go_back_to_one_that_is_named() {
+        let of_two = |source: Option<&str>| {
+            acted(&["a", "b"], json!({ "verb": "retry", "ids": ["1"], "source": source }))
+        };
+        assert!(of_two(None).unwrap_err().starts_with("source is missing, allowed: arn:"));
+        let shown = of_two(Some("arn:aws:sqs:eu-west-1:123456789012:b")).unwrap();
+        assert!(
+            shown.starts_with("redrive dlq retry --queue arn:aws:sqs:eu-west-1:123456789012:b "),
+            "{shown}"
+        );
+        assert!(acted(&["a", "b"], json!({ "verb": "delete", "ids": ["1"] })).is_ok());
+    }
+
+    #[test]
     fn no_value_becomes_a_flag() {
         let asked = json!({ "verb": "retry", "ids": ["--native"], "stages": "--native", "wait": "-1" });
         let shown = acted(&["orders"], asked).unwrap();
@@ -297,8 +308,7 @@ pub(super) mod tests {
         let snoozing =
             serde_json::from_value(json!({ "queue": "q", "for": "2d", "reason": "--yes" })).unwrap();
         let shown = snooze(&Typed::default(), &queue(&["orders"]), &snoozing).typed();
-        let expected =
-            "redrive fleet snooze orders-dead --for 2d '--reason=--yes' --region eu-west-1 --profile shop";
+        let expected = "redrive fleet snooze arn:aws:sqs:eu-west-1:123456789012:orders-dead --for 2d '--reason=--yes' --region eu-west-1 --profile shop";
         assert_eq!(shown, expected);
     }
 
@@ -306,7 +316,7 @@ pub(super) mod tests {
     fn letters_are_listed_by_conditions() {
         let listing = json!({ "queue": "q", "where": ["reason = panic", "body.id ~ ^A"] });
         let words = list(&Typed::default(), &queue(&["orders"]), &serde_json::from_value(listing).unwrap());
-        let expected = "redrive dlq list --queue orders --region eu-west-1 --profile shop --where 'reason = panic' --where 'body.id ~ ^A'";
+        let expected = "redrive dlq list --queue arn:aws:sqs:eu-west-1:123456789012:orders --region eu-west-1 --profile shop --where 'reason = panic' --where 'body.id ~ ^A'";
         assert_eq!(words.unwrap().typed(), expected);
         let typed =
             Typed { profiles: vec!["a".to_owned(), "b".to_owned()], timeout: Some(5), ..Typed::default() };

@@ -1,17 +1,21 @@
 //! A verb of this command in a process.
 
-use std::io;
-use std::path::PathBuf;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use redrive_sqs::cut_to;
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{Child as Process, ChildStderr, ChildStdout, Command};
 use tokio::time::timeout;
 
 /// How long a verb may take to end after it was asked to: it makes letters visible again.
 const GRACE: Duration = Duration::from_secs(20);
+
+/// More of a line than anybody reads.
+const LONGEST_SAID: usize = 1_000;
 
 /// A line that it wrote.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,8 +30,15 @@ pub(super) enum Line {
 #[derive(Debug)]
 pub(super) struct Child {
     process: Process,
-    data: Option<Lines<BufReader<ChildStdout>>>,
-    said: Option<Lines<BufReader<ChildStderr>>>,
+    data: Option<Reader<ChildStdout>>,
+    said: Option<Reader<ChildStderr>>,
+}
+
+/// What is read of a stream, and the beginning of a line.
+#[derive(Debug)]
+struct Reader<S> {
+    stream: BufReader<S>,
+    line: Vec<u8>,
 }
 
 impl Child {
@@ -36,11 +47,11 @@ impl Child {
     /// # Errors
     /// It cannot be started.
     pub(super) fn start(
-        program: &PathBuf,
+        program: &Path,
         words: &[String],
         input: String,
         editor: Option<String>,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, String> {
         let mut command = Command::new(program);
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C in the terminal is for the page, which then asks the verbs to end.
@@ -48,13 +59,15 @@ impl Child {
         if let Some(editor) = editor {
             command.env("EDITOR", editor);
         }
-        let mut process = command.spawn()?;
+        let started = command.spawn();
+        let mut process =
+            started.map_err(|error| format!("could not start {}: {error}", program.display()))?;
         if let Some(mut stdin) = process.stdin.take() {
             // A verb that does not read it says why on standard error.
             tokio::spawn(async move { stdin.write_all(input.as_bytes()).await });
         }
-        let data = process.stdout.take().map(|stdout| BufReader::new(stdout).lines());
-        let said = process.stderr.take().map(|stderr| BufReader::new(stderr).lines());
+        let data = process.stdout.take().map(Reader::new);
+        let said = process.stderr.take().map(Reader::new);
         Ok(Self { process, data, said })
     }
 
@@ -63,7 +76,9 @@ impl Child {
         loop {
             let (line, is_data) = tokio::select! {
                 line = next_of(&mut self.data), if self.data.is_some() => (line.map(Line::Data), true),
-                line = next_of(&mut self.said), if self.said.is_some() => (line.map(Line::Said), false),
+                line = next_of(&mut self.said), if self.said.is_some() => {
+                    (line.map(|line| Line::Said(cut_to(&line, LONGEST_SAID).into_owned())), false)
+                }
                 else => return None,
             };
             match (line, is_data) {
@@ -75,9 +90,8 @@ impl Child {
     }
 
     /// What a short verb says, or why it failed.
-    pub(super) async fn run(program: &PathBuf, words: &[String]) -> Result<String, String> {
-        let mut child =
-            Self::start(program, words, String::new(), None).map_err(|error| error.to_string())?;
+    pub(super) async fn run(program: &Path, words: &[String]) -> Result<String, String> {
+        let mut child = Self::start(program, words, String::new(), None)?;
         let mut last = String::new();
         while let Some(Line::Data(line) | Line::Said(line)) = child.next().await {
             last = line;
@@ -92,13 +106,20 @@ impl Child {
         }
     }
 
-    /// Its exit code once it has said all, 128 and the number of the signal if one ended it.
+    /// Its exit code once it has said all, 128 and the number of the signal if one ended it. It is killed if it does not end.
     pub(super) async fn code(&mut self) -> i32 {
-        use std::os::unix::process::ExitStatusExt;
-        match timeout(GRACE, self.process.wait()).await {
-            Ok(Ok(status)) => status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()),
-            Ok(Err(_)) | Err(_) => 1,
-        }
+        let ended = match timeout(GRACE, self.process.wait()).await {
+            Ok(ended) => ended,
+            Err(_) => self.process.kill().await.and(self.process.wait().await),
+        };
+        ended.map_or(1, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()))
+    }
+
+    /// Asks it to end, and waits for that: only then are its letters visible again.
+    pub(super) async fn end(mut self) {
+        self.ask_to_end();
+        (self.data, self.said) = (None, None);
+        self.code().await;
     }
 }
 
@@ -108,6 +129,52 @@ impl Drop for Child {
     }
 }
 
-async fn next_of<R: tokio::io::AsyncRead + Unpin>(lines: &mut Option<Lines<BufReader<R>>>) -> Option<String> {
-    lines.as_mut()?.next_line().await.ok().flatten()
+impl<S: AsyncRead + Unpin> Reader<S> {
+    fn new(stream: S) -> Self {
+        Self { stream: BufReader::new(stream), line: vec![] }
+    }
+}
+
+/// What was read of a line stays if nobody waits any more.
+async fn next_of<S: AsyncRead + Unpin>(reader: &mut Option<Reader<S>>) -> Option<String> {
+    let Reader { stream, line } = reader.as_mut()?;
+    let is_over = stream.read_until(b'\n', line).await.is_err() || line.is_empty();
+    let text = String::from_utf8_lossy(line).trim_end_matches('\n').to_owned();
+    line.clear();
+    (!is_over).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Child {
+        Child::start(Path::new("sh"), &["-c".to_owned(), script.to_owned()], "in\n".to_owned(), None).unwrap()
+    }
+
+    #[tokio::test]
+    async fn all_lines_come_from_both_streams() {
+        let mut child = sh("cat; printf 'a\\377\\nb'; echo no >&2; exit 3");
+        let (mut data, mut said) = (vec![], vec![]);
+        while let Some(line) = child.next().await {
+            match line {
+                Line::Data(line) => data.push(line),
+                Line::Said(line) => said.push(line),
+            }
+        }
+        assert_eq!((data, said), (["in", "a\u{fffd}", "b"].map(str::to_owned).into(), vec!["no".to_owned()]));
+        assert_eq!(child.code().await, 3);
+    }
+
+    #[tokio::test]
+    async fn a_verb_that_is_asked_to_end_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ended");
+        let script =
+            format!("trap 'touch {}; exit 0' TERM; echo ready; while :; do sleep 0.05; done", file.display());
+        let mut child = sh(&script);
+        assert_eq!(child.next().await, Some(Line::Data("ready".to_owned())));
+        child.end().await;
+        assert!(file.exists());
+    }
 }

@@ -1,7 +1,8 @@
 //! Letters on their way to the page: a line of JSON for each, then their groups, then how it ended.
 
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::Path;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
@@ -10,10 +11,16 @@ use futures_util::stream::unfold;
 use redrive_sqs::cut_to;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use super::action::{MOST_LETTERS, Words};
 use super::child::{Child, Line};
 use crate::letters::groups;
+
+/// A page that reads nothing for so long, such as one of a laptop that sleeps, must not keep letters invisible.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How many lines wait for the page.
+const LINES: usize = 64;
 
 /// What the page keeps of all bodies, in bytes. Behind that it keeps their beginnings.
 const MOST_BODIES: usize = 64 << 20;
@@ -29,30 +36,47 @@ struct Why {
     error: String,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Listed {
-    child: Option<Child>,
     whys: Vec<(String, String)>,
     bodies: usize,
 }
 
-/// Runs `dlq list`, and passes on what it writes. A reader that leaves ends it.
+/// Runs `dlq list`, and passes on what it writes. It ends if the reader leaves, or reads nothing for some time. The hold is
+/// released once it has ended.
 ///
 /// # Errors
 /// It cannot be started.
-pub(super) fn list(program: &PathBuf, words: &Words, most: Option<usize>) -> Result<Response, String> {
+pub(super) fn list<Hold: Send + 'static>(
+    program: &Path,
+    words: &Words,
+    most: Option<usize>,
+    hold: Hold,
+) -> Result<Response, String> {
     let most = most.map(|most| most.to_string());
     let flags: Vec<&str> = most.iter().flat_map(|most| ["--max", most.as_str()]).chain(["--json"]).collect();
-    let child = Child::start(program, &words.with(&flags), String::new(), None)
-        .map_err(|error| format!("could not start {}: {error}", program.display()))?;
-    let listed = Listed { child: Some(child), whys: vec![], bodies: 0 };
-    let command = format!("{}\n", json!({ "command": words.typed() }));
-    let lines = unfold((listed, Some(command)), async |(mut listed, first)| {
-        let line = match first {
-            Some(line) => line,
-            None => listed.next().await?,
-        };
-        Some((Ok::<_, Infallible>(Bytes::from(line)), (listed, None)))
+    let mut child = Child::start(program, &words.with(&flags), String::new(), None)?;
+    let (sender, receiver) = mpsc::channel(LINES);
+    let command = json!({ "command": words.typed() }).to_string();
+    tokio::spawn(async move {
+        let mut listed = Listed::default();
+        let is_read = async |line| sender.send_timeout(line, PATIENCE).await.is_ok();
+        let mut goes_on = is_read(command).await;
+        while goes_on {
+            let Some(line) = child.next().await else { break };
+            goes_on = is_read(listed.line(line)).await;
+        }
+        if goes_on {
+            let code = child.code().await;
+            is_read(json!({ "groups": groups(&listed.whys), "ended": code }).to_string()).await;
+        } else {
+            child.end().await;
+        }
+        drop(hold);
+    });
+    let lines = unfold(receiver, async |mut receiver| {
+        let line = receiver.recv().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(line + "\n")), receiver))
     });
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(lines)).into_response())
 }
@@ -63,18 +87,11 @@ pub(super) const ALL: Option<usize> = None;
 pub(super) const OF_QUEUE: Option<usize> = Some(MOST_LETTERS);
 
 impl Listed {
-    async fn next(&mut self) -> Option<String> {
-        let child = self.child.as_mut()?;
-        let line = match child.next().await {
-            Some(Line::Data(line)) => self.letter(line),
-            Some(Line::Said(line)) => json!({ "said": line }).to_string(),
-            None => {
-                let code = child.code().await;
-                self.child = None;
-                json!({ "groups": groups(&self.whys), "ended": code }).to_string()
-            }
-        };
-        Some(line + "\n")
+    fn line(&mut self, line: Line) -> String {
+        match line {
+            Line::Data(line) => self.letter(line),
+            Line::Said(line) => json!({ "said": line }).to_string(),
+        }
     }
 
     fn letter(&mut self, mut line: String) -> String {
@@ -108,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_long_body_is_cut_once_there_are_many() {
-        let mut listed = Listed { child: None, whys: vec![], bodies: MOST_BODIES };
+        let mut listed = Listed { bodies: MOST_BODIES, ..Listed::default() };
         let long = json!({ "id": "1", "body": "x".repeat(5_000), "reason": "panic", "error": "index 7" });
         let told: Value = serde_json::from_str(&listed.letter(long.to_string())).unwrap();
         assert_eq!(told["letter"]["is_cut"], true);

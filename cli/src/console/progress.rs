@@ -32,7 +32,6 @@ pub(super) struct Progress {
     problems: Vec<Problem>,
     /// How each stage ended.
     stages: Vec<Value>,
-    totals: Option<Value>,
     said: VecDeque<String>,
     /// Its exit code.
     pub(super) ended: Option<i32>,
@@ -57,9 +56,6 @@ impl Progress {
     fn read(&mut self, mut line: Value) {
         if let Some(stage) = line.get_mut("stage") {
             self.stages.push(stage.take());
-        } else if let Some(totals) = line.get_mut("totals") {
-            // Of several stages, the last one's: those before are in the stages.
-            self.totals = Some(totals.take());
         } else if let Some(result) = line.get("result").and_then(Value::as_str) {
             *self.results.entry(result.to_owned()).or_default() += 1;
             if !matches!(result, "sent" | "deleted") {
@@ -124,7 +120,7 @@ mod tests {
             json!([{ "result": "failed", "error": "too large", "count": 1, "ids": ["3"] }])
         );
         assert_eq!(told["stages"], json!([{ "number": 1, "result": "clear" }]));
-        assert_eq!((&told["totals"]["sent"], &told["said"][0]), (&json!(2), &json!("redrive: watching")));
+        assert_eq!(told["said"], json!(["redrive: watching"]));
         assert_eq!((progress.version, progress.ended), (8, Some(1)));
     }
 

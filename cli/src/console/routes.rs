@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -16,6 +16,7 @@ use redrive_local::command::page::{error, guarded, respond};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::action::{self, Action, Listing, Snoozing};
 use super::child::Child;
@@ -24,6 +25,9 @@ use super::{curves, files, letters};
 use crate::dlq::when::rfc3339;
 
 const KEY: &str = "x-redrive-key";
+
+/// How long a listing waits until the one before has ended.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 type Shared = State<Arc<Console>>;
 type Answer = Result<Response, Refusal>;
@@ -99,7 +103,7 @@ async fn queue(State(console): Shared, uri: Uri) -> Answer {
     let arn = percent_decode_str(named).decode_utf8_lossy();
     let snapshot = console.snapshot(false).await;
     let row = console.queue(&arn).await?;
-    let Some((aws, queue)) = console.reached(&snapshot, &arn) else {
+    let Some((aws, queue)) = snapshot.reached(&arn) else {
         return Err(Refusal(StatusCode::NOT_FOUND, format!("{arn} was not read")));
     };
     let curves = apart(move || async move { curves::read(&aws, &queue, &row.sources).await }).await;
@@ -110,11 +114,19 @@ async fn list(State(console): Shared, body: Bytes) -> Answer {
     let listing: Listing = read(&body)?;
     let queue = console.queue(&listing.queue).await?;
     let words = action::list(&console.typed, &queue, &listing)?;
-    letters::list(&console.program, &words, letters::OF_QUEUE).map_err(fail)
+    if let Some(reason) = console.runs.refusal(&queue.arn) {
+        return Err(Refusal(StatusCode::CONFLICT, reason));
+    }
+    // A reader that has just left may still hold letters.
+    let hold = timeout(PATIENCE, console.listing(&queue.arn).lock_owned()).await;
+    let hold = hold.map_err(|_| {
+        Refusal(StatusCode::CONFLICT, format!("another page lists the letters of {}: try again", queue.name))
+    })?;
+    letters::list(&console.program, &words, letters::OF_QUEUE, hold).map_err(fail)
 }
 
 async fn list_all(State(console): Shared) -> Answer {
-    letters::list(&console.program, &action::list_all(&console.typed), letters::ALL).map_err(fail)
+    letters::list(&console.program, &action::list_all(&console.typed), letters::ALL, ()).map_err(fail)
 }
 
 async fn snooze(State(console): Shared, body: Bytes) -> Answer {
@@ -125,17 +137,23 @@ async fn snooze(State(console): Shared, body: Bytes) -> Answer {
     Ok(respond(StatusCode::OK, &json!({ "said": said })))
 }
 
+/// The account of a queue, as somebody typed it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Account {
+struct Unlocking {
+    queue: String,
     account: String,
 }
 
 async fn unlock(State(console): Shared, body: Bytes) -> Answer {
-    let Account { account } = read(&body)?;
-    let snapshot = console.snapshot(false).await;
-    if !snapshot.fleet.queues.iter().any(|queue| queue.account == account) {
-        return Err(format!("account is {account}, allowed: an account of this page").into());
+    let Unlocking { queue, account } = read(&body)?;
+    let queue = console.queue(&queue).await?;
+    if queue.account != account {
+        return Err(format!(
+            "account is {account:?}, allowed: {}, the account of {}",
+            queue.account, queue.name
+        )
+        .into());
     }
     console.unlocked().insert(account);
     Ok(respond(StatusCode::OK, &json!({ "unlocked": *console.unlocked() })))
@@ -162,7 +180,8 @@ async fn start(State(console): Shared, body: Bytes) -> Answer {
         return Err(Refusal(StatusCode::FORBIDDEN, reason));
     }
     let words = action::act(&console.typed, &queue, &action)?;
-    let run = console.runs.start(&console.program, queue, &action, words);
+    let listing = console.listing(&queue.arn);
+    let run = console.runs.start(&console.program, queue, &action, words, listing);
     let run = run.map_err(|reason| Refusal(StatusCode::CONFLICT, reason))?;
     Ok(respond(StatusCode::CREATED, &run.told()))
 }

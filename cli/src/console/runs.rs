@@ -1,6 +1,6 @@
 //! Verbs that change something, at work.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use super::action::{Action, Words};
-use super::child::Child;
+use super::child::{Child, Line};
 use super::progress::Progress;
 use crate::dlq::when::rfc3339;
 use crate::fleet::DeadLetterQueue;
@@ -42,31 +42,24 @@ pub(super) struct Run {
 }
 
 impl Runs {
-    /// Starts a verb, one for each queue at a time.
+    /// Starts a verb, one for each queue at a time, once nobody lists the queue's letters any more.
     ///
     /// # Errors
-    /// One is at work on this queue, or it cannot be started.
+    /// One is at work on this queue, or there is no room for a file.
     pub(super) fn start(
         &self,
-        program: &PathBuf,
+        program: &Path,
         queue: DeadLetterQueue,
         action: &Action,
         (words, shown): (Words, Words),
+        listing: Arc<tokio::sync::Mutex<()>>,
     ) -> Result<Arc<Run>, String> {
         let mut runs = self.list();
-        if let Some(run) = runs.iter().find(|run| run.queue.arn == queue.arn && !run.is_over()) {
-            return Err(format!(
-                "{} {} is at work on {}: wait for it, or stop it",
-                run.verb, run.number, queue.name
-            ));
+        if let Some(run) = runs.iter().find(|run| run.is_on(&queue.arn)) {
+            return Err(run.refusal());
         }
         let document = action.document.as_ref().map(|text| Desk::with("letter.json", text)).transpose();
         let desk = document.map_err(|error| format!("could not make a file for the letter: {error}"))?;
-        // `--edit` has this editor put the file of the page in the place of its own.
-        let editor = desk.as_ref().map(|desk| format!("cp -- {}", word(&desk.file().to_string_lossy())));
-        let child =
-            Child::start(program, &words.with(&["--yes", "--json"]), action.ids.join("\n") + "\n", editor);
-        let mut child = child.map_err(|error| format!("could not start {}: {error}", program.display()))?;
         let run = Arc::new(Run {
             number: runs.last().map_or(1, |last| last.number + 1),
             verb: action.verb.name(),
@@ -83,31 +76,37 @@ impl Runs {
         {
             runs.remove(over);
         }
-        let followed = Arc::clone(&run);
+        let (words, ids) = (words.with(&["--yes", "--json"]), action.ids.join("\n") + "\n");
+        let (followed, program) = (Arc::clone(&run), program.to_owned());
         tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    line = child.next() => match line {
-                        Some(line) => followed.progress.send_modify(|progress| progress.take(line)),
-                        None => break,
-                    },
-                    () = followed.stop.notified() => child.ask_to_end(),
+            let _listing = listing.lock_owned().await;
+            // `--edit` has this editor put the file of the page in the place of its own.
+            let editor = desk.as_ref().map(|desk| format!("cp -- {}", word(&desk.file().to_string_lossy())));
+            let code = match Child::start(&program, &words, ids, editor) {
+                Ok(child) => followed.follow(child).await,
+                Err(error) => {
+                    followed.progress.send_modify(|progress| progress.take(Line::Said(error)));
+                    1
                 }
-            }
-            let code = child.code().await;
+            };
             drop(desk);
             followed.progress.send_modify(|progress| progress.end(code));
         });
         Ok(run)
     }
 
+    /// Why the letters of a queue cannot be listed now, if they cannot.
+    pub(super) fn refusal(&self, queue: &str) -> Option<String> {
+        self.list().iter().find(|run| run.is_on(queue)).map(|run| run.refusal())
+    }
+
     pub(super) fn find(&self, number: usize) -> Option<Arc<Run>> {
         self.list().iter().find(|run| run.number == number).cloned()
     }
 
-    /// The last one first.
+    /// The last one first, in short.
     pub(super) fn told(&self) -> Vec<Value> {
-        self.list().iter().rev().map(|run| run.told()).collect()
+        self.list().iter().rev().map(|run| run.summary()).collect()
     }
 
     /// Asks all to end, and waits for them.
@@ -137,6 +136,28 @@ impl Run {
         self.stop.notify_one();
     }
 
+    /// The exit code of the verb.
+    async fn follow(&self, mut child: Child) -> i32 {
+        loop {
+            tokio::select! {
+                line = child.next() => match line {
+                    Some(line) => self.progress.send_modify(|progress| progress.take(line)),
+                    None => return child.code().await,
+                },
+                () = self.stop.notified() => child.ask_to_end(),
+            }
+        }
+    }
+
+    fn is_on(&self, queue: &str) -> bool {
+        self.queue.arn == queue && !self.is_over()
+    }
+
+    fn refusal(&self) -> String {
+        let Self { number, verb, queue, .. } = self;
+        format!("run {number} ({verb}) is at work on {}: wait until it ends, or stop it", queue.name)
+    }
+
     fn is_over(&self) -> bool {
         self.progress.borrow().ended.is_some()
     }
@@ -153,15 +174,21 @@ impl Run {
     }
 
     pub(super) fn told(&self) -> Value {
+        let mut told = self.summary();
+        told["command"] = json!(self.command);
+        told["began"] = json!(rfc3339(self.began));
+        told["progress"] = json!(&*self.progress.borrow());
+        told
+    }
+
+    fn summary(&self) -> Value {
         json!({
             "number": self.number,
             "verb": self.verb,
             "queue": self.queue.arn,
             "name": self.queue.name,
             "letters": self.letters,
-            "command": self.command,
-            "began": rfc3339(self.began),
-            "progress": &*self.progress.borrow(),
+            "ended": self.progress.borrow().ended,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! What the page knows: the queues as they were read last, which accounts are unlocked, and the verbs that run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -26,10 +26,19 @@ pub(super) struct Console {
     pub(super) program: PathBuf,
     pub(super) history: History,
     pub(super) runs: Runs,
-    places: Vec<Reached>,
+    places: Places,
     owner_tag: String,
-    last: tokio::sync::Mutex<Option<Arc<Snapshot>>>,
+    last: tokio::sync::Mutex<Last>,
     unlocked: Mutex<BTreeSet<String>>,
+    /// By the ARNs of dead-letter queues: who lists their letters, holds them.
+    listings: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// The ways to AWS, and what was read by them.
+#[derive(Debug)]
+struct Last {
+    reached: Arc<Vec<Reached>>,
+    snapshot: Option<Arc<Snapshot>>,
 }
 
 /// The queues at a moment.
@@ -39,45 +48,65 @@ pub(super) struct Snapshot {
     pub(super) at: SystemTime,
     pub(super) fleet: Fleet,
     pub(super) facts: Vec<Facts>,
+    reached: Arc<Vec<Reached>>,
 }
 
 impl Console {
-    pub(super) fn new(typed: &Places, places: Vec<Reached>, owner_tag: &str, key: String) -> Self {
+    pub(super) fn new(
+        places: &Places,
+        reached: Vec<Reached>,
+        owner_tag: &str,
+        key: String,
+        program: PathBuf,
+    ) -> Self {
+        let Places { profiles, regions, endpoint_url, timeout } = places.clone();
         Self {
-            typed: Typed {
-                profiles: typed.profiles.clone(),
-                regions: typed.regions.clone(),
-                endpoint_url: typed.endpoint_url.clone(),
-                timeout: typed.timeout,
-            },
+            typed: Typed { profiles, regions, endpoint_url, timeout },
             key,
-            program: std::env::current_exe().unwrap_or_else(|_| "redrive".into()),
+            program,
             history: History::from_env(),
             runs: Runs::default(),
-            places,
+            places: places.clone(),
             owner_tag: owner_tag.to_owned(),
-            last: tokio::sync::Mutex::default(),
+            last: tokio::sync::Mutex::new(Last { reached: Arc::new(reached), snapshot: None }),
             unlocked: Mutex::default(),
+            listings: Mutex::default(),
         }
     }
 
-    /// The queues as they are, or were a moment ago. Whoever asks meanwhile gets the same.
+    /// The queues as they are, or were a moment ago. Callers that come meanwhile get the same.
     pub(super) async fn snapshot(self: &Arc<Self>, is_asked_for: bool) -> Arc<Snapshot> {
-        let console = Arc::clone(self);
-        apart(move || async move { console.read(is_asked_for).await }).await
+        let fresh = if is_asked_for { ASKED_FOR } else { FRESH };
+        self.younger(fresh).await
     }
 
-    async fn read(&self, is_asked_for: bool) -> Arc<Snapshot> {
-        let mut last = self.last.lock().await;
-        let fresh = if is_asked_for { ASKED_FOR } else { FRESH };
-        if let Some(last) = last.as_ref().filter(|last| last.read.elapsed() < fresh) {
-            return Arc::clone(last);
+    async fn younger(self: &Arc<Self>, than: Duration) -> Arc<Snapshot> {
+        let console = Arc::clone(self);
+        apart(move || async move {
+            let mut last = console.last.lock().await;
+            match &last.snapshot {
+                Some(snapshot) if snapshot.read.elapsed() < than => Arc::clone(snapshot),
+                _ => console.read(&mut last).await,
+            }
+        })
+        .await
+    }
+
+    async fn read(&self, last: &mut Last) -> Arc<Snapshot> {
+        // A profile may work by now, such as after a login.
+        if last.reached.iter().any(|reached| reached.aws.is_err())
+            && let Ok(reached) = self.places.connect().await
+        {
+            last.reached = Arc::new(reached);
         }
         let wanted = Wanted { owner_tag: &self.owner_tag, with_empty: false };
-        let facts = read_facts(&self.places, wanted).await;
-        let (read, at) = (Instant::now(), SystemTime::now());
-        let snapshot = Arc::new(Snapshot { read, at, fleet: Fleet::of(&facts, true), facts });
-        *last = Some(Arc::clone(&snapshot));
+        let mut facts = read_facts(&last.reached, wanted).await;
+        if let Some(before) = &last.snapshot {
+            keep_unread(&mut facts, &before.facts, before.at);
+        }
+        let (read, at, reached) = (Instant::now(), SystemTime::now(), Arc::clone(&last.reached));
+        let snapshot = Arc::new(Snapshot { read, at, fleet: Fleet::of(&facts, true), facts, reached });
+        last.snapshot = Some(Arc::clone(&snapshot));
         snapshot
     }
 
@@ -86,27 +115,50 @@ impl Console {
         snooze::apply(snapshot.fleet.clone(), &self.history, SystemTime::now())
     }
 
-    /// A dead-letter queue by its ARN.
+    /// A dead-letter queue by its ARN, as it was read last.
     ///
     /// # Errors
     /// It was not found in the accounts that the page shows.
     pub(super) async fn queue(self: &Arc<Self>, arn: &str) -> Result<DeadLetterQueue, String> {
-        let snapshot = self.snapshot(false).await;
+        let snapshot = self.younger(Duration::MAX).await;
         let found = snapshot.fleet.queues.iter().find(|queue| queue.arn == arn);
-        found.cloned().ok_or_else(|| format!("queue is {arn}, allowed: a dead-letter queue of this page"))
+        found.cloned().ok_or_else(|| match snapshot.fleet.problem() {
+            Some(problem) => format!("queue {arn} was not read: {problem}"),
+            None => format!("queue is {arn}, allowed: a dead-letter queue of this page"),
+        })
     }
 
-    /// A queue as it was read, and the way to it.
-    pub(super) fn reached(&self, snapshot: &Snapshot, arn: &str) -> Option<(Aws, Queue)> {
-        let find = |(facts, reached): (&Facts, &Reached)| {
-            let queue = facts.queues.iter().find(|queue| queue.arn == arn)?;
-            Some((reached.aws.as_ref().ok()?.clone(), queue.clone()))
-        };
-        snapshot.facts.iter().zip(&self.places).find_map(find)
+    /// Held by those who list the letters of a queue: others do not see them meanwhile.
+    pub(super) fn listing(&self, queue: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(listings.entry(queue.to_owned()).or_default())
     }
 
     pub(super) fn unlocked(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.unlocked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Snapshot {
+    /// A queue as it was read, and the way to it.
+    pub(super) fn reached(&self, arn: &str) -> Option<(Aws, Queue)> {
+        let find = |(facts, reached): (&Facts, &Reached)| {
+            let queue = facts.queues.iter().find(|queue| queue.arn == arn)?;
+            Some((reached.aws.as_ref().ok()?.clone(), queue.clone()))
+        };
+        self.facts.iter().zip(&*self.reached).find_map(find)
+    }
+}
+
+/// Queues of a place that cannot be read stay as they were, and this is said.
+fn keep_unread(facts: &mut [Facts], before: &[Facts], at: SystemTime) {
+    for (facts, before) in facts.iter_mut().zip(before) {
+        if facts.queues.is_empty() && !facts.failures.is_empty() && !before.queues.is_empty() {
+            facts.queues.clone_from(&before.queues);
+            facts.details.clone_from(&before.details);
+            let at = humantime::format_rfc3339_seconds(at);
+            facts.failures.push(format!("the page shows what was read before {at}"));
+        }
     }
 }
 
@@ -117,4 +169,32 @@ pub(super) async fn apart<F: Future<Output: Send + 'static>>(
     let runtime = Handle::current();
     let done = tokio::task::spawn_blocking(move || runtime.block_on(start())).await;
     done.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_sqs::types::QueueAttributeName;
+
+    use super::*;
+
+    #[test]
+    fn queues_of_a_place_that_fails_stay_as_they_were() {
+        let attributes = [(QueueAttributeName::ApproximateNumberOfMessages, "7".to_owned())].into();
+        let queue =
+            Queue::new("url".to_owned(), "arn:aws:sqs:eu-west-1:123456789012:q".to_owned(), attributes);
+        let read = |queues: Vec<Queue>, failures: &[&str]| Facts {
+            queues,
+            failures: failures.iter().map(|&failure| failure.to_owned()).collect(),
+            ..Facts::default()
+        };
+        let before = [read(vec![queue.clone()], &[]), read(vec![queue], &[])];
+        let mut facts = [read(vec![], &["ExpiredToken"]), read(vec![], &[])];
+        keep_unread(&mut facts, &before, SystemTime::UNIX_EPOCH);
+        assert_eq!(facts[0].queues.len(), 1);
+        assert_eq!(
+            facts[0].failures,
+            ["ExpiredToken", "the page shows what was read before 1970-01-01T00:00:00Z"]
+        );
+        assert!(facts[1].queues.is_empty(), "its queues were deleted");
+    }
 }

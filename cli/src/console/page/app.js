@@ -21,11 +21,16 @@ export const app = {
 
   async refresh(fresh = false) {
     try {
+      const first = app.known === null;
       app.known = await ask(fresh ? '/api/fleet?fresh' : '/api/fleet');
+      if (first && app.view) $('view').replaceChildren(app.view.element);
       app.show();
       app.view?.refreshed?.();
+      app.failed = null;
     } catch (error) {
-      app.tell(error.message);
+      app.failed = error.message;
+      if (app.known === null) $('view').replaceChildren(h('p', { class: 'verdict', role: 'alert' }, error.message));
+      else app.tell(error.message);
     }
   },
 
@@ -33,10 +38,10 @@ export const app = {
     const { unlocked, runs } = app.known;
     $('lock').hidden = unlocked.length === 0;
     $('lock').textContent = `Lock ${unlocked.join(', ')}`;
-    const running = runs.filter(({ progress }) => progress.ended === null);
+    const running = runs.filter(({ ended }) => ended === null);
     $('running').hidden = running.length === 0;
     if (running.length === 0) return;
-    $('running').textContent = `${running.length} at work`;
+    $('running').textContent = `${running.length} run${running.length === 1 ? '' : 's'} in progress`;
     $('running').href = running.length === 1 ? `#/runs/${running[0].number}` : '#/history';
   },
 
@@ -44,8 +49,8 @@ export const app = {
 
   isLocked: (account) => !app.known.unlocked.includes(account),
 
-  async unlock(account) {
-    app.known.unlocked = (await ask('/api/unlock', { account })).unlocked;
+  async unlock(queue, account) {
+    app.known.unlocked = (await ask('/api/unlock', { queue: queue.arn, account })).unlocked;
     app.show();
   },
 
@@ -100,9 +105,13 @@ $('theme').addEventListener('click', () => {
 });
 $('help').addEventListener('click', help);
 $('lock').addEventListener('click', async () => {
-  app.known.unlocked = (await ask('/api/lock', {})).unlocked;
-  app.show();
-  app.tell('All accounts are locked.');
+  try {
+    app.known.unlocked = (await ask('/api/lock', {})).unlocked;
+    app.show();
+    app.tell('All accounts are locked.');
+  } catch (error) {
+    app.tell(error.message);
+  }
 });
 
 const GO = { q: '#/', e: '#/errors', h: '#/history' };

@@ -31,25 +31,60 @@ const field = (name, control, hint) => h('label', {}, name, control, hint ? h('s
 
 const input = (value, more) => h('input', { type: 'text', value, autocomplete: 'off', spellcheck: 'false', ...more });
 
+/** Lines of a problem, and what a button does, which cannot be pressed again meanwhile. */
+function guarded(work) {
+  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
+  const fail = (error) => {
+    problem.textContent = error.message;
+    problem.hidden = false;
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    const button = event.target.querySelector('[type="submit"]');
+    button.disabled = true;
+    try {
+      await work();
+      $('dialog').close();
+    } catch (error) {
+      fail(error);
+      button.disabled = false;
+    }
+  };
+  return { problem, fail, submit };
+}
+
 export function act(app, verb, queue, source, some) {
   question(app, verb, queue, { source: source || null, ids: some.map(({ id }) => id) }, []);
 }
 
-/** The body and the attributes as the command's editor shows them. Numbers keep their digits: nothing is parsed here. */
+/**
+ * The body and the attributes as the command's editor shows them. A text area has one kind of line break, and shows controls
+ * as they are: a body that nobody changed is sent as it was, and its line breaks stay.
+ */
 export function edit(app, queue, source, letter) {
-  const laid = pretty(letter.body);
-  const isJson = /^\s*[{[]/.test(letter.body) && laid !== letter.body || isParsed(letter.body);
-  const body = h('textarea', { rows: 12, spellcheck: 'false' }, laid);
+  const isJson = isObject(letter.body);
+  const body = area(isJson ? pretty(letter.body) : letter.body, 12);
   const own = Object.entries(letter.attributes ?? {}).filter(([name]) => !isOwn(name));
   const attributes = Object.fromEntries(own.map(([name, value]) => [name, typeof value === 'string' ? { type: 'String', value } : value]));
-  const typed = h('textarea', { rows: 4, spellcheck: 'false' }, JSON.stringify(attributes, null, 2));
-  const document = () => `{"body":${isJson ? body.value : JSON.stringify(body.value)},"attributes":${typed.value.trim() || '{}'}}`;
+  const typed = area(JSON.stringify(attributes, null, 2), 4);
+  const shown = body.value;
+  const text = () => {
+    if (body.value === shown) return letter.body;
+    return letter.body.includes('\r\n') && !isJson ? body.value.replaceAll('\n', '\r\n') : body.value;
+  };
+  const document = () => {
+    const whole = `{"body":${isJson ? text() : JSON.stringify(text())},"attributes":${typed.value.trim() || '{}'}}`;
+    JSON.parse(whole);
+    return whole;
+  };
   question(app, 'edit', queue, { source: source || null, ids: [letter.id] }, [field('Body', body), field('Attributes', typed)], { document });
 }
 
-function isParsed(text) {
+const area = (value, rows) => Object.assign(h('textarea', { rows, spellcheck: 'false' }), { value });
+
+function isObject(text) {
   try {
-    return typeof JSON.parse(text) === 'object' && /^\s*[{[]/.test(text);
+    return /^\s*[{[]/.test(text) && JSON.parse(text) !== null;
   } catch {
     return false;
   }
@@ -59,12 +94,12 @@ function question(app, verb, queue, what, fields, more = {}) {
   const words = WORDS[verb];
   const count = what.ids.length;
   const dialog = $('dialog');
-  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
   const shown = h('div');
   const stages = input(count > 10 ? '10,100,all' : 'all', { name: 'stages' });
   const wait = input('', { name: 'wait', placeholder: 'as long as all attempts take' });
   const account = input('', { name: 'account', inputmode: 'numeric', placeholder: queue.account });
-  const locked = app.isLocked(queue.account);
+  const lock = field(`Account ${queue.account} is locked. Type its id to unlock it.`, account);
+  lock.hidden = !app.isLocked(queue.account);
   const controls = verb === 'retry' ? [
     field('Stages', stages, 'How many letters each stage sends. If one comes back, nothing more is sent.'),
     field('Watch after each stage for', wait, 'Such as 30s or 5m. Empty: visibility timeout, maxReceiveCount and backoff decide.'),
@@ -74,10 +109,15 @@ function question(app, verb, queue, what, fields, more = {}) {
     ...(verb === 'retry' ? { stages: stages.value.replace(/\s/g, '') || null, wait: wait.value.trim() || null } : {}),
     ...(more.document ? { document: more.document() } : {}),
   });
-  const fail = (error) => {
-    problem.textContent = error.message;
-    problem.hidden = false;
-  };
+  const { problem, fail, submit } = guarded(async () => {
+    if (!lock.hidden) await app.unlock(queue, account.value.trim());
+    const run = await ask('/api/runs', action()).catch((error) => {
+      lock.hidden = !error.message.includes('is locked');
+      throw error;
+    });
+    app.refresh();
+    location.hash = `#/runs/${run.number}`;
+  });
   let timer;
   const show = () => {
     clearTimeout(timer);
@@ -90,26 +130,14 @@ function question(app, verb, queue, what, fields, more = {}) {
       }
     }, PAUSE);
   };
-  const submit = async (event) => {
-    event.preventDefault();
-    try {
-      if (app.isLocked(queue.account)) await app.unlock(account.value.trim());
-      const run = await ask('/api/runs', action());
-      dialog.close();
-      location.hash = `#/runs/${run.number}`;
-      app.refresh();
-    } catch (error) {
-      fail(error);
-    }
-  };
   dialog.replaceChildren(h('form', { onsubmit: submit, oninput: show },
     h('h2', { id: 'dialog-title' }, words.title(count, queue.name)),
     h('p', {}, verb === 'delete' ? `Account ${queue.account}, ${queue.region}.` : `To ${what.source ? nameOf(what.source) : queue.sources.map(nameOf).join(', ')}, account ${queue.account}, ${queue.region}.`),
     h('p', { class: 'quiet' }, words.warning),
     ...controls,
-    locked ? field(`Account ${queue.account} is locked. Type its id to unlock it.`, account) : null,
+    lock,
     shown,
-    count > 0 && verb !== 'edit' ? h('button', { type: 'button', class: 'plain', onclick: () => navigator.clipboard.writeText(`${what.ids.join('\n')}\n`) }, 'Copy the ids for letters.txt') : null,
+    count > 0 && verb !== 'edit' ? h('button', { type: 'button', class: 'plain', onclick: () => navigator.clipboard.writeText(`${what.ids.join('\n')}\n`).catch(fail) }, 'Copy the ids for letters.txt') : null,
     problem,
     h('div', { class: 'actions' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), h('button', { type: 'submit', class: 'primary' }, words.button))));
   dialog.showModal();
@@ -120,18 +148,10 @@ function question(app, verb, queue, what, fields, more = {}) {
 export function snooze(app, queue) {
   const dialog = $('dialog');
   const [time, reason] = [input('1d', { name: 'for' }), input('', { name: 'reason', placeholder: 'The fix is in review' })];
-  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
-  const submit = async (event) => {
-    event.preventDefault();
-    try {
-      await ask('/api/snooze', { queue: queue.arn, for: time.value.trim(), reason: reason.value });
-      dialog.close();
-      app.refresh();
-    } catch (error) {
-      problem.textContent = error.message;
-      problem.hidden = false;
-    }
-  };
+  const { problem, submit } = guarded(async () => {
+    await ask('/api/snooze', { queue: queue.arn, for: time.value.trim(), reason: reason.value });
+    app.refresh();
+  });
   dialog.replaceChildren(h('form', { onsubmit: submit },
     h('h2', { id: 'dialog-title' }, `Snooze ${queue.name}`),
     h('p', { class: 'quiet' }, 'The queue is listed last until then, or until it has 10 letters or 10 % more.'),

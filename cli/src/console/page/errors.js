@@ -24,10 +24,10 @@ export class ErrorsView {
   }
 
   changed() {
-    const { all, groups, said, command: text, reading, error, ended } = this.letters;
+    const { all, groups, said, command: text, reading, error } = this.letters;
     this.button.disabled = reading !== null;
     say(this.sum, `${counted(all.length)} received${reading ? ', reading…' : ''}`);
-    const notes = error ? [error] : ended ? said.slice(-5) : [];
+    const notes = [...said.slice(-5), ...(error ? [error] : [])];
     this.said.replaceChildren(...notes.map((line) => h('li', {}, line)));
     this.command.replaceChildren(...(text ? [command(text)] : []));
     this.groups.replaceChildren(...groups.map((group) => {

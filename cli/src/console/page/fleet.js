@@ -40,9 +40,8 @@ export class FleetView {
     const { fleet } = this.app.known;
     const full = fleet.queues.filter((queue) => queue.letters > 0);
     const count = full.reduce((sum, queue) => sum + queue.letters, 0);
-    say(this.sum, count === 0
-      ? `No letters in ${number(fleet.queues.length)} dead-letter queues.`
-      : `${number(full.length)} of ${number(fleet.queues.length)} have ${letters(count)}.`);
+    const all = `${number(fleet.queues.length)} dead-letter queues${this.isPartial() ? ' that could be read' : ''}`;
+    say(this.sum, count === 0 ? `No letters in ${all}.` : `${number(full.length)} of ${all} have ${letters(count)}.`);
     const faults = [
       ...fleet.unreachable.map(({ arn, error }) => `${nameOf(arn)}: ${error}`),
       ...[...fleet.failed, ...fleet.unknown].map(({ place, error }) => `${place}: ${error}`),
@@ -50,6 +49,11 @@ export class FleetView {
     this.faults.replaceChildren(...faults.map((fault) => h('li', {}, fault)));
     this.age();
     this.draw();
+  }
+
+  isPartial() {
+    const { failed, unreachable } = this.app.known.fleet;
+    return failed.length + unreachable.length > 0;
   }
 
   age() {
@@ -68,7 +72,7 @@ export class FleetView {
     this.body.replaceChildren(...shown.map((queue) => this.row(queue)));
     if (focused) this.body.querySelector(`[data-arn="${focused}"] a`)?.focus();
     this.none.hidden = shown.length > 0;
-    say(this.none, words.length > 0 ? 'No queue matches.' : 'All dead-letter queues are empty.');
+    say(this.none, words.length > 0 ? 'No queue matches.' : this.isPartial() ? 'Some queues could not be read.' : 'All dead-letter queues are empty.');
   }
 
   row(queue) {

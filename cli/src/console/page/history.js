@@ -12,7 +12,7 @@ export class HistoryView {
     this.runs = h('ul', { class: 'runs', 'aria-label': 'Runs of this page' });
     this.body = h('tbody');
     this.none = h('p', { class: 'quiet' }, 'Reading…');
-    const heads = ['When', 'Who', 'What', 'Queue', 'Letters', 'Account'].map((name) => h('th', { scope: 'col' }, name));
+    const heads = ['When (UTC)', 'Who', 'What', 'Queue', 'Letters', 'Account'].map((name) => h('th', { scope: 'col' }, name));
     this.element = h('section', { 'aria-label': 'History' },
       h('div', { class: 'bar' }, h('h2', {}, 'History')), this.runs, h('h3', {}, 'From this machine'),
       h('table', { class: 'past' }, h('thead', {}, h('tr', {}, ...heads)), this.body), this.none);
@@ -21,9 +21,9 @@ export class HistoryView {
 
   refreshed() {
     const { runs } = this.app.known;
-    this.runs.replaceChildren(...runs.map(({ number: run, verb, name, letters: count, progress }) => h('li', {},
+    this.runs.replaceChildren(...runs.map(({ number: run, verb, name, letters: count, ended }) => h('li', {},
       h('a', { href: `#/runs/${run}` }, `Run ${run}: ${verb} ${letters(count)} of ${name}`),
-      progress.ended === null ? ' at work' : progress.ended === 0 ? ' done' : ` ended with exit code ${progress.ended}`)));
+      ended === null ? ' in progress' : ` ended with exit code ${ended}`)));
   }
 
   async read() {

@@ -1,4 +1,4 @@
-// Letters as they come from the command, and those of them that are looked for.
+// Letters as they come from the command, and a filter for them.
 
 import { stream } from './server.js';
 
@@ -15,7 +15,7 @@ export class Letters {
     [this.ended, this.error] = [null, null];
   }
 
-  /** Reads them again. Whoever reads already stops. */
+  /** Reads them again, and stops an earlier reading. */
   async read(asked) {
     this.stop();
     this.clear();
@@ -53,12 +53,15 @@ export class Letters {
     this.reading = null;
   }
 
-  /** Those of a group, if it is one, that have each of these words somewhere. */
-  matching(group, text) {
+  /** Those of a source and a group, if they are given, that have each of these words somewhere. */
+  matching(source, group, text) {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    return this.all.filter((letter) => (group === null || letter.group === group) && words.every((word) => haystack(letter).includes(word)));
+    return this.all.filter((letter) => isOf(letter, source) && (group === null || letter.group === group) && words.every((word) => haystack(letter).includes(word)));
   }
 }
+
+/** Whether a letter goes back to this source. One that names no source goes back to any. */
+export const isOf = (letter, source) => !source || !letter.source || letter.source === source || letter.source === source.split(':').at(-1);
 
 const found = new WeakMap();
 

@@ -1,7 +1,7 @@
 // Letters as rows: only those in view are elements, however many there are.
 
 import { h, say } from './dom.js';
-import { since, span } from './words.js';
+import { number, since, span } from './words.js';
 
 /** So many rows above and below the view are kept ready. */
 const SPARE = 8;
@@ -117,9 +117,9 @@ export class List {
   }
 }
 
-/** How many there are, to be said beside the list. */
-export function count(element, shown, all, checked, reading) {
-  const of = shown === all ? '' : ` of ${all.toLocaleString('en')}`;
-  const selected = checked > 0 ? `, ${checked.toLocaleString('en')} selected` : '';
-  say(element, `${shown.toLocaleString('en')}${of} letter${all === 1 ? '' : 's'}${selected}${reading ? ', reading…' : ''}`);
+/** How many there are, to be said beside the list. `more` is how many the queue has beside those that were received. */
+export function count(element, { shown, all, checked, reading, more }) {
+  const of = shown === all ? '' : ` of ${number(all)}`;
+  const parts = [`${number(shown)}${of} letter${all === 1 ? '' : 's'}`, checked > 0 ? `${number(checked)} selected` : '', reading ? 'reading…' : more > 0 ? `about ${number(more)} more in the queue` : ''];
+  say(element, parts.filter(Boolean).join(', '));
 }

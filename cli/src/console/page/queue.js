@@ -3,12 +3,14 @@
 import { act, edit, snooze, wake } from './dialogs.js';
 import { h, say } from './dom.js';
 import { detail } from './letter.js';
-import { Letters, failedAt } from './letters.js';
+import { Letters, failedAt, isOf } from './letters.js';
 import { List, count } from './list.js';
 import { ask } from './server.js';
 import { clock, command, curve, expires, histogram, letters as counted, nameOf, number, signed, since, span } from './words.js';
 
 const DAY = 86_400;
+/** What the command says of letters that are all on the page. */
+const COUNTED = /^([\d,]+ of )?[\d,]+ letters? in \S+( match)?$/;
 /** More groups than anybody reads. */
 const MOST_GROUPS = 200;
 
@@ -23,11 +25,11 @@ export class QueueView {
     this.chips = h('ul', { class: 'chips', 'aria-label': 'Conditions' });
     this.condition = h('input', { type: 'text', placeholder: 'body.tenant = acme', 'aria-label': 'Add a condition: field, operator, value', autocomplete: 'off', spellcheck: 'false' });
     this.text = h('input', { type: 'search', placeholder: 'Text in error, body, id', 'aria-label': 'Filter letters by text', oninput: () => this.filter() });
-    this.source = h('select', { 'aria-label': 'Source queue', hidden: true, onchange: () => this.read() });
+    this.source = h('select', { 'aria-label': 'Source queue', hidden: true, onchange: () => this.redraw() });
     this.groups = h('ul', { class: 'groups', 'aria-label': 'Errors' });
     this.said = h('ul', { class: 'faults', 'aria-label': 'Notes' });
     this.command = h('div');
-    this.counted = h('p', { class: 'sum', role: 'status' });
+    this.counted = h('p', { class: 'sum' });
     this.detail = h('aside', { id: 'detail', 'aria-label': 'Letter', tabindex: -1, hidden: true });
     this.buttons = [
       h('button', { type: 'button', class: 'primary', onclick: () => this.retry() }, 'Retry…'),
@@ -55,7 +57,7 @@ export class QueueView {
   refreshed() {
     const queue = this.app.queue(this.arn);
     if (!queue) {
-      this.facts.replaceChildren(h('dt', {}, 'Queue'), h('dd', {}, 'This queue is not a dead-letter queue of this page.'));
+      this.facts.replaceChildren(h('div', {}, h('dt', {}, 'Queue'), h('dd', {}, 'This queue was not read, or is not a dead-letter queue of this page.')));
       return;
     }
     const facts = [
@@ -81,12 +83,11 @@ export class QueueView {
     try {
       const { visible = [], oldest = [], deployments = [], unknown } = await ask(`/api/queue?arn=${encodeURIComponent(this.arn)}`);
       const marks = deployments.map(({ function: name, version, at }) => [since(at?.replace(/\+0000$/, 'Z')), `${name} ${version} deployed`]).filter(([ago]) => ago >= 0 && ago <= DAY);
-      const last = (points) => points.at(-1)?.[1] ?? 0;
       const figure = (points, kind, title) => h('figure', {}, h('figcaption', {}, title),
         points.length > 1 ? curve(points, { label: title, kind, width: 560, height: 56, end: DAY, marks }) : h('p', { class: 'quiet' }, 'CloudWatch has no values.'));
       this.curves.replaceChildren(
-        figure(visible, 'dead', `Letters in 24 h, now ${number(last(visible))}`),
-        figure(oldest, 'failed', `Age of the oldest letter in 24 h, now ${span(last(oldest))}`),
+        figure(visible, 'dead', 'Letters in 24 h'),
+        figure(oldest, 'failed', 'Age of the oldest letter in 24 h'),
         ...(marks.length > 0 ? [h('p', { class: 'quiet' }, `Deployed: ${marks.map(([ago, text]) => `${text.replace(' deployed', '')}, ${span(ago)} ago`).join('; ')}`)] : []),
         ...unknown.map((text) => h('p', { class: 'quiet' }, text)));
     } catch (error) {
@@ -97,7 +98,7 @@ export class QueueView {
   read() {
     [this.group, this.drawn] = [null, null];
     this.close();
-    return this.letters.read({ queue: this.arn, source: this.source.value || null, where: this.conditions });
+    return this.letters.read({ queue: this.arn, where: this.conditions });
   }
 
   add(event) {
@@ -113,14 +114,14 @@ export class QueueView {
   changed() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
-      const { said, error, command: text, groups, ended } = this.letters;
+      const { said, error, command: text, groups } = this.letters;
       const chip = (condition, index) => h('li', {}, h('code', {}, condition),
         h('button', { type: 'button', class: 'plain', 'aria-label': `Remove ${condition}`, onclick: () => {
           this.conditions.splice(index, 1);
           this.read();
         } }, '✕'));
       this.chips.replaceChildren(...this.conditions.map(chip));
-      const notes = error ? [error] : ended ? said.slice(-3) : said.filter((line) => line.startsWith('warning')).slice(-3);
+      const notes = [...said.filter((line) => !COUNTED.test(line)).slice(-5), ...(error ? [error] : [])];
       this.said.replaceChildren(...notes.map((line) => h('li', {}, line)));
       if (this.shownCommand !== text) this.command.replaceChildren(...(text ? [command(text)] : []));
       this.shownCommand = text;
@@ -132,33 +133,48 @@ export class QueueView {
   drawGroups(groups) {
     this.drawn = groups;
     const { all } = this.letters;
-    const most = Math.max(1, ...groups.map(({ letters }) => letters.length));
-    this.groups.replaceChildren(...groups.slice(0, MOST_GROUPS).map((group, index) => {
-      const times = group.letters.map((at) => failedAt(all[at]));
-      const share = h('meter', { min: 0, max: most, value: group.letters.length, 'aria-hidden': 'true' });
-      return h('li', {}, h('button', { type: 'button', 'aria-pressed': 'false', onclick: () => this.pick(index) },
-        h('b', {}, number(group.letters.length)), share,
+    const shown = groups.map((group, index) => ({ ...group, index, some: group.letters.map((at) => all[at]).filter((letter) => isOf(letter, this.source.value)) })).filter(({ some }) => some.length > 0);
+    const most = Math.max(1, ...shown.map(({ some }) => some.length));
+    const left = shown.length - MOST_GROUPS;
+    this.groups.replaceChildren(...shown.slice(0, MOST_GROUPS).map((group) => {
+      const times = group.some.map(failedAt);
+      const share = h('meter', { min: 0, max: most, value: times.length, 'aria-hidden': 'true' });
+      return h('li', {}, h('button', { type: 'button', 'aria-pressed': 'false', 'data-group': group.index, onclick: () => this.pick(group.index) },
+        h('b', {}, number(times.length)), share,
         h('span', { class: 'reason' }, group.reason), h('span', { class: 'error' }, group.error || 'no error is known'),
         histogram(times, `When these ${number(times.length)} failed`)));
-    }));
+    }), ...(left > 0 ? [h('li', { class: 'quiet' }, `${number(left)} more kinds of errors`)] : []));
+  }
+
+  /** Another source was picked. */
+  redraw() {
+    this.group = null;
+    this.drawGroups(this.letters.groups);
+    this.filter();
   }
 
   pick(index) {
     this.group = this.group === index ? null : index;
-    [...this.groups.querySelectorAll('button')].forEach((button, at) => button.setAttribute('aria-pressed', at === this.group));
+    this.groups.querySelectorAll('button').forEach((button) => button.setAttribute('aria-pressed', Number(button.dataset.group) === this.group));
     this.filter();
   }
 
   filter() {
-    this.list.show(this.letters.matching(this.group, this.text.value));
+    this.list.show(this.letters.matching(this.source.value, this.group, this.text.value));
     this.count();
   }
 
   count() {
     const { checked, shown } = this.list;
-    count(this.counted, shown.length, this.letters.all.length, checked.size, this.letters.reading !== null);
-    const none = this.selected().length === 0 || this.letters.reading !== null;
+    const { all, reading } = this.letters;
+    const queue = this.app.queue(this.arn);
+    const more = queue && this.conditions.length === 0 ? queue.letters - all.length : 0;
+    count(this.counted, { shown: shown.length, all: all.length, checked: checked.size, reading: reading !== null, more });
+    const none = !queue || this.selected().length === 0 || reading !== null;
     this.buttons.forEach((button) => (button.disabled = none));
+    const isAimless = queue?.sources.length > 1 && !this.source.value;
+    if (isAimless) this.buttons[0].disabled = true;
+    this.buttons[0].title = isAimless ? 'Pick the source queue first' : '';
   }
 
   /** The letters that are checked, else all that are shown. */
@@ -173,7 +189,7 @@ export class QueueView {
     this.detail.hidden = false;
     this.detail.replaceChildren(detail(letter, [
       ['Retry…', () => this.retry([letter])],
-      ...(letter.is_cut ? [] : [['Edit…', () => edit(this.app, this.app.queue(this.arn), this.source.value, letter)]]),
+      ...(letter.is_cut ? [] : [['Edit…', () => this.edit(letter)]]),
       ['Export', () => this.export([letter])],
       ['Delete…', () => this.delete([letter])],
     ], () => this.close()));
@@ -184,16 +200,23 @@ export class QueueView {
   close() {
     if (!this.detail || this.open === null) return;
     this.open = null;
+    const focused = this.detail.contains(document.activeElement) || document.activeElement === document.body;
     this.detail.hidden = true;
-    this.list.element.focus();
+    if (focused) this.list.element.focus();
   }
 
   retry(some = this.selected()) {
-    act(this.app, 'retry', this.app.queue(this.arn), this.source.value, some);
+    if (this.buttons[0].title) this.app.tell(`${this.buttons[0].title}.`);
+    else act(this.app, 'retry', this.app.queue(this.arn), this.source.value, some);
+  }
+
+  edit(letter) {
+    if (this.buttons[0].title) this.app.tell(`${this.buttons[0].title}.`);
+    else edit(this.app, this.app.queue(this.arn), this.source.value, letter);
   }
 
   delete(some = this.selected()) {
-    act(this.app, 'delete', this.app.queue(this.arn), this.source.value, some);
+    act(this.app, 'delete', this.app.queue(this.arn), null, some);
   }
 
   /** As `dlq export` writes them, except those of which only the beginning is here. */

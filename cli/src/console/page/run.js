@@ -4,6 +4,9 @@ import { h, say } from './dom.js';
 import { ask } from './server.js';
 import { command, letters, number, span } from './words.js';
 
+/** So often the page asks again if nobody answers. */
+const MOST_FAILURES = 30;
+
 const PAST = { retry: 'sent', edit: 'sent', delete: 'deleted' };
 
 const VERDICTS = {
@@ -19,10 +22,10 @@ export class RunView {
     [this.app, this.run, this.title] = [app, run, `Run ${run}`];
     this.head = h('h2', {}, `Run ${run}`);
     this.verdict = h('p', { class: 'verdict', role: 'status' }, 'Starting…');
-    this.bar = h('progress', { max: 1, value: 0, 'aria-label': 'Letters done' });
+    this.bar = h('progress', { max: 1, value: 0, 'aria-label': 'Letters sent or deleted' });
     this.counts = h('p', { class: 'sum' });
     this.stages = h('ol', { class: 'stages', 'aria-label': 'Stages' });
-    this.problems = h('ul', { class: 'faults', 'aria-label': 'Letters that were not done' });
+    this.problems = h('ul', { class: 'faults', 'aria-label': 'Letters that were not sent or deleted' });
     this.said = h('pre', { tabindex: 0, role: 'region', 'aria-label': 'What the command says' });
     this.command = h('div');
     this.stop = h('button', { type: 'button', onclick: () => this.ask() }, 'Stop');
@@ -47,20 +50,21 @@ export class RunView {
   }
 
   async follow() {
-    let version = '';
+    let [version, failed] = ['', 0];
     while (!this.left) {
       try {
         const told = await ask(`/api/runs/${this.run}${version === '' ? '' : `?after=${version}`}`);
         if (this.left) return;
         this.draw(told);
         ({ version } = told.progress);
+        failed = 0;
         if (told.progress.ended !== null) {
           this.app.refresh(true);
           return;
         }
       } catch (error) {
         say(this.verdict, error.message);
-        if (version === '') return;
+        if (version === '' || (failed += 1) > MOST_FAILURES) return;
         await new Promise((resolve) => setTimeout(resolve, 2000));
       }
     }
@@ -82,9 +86,12 @@ export class RunView {
     say(this.said, lines.join('\n'));
     this.stop.hidden = ended !== null;
     this.stop.disabled = stopping;
-    this.verdict.className = `verdict ${ended === null ? 'running' : ended === 0 ? 'done' : 'dead'}`;
-    say(this.verdict, ended === null
-      ? (stopping ? 'Stopping…' : (lines.at(-1) ?? 'Starting…'))
-      : ended === 0 ? 'Done.' : ended > 128 ? `Stopped. ${lines.at(-1) ?? ''}` : `Ended with exit code ${ended}. ${lines.at(-1) ?? ''}`);
+    const isDone = ended === 0 && done === all;
+    this.verdict.className = `verdict ${ended === null ? 'running' : isDone ? 'done' : 'dead'}`;
+    const last = lines.at(-1) ?? '';
+    say(this.verdict, ended === null ? (stopping ? 'Stopping…' : last || 'Starting…')
+      : isDone ? 'Done.'
+        : ended === 0 ? `Ended: ${number(done)} of ${number(all)} ${PAST[verb]}. ${last}`
+          : stopping ? `Stopped. ${last}` : `Ended with exit code ${ended}. ${last}`);
   }
 }

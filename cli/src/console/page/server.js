@@ -4,13 +4,14 @@ import { ask as askWith } from './dom.js';
 
 const NAME = 'redrive-key';
 
+/** Other tabs of this address have it too. The next command has another one. */
 function takeKey() {
   const [, key] = location.hash.match(/^#key=([0-9a-f]+)$/) ?? [];
   if (key) {
-    sessionStorage.setItem(NAME, key);
+    localStorage.setItem(NAME, key);
     history.replaceState(null, '', '#/');
   }
-  return { 'x-redrive-key': sessionStorage.getItem(NAME) ?? '' };
+  return { 'x-redrive-key': localStorage.getItem(NAME) ?? '' };
 }
 
 const headers = takeKey();
