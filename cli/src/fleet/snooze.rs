@@ -130,7 +130,11 @@ pub(super) struct Arguments {
 
 /// Ends the snooze of a dead-letter queue.
 #[derive(Debug, Args)]
-#[command(mut_arg("journal", |journal| journal.help(JOURNAL)), after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
+#[command(mut_arg("journal", |journal| journal.help(JOURNAL)), after_help = "\
+Examples:
+  redrive fleet wake shop-orders-dead
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(super) struct Wake {
     /// Dead-letter queue by name or ARN
     queue: String,

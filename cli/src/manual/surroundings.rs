@@ -25,11 +25,10 @@ const VARIABLES: [Entry; 9] = [
     ("", "NO_COLOR", "If set, output has no colors."),
 ];
 
-const FILES: [Entry; 6] = [
+const FILES: [Entry; 5] = [
     ("template", "template.yaml", "Template to read if no other is given."),
     ("endpoint_url", "~/.aws/config, ~/.aws/credentials", "Your AWS settings, shared with the AWS CLI."),
-    ("history", "~/.local/state/redrive/history.jsonl", "What was done with letters from this machine."),
-    ("reason", "~/.local/state/redrive/snoozes.jsonl", "Snoozed dead-letter queues."),
+    ("journal", "~/.local/state/redrive", "Journal, history and snoozes of this machine."),
     ("folder", "~/.local/share/man/man1", "Where man finds your own manual pages."),
     ("shell", "~/.local/share/bash-completion/completions", "Where bash finds your own completions."),
 ];
