@@ -152,7 +152,7 @@ fn a_letter_that_is_back_before_the_watch_begins_is_seen_at_once() {
     let aws = with_letters(1, &["panic"]);
     let slow = on("DeleteMessageBatch", Fate::Delayed(Duration::from_secs(2)));
     let proxy = Proxy::start(&aws.url, slow);
-    let line = "dlq retry --queue orders --yes --watch --wait 50s --json";
+    let line = "dlq retry --queue orders --yes --watch --stages 1,all --wait 50s --json";
     let ran = beside_consumer(&aws, &|| proxy.redrive(line), false, &|_, _, _| ());
     let stages = stages(ran.ended(1));
     assert_eq!(stages[0]["result"], "came-back");
