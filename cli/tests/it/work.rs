@@ -1,5 +1,6 @@
 //! `redrive work`: a program for each message. The messages here are shell scripts, which the program `sh` reads.
 
+mod chaos;
 mod http;
 mod watchbot;
 

@@ -14,16 +14,16 @@ use crate::support::Aws;
 use crate::support::running::{Running, free_port, root, signal, until, wait_for};
 
 /// A queue, an app on a port, and a worker between them.
-struct Sidecar {
-    aws: Aws,
-    folder: TempDir,
+pub(super) struct Sidecar {
+    pub(super) aws: Aws,
+    pub(super) folder: TempDir,
     port: u16,
     protocol: &'static str,
     queue: &'static str,
 }
 
 impl Sidecar {
-    fn new(protocol: &'static str) -> Self {
+    pub(super) fn new(protocol: &'static str) -> Self {
         let aws = Aws::with_orders(false);
         Self { aws, folder: folder(), port: free_port(), protocol, queue: "orders" }
     }
@@ -33,7 +33,7 @@ impl Sidecar {
     }
 
     /// Starts the app.
-    fn app(&self) -> Running {
+    pub(super) fn app(&self) -> Running {
         let mut node = Command::new("node");
         node.arg(root().join("cli/tests/it/work/app.js")).args([&self.port.to_string(), self.protocol]);
         self.listening(&mut node)
@@ -47,7 +47,7 @@ impl Sidecar {
         app
     }
 
-    fn work(&self, flags: &str) -> Running {
+    pub(super) fn work(&self, flags: &str) -> Running {
         self.start(&mut self.command(flags))
     }
 
@@ -56,7 +56,7 @@ impl Sidecar {
         command(&self.aws, self.queue, &flags, self.folder.path())
     }
 
-    fn start(&self, command: &mut Command) -> Running {
+    pub(super) fn start(&self, command: &mut Command) -> Running {
         let [stdout, stderr] = ["stdout", "stderr"].map(|name| {
             let path = self.folder.path().join(name);
             File::options().create(true).append(true).open(path).expect("the folder is ours")
@@ -69,7 +69,7 @@ impl Sidecar {
         until(&format!("{part:?} on {stream}"), || read(&self.folder, stream).matches(part).count() >= times);
     }
 
-    fn log(&self) -> Vec<String> {
+    pub(super) fn log(&self) -> Vec<String> {
         read(&self.folder, "log").lines().filter(|line| *line != "connected").map(str::to_owned).collect()
     }
 
