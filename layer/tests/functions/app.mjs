@@ -61,6 +61,19 @@ const one = async (record, context, of) => {
     case "kill":
       process.kill(process.pid, task.signal);
       return forever();
+    case "orphan":
+      spawn("sleep", ["47"]);
+      return process.exit(1);
+    case "panic":
+      setTimeout(() => { throw named("PanicError", "outside"); });
+      return forever();
+    case "recurse": {
+      const recurse = () => 1 + recurse();
+      return recurse();
+    }
+    case "print":
+      process.stdout.write("x".repeat(task.bytes) + "\n");
+      return;
     case "unserializable":
       return 1n;
     case "huge":

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 if os.environ.get("INIT") == "raise":
@@ -86,6 +87,16 @@ def one(record, context, of):
         case "kill":
             os.kill(os.getpid(), getattr(signal, task["signal"]))
             time.sleep(60)
+        case "orphan":
+            subprocess.Popen(["sleep", "47"])
+            os._exit(1)
+        case "panic":
+            threading.Thread(target=os._exit, args=[1]).start()
+            time.sleep(60)
+        case "recurse":
+            return one(record, context, of)
+        case "print":
+            print("x" * task["bytes"])
         case "unserializable":
             return {1, 2}
         case "huge":

@@ -11,6 +11,7 @@ LongError=reject
 RuntimeError *card * expired*=reject
 StaleError=discard
 BusyError=return
+com.example.*=reject
 DuplicateError=done
 Runtime.ExitError *exit status 77=reject
 BatchItemFailure=retry
@@ -19,6 +20,8 @@ BatchItemFailure=retry
 /// What a message asks of the function, how the message ends, and the error of its letter.
 fn scenarios() -> Vec<(&'static str, Value, &'static str, &'static str)> {
     let raised = |name: &str, message: &str| json!({ "do": "raise", "type": name, "message": message });
+    let failures =
+        |failures: Value| json!({ "do": "succeed", "result": { "batchItemFailures": failures }, "until": 1 });
     vec![
         ("nothing returned", json!({ "do": "succeed" }), "done 1", ""),
         ("a text returned", json!({ "do": "succeed", "result": "ok" }), "done 1", ""),
@@ -68,18 +71,18 @@ fn scenarios() -> Vec<(&'static str, Value, &'static str, &'static str)> {
             "",
         ),
         ("a reported failure", json!({ "do": "report" }), "redrive policy 3", ""),
-        (
-            "an unknown failure",
-            json!({ "do": "succeed", "result": { "batchItemFailures": [{ "itemIdentifier": "m" }] }, "until": 1 }),
-            "done 2",
-            "",
-        ),
-        (
-            "failures that are none",
-            json!({ "do": "succeed", "result": { "batchItemFailures": "all" }, "until": 1 }),
-            "done 2",
-            "",
-        ),
+        ("an unknown failure", failures(json!([{ "itemIdentifier": "m" }])), "done 2", ""),
+        ("failures that are none", failures(json!("all")), "done 2", ""),
+        ("an identifier that is empty", failures(json!([{ "itemIdentifier": "" }])), "done 2", ""),
+        ("failures that are null", failures(json!(null)), "done 1", ""),
+        ("a list returned", json!({ "do": "succeed", "result": [1] }), "done 1", ""),
+        ("a body that the function does not know", json!("tea"), "redrive policy 3", ""),
+        ("rejected by a pattern", raised("com.example.CardError", "refused"), "rejected 1", "refused"),
+        ("a stack that overflows", json!({ "do": "recurse", "until": 1 }), "done 2", ""),
+        ("an abort", json!({ "do": "kill", "signal": "SIGABRT", "until": 1 }), "done 2", ""),
+        ("a panic outside of the handler", json!({ "do": "panic", "until": 1 }), "done 2", ""),
+        ("exit with a child", json!({ "do": "orphan", "until": 1 }), "done 2", ""),
+        ("a lot of output", json!({ "do": "print", "bytes": 1_000_000 }), "done 1", ""),
         ("after all that", json!({ "do": "succeed" }), "done 1", ""),
     ]
 }
@@ -130,36 +133,39 @@ async fn an_outage_is_waited_for_and_counts_as_no_error() {
 #[tokio::test]
 async fn a_failed_message_of_a_group_blocks_the_next_ones_and_a_letter_does_not() {
     for language in languages() {
-        let setup = Setup { queue: "orders.fifo", batch_size: 10, ..Setup::new(language) };
-        let setup = setup.variable("REDRIVE_CLASSIFY", "CardError=reject");
-        let story = setup
-            .run([
-                json!({ "do": "succeed", "n": 1 }),
-                json!({ "do": "raise", "until": 1 }),
-                json!({ "do": "raise", "type": "CardError", "message": "no" }),
-                json!({ "do": "succeed", "n": 2 }),
-            ])
-            .await;
-        let ends = story.ends();
-        assert_eq!(ends[..2], ["done 1", "done 2"], "{language:?}: {ends:?}");
-        let order: Vec<_> = story
-            .kinds
-            .iter()
-            .filter_map(|kind| match kind {
-                EventKind::Done { message_id, .. } | EventKind::DeadLettered { message_id, .. } => {
-                    Some(story.ids.iter().position(|id| id == message_id).unwrap())
-                }
-                _ => None,
-            })
-            .collect();
-        assert!(ends[2].starts_with("rejected") && ends[3].starts_with("done"), "{language:?}: {ends:?}");
-        assert_eq!(order, [0, 1, 2, 3], "{language:?}");
+        for failing in ["raise", "orphan", "hang"] {
+            let setup = Setup { queue: "orders.fifo", batch_size: 10, ..Setup::new(language) };
+            let setup =
+                setup.variable("REDRIVE_CLASSIFY", "CardError=reject").variable("REDRIVE_TIME_LIMIT", "3");
+            let story = setup
+                .run([
+                    json!({ "do": "succeed", "n": 1 }),
+                    json!({ "do": failing, "until": 1 }),
+                    json!({ "do": "raise", "type": "CardError", "message": "no" }),
+                    json!({ "do": "succeed", "n": 2 }),
+                ])
+                .await;
+            let ends = story.ends();
+            assert_eq!(ends[..2], ["done 1", "done 2"], "{language:?}: {ends:?}");
+            let order: Vec<_> = story
+                .kinds
+                .iter()
+                .filter_map(|kind| match kind {
+                    EventKind::Done { message_id, .. } | EventKind::DeadLettered { message_id, .. } => {
+                        Some(story.ids.iter().position(|id| id == message_id).unwrap())
+                    }
+                    _ => None,
+                })
+                .collect();
+            assert!(ends[2].starts_with("rejected") && ends[3].starts_with("done"), "{language:?}: {ends:?}");
+            assert_eq!(order, [0, 1, 2, 3], "{language:?}: {failing}");
+        }
     }
 }
 
 async fn batch(language: Language, bodies: Vec<Value>) -> Story {
     let setup = Setup { batch_size: 10, ..Setup::new(language) };
-    setup.variable("REDRIVE_BATCH", "10").run(bodies).await
+    setup.variable("REDRIVE_BATCH", "10").variable("REDRIVE_TIME_LIMIT", "3").run(bodies).await
 }
 
 #[tokio::test]
@@ -179,6 +185,9 @@ async fn an_event_whose_function_fails_fails_with_all_its_messages() {
         for last in [
             json!({ "do": "raise", "until": 1 }),
             json!({ "do": "exit", "code": 1, "until": 1 }),
+            json!({ "do": "hang", "until": 1 }),
+            json!({ "do": "kill", "signal": "SIGKILL", "until": 1 }),
+            json!({ "do": "huge", "bytes": 7_000_000, "until": 1 }),
             malformed.clone(),
         ] {
             let ok = json!({ "do": "succeed" });
