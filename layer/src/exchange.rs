@@ -27,8 +27,8 @@ use crate::lambda::{API, Body, ERROR_BODY, ERROR_TYPE, INVOCATION_ID, Lambda, RE
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const LARGEST_RESPONSE: usize = 6_291_556;
 
-/// A streamed response ends with a trailer that has its error with the whole stack.
-const LARGEST_HEADERS: usize = 1 << 20;
+/// Of an error, a header and the trailer of a streamed response have the whole stack. Runtimes send up to 1 MiB of it.
+const LARGEST_HEADERS: usize = 2 << 20;
 
 /// The runtime asks for an invocation, with these headers.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ async fn serve(listener: TcpListener, exchange: Arc<Exchange>) {
         connections.spawn(async move {
             // The runtime closes it by ending.
             let mut http = http1::Builder::new();
-            http.max_header_size(LARGEST_HEADERS);
+            http.max_header_size(LARGEST_HEADERS).max_buf_size(LARGEST_HEADERS);
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
         });
         while connections.try_join_next().is_some() {}

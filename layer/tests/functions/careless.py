@@ -27,6 +27,10 @@ if "DROP" in os.environ:
 while True:
     _, headers, event = call("GET", "invocation/next")
     response = f"invocation/{headers['Lambda-Runtime-Aws-Request-Id']}/response"
+    if b"loud" in event:
+        # As Ruby's client does for a long error.
+        call("POST", response.replace("response", "error"), {"Lambda-Runtime-Function-XRay-Error-Cause": "x" * 1_000_000})
+        continue
     if b"silent" in event:
         continue
     if b"half" in event:

@@ -370,6 +370,13 @@ async fn only_a_whole_answer_to_the_current_invocation_counts() {
 }
 
 #[tokio::test]
+async fn an_error_with_a_long_header_is_one_of_the_function() {
+    let mut function = careless(&[("REDRIVE_CLASSIFY", "Runtime.Unknown=done")]).await;
+    let batch = event([json!({ "do": "loud" }), json!({ "do": "silent" })]);
+    assert_eq!(function.respond(batch).await, failures(&["m1"]));
+}
+
+#[tokio::test]
 async fn a_runtime_that_asks_again_without_an_answer_fails_the_message_at_once() {
     let mut function = careless(&[("DROP", "")]).await;
     assert_eq!(function.told().await.path, "asked", "it has dropped its first request");
