@@ -278,7 +278,7 @@ pub(super) mod tests {
             (json!({ "verb": "edit", "ids": ["a"] }), "one letter"),
             (
                 json!({ "verb": "retry", "ids": ["a"], "source": "arn:other" }),
-                "source is arn:other, allowed: orders",
+                "source is arn:other, allowed: arn:aws:sqs:eu-west-1:123456789012:orders",
             ),
         ] {
             let error = acted(&["orders"], asked.clone()).expect_err("it is refused");

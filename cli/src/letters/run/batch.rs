@@ -156,8 +156,6 @@ impl Run<'_> {
         let has_returned = self.job.sent_back.as_ref().is_some_and(|sent| sent.borrow_mut().met(letter));
         let wanted = if has_returned {
             Err(Why::CameBack)
-        } else if self.job.work.route().is_some_and(is_of_another) {
-            Err(Why::OfAnotherQueue)
         } else {
             state.named.met(letter);
             let yields = state.named.is_taken(letter, |id| state.tracker.has_left(id));
@@ -166,6 +164,7 @@ impl Run<'_> {
                 false => self.job.selection.judge(letter, &mut state.sieve, self.began),
             };
             match verdict {
+                Verdict::Holds if self.job.work.route().is_some_and(is_of_another) => Err(Why::OfAnotherQueue),
                 Verdict::Holds => Ok(()),
                 Verdict::Unknown => Err(Why::NoNote),
                 Verdict::Fails => Err(Why::NotWanted),
