@@ -1,9 +1,10 @@
-"""The page of `redrive local --ui`, driven in a headless Chromium.
+"""The pages of `redrive local --ui` and `redrive console`, driven in a headless Chromium.
 
 Every test also shows that no request leaves this machine and that the browser has nothing to complain about.
 """
 
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,6 +12,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from command import Command
+from console import Accounts, Console, Worker
 
 EXPECTED = ["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "status of 4", "status of 503"]
 
@@ -26,7 +28,8 @@ def chromium():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--binaries", type=Path, required=True, help="the folder of `redrive` and `orders`")
+    parser.addoption("--binaries", type=Path, required=True, help="the folder of `redrive`, `orders` and `examples`")
+    parser.addoption("--pictures", type=Path, help="the folder for pictures of the console, which are taken only then")
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +67,40 @@ def start(request, tmp_path):
         command.stop()
     for command in commands:
         assert command.code == 0, command.said
+
+
+@pytest.fixture(scope="session")
+def binaries(request):
+    return request.config.getoption("--binaries").resolve()
+
+
+@pytest.fixture
+def begin():
+    """Starts a process of the console's tests, and ends it, the last one first."""
+    with ExitStack() as stack:
+
+        def begin(what, *arguments, **keywords):
+            process = what(*arguments, **keywords)
+            stack.callback(process.end)
+            return process
+
+        yield begin
+
+
+@pytest.fixture
+def accounts(begin, binaries, tmp_path):
+    """One account with one queue of letters."""
+    return begin(Accounts, binaries, tmp_path / "accounts")
+
+
+@pytest.fixture
+def console(begin, accounts):
+    return begin(Console, accounts)
+
+
+@pytest.fixture
+def worker(begin, accounts):
+    return begin(Worker, accounts)
 
 
 @pytest.fixture
