@@ -14,7 +14,7 @@ from playwright.sync_api import expect, sync_playwright
 from command import Command
 from console import Accounts, Console, Worker
 
-EXPECTED = ["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "status of 4", "status of 503"]
+EXPECTED = ["ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_INCOMPLETE_CHUNKED_ENCODING", "status of 4", "status of 503"]
 
 BROWSERS = ["chromium", "chromium-browser", "google-chrome"]
 

@@ -84,6 +84,10 @@ class Accounts(Process):
         with urllib.request.urlopen(request, timeout=10) as response:
             return json.loads(response.read() or "{}")
 
+    def skip(self, seconds):
+        """Moves the clock of the first account."""
+        urllib.request.urlopen(f"{self.endpoints[0]}/_redrive/skip", str(seconds).encode(), timeout=10).close()
+
     def send(self, body, queue="orders-dead", **attributes):
         typed = {name: {"DataType": kind, "StringValue": value} for name, (kind, value) in attributes.items()}
         return self.ask("SendMessage", queue, MessageBody=body, MessageAttributes=typed)["MessageId"]
@@ -134,16 +138,17 @@ class Console(Process):
 
 
 class Worker(Process):
-    """`redrive work` in front of an app that keeps each body, and answers with `status`: 200 done, 422 rejected."""
+    """`redrive work` in front of an app that keeps each body and its headers, and answers with `status`: 200 done, 422 rejected."""
 
     def __init__(self, accounts, status=200):
-        self.status, self.bodies = status, []
+        self.status, self.bodies, self.headers = status, [], []
         worker = self
 
         class App(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
+                worker.headers.append({name.lower(): value for name, value in self.headers.items()})
                 worker.bodies.append(self.rfile.read(int(self.headers["content-length"])).decode())
                 self.send_response(worker.status)
                 self.send_header("content-length", "0")

@@ -1,0 +1,121 @@
+"""What can be done with single letters, and what letters can do to the page: nothing."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from console import ACCOUNT, Accounts, confirm, ended, open_queue, read_all, until
+
+LETTERS = 30
+ARN = f"arn:aws:sqs:eu-west-1:{ACCOUNT}:orders-dead"
+NASTY = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+EXACT = '{"id":12345678901234567890123,"price":0.10000000000000000001,"note":"old"}'
+
+
+@pytest.fixture
+def accounts(begin, binaries, tmp_path):
+    return begin(Accounts, binaries, tmp_path / "accounts", letters=LETTERS)
+
+
+@pytest.fixture
+def page(open_page, console):
+    return open_page(console.url)
+
+
+def open_letter(page, text):
+    page.get_by_role("searchbox", name="Filter letters by text").fill(text)
+    expect(page.locator(".row")).to_have_count(1)
+    page.locator(".row").click()
+    return page.locator("#detail")
+
+
+def test_a_letter_is_edited_and_the_rest_of_it_stays(page, accounts, worker):
+    accounts.send(EXACT, tenant=("String", "acme"), cents=("Number", "1.50"))
+    open_queue(page, letters=LETTERS + 1)
+    open_letter(page, "12345678901234567890123").get_by_role("button", name="Edit…").click()
+    dialog = page.get_by_role("dialog")
+    body = dialog.get_by_label("Body")
+    changed = body.input_value().replace("old", "new")
+    body.fill(changed[:-2])
+    confirm(dialog, "Send")
+    ended(page, "Ended with exit code 1.")
+    problems = page.get_by_role("list", name="Letters that were not done")
+    expect(problems).to_contain_text("cannot be sent as edited: EOF while parsing an object at line")
+    assert worker.bodies == [] and accounts.messages() == LETTERS + 1
+    page.get_by_role("link", name="Back to the queue").click()
+    read_all(page, LETTERS + 1)
+    open_letter(page, "12345678901234567890123").get_by_role("button", name="Edit…").click()
+    dialog.get_by_label("Body").fill(changed)
+    confirm(dialog, "Send")
+    ended(page, "Done.")
+    until("it is handled", lambda: worker.bodies)
+    assert [re.sub(r"\s", "", body) for body in worker.bodies] == [EXACT.replace("old", "new")]
+    assert {name: value for name, value in worker.headers[0].items() if name.startswith("x-aws-sqsd-attr")} == {
+        "x-aws-sqsd-attr-tenant": "acme", "x-aws-sqsd-attr-cents": "1.50",
+    }
+    assert accounts.messages() == LETTERS
+
+
+def test_the_selected_letters_are_deleted_and_no_others(page, accounts):
+    open_queue(page, letters=LETTERS)
+    rows = page.locator(".row")
+    chosen = {rows.nth(at).get_attribute("data-id") for at in (1, 3)}
+    for at in (1, 3):
+        rows.nth(at).locator(".box").click()
+    expect(page.locator(".sticky .sum")).to_have_text(f"{LETTERS} letters, 2 selected")
+    before = {letter["id"] for letter in listed(accounts)}
+    page.get_by_role("button", name="Delete…").first.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator("code")).to_contain_text(f"redrive dlq delete --queue orders --region eu-west-1 --profile account1 --ids letters.txt --account {ACCOUNT}")
+    confirm(dialog, "Delete")
+    ended(page, "Done.")
+    assert {letter["id"] for letter in listed(accounts)} == before - chosen
+
+
+def listed(accounts):
+    ran = accounts.run("dlq", "list", "--queue", "orders", "--json")
+    assert ran.returncode == 0, ran.stderr
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def test_exported_letters_can_be_imported_elsewhere(page, accounts, tmp_path):
+    accounts.send(EXACT, tenant=("String", "acme"))
+    open_queue(page, letters=LETTERS + 1)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").first.click()
+    assert download.value.suggested_filename == "orders-dead.jsonl"
+    file = tmp_path / "letters.jsonl"
+    download.value.save_as(file)
+    before = sorted((letter["body"], str(letter.get("error"))) for letter in listed(accounts))
+    ran = accounts.run("dlq", "import", "--queue", "orders", "--yes", str(file))
+    assert ran.returncode == 0, ran.stderr
+    after = sorted((letter["body"], str(letter.get("error"))) for letter in listed(accounts))
+    assert len(after) == 2 * len(before) and sorted({body for body, _ in after}) == sorted({body for body, _ in before})
+
+
+def test_whatever_a_letter_says_is_text(page, accounts):
+    bodies = [
+        NASTY, "\u202egnp.exe\u202c bidi", "tab\tline\r\nbreak", '{"a": [1, 2', '{"__proto__": {"polluted": 1}, "constructor": "x"}',
+        json.dumps({"large": "x" * (256 << 10)})[:256 << 10], '{"html": "</pre><b>bold</b>"}',
+    ]
+    for body in bodies:
+        accounts.dead_letter(body, NASTY, reason=NASTY, exception=NASTY, function=NASTY)
+    accounts.send("plain", name=("String", NASTY))
+    open_queue(page, letters=LETTERS + len(bodies) + 1)
+    expect(page.locator(".groups .error", has_text=NASTY)).to_be_visible()
+    page.get_by_role("searchbox", name="Filter letters by text").fill("onerror")
+    expect(page.locator(".row")).to_have_count(len(bodies) + 1)
+    shown = set()
+    for at in range(len(bodies) + 1):
+        page.locator(".row").nth(at).click()
+        detail = page.locator("#detail")
+        expect(detail).to_be_visible()
+        shown.add(detail.locator("pre").inner_text())
+        if "Function" in detail.inner_text():
+            expect(detail.locator("h3")).to_have_text(NASTY)
+            expect(detail.locator(".verdict")).to_have_text(NASTY)
+    assert {NASTY, "plain"} <= shown and any(len(body) >= 256 << 10 for body in shown)
+    assert page.locator("main img, main iframe, main script, main b:not(.groups b)").count() == 0
+    assert page.evaluate("({}).polluted === undefined && Object.keys(redrive).length > 0")
