@@ -3,7 +3,9 @@
 Every test also shows that no request leaves this machine and that the browser has nothing to complain about.
 """
 
+import http.server
 import shutil
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,6 +15,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from command import Command
 from console import Accounts, Console, Worker
+from foreign import EVIL
 
 EXPECTED = ["ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_INCOMPLETE_CHUNKED_ENCODING", "status of 4", "status of 503"]
 
@@ -74,8 +77,7 @@ def binaries(request):
     return request.config.getoption("--binaries").resolve()
 
 
-@pytest.fixture
-def begin():
+def beginning():
     """Starts a process of the console's tests, and ends it, the last one first."""
     with ExitStack() as stack:
 
@@ -85,6 +87,10 @@ def begin():
             return process
 
         yield begin
+
+
+begin = pytest.fixture(beginning, name="begin")
+module_begin = pytest.fixture(beginning, scope="module", name="module_begin")
 
 
 @pytest.fixture
@@ -132,3 +138,37 @@ def open_page(browser):
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+@pytest.fixture(scope="session")
+def browser_of_a_victim(launch):
+    """For which the name means this machine, and which does not ask before a site reaches for it, as not all browsers do."""
+    return launch(f"--host-resolver-rules=MAP {EVIL} 127.0.0.1", "--disable-features=LocalNetworkAccessChecks")
+
+
+@pytest.fixture
+def victim(browser_of_a_victim):
+    """A page of somebody else, in a context of its own."""
+    context = browser_of_a_victim.new_context()
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture(scope="session")
+def site():
+    """The port of a server of other sites' pages."""
+
+    class Site(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>elsewhere</title>")
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()

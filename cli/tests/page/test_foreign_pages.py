@@ -3,10 +3,8 @@
 A site is foreign by its port, by its name, or, after DNS rebinding, by a name that has come to mean this machine.
 """
 
-import http.server
 import json
 import re
-import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 from playwright.sync_api import expect
 
 from command import order
+from foreign import EVIL, READ, rebind
 
 # Each way that a page has to make a request without being allowed to. Those that change something make a queue, named
 # after the way; the image does what the proof did. A way is over when the browser says so, or after two seconds.
@@ -53,51 +52,7 @@ ATTACKS = """async ([target, letters]) => {
     return read.filter((text) => text !== '');
 }"""
 
-# What a page reads whose own name has come to mean this machine.
-READ = """async (requests) => Promise.all(requests.map(async ([path, headers, body]) => {
-    const options = body === null ? {} : { method: 'POST', headers, body };
-    try {
-        const response = await fetch(path, { ...options, signal: AbortSignal.timeout(3_000) });
-        return [response.status, await response.text()];
-    } catch { return [0, 'no answer']; }
-}))"""
-
-EVIL = "evil.test"
 FORM = {"content-type": "application/x-www-form-urlencoded"}
-
-
-@pytest.fixture(scope="module")
-def browser_of_a_victim(launch):
-    """For which the name means this machine, and which does not ask before a site reaches for it, as not all browsers do."""
-    return launch(f"--host-resolver-rules=MAP {EVIL} 127.0.0.1", "--disable-features=LocalNetworkAccessChecks")
-
-
-@pytest.fixture
-def victim(browser_of_a_victim):
-    """A page of somebody else, in a context of its own."""
-    context = browser_of_a_victim.new_context()
-    yield context.new_page()
-    context.close()
-
-
-@pytest.fixture(scope="module")
-def site():
-    """The port of a server of other sites' pages."""
-
-    class Site(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("content-type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<!doctype html><title>elsewhere</title>")
-
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_port
-    server.shutdown()
 
 
 def ask(command, operation, **body):
@@ -115,14 +70,6 @@ def now(command):
     """On the clock of the run, in seconds."""
     with urllib.request.urlopen(f"{command.endpoint}/_redrive/skip", b"0", timeout=10) as response:
         return float(response.read())
-
-
-def rebind(page, port, path="/"):
-    """Opens a page at this machine's port, as if its server had been elsewhere until now."""
-    url = f"http://{EVIL}:{port}{path}"
-    page.route(url, lambda route: route.fulfill(content_type="text/html", body="<!doctype html><title>evil</title>"))
-    page.goto(url)
-    page.unroute(url)
 
 
 def function_of(command):

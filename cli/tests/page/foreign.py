@@ -1,0 +1,20 @@
+"""Pages of other sites, and a page whose own name has come to mean this machine."""
+
+# What a page reads whose own name has come to mean this machine.
+READ = """async (requests) => Promise.all(requests.map(async ([path, headers, body]) => {
+    const options = body === null ? {} : { method: 'POST', headers, body };
+    try {
+        const response = await fetch(path, { ...options, signal: AbortSignal.timeout(3_000) });
+        return [response.status, await response.text()];
+    } catch { return [0, 'no answer']; }
+}))"""
+
+EVIL = "evil.test"
+
+
+def rebind(page, port, path="/"):
+    """Opens a page at this machine's port, as if its server had been elsewhere until now."""
+    url = f"http://{EVIL}:{port}{path}"
+    page.route(url, lambda route: route.fulfill(content_type="text/html", body="<!doctype html><title>evil</title>"))
+    page.goto(url)
+    page.unroute(url)
