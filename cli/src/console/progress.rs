@@ -12,6 +12,8 @@ const MOST_SAID: usize = 100;
 /// Of the reasons why letters were not done, and of the letters of each.
 const MOST_PROBLEMS: usize = 50;
 const MOST_IDS: usize = 5;
+/// Why a letter stays that was received beyond the number of a stage.
+const OVER_MAXIMUM: &str = "over --max";
 
 /// Letters that were not done for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,6 +59,10 @@ impl Progress {
         if let Some(stage) = line.get_mut("stage") {
             self.stages.push(stage.take());
         } else if let Some(result) = line.get("result").and_then(Value::as_str) {
+            // They are for a later stage: the page sets no --max.
+            if line.get("error").and_then(Value::as_str) == Some(OVER_MAXIMUM) {
+                return;
+            }
             *self.results.entry(result.to_owned()).or_default() += 1;
             if !matches!(result, "sent" | "deleted") {
                 let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -105,6 +111,7 @@ mod tests {
             r#"{"id":"1","message_id":"1","result":"sent"}"#,
             r#"{"id":"2","message_id":"2","result":"sent"}"#,
             r#"{"id":"3","message_id":"3","result":"failed","error":"too large"}"#,
+            r#"{"id":"4","message_id":"4","result":"left","error":"over --max"}"#,
             r#"{"totals":{"sent":2}}"#,
             r#"{"stage":{"number":1,"result":"clear"}}"#,
             "no json",
@@ -121,7 +128,7 @@ mod tests {
         );
         assert_eq!(told["stages"], json!([{ "number": 1, "result": "clear" }]));
         assert_eq!(told["said"], json!(["redrive: watching"]));
-        assert_eq!((progress.version, progress.ended), (8, Some(1)));
+        assert_eq!((progress.version, progress.ended), (9, Some(1)));
     }
 
     #[test]

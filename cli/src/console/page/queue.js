@@ -84,7 +84,7 @@ export class QueueView {
       const { visible = [], oldest = [], deployments = [], unknown } = await ask(`/api/queue?arn=${encodeURIComponent(this.arn)}`);
       const marks = deployments.map(({ function: name, version, at }) => [since(at?.replace(/\+0000$/, 'Z')), `${name} ${version} deployed`]).filter(([ago]) => ago >= 0 && ago <= DAY);
       const figure = (points, kind, title) => h('figure', {}, h('figcaption', {}, title),
-        points.length > 1 ? curve(points, { label: title, kind, width: 560, height: 56, end: DAY, marks }) : h('p', { class: 'quiet' }, 'CloudWatch has no values.'));
+        points.length > 1 ? curve(points, { label: title, kind, width: 560, height: 56, end: DAY, marks }) : h('p', { class: 'quiet' }, 'CloudWatch has too few values for a curve.'));
       this.curves.replaceChildren(
         figure(visible, 'dead', 'Letters in 24 h'),
         figure(oldest, 'failed', 'Age of the oldest letter in 24 h'),

@@ -9,6 +9,9 @@ const MOST_FAILURES = 30;
 
 const PAST = { retry: 'sent', edit: 'sent', delete: 'deleted' };
 
+/** Of its last words, which may name many letters. */
+const LONGEST = 300;
+
 const VERDICTS = {
   clear: () => 'none came back',
   'came-back': (stage) => `${number(stage.came_back)} came back: ${[[stage.same_error, 'with the same error'], [stage.other_error, 'with another error'], [stage.unknown_error, 'with an unknown error']].filter(([count]) => count > 0).map(([count, text]) => `${number(count)} ${text}`).join(', ')}`,
@@ -84,14 +87,15 @@ export class RunView {
     this.problems.replaceChildren(...problems.map(({ result, error, count, ids }) => h('li', {}, `${letters(count)} ${result}${error ? `: ${error}` : ''}`, h('small', {}, `${ids.join(', ')}${count > ids.length ? ', …' : ''}`))));
     const lines = said.map((line) => line.replace(/^redrive: /, ''));
     say(this.said, lines.join('\n'));
+    const last = lines.at(-1) ?? '';
+    const words = last.length > LONGEST ? `${last.slice(0, LONGEST)}…` : last;
     this.stop.hidden = ended !== null;
     this.stop.disabled = stopping;
     const isDone = ended === 0 && done === all;
     this.verdict.className = `verdict ${ended === null ? 'running' : isDone ? 'done' : 'dead'}`;
-    const last = lines.at(-1) ?? '';
-    say(this.verdict, ended === null ? (stopping ? 'Stopping…' : last || 'Starting…')
+    say(this.verdict, ended === null ? (stopping ? 'Stopping…' : words || 'Starting…')
       : isDone ? 'Done.'
-        : ended === 0 ? `Ended: ${number(done)} of ${number(all)} ${PAST[verb]}. ${last}`
-          : stopping ? `Stopped. ${last}` : `Ended with exit code ${ended}. ${last}`);
+        : ended === 0 ? `Ended: ${number(done)} of ${number(all)} ${PAST[verb]}. ${words}`
+          : stopping ? `Stopped. ${words}` : `Ended with exit code ${ended}. ${words}`);
   }
 }
