@@ -20,6 +20,9 @@ def console(module_begin, binaries, tmp_path_factory):
     accounts = module_begin(Accounts, binaries, tmp_path_factory.mktemp("views"), 2, 6, LETTERS)
     accounts.dead_letter(json.dumps({"long": "a word without a space " + "x" * 300}), "gave up: " + "y" * 300, reason="r" * 80)
     accounts.send(json.dumps({"order_id": "A-1", "lines": [{"sku": "tea", "quantity": 1}]}), tenant=("String", "acme" * 20))
+    # So that CloudWatch has values.
+    for _ in range(30):
+        accounts.skip(180)
     console = module_begin(Console, accounts)
     worker = module_begin(Worker, accounts, status=422)
     assert console.ask("/api/unlock", {"account": ACCOUNT})[0] == 200
@@ -62,6 +65,7 @@ def views(page, console):
     expect(page.locator("#detail")).to_be_visible()
     yield "letter"
     page.locator("#detail").get_by_role("button", name="Edit…").click()
+    expect(page.get_by_role("dialog").locator("code")).to_be_visible()
     yield "edit"
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Close").click()
