@@ -56,7 +56,7 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 # The programs that other tests call come first: what only waits for them runs beside the compiler.
 test: $(TOOLS) $(NODE_RIC)/installed $(if $(CHROMIUM),$(PAGE)/requirements.stamp) ## Run all tests, four parts at a time: each prints what it has to say when it ends
 	$(call NEW,redrive,compiling all there is,9)
-	$(PROGRAMS) --example serve
+	$(PROGRAMS) --example serve --example accounts
 	@$(MAKE) --no-print-directory --keep-going --jobs=4 $(SYNCED) $(PARTS)
 
 # Whatever keeps the processors busy leaves them to what waits for a process or a socket.
@@ -93,7 +93,7 @@ test-runbook:
 	$(ALONE) timeout 900 $(VENV)/bin/python tools/runbook.py $(TARGET)/debug
 
 test-ui:
-	@$(if $(CHROMIUM),$(PAGE_TESTS),echo "skipped: the tests of the page, since no Chromium is installed")
+	@$(if $(CHROMIUM),$(PAGE_TESTS),echo "skipped: the tests of the pages, since no Chromium is installed")
 
 # Nothing but the explorer and the rules of queues is compiled anew, with optimizations.
 EXPLORED := $(foreach crate,redrive redrive-local redrive-sqs,--config profile.dev.package.$(crate).opt-level=2)
@@ -111,8 +111,8 @@ fuzz: $(CARGO_FUZZ) ## Run each fuzzer for ten minutes, with nightly Rust; MINUT
 			$$fuzzer target/fuzz/corpus/$$fuzzer fuzz/corpus/$$fuzzer $(SEEDS) -- -max_total_time=$$((60 * $(MINUTES))) -timeout=10 || exit; \
 	done
 
-page: $(PAGE)/requirements.stamp ## Drive the page of redrive local --ui in a headless Chromium
-	$(PROGRAMS)
+page: $(PAGE)/requirements.stamp ## Drive the pages of redrive local --ui and redrive console in a headless Chromium
+	$(PROGRAMS) --example accounts
 	$(PAGE_TESTS)
 
 picture: $(PAGE)/requirements.stamp ## Draw the page of the demo's run into docs/page.svg, and the plots of docs/outages.md

@@ -5,6 +5,7 @@
 import json
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -55,6 +56,41 @@ def letters_that_a_worker_handles_are_all_sent(elsewhere: Elsewhere) -> None:
     done = staged(orders, lambda: handled.extend(orders.queue.bodies()))
     equal(done.returncode, 0, f"the exit code ({done.stdout}{done.stderr})")
     equal(sorted(handled), [str(at) for at in range(5)], "what was handled")
+    equal(orders.counts(), ((0, 0), (0, 0)), "what is left")
+
+
+def the_console_lists_queues_and_letters_and_retries_them(elsewhere: Elsewhere) -> None:
+    orders = elsewhere.orders()
+    ids = sorted(orders.write(3))
+    handled = []
+    command = elsewhere.command("console", "--port", "0")
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        page, key = process.stdout.readline().strip().split("/#key=")
+
+        def ask(path: str, body: dict | None = None) -> str:
+            headers = {"content-type": "application/json", "x-redrive-key": key}
+            sent = None if body is None else json.dumps(body).encode()
+            with urllib.request.urlopen(urllib.request.Request(page + path, sent, headers), timeout=PATIENCE) as answer:
+                return answer.read().decode()
+
+        [queue] = [queue for queue in json.loads(ask("/api/fleet"))["fleet"]["queues"] if queue["arn"] == orders.dead.arn]
+        equal(queue["letters"], 3, "the letters of the queue")
+        told = [json.loads(line) for line in ask("/api/letters", {"queue": queue["arn"]}).splitlines()]
+        equal(sorted(line["letter"]["id"] for line in told if "letter" in line), ids, "the letters")
+        ask("/api/unlock", {"account": queue["account"]})
+        action = {"verb": "retry", "queue": queue["arn"], "ids": ids, "stages": "1,all", "wait": "2s"}
+        run, progress = json.loads(ask("/api/runs", action))["number"], {"ended": None}
+        deadline = time.monotonic() + PATIENCE
+        while progress["ended"] is None and time.monotonic() < deadline:
+            handled.extend(orders.queue.bodies())
+            time.sleep(0.1)
+            progress = json.loads(ask(f"/api/runs/{run}"))["progress"]
+        equal(progress["ended"], 0, f"the exit code ({progress})")
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+    equal(sorted(handled), ["0", "1", "2"], "what was handled")
     equal(orders.counts(), ((0, 0), (0, 0)), "what is left")
 
 
