@@ -85,7 +85,7 @@ async fn a_message_that_comes_twice_in_a_batch_keeps_both_records() {
     let mut batch = event(vec![json!({ "do": "raise", "until": 1 }); 2]);
     let record = &mut batch["Records"][1];
     record["messageId"] = json!("m0");
-    record["receiptHandle"] = json!("another");
+    record["receiptHandle"] = json!("an\"other\\é");
     record["attributes"]["ApproximateReceiveCount"] = json!("2");
     let mut function = start(Language::Python, &[]).await;
     assert_eq!(function.respond(batch).await, failures(&["m0"]));
