@@ -22,8 +22,6 @@ ADDRESS = re.compile(r"(http://127\.0\.0\.1:\d+)/#key=([0-9a-f]{32})")
 PATIENCE = 60
 LARGE, MEANT = 5_012, 834
 ACCOUNT = "1" * 12
-# The letters that most tests mean. The text says the same as both conditions.
-TEXT = "acme timeout"
 
 
 class Process:
@@ -191,12 +189,7 @@ def read_all(page, letters=None):
     expect(sum).to_have_text(re.compile(rf"^{f'{letters:,}' if letters else '[1-9].*'} letters?$"), timeout=PATIENCE * 1000)
 
 
-def find(page, text=TEXT, letters=MEANT, of=LARGE):
-    page.get_by_role("searchbox", name="Filter letters by text").fill(text)
-    expect(page.locator(".sticky .sum")).to_have_text(f"{letters:,} of {of:,} letters")
-
-
-def retry(page, stages, wait="4s", account=ACCOUNT):
+def retry(page, stages, wait="6s", account=ACCOUNT):
     """Retries what is selected, else all that is shown. The account is unlocked if it is not yet."""
     page.get_by_role("button", name="Retry…").first.click()
     dialog = page.get_by_role("dialog")
@@ -207,7 +200,7 @@ def retry(page, stages, wait="4s", account=ACCOUNT):
 
 def confirm(dialog, button, account=ACCOUNT):
     field = dialog.get_by_label("is locked. Type its id to unlock it.")
-    if field.count():
+    if field.is_visible():
         field.fill(account)
     dialog.get_by_role("button", name=button, exact=True).click()
 

@@ -74,7 +74,7 @@ def unlocked(console):
 @pytest.mark.parametrize("own_host", ["127.0.0.1", EVIL])
 @pytest.mark.parametrize("target_host", ["127.0.0.1", "localhost", "0.0.0.0"])
 def test_a_foreign_page_reads_and_changes_nothing(console, victim, site, ids, own_host, target_host):
-    assert console.ask("/api/unlock", {"account": ACCOUNT})[0] == 200
+    assert console.ask("/api/unlock", {"queue": QUEUE, "account": ACCOUNT})[0] == 200
     victim.goto(f"http://{own_host}:{site}/")
     target = console.origin.replace("127.0.0.1", target_host)
     tried = victim.evaluate(ATTACKS, [target, json.dumps({"verb": "delete", "queue": QUEUE, "ids": ids})])
@@ -90,13 +90,13 @@ def test_a_name_that_has_come_to_mean_this_machine_opens_nothing(console, victim
     action = json.dumps({"verb": "delete", "queue": QUEUE, "ids": ids})
     # Not even with the key.
     headers = {"content-type": "application/json", "x-redrive-key": console.key}
-    asked = [["/app.js", {}, None], ["/api/unlock", headers, json.dumps({"account": ACCOUNT})], ["/api/runs", headers, action]]
+    asked = [["/app.js", {}, None], ["/api/unlock", headers, json.dumps({"queue": QUEUE, "account": ACCOUNT})], ["/api/runs", headers, action]]
     assert [status for status, _ in victim.evaluate(READ, asked)] == [403, 403, 403]
     assert unlocked(console) == []
 
 
 def test_the_key_is_needed_for_all_but_the_files(console, ids):
-    posts = [("/api/runs", {"verb": "delete", "queue": QUEUE, "ids": ids}), ("/api/unlock", {"account": ACCOUNT}), ("/api/lock", {}),
+    posts = [("/api/runs", {"verb": "delete", "queue": QUEUE, "ids": ids}), ("/api/unlock", {"queue": QUEUE, "account": ACCOUNT}), ("/api/lock", {}),
              ("/api/letters", {"queue": QUEUE}), ("/api/errors", {}), ("/api/command", {}), ("/api/runs/1/stop", {})]
     for key in ("", "0" * 32, console.key[:-1], console.key.upper() + "0"):
         for path, body in [*((path, None) for path in PATHS), *posts]:
@@ -122,9 +122,9 @@ def test_nothing_is_changed_in_an_account_that_is_locked(console, ids, open_page
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Type its id").fill("222222222222")
     dialog.get_by_role("button", name="Retry", exact=True).click()
-    expect(dialog.get_by_role("alert")).to_have_text("account is 222222222222, allowed: an account of this page")
+    expect(dialog.get_by_role("alert")).to_have_text(f'account is "222222222222", allowed: {ACCOUNT}, the account of orders-dead')
     assert unlocked(console) == []
-    assert console.ask("/api/unlock", {"account": ACCOUNT})[0] == 200
+    assert console.ask("/api/unlock", {"queue": QUEUE, "account": ACCOUNT})[0] == 200
     page.reload()
     page.get_by_role("button", name=f"Lock {ACCOUNT}").click()
     expect(page.get_by_role("button", name=f"Lock {ACCOUNT}")).to_be_hidden()

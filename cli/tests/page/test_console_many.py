@@ -50,7 +50,7 @@ def test_the_first_screen_is_there_at_once(begin, accounts, open_page):
         page = open_page(console.url)
         expect(page.get_by_role("link", name="orders-dead")).to_be_visible()
         took = time.monotonic() - began
-        expect(page.locator(".sum")).to_have_text(re.compile(r"^\d+ of 201 have 1\d\d,\d\d\d letters\.$"))
+        expect(page.locator(".sum")).to_have_text(re.compile(r"^\d+ of 201 dead-letter queues have 1\d\d,\d\d\d letters\.$"))
         console.end()
         return took
 

@@ -117,9 +117,9 @@ export class List {
   }
 }
 
-/** How many there are, to be said beside the list. `more` is how many the queue has beside those that were received. */
-export function count(element, { shown, all, checked, reading, more }) {
+/** How many there are, to be said beside the list. */
+export function count(element, { shown, all, checked, reading }) {
   const of = shown === all ? '' : ` of ${number(all)}`;
-  const parts = [`${number(shown)}${of} letter${all === 1 ? '' : 's'}`, checked > 0 ? `${number(checked)} selected` : '', reading ? 'reading…' : more > 0 ? `about ${number(more)} more in the queue` : ''];
+  const parts = [`${number(shown)}${of} letter${all === 1 ? '' : 's'}`, checked > 0 ? `${number(checked)} selected` : '', reading ? 'reading…' : ''];
   say(element, parts.filter(Boolean).join(', '));
 }

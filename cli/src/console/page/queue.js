@@ -168,8 +168,7 @@ export class QueueView {
     const { checked, shown } = this.list;
     const { all, reading } = this.letters;
     const queue = this.app.queue(this.arn);
-    const more = queue && this.conditions.length === 0 ? queue.letters - all.length : 0;
-    count(this.counted, { shown: shown.length, all: all.length, checked: checked.size, reading: reading !== null, more });
+    count(this.counted, { shown: shown.length, all: all.length, checked: checked.size, reading: reading !== null });
     const none = !queue || this.selected().length === 0 || reading !== null;
     this.buttons.forEach((button) => (button.disabled = none));
     const isAimless = queue?.sources.length > 1 && !this.source.value;
