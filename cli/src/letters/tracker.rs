@@ -189,6 +189,8 @@ impl MessageTracker {
         }
         let why = if self.sent_as.contains(&Key::new(letter.message_id())) {
             Some(Why::CameBack)
+        } else if wanted == Err(Why::NotWanted) {
+            Some(Why::NotWanted)
         } else if !covered {
             Some(Why::CameLater)
         } else if let Err(why) = wanted {

@@ -164,7 +164,9 @@ impl Run<'_> {
                 false => self.job.selection.judge(letter, &mut state.sieve, self.began),
             };
             match verdict {
-                Verdict::Holds if self.job.work.route().is_some_and(is_of_another) => Err(Why::OfAnotherQueue),
+                Verdict::Holds if self.job.work.route().is_some_and(is_of_another) => {
+                    Err(Why::OfAnotherQueue)
+                }
                 Verdict::Holds => Ok(()),
                 Verdict::Unknown => Err(Why::NoNote),
                 Verdict::Fails => Err(Why::NotWanted),

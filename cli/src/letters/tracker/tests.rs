@@ -98,6 +98,8 @@ fn what_came_after_the_start_stays() {
     let mut tracker = MessageTracker::new(scope, Folding::ByMessage, None);
     assert_eq!(tracker.judge(&letter("1"), None, Ok(())), Decision::Wanted);
     assert_eq!(tracker.judge(&letter("2"), None, Ok(())), Decision::Left(Why::CameLater));
+    let unwanted = tracker.judge(&letter("3"), None, Err(Why::NotWanted));
+    assert_eq!(unwanted, Decision::Left(Why::NotWanted), "nobody asks when it came");
 }
 
 #[test]
