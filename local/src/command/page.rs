@@ -17,6 +17,7 @@ const LARGEST_REQUEST: usize = 8 << 20;
 pub type File = (&'static str, &'static str, &'static str);
 
 /// A file of the folder `page` beside the source file.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! page_file {
     ($file:literal) => {
