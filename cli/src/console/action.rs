@@ -30,6 +30,9 @@ pub(super) struct Listing {
     pub(super) source: Option<String>,
     #[serde(default, rename = "where")]
     pub(super) conditions: Vec<String>,
+    /// Whether the function's log is to say why letters without a note failed.
+    #[serde(default)]
+    pub(super) logs: bool,
 }
 
 /// What is to be done with letters.
@@ -126,6 +129,7 @@ impl Words {
 /// The queue does not serve this source.
 pub(super) fn list(typed: &Typed, queue: &DeadLetterQueue, listing: &Listing) -> Result<Words, String> {
     let words = Words::new(&["dlq", "list"]).on(typed, queue, listing.source.as_ref())?;
+    let words = if listing.logs { Words(words.with(&["--logs"])) } else { words };
     Ok(listing.conditions.iter().fold(words, |words, condition| words.flag("where", Some(condition))))
 }
 
@@ -314,9 +318,9 @@ pub(super) mod tests {
 
     #[test]
     fn letters_are_listed_by_conditions() {
-        let listing = json!({ "queue": "q", "where": ["reason = panic", "body.id ~ ^A"] });
+        let listing = json!({ "queue": "q", "where": ["reason = panic", "body.id ~ ^A"], "logs": true });
         let words = list(&Typed::default(), &queue(&["orders"]), &serde_json::from_value(listing).unwrap());
-        let expected = "redrive dlq list --queue arn:aws:sqs:eu-west-1:123456789012:orders --region eu-west-1 --profile shop --where 'reason = panic' --where 'body.id ~ ^A'";
+        let expected = "redrive dlq list --queue arn:aws:sqs:eu-west-1:123456789012:orders --region eu-west-1 --profile shop --logs --where 'reason = panic' --where 'body.id ~ ^A'";
         assert_eq!(words.unwrap().typed(), expected);
         let typed =
             Typed { profiles: vec!["a".to_owned(), "b".to_owned()], timeout: Some(5), ..Typed::default() };

@@ -27,7 +27,7 @@ export function detail(letter, actions, close) {
   return h('div', {},
     h('div', { class: 'top' }, h('div', {}, h('h3', {}, letter.reason), h('p', { class: 'id' }, letter.id)),
       h('button', { type: 'button', class: 'plain', 'aria-label': 'Close', onclick: close }, '✕')),
-    letter.error ? h('p', { class: 'verdict' }, letter.error) : h('p', { class: 'verdict quiet' }, 'No error is known: SQS moved this message without a note.'),
+    letter.error ? h('p', { class: 'verdict' }, letter.error) : h('p', { class: 'verdict quiet' }, 'No error is known: SQS moved this message without a note. The function’s log may have it.'),
     h('div', { class: 'actions' }, ...actions.map(([text, act]) => h('button', { type: 'button', onclick: act }, text))),
     h('h4', {}, 'Facts'),
     pairs([

@@ -25,6 +25,7 @@ export class QueueView {
     this.chips = h('ul', { class: 'chips', 'aria-label': 'Conditions' });
     this.condition = h('input', { type: 'text', placeholder: 'body.tenant = acme', 'aria-label': 'Add a condition: field, operator, value', autocomplete: 'off', spellcheck: 'false' });
     this.text = h('input', { type: 'search', placeholder: 'Text in error, body, id', 'aria-label': 'Filter letters by text', oninput: () => this.filter() });
+    this.logs = h('input', { type: 'checkbox', onchange: () => this.read() });
     this.source = h('select', { 'aria-label': 'Source queue', hidden: true, onchange: () => this.redraw() });
     this.groups = h('ul', { class: 'groups', 'aria-label': 'Errors' });
     this.said = h('ul', { class: 'faults', 'aria-label': 'Notes' });
@@ -41,7 +42,8 @@ export class QueueView {
     this.element = h('section', { class: 'queue', 'aria-label': `Queue ${this.title}` },
       h('div', { class: 'bar' }, h('h2', {}, this.title), again, this.snooze),
       this.facts, this.curves,
-      h('form', { class: 'bar', onsubmit: (event) => this.add(event) }, this.condition, h('button', { type: 'submit' }, 'Add condition'), this.text, this.source),
+      h('form', { class: 'bar', onsubmit: (event) => this.add(event) }, this.condition, h('button', { type: 'submit' }, 'Add condition'), this.text, this.source,
+        h('label', { class: 'check', title: 'Looks for the errors of letters without a note' }, this.logs, 'read the function’s log')),
       this.chips, this.said, this.groups,
       h('div', { class: 'bar sticky' }, this.counted, ...this.buttons),
       h('div', { class: 'split' }, this.list.element, this.detail),
@@ -98,7 +100,7 @@ export class QueueView {
   read() {
     [this.group, this.drawn] = [null, null];
     this.close();
-    return this.letters.read({ queue: this.arn, where: this.conditions });
+    return this.letters.read({ queue: this.arn, where: this.conditions, logs: this.logs.checked });
   }
 
   add(event) {
