@@ -205,7 +205,7 @@ async fn stop(State(console): Shared, Path(number): Path<usize>) -> Answer {
 async fn history(State(console): Shared) -> Answer {
     let entries =
         console.history.read().map_err(|wrong| fail(format!("could not read the history: {wrong}")))?;
-    Ok(respond(StatusCode::OK, &json!({ "entries": entries })))
+    Ok(respond(StatusCode::OK, &json!({ "entries": entries, "is_off": console.history.is_off() })))
 }
 
 fn no_run(number: usize) -> Refusal {

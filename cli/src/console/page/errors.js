@@ -34,7 +34,7 @@ export class ErrorsView {
       const queues = new Map();
       for (const at of group.letters) queues.set(all[at].queue, (queues.get(all[at].queue) ?? 0) + 1);
       const links = [...queues].sort((a, b) => b[1] - a[1]);
-      const shown = links.slice(0, 8).map(([arn, count]) => h('a', { href: `#/queue/${encodeURIComponent(arn)}` }, `${nameOf(arn)} (${number(count)})`));
+      const shown = links.slice(0, 8).map(([arn, count]) => h('a', { href: `#/queue/${encodeURIComponent(arn)}`, title: arn }, `${nameOf(arn)} (${number(count)})`));
       return h('li', { class: 'group' }, h('b', {}, number(group.letters.length)),
         h('span', { class: 'reason' }, group.reason), h('span', { class: 'error' }, group.error || 'no error is known'),
         histogram(group.letters.map((at) => failedAt(all[at])), 'When these failed'),

@@ -28,15 +28,15 @@ export class HistoryView {
 
   async read() {
     try {
-      const { entries } = await ask('/api/history');
+      const { entries, is_off: off } = await ask('/api/history');
       const rows = entries.reverse().slice(0, 1000).map((entry) => h('tr', {},
         h('td', {}, entry.at.replace('T', ' ').slice(0, 19)), h('td', {}, entry.user), h('td', {}, entry.verb),
         h('td', {}, entry.queue, entry.to ? h('small', {}, `to ${entry.to}`) : null),
-        h('td', {}, RESULTS.filter((name) => entry[name]).map((name) => `${number(entry[name])} ${name}`).join(', ')),
+        h('td', {}, RESULTS.filter((name) => entry[name]).map((name) => `${number(entry[name])} ${name}`).join(', ') || (entry.started ? 'started, and its end was not recorded' : 'none')),
         h('td', {}, entry.account, h('small', {}, [entry.region, entry.profile].filter(Boolean).join(', ')))));
       this.body.replaceChildren(...rows);
       this.none.hidden = rows.length > 0;
-      this.none.textContent = 'Nothing was sent or deleted from this machine yet.';
+      this.none.textContent = off ? 'The history is off: REDRIVE_JOURNAL is off.' : 'Nothing was sent or deleted from this machine yet.';
     } catch (error) {
       this.none.textContent = error.message;
     }
