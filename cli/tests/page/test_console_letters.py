@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from console import ACCOUNT, Accounts, confirm, ended, open_queue, read_all, until
 
 LETTERS = 30
+QUEUE = f"arn:aws:sqs:eu-west-1:{ACCOUNT}:orders"
 NASTY = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 EXACT = '{"id":12345678901234567890123,"price":0.10000000000000000001,"note":"old"}'
 
@@ -39,9 +40,20 @@ def test_a_letter_is_edited_and_the_rest_of_it_stays(page, accounts, worker):
     changed = body.input_value().replace("old", "new")
     body.fill(changed[:-2])
     confirm(dialog, "Send")
-    expect(dialog.get_by_role("alert")).to_contain_text("JSON")
+    expect(dialog.get_by_role("alert")).to_contain_text("in JSON at position")
+    body.fill(changed)
+    attributes = dialog.get_by_label("Attributes")
+    before = attributes.input_value()
+    attributes.fill('{"tenant": {"type": "Word", "value": "acme"}}')
+    confirm(dialog, "Send")
+    ended(page, "Ended with exit code 1.")
+    expect(page.get_by_role("list", name="Letters that were not sent or deleted")).to_contain_text("cannot be sent as edited: ")
     assert worker.bodies == [] and accounts.messages() == LETTERS + 1
-    dialog.get_by_label("Body").fill(changed)
+    page.get_by_role("link", name="Back to the queue").click()
+    read_all(page, LETTERS + 1)
+    open_letter(page, "12345678901234567890123").get_by_role("button", name="Edit…").click()
+    assert attributes.input_value() == before
+    body.fill(changed)
     confirm(dialog, "Send")
     ended(page, "Done.")
     until("it is handled", lambda: worker.bodies)
@@ -85,7 +97,7 @@ def test_the_selected_letters_are_deleted_and_no_others(page, accounts):
     before = {letter["id"] for letter in listed(accounts)}
     page.get_by_role("button", name="Delete…").first.click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.locator("code")).to_contain_text(f"redrive dlq delete --queue arn:aws:sqs:eu-west-1:{ACCOUNT}:orders --region eu-west-1 --profile account1 --ids letters.txt --account {ACCOUNT}")
+    expect(dialog.locator("code")).to_contain_text(f"redrive dlq delete --queue {QUEUE} --region eu-west-1 --profile account1 --ids letters.txt --account {ACCOUNT}")
     confirm(dialog, "Delete")
     ended(page, "Done.")
     assert {letter["id"] for letter in listed(accounts)} == before - chosen
@@ -137,3 +149,20 @@ def test_whatever_a_letter_says_is_text(page, accounts):
     assert any(len(body) >= 256 << 10 for body in shown) and any('"__proto__": {' in body for body in shown)
     assert page.locator("main img, main iframe, main script, main b:not(.groups b)").count() == 0
     assert page.evaluate("({}).polluted === undefined && Object.keys(redrive).length > 0")
+
+
+def test_what_a_letter_covers_on_a_phone_is_not_reached_until_it_is_closed(open_page, console):
+    page = open_page(console.url, width=390, height=844)
+    open_queue(page, letters=LETTERS)
+    page.locator(".row .error").first.click()
+    expect(page.locator("#detail")).to_be_focused()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement === document.body || document.activeElement.closest('#detail') !== null")
+    page.keyboard.press("Escape")
+    expect(page.locator("#detail")).to_be_hidden()
+    expect(page.get_by_role("listbox")).to_be_focused()
+    page.locator(".row .error").first.click()
+    page.go_back()
+    page.get_by_role("link", name="History", exact=True).focus()
+    expect(page.get_by_role("link", name="History", exact=True)).to_be_focused()

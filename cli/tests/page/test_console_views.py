@@ -2,7 +2,6 @@
 
 import json
 import re
-from datetime import datetime, timezone
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -31,15 +30,15 @@ def console(module_begin, binaries, tmp_path_factory):
     worker.status = 200
     retry(console, 30, 0)
     worker.end()
+    assert console.ask("/api/fleet?fresh")[0] == 200
     return console
 
 
 def retry(console, count, code):
-    """So many letters of those that the clock of this machine can have seen, which ends with this exit code."""
-    lines = console.ask("/api/letters", {"queue": ARN})[1].splitlines()
-    letters = [json.loads(line)["letter"] for line in lines if line.startswith('{"letter"')]
-    now = datetime.now(timezone.utc).isoformat()
-    ids = [letter["id"] for letter in letters if letter["sent_at"] < now]
+    """So many letters, which ends with this exit code."""
+    # Those that came back did so by the clock of the account, after the start of any run.
+    lines = console.ask("/api/letters", {"queue": ARN, "where": ["reason != http-422"]})[1].splitlines()
+    ids = [json.loads(line)["letter"]["id"] for line in lines if line.startswith('{"letter"')]
     status, text = console.ask("/api/runs", {"verb": "retry", "queue": ARN, "ids": ids[:count], "stages": "10,all", "wait": "2s"})
     assert status == 201, text
     for _ in range(200):

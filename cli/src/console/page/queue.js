@@ -48,12 +48,17 @@ export class QueueView {
       h('div', { class: 'bar sticky' }, this.counted, ...this.buttons),
       h('div', { class: 'split' }, this.list.element, this.detail),
       this.command);
+    this.resized = () => this.cover();
+    addEventListener('resize', this.resized);
     this.read();
   }
 
   leave() {
     this.letters.stop();
     this.list.leave();
+    removeEventListener('resize', this.resized);
+    this.open = null;
+    this.cover();
   }
 
   refreshed() {
@@ -195,7 +200,15 @@ export class QueueView {
       ['Delete…', () => this.delete([letter])],
     ], () => this.close()));
     this.detail.scrollTop = 0;
-    if (focus || getComputedStyle(this.detail).position === 'fixed') this.detail.focus();
+    if (this.cover() || focus) this.detail.focus();
+  }
+
+  /** On a phone a letter covers everything, which is then not to be reached. */
+  cover() {
+    const covers = this.open !== null && getComputedStyle(this.detail).position === 'fixed';
+    const others = [...document.querySelectorAll('.skip, header'), ...this.element.children, this.list.element];
+    for (const each of others) each.inert = covers && !each.contains(this.detail);
+    return covers;
   }
 
   close() {
@@ -203,6 +216,7 @@ export class QueueView {
     this.open = null;
     const focused = this.detail.contains(document.activeElement) || document.activeElement === document.body;
     this.detail.hidden = true;
+    this.cover();
     if (focused) this.list.element.focus();
   }
 
