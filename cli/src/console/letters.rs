@@ -63,7 +63,15 @@ pub(super) fn list<Hold: Send + 'static>(
         let is_read = async |line| sender.send_timeout(line, PATIENCE).await.is_ok();
         let mut goes_on = is_read(command).await;
         while goes_on {
-            let Some(line) = child.next().await else { break };
+            // A child that reads a log says nothing for a minute.
+            let line = tokio::select! {
+                line = child.next() => line,
+                () = sender.closed() => {
+                    goes_on = false;
+                    break;
+                }
+            };
+            let Some(line) = line else { break };
             goes_on = is_read(listed.line(line)).await;
         }
         if goes_on {

@@ -79,15 +79,15 @@ impl Runs {
         let (words, ids) = (words.with(&["--yes", "--json"]), action.ids.join("\n") + "\n");
         let (followed, program) = (Arc::clone(&run), program.to_owned());
         tokio::spawn(async move {
-            let _listing = listing.lock_owned().await;
+            let _listing = tokio::select! {
+                listing = listing.lock_owned() => listing,
+                () = followed.stop.notified() => return followed.end_without_child("stopped before it started", 130),
+            };
             // `--edit` has this editor put the file of the page in the place of its own.
             let editor = desk.as_ref().map(|desk| format!("cp -- {}", word(&desk.file().to_string_lossy())));
             let code = match Child::start(&program, &words, ids, editor) {
                 Ok(child) => followed.follow(child).await,
-                Err(error) => {
-                    followed.progress.send_modify(|progress| progress.take(Line::Said(error)));
-                    1
-                }
+                Err(error) => return followed.end_without_child(&error, 1),
             };
             drop(desk);
             followed.progress.send_modify(|progress| progress.end(code));
@@ -134,6 +134,13 @@ impl Run {
             progress.is_stopping = true;
         });
         self.stop.notify_one();
+    }
+
+    fn end_without_child(&self, why: &str, code: i32) {
+        self.progress.send_modify(|progress| {
+            progress.take(Line::Said(why.to_owned()));
+            progress.end(code);
+        });
     }
 
     /// The exit code of the verb.

@@ -150,11 +150,14 @@ impl Snapshot {
     }
 }
 
-/// Queues of a place that cannot be read stay as they were, and this is said.
+/// Queues of a place that cannot be read stay as they were, and this is said, unless another profile has read them.
 fn keep_unread(facts: &mut [Facts], before: &[Facts], at: SystemTime) {
+    let read: BTreeSet<String> =
+        facts.iter().flat_map(|facts| &facts.queues).map(|queue| queue.arn.clone()).collect();
     for (facts, before) in facts.iter_mut().zip(before) {
-        if facts.queues.is_empty() && !facts.failures.is_empty() && !before.queues.is_empty() {
-            facts.queues.clone_from(&before.queues);
+        let is_unread = facts.queues.is_empty() && !facts.failures.is_empty();
+        if is_unread && before.queues.iter().any(|queue| !read.contains(&queue.arn)) {
+            facts.queues = before.queues.iter().filter(|queue| !read.contains(&queue.arn)).cloned().collect();
             facts.details.clone_from(&before.details);
             let at = humantime::format_rfc3339_seconds(at);
             facts.failures.push(format!("the page shows what was read before {at}"));
@@ -187,7 +190,7 @@ mod tests {
             failures: failures.iter().map(|&failure| failure.to_owned()).collect(),
             ..Facts::default()
         };
-        let before = [read(vec![queue.clone()], &[]), read(vec![queue], &[])];
+        let before = [read(vec![queue.clone()], &[]), read(vec![queue.clone()], &[])];
         let mut facts = [read(vec![], &["ExpiredToken"]), read(vec![], &[])];
         keep_unread(&mut facts, &before, SystemTime::UNIX_EPOCH);
         assert_eq!(facts[0].queues.len(), 1);
@@ -196,5 +199,8 @@ mod tests {
             ["ExpiredToken", "the page shows what was read before 1970-01-01T00:00:00Z"]
         );
         assert!(facts[1].queues.is_empty(), "its queues were deleted");
+        let mut facts = [read(vec![], &["ExpiredToken"]), read(vec![queue], &[])];
+        keep_unread(&mut facts, &before, SystemTime::UNIX_EPOCH);
+        assert!(facts[0].queues.is_empty(), "another profile has read it");
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn remove(history: &History, snooze: Snooze, now: SystemTime) -> io::
     add(history, &Snooze { until, user: user(), ..snooze })
 }
 
-/// Lists a dead-letter queue last for a time, with a reason, until it has 10 letters or 10 % more.
+/// Lists a dead-letter queue last for a time, with a reason, until it has 10 more letters or 10 % more, whichever is larger.
 #[derive(Debug, Args)]
 #[command(mut_arg("journal", |journal| journal.help(JOURNAL)), after_help = "\
 Examples:

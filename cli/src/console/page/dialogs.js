@@ -44,7 +44,8 @@ function guarded(work) {
     button.disabled = true;
     try {
       await work();
-      $('dialog').close();
+      // Somebody may have closed it, and opened another one.
+      if (event.target.isConnected) $('dialog').close();
     } catch (error) {
       fail(error);
       button.disabled = false;
@@ -70,7 +71,9 @@ export function edit(app, queue, source, letter) {
   const shown = body.value;
   const text = () => {
     if (body.value === shown) return letter.body;
-    return letter.body.includes('\r\n') && !isJson ? body.value.replaceAll('\n', '\r\n') : body.value;
+    if (isJson || !letter.body.includes('\r')) return body.value;
+    if (/\r(?!\n)|(?<!\r)\n/.test(letter.body)) throw new Error('The body has several kinds of line breaks: use redrive dlq retry --edit.');
+    return body.value.replaceAll('\n', '\r\n');
   };
   const document = () => {
     const whole = `{"body":${isJson ? text() : JSON.stringify(text())},"attributes":${typed.value.trim() || '{}'}}`;
@@ -118,15 +121,17 @@ function question(app, verb, queue, what, fields, more = {}) {
     app.refresh();
     location.hash = `#/runs/${run.number}`;
   });
-  let timer;
+  let [timer, asked] = [null, 0];
   const show = () => {
     clearTimeout(timer);
+    problem.hidden = true;
     timer = setTimeout(async () => {
+      const number = (asked += 1);
       try {
-        shown.replaceChildren(command((await ask('/api/command', action())).command));
-        problem.hidden = true;
+        const { command: text } = await ask('/api/command', action());
+        if (number === asked) shown.replaceChildren(command(text));
       } catch (error) {
-        fail(error);
+        if (number === asked) fail(error);
       }
     }, PAUSE);
   };
@@ -154,7 +159,7 @@ export function snooze(app, queue) {
   });
   dialog.replaceChildren(h('form', { onsubmit: submit },
     h('h2', { id: 'dialog-title' }, `Snooze ${queue.name}`),
-    h('p', { class: 'quiet' }, 'The queue is listed last until then, or until it has 10 letters or 10 % more.'),
+    h('p', { class: 'quiet' }, 'The queue is listed last until then, or until it has 10 more letters or 10 % more, whichever is larger.'),
     field('For', time, '1m to 30d'), field('Why', reason), problem,
     h('div', { class: 'actions' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), h('button', { type: 'submit', class: 'primary' }, 'Snooze'))));
   dialog.showModal();

@@ -32,7 +32,7 @@ export class HistoryView {
       const rows = entries.reverse().slice(0, 1000).map((entry) => h('tr', {},
         h('td', {}, entry.at.replace('T', ' ').slice(0, 19)), h('td', {}, entry.user), h('td', {}, entry.verb),
         h('td', {}, entry.queue, entry.to ? h('small', {}, `to ${entry.to}`) : null),
-        h('td', {}, RESULTS.filter((name) => entry[name]).map((name) => `${number(entry[name])} ${name}`).join(', ') || (entry.started ? 'started, and its end was not recorded' : 'none')),
+        h('td', {}, RESULTS.filter((name) => entry[name]).map((name) => `${number(entry[name])} ${name}`).join(', ') || (entry.started ? 'started, and its end was not recorded' : 'nothing')),
         h('td', {}, entry.account, h('small', {}, [entry.region, entry.profile].filter(Boolean).join(', ')))));
       this.body.replaceChildren(...rows);
       this.none.hidden = rows.length > 0;

@@ -33,6 +33,8 @@ export class Letters {
       this.error = error.message;
     }
     if (this.reading !== reading) return;
+    if (this.ended === null) this.error ??= 'The list is incomplete: read it again.';
+    else if (this.ended !== 0 && this.said.length === 0) this.error = `dlq list ended with exit code ${this.ended}.`;
     this.reading = null;
     this.changed();
   }

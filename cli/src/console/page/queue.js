@@ -62,7 +62,9 @@ export class QueueView {
   }
 
   refreshed() {
+    this.count();
     const queue = this.app.queue(this.arn);
+    this.snooze.disabled = !queue;
     if (!queue) {
       this.facts.replaceChildren(h('div', {}, h('dt', {}, 'Queue'), h('dd', {}, 'This queue was not read, or is not a dead-letter queue of this page.')));
       return;
@@ -178,9 +180,15 @@ export class QueueView {
     count(this.counted, { shown: shown.length, all: all.length, checked: checked.size, reading: reading !== null });
     const none = !queue || this.selected().length === 0 || reading !== null;
     this.buttons.forEach((button) => (button.disabled = none));
-    const isAimless = queue?.sources.length > 1 && !this.source.value;
-    if (isAimless) this.buttons[0].disabled = true;
-    this.buttons[0].title = isAimless ? 'Pick the source queue first' : '';
+    if (this.obstacle()) this.buttons[0].disabled = true;
+    this.buttons[0].title = this.obstacle() ?? '';
+  }
+
+  /** Why letters cannot be sent back now. */
+  obstacle() {
+    const queue = this.app.queue(this.arn);
+    if (!queue) return 'This queue was not read';
+    return queue.sources.length > 1 && !this.source.value ? 'Pick the source queue first' : null;
   }
 
   /** The letters that are checked, else all that are shown. */
@@ -221,17 +229,18 @@ export class QueueView {
   }
 
   retry(some = this.selected()) {
-    if (this.buttons[0].title) this.app.tell(`${this.buttons[0].title}.`);
+    if (this.obstacle()) this.app.tell(`${this.obstacle()}.`);
     else act(this.app, 'retry', this.app.queue(this.arn), this.source.value, some);
   }
 
   edit(letter) {
-    if (this.buttons[0].title) this.app.tell(`${this.buttons[0].title}.`);
+    if (this.obstacle()) this.app.tell(`${this.obstacle()}.`);
     else edit(this.app, this.app.queue(this.arn), this.source.value, letter);
   }
 
   delete(some = this.selected()) {
-    act(this.app, 'delete', this.app.queue(this.arn), null, some);
+    if (!this.app.queue(this.arn)) this.app.tell(`${this.obstacle()}.`);
+    else act(this.app, 'delete', this.app.queue(this.arn), null, some);
   }
 
   /** As `dlq export` writes them, except those of which only the beginning is here. */

@@ -44,7 +44,6 @@ export class RunView {
   }
 
   async ask() {
-    this.stop.disabled = true;
     try {
       this.draw(await ask(`/api/runs/${this.run}/stop`, {}));
     } catch (error) {
@@ -90,7 +89,8 @@ export class RunView {
     const last = lines.at(-1) ?? '';
     const words = last.length > LONGEST ? `${last.slice(0, LONGEST)}…` : last;
     this.stop.hidden = ended !== null;
-    this.stop.disabled = stopping;
+    say(this.stop, stopping ? 'Stop now' : 'Stop');
+    this.stop.title = stopping ? 'Does not wait for calls that are on their way' : '';
     const isDone = ended === 0 && done === all;
     this.verdict.className = `verdict ${ended === null ? 'running' : isDone ? 'done' : 'dead'}`;
     say(this.verdict, ended === null ? (stopping ? 'Stopping…' : words || 'Starting…')

@@ -115,7 +115,8 @@ impl Run<'_> {
                 Decision::Repeated => twins.push(Deletable { letter, role: Role::Repeated }),
                 Decision::Left(why) => {
                     self.report(&letter, Report::Left(why));
-                    if why == Why::BehindInGroup && self.job.selection.names(&letter) {
+                    let is_meant = matches!(why, Why::BehindInGroup | Why::OfAnotherQueue);
+                    if is_meant && self.job.selection.names(&letter) {
                         self.report(&letter, Report::NamedButLeft(why));
                     }
                 }
