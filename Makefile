@@ -23,7 +23,7 @@ MATURIN := target/maturin
 # Under nohup, or behind `&`, some signals are ignored that tests send. Cargo would wait for the other jobs of make.
 ALONE := env -u MAKEFLAGS -u MFLAGS $(shell env --default-signal true 2>/dev/null && echo --default-signal)
 SYNCED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
-PAGE_TESTS = $(ALONE) timeout 900 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
+PAGE_TESTS = $(ALONE) timeout 1500 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
 CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
 POSTGRES := $(firstword $(wildcard $(addsuffix /initdb,$(subst :, ,$(PATH)) /usr/lib/postgresql/*/bin)))
 WORKFLOWS := target/workflows
