@@ -144,7 +144,7 @@ function question(app, verb, queue, what, fields, more = {}) {
     shown,
     count > 0 && verb !== 'edit' ? h('button', { type: 'button', class: 'plain', onclick: () => navigator.clipboard.writeText(`${what.ids.join('\n')}\n`).catch(fail) }, 'Copy the ids for letters.txt') : null,
     problem,
-    h('div', { class: 'actions' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), h('button', { type: 'submit', class: 'primary' }, words.button))));
+    h('div', { class: 'actions' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), h('button', { type: 'submit', class: verb === 'delete' ? 'primary danger' : 'primary' }, words.button))));
   dialog.showModal();
   show();
 }
