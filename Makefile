@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-PARTS := test-command test-flows test-ui test-conformance test-runbook test-diagrams test-docs test-tools test-units test-doc
+PARTS := test-command test-flows test-ui test-console test-conformance test-runbook test-diagrams test-docs test-tools test-units test-doc
 .PHONY: help run test test-binaries $(PARTS) explore fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories bench bench-readers bench-dlq bench-worker bench-apps bench-layer bench-micro instructions build invoke deploy interface minimal dist wheel-test clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -23,7 +23,9 @@ MATURIN := target/maturin
 # Under nohup, or behind `&`, some signals are ignored that tests send. Cargo would wait for the other jobs of make.
 ALONE := env -u MAKEFLAGS -u MFLAGS $(shell env --default-signal true 2>/dev/null && echo --default-signal)
 SYNCED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
-PAGE_TESTS = $(ALONE) timeout 1500 $(PAGE)/bin/python -m pytest cli/tests/page --binaries=$(TARGET)/debug
+PAGE_TESTS = $(ALONE) timeout 900 $(PAGE)/bin/python -m pytest --binaries=$(TARGET)/debug
+CONSOLE_TESTS := $(wildcard cli/tests/page/test_console*.py)
+UI_TESTS := $(filter-out $(CONSOLE_TESTS),$(wildcard cli/tests/page/test_*.py))
 CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
 POSTGRES := $(firstword $(wildcard $(addsuffix /initdb,$(subst :, ,$(PATH)) /usr/lib/postgresql/*/bin)))
 WORKFLOWS := target/workflows
@@ -93,7 +95,11 @@ test-runbook:
 	$(ALONE) timeout 900 $(VENV)/bin/python tools/runbook.py $(TARGET)/debug
 
 test-ui:
-	@$(if $(CHROMIUM),$(PAGE_TESTS),echo "skipped: the tests of the pages, since no Chromium is installed")
+	@$(if $(CHROMIUM),$(PAGE_TESTS) $(UI_TESTS),echo "skipped: the tests of the page, since no Chromium is installed")
+
+# They measure times, and keep the processors busy: those that only wait for processes come first.
+test-console: test-command test-flows test-units
+	@$(if $(CHROMIUM),$(PAGE_TESTS) $(CONSOLE_TESTS),echo "skipped: the tests of the console, since no Chromium is installed")
 
 # Nothing but the explorer and the rules of queues is compiled anew, with optimizations.
 EXPLORED := $(foreach crate,redrive redrive-local redrive-sqs,--config profile.dev.package.$(crate).opt-level=2)
@@ -113,7 +119,7 @@ fuzz: $(CARGO_FUZZ) ## Run each fuzzer for ten minutes, with nightly Rust; MINUT
 
 page: $(PAGE)/requirements.stamp ## Drive the pages of redrive local --ui and redrive console in a headless Chromium
 	$(PROGRAMS) --example accounts
-	$(PAGE_TESTS)
+	$(PAGE_TESTS) $(UI_TESTS) $(CONSOLE_TESTS)
 
 picture: $(PAGE)/requirements.stamp ## Draw the page of the demo's run into docs/page.svg, and the plots of docs/outages.md
 	$(PROGRAMS)

@@ -4,6 +4,7 @@ use std::io::BufRead;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -25,10 +26,15 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on, and that the system gives to nobody who asks for any: those begin at 32768 on Linux, at 49152 elsewhere.
 pub(crate) fn free_port() -> u16 {
-    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    free.expect("a port is free").port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = std::process::id() % 10_000;
+    let mut ports = std::iter::repeat_with(|| {
+        let offset = (first + u32::from(NEXT.fetch_add(1, Ordering::Relaxed))) % 10_000;
+        20_000 + u16::try_from(offset).expect("it is below 10,000")
+    });
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a port is free")
 }
 
 /// A running command, killed if it is dropped before its end.

@@ -1,10 +1,11 @@
 //! The table of `docs/any-language.md` that compares with ecs-watchbot: a run for each row.
 
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 
-use super::{counts, folder, stop, work};
+use super::{command, counts, exit_code, folder};
 use crate::support::Aws;
-use crate::support::running::{root, until};
+use crate::support::running::{Running, root, signal, until};
 
 /// What a row of the page is about, the program and what it gets.
 struct Row {
@@ -75,7 +76,11 @@ fn each_row_about_ecs_watchbot_holds() {
         let script = folder.path().join("script");
         std::fs::write(&script, "#!/no/such/interpreter\n").expect("it is ours");
         std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it is ours");
-        let worker = work(&aws, flags, program, folder.path());
+        let log = folder.path().join("log");
+        let file = || File::options().create(true).append(true).open(&log).expect("the folder is ours");
+        let mut worker = command(&aws, "orders", flags, folder.path());
+        worker.arg("--").args(program).stdout(file()).stderr(file());
+        let worker = Running(worker.spawn().expect("the command runs"));
         aws.send("orders", body);
         let (in_flight, letters) = match ends {
             Deleted => ("0", "0"),
@@ -84,10 +89,13 @@ fn each_row_about_ecs_watchbot_holds() {
         };
         until(about, || {
             let letter = aws.attribute("orders-dead", "ApproximateNumberOfMessages");
-            counts(&aws, "orders") == ("0".to_owned(), in_flight.to_owned()) && letter == letters
+            let all = format!("\n{}", std::fs::read_to_string(&log).expect("it is text"));
+            let is_counted = counts(&aws, "orders") == ("0".to_owned(), in_flight.to_owned());
+            is_counted && letter == letters && all.contains(said)
         });
-        let ran = stop(&aws, worker);
-        let all = format!("\n{}{}", ran.stdout, ran.stderr);
-        assert!(all.contains(said), "{about}: no {said:?} in {all}");
+        signal("-TERM", &worker.0);
+        // It ends the receive that is under way, which would wait for 20 s.
+        aws.send("orders", "exit 0");
+        assert_eq!(exit_code(worker), Some(0), "{about}");
     }
 }
