@@ -78,7 +78,7 @@ def the_console_lists_queues_and_letters_and_retries_them(elsewhere: Elsewhere) 
         equal(queue["letters"], 3, "the letters of the queue")
         told = [json.loads(line) for line in ask("/api/letters", {"queue": queue["arn"]}).splitlines()]
         equal(sorted(line["letter"]["id"] for line in told if "letter" in line), ids, "the letters")
-        ask("/api/unlock", {"account": queue["account"]})
+        ask("/api/unlock", {"queue": queue["arn"], "account": queue["account"]})
         action = {"verb": "retry", "queue": queue["arn"], "ids": ids, "stages": "1,all", "wait": "2s"}
         run, progress = json.loads(ask("/api/runs", action))["number"], {"ended": None}
         deadline = time.monotonic() + PATIENCE
