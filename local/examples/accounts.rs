@@ -1,4 +1,4 @@
-//! Accounts with queues, dead-letter queues and letters, for whoever looks at many:
+//! Starts several accounts with dead-letter queues full of letters, to try the console and `redrive fleet`:
 //!
 //! ```text
 //! cargo run --locked -p redrive-local --example accounts FOLDER ACCOUNTS QUEUES LETTERS

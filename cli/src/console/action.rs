@@ -78,11 +78,11 @@ impl Verb {
 pub(super) struct Words(Vec<String>);
 
 impl Words {
-    fn new(words: &[&str]) -> Self {
+    pub(super) fn new(words: &[&str]) -> Self {
         Self(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
-    /// A value that begins with `-` is no flag of its own.
+    /// A value that begins with `-` stays a value.
     fn flag(mut self, name: &str, value: Option<impl ToString>) -> Self {
         match value.map(|value| value.to_string()) {
             Some(value) if value.starts_with('-') => self.0.push(format!("--{name}={value}")),
@@ -212,7 +212,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    fn queue(sources: &[&str]) -> DeadLetterQueue {
+    pub(in crate::console) fn queue(sources: &[&str]) -> DeadLetterQueue {
         DeadLetterQueue {
             name: "orders-dead".to_owned(),
             arn: "arn:aws:sqs:eu-west-1:123456789012:orders-dead".to_owned(),

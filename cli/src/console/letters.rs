@@ -129,7 +129,20 @@ fn with_beginning(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::StreamExt;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_reader_that_leaves_ends_a_verb_that_says_nothing() {
+        let (hold, released) = tokio::sync::oneshot::channel::<()>();
+        let words = Words::new(&["-c", "exec sleep 60"]);
+        let mut lines = list(Path::new("sh"), &words, None, hold).unwrap().into_body().into_data_stream();
+        let command = lines.next().await.unwrap().unwrap();
+        assert!(command.starts_with(b"{\"command\":"), "{command:?}");
+        drop(lines);
+        assert!(tokio::time::timeout(Duration::from_secs(10), released).await.is_ok(), "it ends at once");
+    }
 
     #[test]
     fn a_long_body_is_cut_once_there_are_many() {

@@ -6,14 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::child::Line;
+use crate::letters::Why;
 
 /// Of what it says, the last lines.
 const MOST_SAID: usize = 100;
 /// Of the reasons why letters were not done, and of the letters of each.
 const MOST_PROBLEMS: usize = 50;
 const MOST_IDS: usize = 5;
-/// Why a letter stays that was received beyond the number of a stage.
-const OVER_MAXIMUM: &str = "over --max";
 
 /// Letters that were not done for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -59,8 +58,8 @@ impl Progress {
         if let Some(stage) = line.get_mut("stage") {
             self.stages.push(stage.take());
         } else if let Some(result) = line.get("result").and_then(Value::as_str) {
-            // They are for a later stage: the page sets no --max.
-            if line.get("error").and_then(Value::as_str) == Some(OVER_MAXIMUM) {
+            // A later stage sends it, because the page sets no --max.
+            if line.get("error").and_then(Value::as_str) == Some(Why::OverMaximum.to_string().as_str()) {
                 return;
             }
             *self.results.entry(result.to_owned()).or_default() += 1;

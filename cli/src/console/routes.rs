@@ -1,8 +1,8 @@
 //! What the page asks for over HTTP.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -87,12 +87,10 @@ async fn fleet(State(console): Shared, uri: Uri) -> Response {
             (arn.as_str(), points.collect())
         })
         .collect();
-    let age = SystemTime::now().duration_since(*at).unwrap_or_default().as_secs();
-    let accounts: BTreeSet<&str> = fleet.queues.iter().map(|queue| queue.account.as_str()).collect();
     respond(
         StatusCode::OK,
         &json!({
-            "fleet": fleet, "visible": visible, "read_at": rfc3339(*at), "age_seconds": age, "accounts": accounts,
+            "fleet": fleet, "visible": visible, "read_at": rfc3339(*at),
             "unlocked": *console.unlocked(), "runs": console.runs.told(),
         }),
     )

@@ -20,7 +20,7 @@ use crate::shell::word;
 const MOST: usize = 50;
 /// How long a reader waits for news.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What happens in this time is told at once.
+/// A reader hears together what happens within this time.
 const COALESCED: Duration = Duration::from_millis(150);
 /// How long all verbs may take to end together with the page.
 const FAREWELL: Duration = Duration::from_secs(20);
@@ -83,7 +83,7 @@ impl Runs {
                 listing = listing.lock_owned() => listing,
                 () = followed.stop.notified() => return followed.end_without_child("stopped before it started", 130),
             };
-            // `--edit` has this editor put the file of the page in the place of its own.
+            // `--edit` starts this editor, which replaces the command's document with the page's.
             let editor = desk.as_ref().map(|desk| format!("cp -- {}", word(&desk.file().to_string_lossy())));
             let code = match Child::start(&program, &words, ids, editor) {
                 Ok(child) => followed.follow(child).await,
@@ -197,5 +197,46 @@ impl Run {
             "letters": self.letters,
             "ended": self.progress.borrow().ended,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::action::tests::queue;
+    use super::*;
+
+    fn start(runs: &Runs, listing: &Arc<tokio::sync::Mutex<()>>) -> Result<Arc<Run>, String> {
+        let action = json!({ "verb": "delete", "queue": "q", "ids": ["a"] });
+        let action = serde_json::from_value(action).expect("it is an action");
+        let words = || Words::new(&["dlq", "delete"]);
+        runs.start(
+            Path::new("/no/such/program"),
+            queue(&[]),
+            &action,
+            (words(), words()),
+            Arc::clone(listing),
+        )
+    }
+
+    #[tokio::test]
+    async fn a_run_that_waits_for_a_listing_can_be_stopped() {
+        let (runs, listing) = (Runs::default(), Arc::new(tokio::sync::Mutex::new(())));
+        let listed = Arc::clone(&listing).lock_owned().await;
+        let run = start(&runs, &listing).unwrap();
+        assert!(start(&runs, &listing).unwrap_err().contains("is at work on orders-dead"));
+        runs.end().await;
+        let progress = &run.told()["progress"];
+        assert_eq!(
+            (&progress["ended"], &progress["said"]),
+            (&json!(130), &json!(["stopped before it started"]))
+        );
+        drop(listed);
+        let run = start(&runs, &listing).unwrap();
+        let progress = &run.after(0).await["progress"];
+        assert_eq!(progress["ended"], json!(1), "{progress}");
+        assert!(
+            progress["said"][0].as_str().unwrap().starts_with("could not start /no/such/program"),
+            "{progress}"
+        );
     }
 }
