@@ -98,8 +98,9 @@ impl Sidecar {
     }
 }
 
-/// The status with which a server answers.
+/// The status with which a server answers, once it listens.
 fn status(port: u16, path: &str) -> u16 {
+    wait_for(port);
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").expect("it reads");
     let mut response = String::new();
