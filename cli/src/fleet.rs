@@ -3,6 +3,7 @@
 mod facts;
 mod places;
 mod read;
+pub(crate) mod seen;
 pub(crate) mod snooze;
 mod table;
 
@@ -40,11 +41,12 @@ Examples:
   redrive fleet --history
       shows what was sent and deleted from this machine, when and by whom
 
-A dead-letter queue is one that a queue's redrive policy names. No message is received. PER HOUR is the number of visible
-letters now, less the number that CloudWatch had an hour ago: it includes letters that were sent back or deleted. OLDEST is
-CloudWatch's ApproximateAgeOfOldestMessage, the time since the letter was moved; - means unknown. On a standard queue, the
-metric leaves out letters that were received three times or more: these may be older, and expire sooner. SQS counts the
-retention from when the message was first sent, so EXPIRES is a range.
+A dead-letter queue is one that a queue's redrive policy names. No message is received: ERROR is the most frequent error when
+letters were last listed from this machine. PER HOUR is the number of visible letters now, less the number that CloudWatch had
+an hour ago: it includes letters that were sent back or deleted. OLDEST is CloudWatch's ApproximateAgeOfOldestMessage, the
+time since the letter was moved; - means unknown. On a standard queue, the metric leaves out letters that were received three
+times or more: these may be older, and expire sooner. SQS counts the retention from when the message was first sent, so
+EXPIRES is a range.
 
 The queue whose oldest letter expires first is at the top, after those whose age is unknown. The command compares whole hours
 within a day, and whole days after that. It sorts queues of the same hour or day by growth, then by letters.
@@ -126,11 +128,12 @@ fn history(history: &History, json: bool) -> Result<(), Problem> {
 async fn read(arguments: &Arguments, places: &[Reached]) -> Fleet {
     let wanted = Wanted { owner_tag: &arguments.owner_tag, with_empty: arguments.all };
     let fleet = Fleet::of(&read_facts(places, wanted).await, arguments.all);
-    snooze::apply(fleet, &arguments.journal.history(), SystemTime::now())
+    let history = arguments.journal.history();
+    seen::apply(snooze::apply(fleet, &history, SystemTime::now()), &history)
 }
 
 impl watch::Report for Fleet {
     fn lines(&self, layout: Layout) -> Vec<Line> {
-        table::table(self, layout)
+        table::table(self, layout, SystemTime::now())
     }
 }

@@ -21,7 +21,7 @@ mod tracker;
 
 pub(crate) use self::end::no_match;
 pub(crate) use self::job::{Choice, Decider, Job, Route, Work};
-pub(crate) use self::kinds::{Kinds, groups};
+pub(crate) use self::kinds::{ErrorCount, Kinds, groups};
 pub(crate) use self::letter::Letter;
 pub(crate) use self::redrive::Redrive;
 pub(crate) use self::reporter::bar;

@@ -6,7 +6,8 @@
 //!
 //! Writes the file `config` with a profile for each account (`account1` and so on) into the folder, prints `ready`, and ends when
 //! its standard input does. Each account has so many dead-letter queues. The letters are spread over all of them, with one
-//! exception: `orders-dead` of the first account has 5,012, and 834 of these are of the tenant `acme` and timed out.
+//! exception: `orders-dead` of the first account has 5,012, and 834 of these are of the tenant `acme` and timed out. A disabled
+//! mapping leads from `orders` to the function `shop-orders`.
 
 #![allow(clippy::disallowed_methods, reason = "letters that failed a while ago")]
 
@@ -17,10 +18,13 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use std::{env, fs};
 
-use redrive_local::{Config, Local, MessageAttribute, NewMessage, QueueConfig};
+use redrive_local::{
+    Config, FunctionConfig, Local, MappingConfig, MessageAttribute, NewMessage, QueueConfig,
+};
 use serde_json::json;
 
 const REGION: &str = "eu-west-1";
+const FUNCTION: &str = "shop-orders";
 const LARGE: usize = 5_012;
 const MEANT: usize = 834;
 const ERRORS: [(&str, &str); 6] = [
@@ -48,6 +52,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
             region: REGION.to_owned(),
             queues: names.iter().flat_map(|name| pair(name, &account)).collect(),
             account: account.clone(),
+            functions: vec![function()?],
+            mappings: (at == 1).then(mapping).into_iter().collect(),
             ..Config::default()
         })
         .await?;
@@ -76,6 +82,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
         local.stop().await;
     }
     Ok(())
+}
+
+/// It is never invoked.
+fn function() -> io::Result<FunctionConfig> {
+    let (name, command) = (FUNCTION.to_owned(), env::current_exe()?);
+    Ok(FunctionConfig { name, command, ..FunctionConfig::default() })
+}
+
+fn mapping() -> MappingConfig {
+    let (queue, function) = ("orders".to_owned(), FUNCTION.to_owned());
+    MappingConfig { queue, function, enabled: false, ..MappingConfig::default() }
 }
 
 fn name(account: usize, queue: usize) -> String {
@@ -121,7 +138,7 @@ fn message(source: &str, letter: usize, is_meant: bool) -> NewMessage {
     let note = json!({
         "reason": reason, "error": error.replace("{n}", &(letter * 37 % 9_000).to_string()),
         "exception": "orders::Error", "failed_at": humantime::format_rfc3339_seconds(failed_at).to_string(), "attempts": 3,
-        "message_id": format!("00000000-0000-4000-8000-{letter:012}"), "source": source, "function": "shop-orders",
+        "message_id": format!("00000000-0000-4000-8000-{letter:012}"), "source": source, "function": FUNCTION,
     });
     let body = json!({ "order_id": format!("A-{letter}"), "tenant": tenant, "cents": letter * 13 % 9_999 });
     let attributes = [("redrive.dead-letter".to_owned(), MessageAttribute::text(&note.to_string()))];

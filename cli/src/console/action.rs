@@ -231,6 +231,7 @@ pub(super) mod tests {
                 .collect(),
             owner: None,
             snoozed: None,
+            seen: None,
         }
     }
 

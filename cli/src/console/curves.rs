@@ -1,12 +1,14 @@
-//! A queue's last day: how many letters it had, how old the oldest was, and when its function was deployed.
+//! A queue's last day: how many letters it had, how old the oldest was, and when its functions were deployed.
 
 use std::time::{Duration, SystemTime};
 
 use aws_sdk_cloudwatch::primitives::DateTime;
+use futures_util::{StreamExt, future, stream};
 use serde_json::{Value, json};
 
 use crate::aws::{Aws, DescribeError};
 use crate::find::{Queue, function_name};
+use crate::fleet::DeadLetterQueue;
 use crate::sqs::{OLDEST, VISIBLE, maximum_each};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -14,6 +16,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const PERIOD: i32 = 300;
 /// Versions of a function, the latest of which are shown.
 const PAGES: usize = 4;
+/// How many queues are asked about at a time.
+const AT_ONCE: usize = 8;
 
 pub(super) async fn read(aws: &Aws, queue: &Queue, sources: &[String]) -> Value {
     let (curves, deployments) = tokio::join!(curves(aws, queue), deployments(aws, sources));
@@ -57,6 +61,15 @@ async fn curves(aws: &Aws, queue: &Queue) -> anyhow::Result<[Curve; 2]> {
         curve.sort_by(|(one, _), (other, _)| other.cmp(one));
     }
     Ok(curves)
+}
+
+/// The versions of the functions that each queue's sources feed, by the queues' ARNs. Those of a queue that cannot be read are
+/// missing: the queue's own view says why.
+pub(super) async fn of_queues(queues: Vec<(Aws, DeadLetterQueue)>) -> Value {
+    let read = stream::iter(&queues).map(|(aws, queue)| async {
+        Some((queue.arn.clone(), json!(deployments(aws, &queue.sources).await.ok()?)))
+    });
+    Value::Object(read.buffered(AT_ONCE).filter_map(future::ready).collect().await)
 }
 
 /// Each version of the functions that the queue's sources feed.

@@ -52,6 +52,7 @@ impl IntoResponse for Refusal {
 pub(super) fn router(console: &Arc<Console>) -> Router {
     let routes = Router::new()
         .route("/api/fleet", get(fleet))
+        .route("/api/deployments", get(deployments))
         .route("/api/queue", get(queue))
         .route("/api/letters", post(list))
         .route("/api/errors", post(list_all))
@@ -94,6 +95,11 @@ async fn fleet(State(console): Shared, uri: Uri) -> Response {
             "unlocked": *console.unlocked(), "runs": console.runs.told(),
         }),
     )
+}
+
+/// When the functions of the most urgent queues were deployed.
+async fn deployments(State(console): Shared) -> Response {
+    respond(StatusCode::OK, &*console.deployments().await)
 }
 
 async fn queue(State(console): Shared, uri: Uri) -> Answer {

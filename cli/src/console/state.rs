@@ -5,19 +5,26 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use serde_json::Value;
 use tokio::runtime::Handle;
 
 use super::action::Typed;
+use super::curves;
 use super::runs::Runs;
 use crate::aws::Aws;
 use crate::find::Queue;
-use crate::fleet::{DeadLetterQueue, Facts, Fleet, Places, Reached, Wanted, read_facts, snooze};
+use crate::fleet::{DeadLetterQueue, Facts, Fleet, Places, Reached, Wanted, read_facts, seen, snooze};
 use crate::history::History;
 
 /// Queues that were read so lately are not read again.
 const FRESH: Duration = Duration::from_secs(30);
 /// The same if somebody asks for fresh ones, so that a key that is held down costs nothing.
 const ASKED_FOR: Duration = Duration::from_secs(2);
+
+/// How long it is known when functions were deployed.
+const DEPLOYMENTS: Duration = Duration::from_secs(5 * 60);
+/// Of so many queues, because it takes two requests or more for each.
+const MOST_URGENT: usize = 20;
 
 #[derive(Debug)]
 pub(super) struct Console {
@@ -29,6 +36,7 @@ pub(super) struct Console {
     places: Places,
     owner_tag: String,
     last: tokio::sync::Mutex<Last>,
+    deployments: tokio::sync::Mutex<Option<(Instant, Arc<Value>)>>,
     unlocked: Mutex<BTreeSet<String>>,
     /// By the ARNs of dead-letter queues: who lists their letters, holds them.
     listings: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
@@ -69,6 +77,7 @@ impl Console {
             places: places.clone(),
             owner_tag: owner_tag.to_owned(),
             last: tokio::sync::Mutex::new(Last { reached: Arc::new(reached), snapshot: None }),
+            deployments: tokio::sync::Mutex::default(),
             unlocked: Mutex::default(),
             listings: Mutex::default(),
         }
@@ -110,9 +119,23 @@ impl Console {
         snapshot
     }
 
-    /// The queues with the snoozes of this moment.
+    /// When the functions of the most urgent queues were deployed, as it was read some minutes ago at most.
+    pub(super) async fn deployments(self: &Arc<Self>) -> Arc<Value> {
+        let snapshot = self.snapshot(false).await;
+        let mut known = self.deployments.lock().await;
+        if let Some((_, deployments)) = known.as_ref().filter(|(read, _)| read.elapsed() < DEPLOYMENTS) {
+            return Arc::clone(deployments);
+        }
+        let queues = self.fleet(&snapshot).queues.into_iter().filter(|queue| queue.letters > 0);
+        let reached = |queue: DeadLetterQueue| Some((snapshot.reached(&queue.arn)?.0, queue));
+        let queues: Vec<_> = queues.filter_map(reached).take(MOST_URGENT).collect();
+        let read = Arc::new(apart(move || curves::of_queues(queues)).await);
+        Arc::clone(&known.insert((Instant::now(), read)).1)
+    }
+
+    /// The queues with the snoozes of this moment, and the errors that were seen last.
     pub(super) fn fleet(&self, snapshot: &Snapshot) -> Fleet {
-        snooze::apply(snapshot.fleet.clone(), &self.history, SystemTime::now())
+        seen::apply(snooze::apply(snapshot.fleet.clone(), &self.history, SystemTime::now()), &self.history)
     }
 
     /// A dead-letter queue by its ARN, as it was read last.

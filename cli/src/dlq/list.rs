@@ -19,6 +19,8 @@ use crate::aws::Aws;
 use crate::counted::thousands;
 use crate::find::{Queue, WhichOrAll};
 use crate::flags::{LogGroup, Origins, Output};
+use crate::fleet::seen::Seeing;
+use crate::history::History;
 use crate::letters::Kinds;
 use crate::output::{self, Stream};
 use crate::problem::{OrProblem, Problem};
@@ -139,6 +141,7 @@ struct Listing<'a> {
     seen: usize,
     matching: usize,
     unchecked_origins: u64,
+    seeing: Seeing,
 }
 
 impl<'a> Listing<'a> {
@@ -171,6 +174,7 @@ impl<'a> Listing<'a> {
             seen,
             matching,
             unchecked_origins,
+            seeing: Seeing::default(),
         }
     }
 
@@ -225,6 +229,7 @@ impl<'a> Listing<'a> {
             self.logs = None;
         }
         for letter in letters {
+            self.seeing.add(&letter);
             if self.is_enough() || self.sieve.judge(&letter, self.now) != Verdict::Holds {
                 continue;
             }
@@ -240,6 +245,7 @@ impl<'a> Listing<'a> {
     }
 
     fn finish(mut self) -> Result<(), Problem> {
+        self.seeing.remember(&History::from_env(), &self.queue.arn, self.now);
         self.sum_up();
         if self.arguments.output.json || self.matching == 0 {
             return Ok(());

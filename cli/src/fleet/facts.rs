@@ -7,6 +7,7 @@ use std::time::Duration;
 use redrive_sqs::QueueArn;
 use serde::Serialize;
 
+use super::seen::Seen;
 use super::snooze::Snooze;
 use crate::counted::counted;
 use crate::find::Queue;
@@ -75,6 +76,8 @@ pub(crate) struct DeadLetterQueue {
     pub(crate) owner: Option<String>,
     /// Why it is listed last.
     pub(crate) snoozed: Option<Snooze>,
+    /// The errors of its letters when they were listed last.
+    pub(crate) seen: Option<Seen>,
 }
 
 /// A dead-letter queue that a redrive policy names and that was not read.
@@ -194,6 +197,7 @@ impl DeadLetterQueue {
             sources: sources.iter().map(|queue| queue.arn.clone()).collect(),
             owner: details.owner,
             snoozed: None,
+            seen: None,
         }
     }
 

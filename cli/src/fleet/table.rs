@@ -1,7 +1,7 @@
 //! All dead-letter queues for people: a line each, or some lines each where that is too wide. Pure.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anstyle::Style;
 use redrive_sqs::{QueueArn, queue_name};
@@ -14,15 +14,15 @@ use crate::output::Line;
 use crate::span::span;
 use crate::width::{Layout, Width};
 
-const HEADS: [&str; 9] =
-    ["LETTERS", "PER HOUR", "OLDEST", "EXPIRES", "QUEUE", "SOURCE", "OWNER", "PLACE", "SNOOZED"];
+const HEADS: [&str; 10] =
+    ["LETTERS", "PER HOUR", "OLDEST", "EXPIRES", "QUEUE", "SOURCE", "OWNER", "PLACE", "SNOOZED", "ERROR"];
 /// How many of them are numbers.
 const NUMBERS: usize = 3;
 const GAP: usize = 2;
 /// What a cell shows of a text at most, unless it is as wide as it needs.
 const TEXT: usize = 40;
 
-pub(super) fn table(fleet: &Fleet, layout: Layout) -> Vec<Line> {
+pub(super) fn table(fleet: &Fleet, layout: Layout, now: SystemTime) -> Vec<Line> {
     let most = match layout {
         Layout::Fit(Width::Terminal(columns)) => columns,
         Layout::Fit(Width::Elsewhere) | Layout::Wide => usize::MAX,
@@ -31,7 +31,7 @@ pub(super) fn table(fleet: &Fleet, layout: Layout) -> Vec<Line> {
     let mut lines = Line::from(sum(fleet)).fit(most, "", "");
     if !fleet.queues.is_empty() {
         lines.push(Line::default());
-        lines.extend(rows(fleet, text, most));
+        lines.extend(rows(fleet, text, most, now));
     }
     let faults = fleet
         .unreachable
@@ -61,10 +61,10 @@ fn sum(fleet: &Fleet) -> String {
     }
 }
 
-fn rows(fleet: &Fleet, text: usize, most: usize) -> Vec<Line> {
+fn rows(fleet: &Fleet, text: usize, most: usize, now: SystemTime) -> Vec<Line> {
     let places: BTreeSet<_> = fleet.queues.iter().map(|queue| (&queue.account, &queue.region)).collect();
-    let cells: Vec<[String; 9]> =
-        fleet.queues.iter().map(|queue| cells(queue, places.len() > 1, text)).collect();
+    let cells: Vec<[String; 10]> =
+        fleet.queues.iter().map(|queue| cells(queue, places.len() > 1, text, now)).collect();
     let is_shown = |column: usize| column <= 4 || cells.iter().any(|cells| cells[column] != "-");
     let widths: Vec<(usize, usize)> = (0..HEADS.len())
         .filter(|column| is_shown(*column))
@@ -81,7 +81,7 @@ fn rows(fleet: &Fleet, text: usize, most: usize) -> Vec<Line> {
             .flat_map(|(queue, cells)| stacked(queue, cells, most))
             .collect();
     }
-    let line = |cells: &[String; 9]| {
+    let line = |cells: &[String; 10]| {
         let cells = widths.iter().map(|&(column, wide)| match column < NUMBERS {
             true => " ".repeat(wide - width(&cells[column])) + &cells[column],
             false => padded(cells[column].clone(), wide),
@@ -92,7 +92,7 @@ fn rows(fleet: &Fleet, text: usize, most: usize) -> Vec<Line> {
     std::iter::once(head).chain(cells.iter().map(|cells| line(cells).into())).collect()
 }
 
-fn cells(queue: &DeadLetterQueue, with_place: bool, text: usize) -> [String; 9] {
+fn cells(queue: &DeadLetterQueue, with_place: bool, text: usize, now: SystemTime) -> [String; 10] {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let seconds = |seconds| span(Duration::from_secs(seconds));
     let sources: Vec<&str> = queue.sources.iter().map(|arn| queue_name(arn)).collect();
@@ -106,12 +106,13 @@ fn cells(queue: &DeadLetterQueue, with_place: bool, text: usize) -> [String; 9] 
         or_dash(queue.owner.as_ref().map(|owner| cut(owner, text))),
         if with_place { format!("{} {}", queue.account, queue.region) } else { "-".to_owned() },
         or_dash(queue.snoozed.as_ref().map(|snooze| cut(&words(snooze), text.max(80)))),
+        or_dash(queue.seen.as_ref().and_then(|seen| Some(cut(&seen.words(now)?, text.max(80))))),
     ]
 }
 
 /// A queue, with one line for each fact.
-fn stacked(queue: &DeadLetterQueue, cells: &[String; 9], most: usize) -> Vec<Line> {
-    let [_, growth, oldest, expires, name, source, owner, place, snoozed] = cells;
+fn stacked(queue: &DeadLetterQueue, cells: &[String; 10], most: usize) -> Vec<Line> {
+    let [_, growth, oldest, expires, name, source, owner, place, snoozed, seen] = cells;
     let known = |label: &str, cell: &String| (cell != "-").then(|| format!("{label}{cell}"));
     let facts = [
         Some(counted(usize::try_from(queue.letters).unwrap_or(usize::MAX), "letter")),
@@ -122,7 +123,7 @@ fn stacked(queue: &DeadLetterQueue, cells: &[String; 9], most: usize) -> Vec<Lin
     let origin = [Some(format!("from {source}")), known("owner ", owner), known("", place)];
     let inner = most.saturating_sub(2);
     let snoozed = [known("snoozed ", snoozed)];
-    let below = [&facts[..], &origin, &snoozed];
+    let below = [&facts[..], &origin, &snoozed, &[known("", seen)]];
     let below = below
         .into_iter()
         .map(|parts| parts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", "))
@@ -176,7 +177,7 @@ mod tests {
     }
 
     fn print(fleet: &Fleet, layout: Layout) -> String {
-        table(fleet, layout).iter().map(|line| line.plain() + "\n").collect()
+        table(fleet, layout, SystemTime::UNIX_EPOCH).iter().map(|line| line.plain() + "\n").collect()
     }
 
     #[test]

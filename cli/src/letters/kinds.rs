@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use anstyle::Style;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use self::groups::groups;
 use self::likeness::Outline;
@@ -68,6 +69,15 @@ struct Kind {
     /// The error, as long as all have the same.
     error: Option<String>,
     group: Group,
+}
+
+/// How many letters have an error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ErrorCount {
+    pub(crate) reason: String,
+    /// What the errors have in common, with `#` for numbers that differ. Empty if nobody wrote one down.
+    pub(crate) error: String,
+    pub(crate) letters: usize,
 }
 
 /// A line of the table.
@@ -170,6 +180,22 @@ impl Kinds {
             },
         );
         std::iter::once(Line::styled(Style::new().bold(), head)).chain(body).collect()
+    }
+
+    /// The errors that most letters have, the most frequent first.
+    pub(crate) fn most_frequent(&self, most: usize) -> Vec<ErrorCount> {
+        let of_reason = |(name, reason): (&String, &Reason)| {
+            let count = |kind: &Kind| ErrorCount {
+                reason: cut(name, WIDE),
+                error: cut(&kind.outline.text(), WIDE),
+                letters: kind.group.count,
+            };
+            reason.kinds.iter().map(count).collect::<Vec<_>>()
+        };
+        let mut errors: Vec<ErrorCount> = self.reasons.iter().flat_map(of_reason).collect();
+        errors.sort_by_key(|error| Reverse(error.letters));
+        errors.truncate(most);
+        errors
     }
 
     fn rows(&self, silent: &str) -> Vec<Row> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 
+use assert_cmd::Command;
 use redrive_local::{Config, Local, QueueConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -65,10 +66,20 @@ impl Accounts {
     }
 
     fn redrive(&self, line: &(impl Words + ?Sized)) -> Ran {
-        let config = self.folder.path().join("config");
-        Ran::of(
-            command(line).env("AWS_CONFIG_FILE", config).env("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent"),
-        )
+        Ran::of(&mut self.command(line))
+    }
+
+    /// On a machine with this folder of its own.
+    fn redrive_at(&self, journal: &TempDir, line: &str) -> Ran {
+        Ran::of(self.command(line).env("REDRIVE_JOURNAL", journal.path()))
+    }
+
+    fn command(&self, line: &(impl Words + ?Sized)) -> Command {
+        let mut command = command(line);
+        command
+            .env("AWS_CONFIG_FILE", self.folder.path().join("config"))
+            .env("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent");
+        command
     }
 
     /// With all of their profiles.
@@ -446,6 +457,26 @@ fn the_errors_of_all_dead_letter_queues_are_grouped_and_the_letters_visible_agai
     );
     let ran = accounts.redrive(&format!("dlq list --all {profiles} --where 'error ~ customer'"));
     ran.ended(0).stderr_has("2 of 17 letters received from 2 dead-letter queues match\n");
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let listed = accounts.redrive_at(&folder, &format!("dlq list --all {profiles}"));
+    listed.ended(0);
+    let fleet = accounts.redrive_at(&folder, &format!("fleet --json {profiles}")).json();
+    let seen = |name: &str| {
+        let queues = fleet["queues"].as_array().expect("it is a list");
+        let queue = queues.iter().find(|queue| queue["name"] == name).expect("it has letters");
+        (queue["seen"]["letters"].clone(), queue["seen"]["errors"].clone())
+    };
+    let error =
+        |error: &str, letters: u32| json!({ "reason": "rejected", "error": error, "letters": letters });
+    let both = |refused, letters| json!([error(refused, letters), error("no such customer", 1)]);
+    assert_eq!(seen("shop-dead"), (json!(15), both("# cents: refused", 14)));
+    assert_eq!(seen("bills-dead"), (json!(2), both("0 cents: refused", 1)));
+    let table = accounts.redrive_at(&folder, &format!("fleet --wide {profiles}"));
+    table.ended(0).stdout_has("  14 of 15 seen ").stdout_has(" ago: rejected: # cents: refused\n");
+    // The last listing counts, also one that programs read.
+    accounts.redrive_at(&folder, "dlq list --queue shop --profile account1 --json --max 3").ended(0);
+    let table = accounts.redrive_at(&folder, &format!("fleet --wide {profiles}"));
+    table.stdout_has(" of 10 seen ");
     let status = accounts.redrive("queue status --queue shop --profile account1 --json").json();
     let dead = &status["dead_letter_queue"];
     assert_eq!((&dead["visible"], &dead["in_flight"]), (&json!(15), &json!(0)));

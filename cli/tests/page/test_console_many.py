@@ -48,7 +48,7 @@ def test_the_first_screen_is_there_at_once(begin, accounts, open_page):
         console = begin(Console, accounts)
         began = time.monotonic()
         page = open_page(console.url)
-        expect(page.get_by_role("link", name="orders-dead")).to_be_visible()
+        expect(page.get_by_role("link", name="orders-dead", exact=True)).to_be_visible()
         took = time.monotonic() - began
         expect(page.locator(".sum")).to_have_text(re.compile(r"^\d+ of 201 dead-letter queues have 1\d\d,\d\d\d letters\.$"))
         console.end()
@@ -69,7 +69,7 @@ def test_the_first_screen_costs_few_requests(begin, accounts, open_page, tmp_pat
             config = config.replace(endpoint, url)
         (tmp_path / "config").write_text(config)
         page = open_page(begin(Console, accounts, config=tmp_path / "config").url)
-        expect(page.get_by_role("link", name="orders-dead")).to_be_visible()
+        expect(page.get_by_role("link", name="orders-dead", exact=True)).to_be_visible()
     print(counts.most_common())
     assert ACCOUNTS * QUEUES < counts.total() <= 5 * ACCOUNTS * QUEUES, counts
     assert not any("Receive" in name or "Send" in name or "Delete" in name for name in counts), counts

@@ -21,7 +21,7 @@ def console(module_begin, binaries, tmp_path_factory):
     accounts.dead_letter(json.dumps({"long": "a word without a space " + "x" * 300}), "gave up: " + "y" * 300, reason="r" * 80)
     accounts.send(json.dumps({"order_id": "A-1", "lines": [{"sku": "tea", "quantity": 1}]}), tenant=("String", "acme" * 20))
     # So that CloudWatch has values.
-    for _ in range(30):
+    for _ in range(15):
         accounts.skip(180)
     console = module_begin(Console, accounts)
     worker = module_begin(Worker, accounts, status=422)
@@ -51,7 +51,7 @@ def retry(console, count, code):
 
 def views(page, console):
     """Goes through all views, and names each."""
-    expect(page.get_by_role("link", name="orders-dead")).to_be_visible()
+    expect(page.get_by_role("link", name="orders-dead", exact=True)).to_be_visible()
     yield "queues"
     open_queue(page)
     expect(page.locator("figure").first).to_be_visible()
@@ -93,6 +93,13 @@ def views(page, console):
     page.get_by_role("link", name="History", exact=True).click()
     expect(page.locator(".past tbody tr").first).to_be_visible()
     yield "history"
+    page.get_by_role("link", name="Queues", exact=True).click()
+    shared = page.get_by_role("list", name="Errors in several queues")
+    expect(shared.get_by_role("listitem").first).to_contain_text(re.compile(r"-dead \(\d+\)"))
+    orders = page.get_by_role("row").filter(has=page.get_by_role("link", name="orders-dead", exact=True))
+    expect(orders).to_contain_text(re.compile(r"\d+ of \d+, seen \d+ s ago"))
+    expect(orders.get_by_role("img", name=re.compile("shop-orders .LATEST deployed"))).to_be_visible()
+    yield "seen"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -17,6 +17,8 @@ const THEMES = ['system', 'light', 'dark'];
 export const app = {
   /** The last answer about all queues. */
   known: null,
+  /** When functions were deployed, by the ARNs of dead-letter queues. */
+  deployments: {},
   view: null,
 
   async refresh(fresh = false) {

@@ -4,6 +4,15 @@ import { h, say } from './dom.js';
 import { Letters, failedAt } from './letters.js';
 import { command, histogram, letters as counted, nameOf, number } from './words.js';
 
+/** An error with the numbers of its letters in each queue. */
+export function inQueues({ reason, error }, count, queues, chart) {
+  const links = [...queues].sort((a, b) => b[1] - a[1]);
+  const shown = links.slice(0, 8).map(([arn, count]) => h('a', { href: `#/queue/${encodeURIComponent(arn)}`, title: arn }, `${nameOf(arn)} (${number(count)})`));
+  return h('li', { class: 'group' }, h('b', {}, number(count)),
+    h('span', { class: 'reason' }, reason), h('span', { class: 'error' }, error || 'no error is known'), chart,
+    h('span', { class: 'queues' }, ...shown, links.length > 8 ? h('small', {}, `and ${number(links.length - 8)} queues more`) : null));
+}
+
 export class ErrorsView {
   constructor(app) {
     [this.app, this.title] = [app, 'Errors'];
@@ -33,12 +42,7 @@ export class ErrorsView {
     this.groups.replaceChildren(...groups.map((group) => {
       const queues = new Map();
       for (const at of group.letters) queues.set(all[at].queue, (queues.get(all[at].queue) ?? 0) + 1);
-      const links = [...queues].sort((a, b) => b[1] - a[1]);
-      const shown = links.slice(0, 8).map(([arn, count]) => h('a', { href: `#/queue/${encodeURIComponent(arn)}`, title: arn }, `${nameOf(arn)} (${number(count)})`));
-      return h('li', { class: 'group' }, h('b', {}, number(group.letters.length)),
-        h('span', { class: 'reason' }, group.reason), h('span', { class: 'error' }, group.error || 'no error is known'),
-        histogram(group.letters.map((at) => failedAt(all[at])), 'When these failed'),
-        h('span', { class: 'queues' }, ...shown, links.length > 8 ? h('small', {}, `and ${number(links.length - 8)} queues more`) : null));
+      return inQueues(group, group.letters.length, queues, histogram(group.letters.map((at) => failedAt(all[at])), 'When these failed'));
     }));
   }
 }

@@ -1,10 +1,21 @@
 // All dead-letter queues, the most urgent first.
 
 import { h, say } from './dom.js';
-import { clock, curve, expires, letters, nameOf, number, signed, since, span } from './words.js';
+import { inQueues } from './errors.js';
+import { ask } from './server.js';
+import { clock, curve, expires, letters, marksOf, nameOf, number, signed, since, span } from './words.js';
 
-const DAY = 86_400;
+const [DAY, HOUR] = [86_400, 3600];
+/** A word with a digit. */
+const NUMBER = /[\w#.-]*\d[\w.-]*/g;
+/** How many errors that several queues have in common are shown. */
+const SHARED = 3;
 const COLUMNS = ['Letters', 'Last hour', 'Oldest', 'Expires', 'Queue', 'Owner', 'Account'];
+
+/** `failed: card # declined (8 of 10, seen 2 h ago)` */
+function seenWords({ at, letters: all, errors: [{ reason, error, letters }] }) {
+  return `${reason}${error ? `: ${error}` : ''} (${number(letters)} of ${number(all)}, seen ${span(since(at))} ago)`;
+}
 
 export class FleetView {
   constructor(app) {
@@ -16,15 +27,19 @@ export class FleetView {
     this.text = h('input', { type: 'search', placeholder: 'Queue, source, owner, account', 'aria-label': 'Filter queues', oninput: () => this.draw() });
     this.empty = h('input', { type: 'checkbox', onchange: () => this.draw() });
     this.body = h('tbody');
+    this.heading = h('h3', { hidden: true }, 'Errors that several queues had when their letters were listed last');
+    this.shared = h('ul', { class: 'groups wide', 'aria-label': 'Errors in several queues' });
     this.none = h('p', { class: 'quiet', hidden: true });
     const refresh = h('button', { type: 'button', onclick: () => this.refresh() }, 'Refresh');
     this.element = h('section', { 'aria-label': 'Dead-letter queues' },
       h('div', { class: 'bar' }, h('h2', {}, 'Dead-letter queues'), this.sum, this.read, refresh),
-      this.faults,
+      this.faults, this.heading, this.shared,
       h('div', { class: 'bar' }, this.text, h('label', { class: 'check' }, this.empty, 'empty queues')),
       h('table', { class: 'fleet' }, h('thead', {}, h('tr', {}, ...COLUMNS.map((name) => h('th', { scope: 'col' }, name)))), this.body),
       this.none);
     this.clock = setInterval(() => this.age(), 5000);
+    // Letters may have been listed since.
+    if (app.known) app.refresh();
   }
 
   leave() {
@@ -49,6 +64,48 @@ export class FleetView {
     this.faults.replaceChildren(...faults.map((fault) => h('li', {}, fault)));
     this.age();
     this.draw();
+    this.readDeployments();
+  }
+
+  /** Later than the queues, and missing if it fails. */
+  async readDeployments() {
+    const deployments = await ask('/api/deployments').catch(() => null);
+    if (deployments === null || JSON.stringify(deployments) === JSON.stringify(this.app.deployments)) return;
+    this.app.deployments = deployments;
+    this.draw();
+  }
+
+  /** The letters of these queues in the last hour, with deployments. */
+  curve(arns, count) {
+    const minutes = new Map();
+    for (const [ago, value] of arns.flatMap((arn) => this.app.known.visible[arn] ?? [])) {
+      const minute = Math.round(ago / 60);
+      minutes.set(minute, (minutes.get(minute) ?? 0) + value);
+    }
+    if (minutes.size < 2) return null;
+    const marks = marksOf(arns.flatMap((arn) => this.app.deployments[arn] ?? []), HOUR);
+    const deployed = marks.map(([ago, text]) => `; ${text} ${span(ago)} ago`).join('');
+    return curve([...minutes].map(([minute, value]) => [60 * minute, value]), { label: `Letters in the last hour, now ${number(count)}${deployed}`, end: HOUR, marks });
+  }
+
+  /** What was last seen in several queues, most letters first. */
+  drawShared() {
+    const errors = new Map();
+    for (const { arn, letters: all, seen } of this.app.known.fleet.queues) {
+      for (const { reason, error, letters } of seen?.errors ?? []) {
+        const masked = error.replace(NUMBER, '#');
+        const key = JSON.stringify([reason, masked]);
+        if (!errors.has(key)) errors.set(key, { reason, error, count: 0, letters: 0, queues: [] });
+        const shared = errors.get(key);
+        if (shared.error !== error) shared.error = masked;
+        shared.count += letters;
+        shared.letters += all;
+        shared.queues.push([arn, letters]);
+      }
+    }
+    const shared = [...errors.values()].filter(({ error, queues }) => error && queues.length > 1).sort((a, b) => b.count - a.count).slice(0, SHARED);
+    this.heading.hidden = shared.length === 0;
+    this.shared.replaceChildren(...shared.map((error) => inQueues(error, error.count, error.queues, this.curve(error.queues.map(([arn]) => arn), error.letters))));
   }
 
   isPartial() {
@@ -70,24 +127,25 @@ export class FleetView {
     });
     const focused = document.activeElement?.closest?.('tr')?.dataset.arn;
     this.body.replaceChildren(...shown.map((queue) => this.row(queue)));
+    this.drawShared();
     if (focused) this.body.querySelector(`[data-arn="${focused}"] a`)?.focus();
     this.none.hidden = shown.length > 0;
     say(this.none, words.length > 0 ? 'No queue matches.' : this.isPartial() ? 'Some queues could not be read.' : 'All dead-letter queues are empty.');
   }
 
   row(queue) {
-    const points = this.app.known.visible[queue.arn] ?? [];
     const soon = queue.first_letter_expires && queue.first_letter_expires.latest_in_seconds < DAY;
     const growth = queue.growth_per_hour;
     const snoozed = queue.snoozed;
     const cell = (name, attributes, ...children) => h('td', { 'data-name': name, ...attributes }, ...children);
     return h('tr', { 'data-arn': queue.arn, class: snoozed ? 'snoozed' : null },
       cell('Letters', { class: 'count' }, h('b', {}, number(queue.letters)), growth ? h('small', { class: growth > 0 ? 'grows' : '' }, `${signed(growth)}/h`) : null),
-      cell('Last hour', { class: 'line' }, points.length > 1 ? curve(points, { label: `Letters in the last hour, now ${number(queue.letters)}`, end: 3600 }) : null),
+      cell('Last hour', { class: 'line' }, this.curve([queue.arn], queue.letters)),
       cell('Oldest', {}, queue.oldest_seconds === null ? '–' : span(queue.oldest_seconds)),
       cell('Expires', { class: soon ? 'soon' : '' }, expires(queue.first_letter_expires)),
       cell('Queue', { class: 'name' }, h('a', { href: `#/queue/${encodeURIComponent(queue.arn)}` }, queue.name), h('small', {}, `from ${queue.sources.map(nameOf).join(', ')}`),
-        snoozed ? h('small', {}, `snoozed until ${clock(snoozed.until)}: ${snoozed.reason}`) : null),
+        snoozed ? h('small', {}, `snoozed until ${clock(snoozed.until)}: ${snoozed.reason}`) : null,
+        queue.seen ? h('small', {}, seenWords(queue.seen)) : null),
       cell('Owner', {}, queue.owner ?? '–'),
       cell('Account', {}, queue.account, h('small', {}, [queue.region, queue.profile].filter(Boolean).join(', '))));
   }

@@ -6,7 +6,7 @@ import { detail } from './letter.js';
 import { Letters, failedAt, isOf } from './letters.js';
 import { List, count } from './list.js';
 import { ask } from './server.js';
-import { clock, command, curve, expires, histogram, letters as counted, nameOf, number, signed, since, span } from './words.js';
+import { clock, command, curve, expires, histogram, letters as counted, marksOf, nameOf, number, signed, span } from './words.js';
 
 const DAY = 86_400;
 /** What the command says of letters that are all on the page. */
@@ -91,7 +91,7 @@ export class QueueView {
     this.curvesRead = true;
     try {
       const { visible = [], oldest = [], deployments = [], unknown } = await ask(`/api/queue?arn=${encodeURIComponent(this.arn)}`);
-      const marks = deployments.map(({ function: name, version, at }) => [since(at?.replace(/\+0000$/, 'Z')), `${name} ${version} deployed`]).filter(([ago]) => ago >= 0 && ago <= DAY);
+      const marks = marksOf(deployments, DAY);
       const figure = (points, kind, title) => h('figure', {}, h('figcaption', {}, title),
         points.length > 1 ? curve(points, { label: title, kind, width: 560, height: 56, end: DAY, marks }) : h('p', { class: 'quiet' }, 'CloudWatch has too few values for a curve.'));
       this.curves.replaceChildren(

@@ -47,6 +47,11 @@ export function command(text) {
   return h('div', { class: 'command' }, h('code', { tabindex: 0, role: 'region', 'aria-label': 'The command that does the same' }, text), button);
 }
 
+/** Deployments as marks of a curve of so many seconds. */
+export function marksOf(deployments, end) {
+  return deployments.map(({ function: name, version, at }) => [since(at?.replace(/\+0000$/, 'Z')), `${name} ${version} deployed`]).filter(([ago]) => ago !== null && ago >= 0 && ago <= end);
+}
+
 /** A curve of [seconds ago, value], with marks of [seconds ago, text]. */
 export function curve(points, { label, kind = 'dead', width = 120, height = 26, end, marks = [] }) {
   const sorted = points.map(([ago, value]) => [end - ago, value]).filter(([at]) => at >= 0).sort((a, b) => a[0] - b[0]);

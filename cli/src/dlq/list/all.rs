@@ -14,7 +14,9 @@ use crate::dlq::condition::{Conditions, Sieve, Verdict};
 use crate::dlq::line::Line;
 use crate::dlq::look::Look;
 use crate::find::Queue;
+use crate::fleet::seen::Seeing;
 use crate::fleet::{DeadLetterQueue, Facts, Fleet, Reached, queues};
+use crate::history::History;
 use crate::letters::Kinds;
 use crate::output::{self, Progress};
 use crate::problem::{OrProblem, Problem};
@@ -131,7 +133,9 @@ impl All<'_> {
         .await?;
         received.truncate(most);
         self.is_cut |= received.len() == most && queue.visible() > most as u64;
-        let name: Rc<str> = queue.name().into();
+        let (name, mut seeing): (Rc<str>, _) = (queue.name().into(), Seeing::default());
+        received.iter().for_each(|letter| seeing.add(letter));
+        seeing.remember(&History::from_env(), &queue.arn, self.now);
         for letter in received {
             self.seen += 1;
             if self.sieve.judge(&letter, self.now) != Verdict::Holds {
