@@ -21,6 +21,9 @@ PAYLOADS = ("s3/src", "cli/src")
 OF_S3 = {"get_object": "s3:GetObject", "put_object": "s3:PutObject", "delete_object": "s3:DeleteObject"}
 # What a consumer with an idempotency table needs on top.
 OF_RECORDS = {name: f"dynamodb:{name.title().replace('_', '')}" for name in ("put_item", "update_item", "get_item")}
+# What shares history, snoozes and journal in a table.
+JOURNAL = ("cli/src/store/table.rs",)
+OF_JOURNAL = {"query": "dynamodb:Query", "batch_write_item": "dynamodb:BatchWriteItem"}
 # A function that pauses its mapping passes a role to EventBridge Scheduler.
 BY_PAUSE = {"iam:PassRole"}
 # Without it S3 calls a missing object forbidden.
@@ -86,6 +89,7 @@ def problems(policies: dict[str, str]) -> Iterator[str]:
         "fleet": called(FLEET),
         "key": key,
         "idempotency": called(("dynamodb/src",), OF_RECORDS),
+        "journal": called(JOURNAL, OF_JOURNAL),
         "pause": called(("pause/src",)) | BY_PAUSE,
         "payloads": called(PAYLOADS, OF_S3) & set(OF_S3.values()) | BY_S3,
     }

@@ -112,6 +112,16 @@ impl Aws {
         aws_sdk_cloudwatchlogs::Client::new(&self.config)
     }
 
+    /// Of this region, unless it is that of all.
+    pub(crate) fn dynamodb(&self, region: Option<&str>) -> aws_sdk_dynamodb::Client {
+        let config = aws_sdk_dynamodb::config::Builder::from(&self.config);
+        let config = match region {
+            Some(region) => config.region(aws_sdk_dynamodb::config::Region::new(region.to_owned())),
+            None => config,
+        };
+        aws_sdk_dynamodb::Client::from_conf(config.build())
+    }
+
     /// With the bucket in the path, where its name is no host's.
     pub(crate) fn s3(&self) -> aws_sdk_s3::Client {
         let config = aws_sdk_s3::config::Builder::from(&self.config).force_path_style(!self.is_aws());

@@ -23,10 +23,12 @@ use clap::Args;
 use tokio::net::TcpListener;
 
 use self::state::Console;
-use crate::fleet::Places;
+use crate::fleet::{Places, first};
+use crate::history::History;
 use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::Stop;
+use crate::store::Named;
 use crate::tell::tell;
 use crate::wait::wait;
 
@@ -63,7 +65,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
         let stop = Stop::listen().or_failed()?;
+        let named = Named::from_env()?;
         let places = arguments.places.connect().await?;
+        let history = History::new(named.reach(async || first(&places)).await?);
         let port = arguments.port;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.with_context(|| {
             format!("--port {port}: could not listen on 127.0.0.1:{port}; choose another port, or 0 for any free port")
@@ -74,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         output::print(format!("http://{address}/#key={key}")).or_failed()?;
         tell("redrive: open this address in a browser; Ctrl-C ends the page");
         let program = std::env::current_exe().context("could not find the command itself").or_failed()?;
-        let console = Console::new(&arguments.places, places, &arguments.owner_tag, key, program);
+        let console = Console::new(&arguments.places, places, &arguments.owner_tag, key, program, history);
         let console = Arc::new(console);
         let first = Arc::clone(&console);
         // The page can show queues as soon as somebody opens it.

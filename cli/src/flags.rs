@@ -10,10 +10,9 @@ use redrive_sqs::{OriginSenders, QueueArn, Quoted};
 use crate::ask::Consent;
 use crate::aws::Aws;
 use crate::find::Queue;
-use crate::history::History;
-use crate::journal::{self, Journal};
-use crate::problem::Problem;
+use crate::problem::{OrProblem, Problem};
 use crate::shell::word;
+use crate::store::Named;
 
 /// For verbs whose result programs can read.
 #[derive(Debug, Clone, Copy, Args)]
@@ -106,23 +105,17 @@ pub(crate) struct Origins {
 /// For verbs that send letters back.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Journaling {
-    /// Folder for a record of what was done and of the letters that are being sent, or off; after a kill, the next run reads it
-    /// [default: REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]
+    /// Folder for a record of what was done and of the letters that are being sent, or dynamodb:TABLE to share it, or off;
+    /// after a kill, the next run reads it [default: REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]
     #[arg(long = "journal", id = "journal", value_name = "FOLDER")]
-    folder: Option<PathBuf>,
+    place: Option<PathBuf>,
 }
 
 impl Journaling {
-    pub(crate) fn open(&self) -> Journal {
-        Journal::open(self.folder())
-    }
-
-    pub(crate) fn history(&self) -> History {
-        History::new(self.folder())
-    }
-
-    fn folder(&self) -> Option<PathBuf> {
-        journal::folder(self.folder.as_deref(), |name| std::env::var_os(name))
+    /// # Errors
+    /// No table can have the name that was given.
+    pub(crate) fn named(&self) -> Result<Named, Problem> {
+        Named::read(self.place.as_deref(), |name| std::env::var_os(name)).or_input()
     }
 }
 

@@ -13,7 +13,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 
 pub(crate) use self::facts::{DeadLetterQueue, Facts, Fleet};
-pub(crate) use self::places::{Places, Reached};
+pub(crate) use self::places::{Places, Reached, first};
 pub(crate) use self::read::{Wanted, queues, read as read_facts};
 use crate::flags::{Journaling, Output};
 use crate::history::History;
@@ -24,7 +24,7 @@ use crate::wait::wait;
 use crate::watch;
 use crate::width::{Layout, Wide};
 
-const JOURNAL: &str = "Folder of the history and the snoozes, or off [default: REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]";
+const JOURNAL: &str = "Folder of the history and the snoozes, or dynamodb:TABLE, or off [default: REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]";
 
 /// Lists all dead-letter queues with letters, in several accounts and regions, worst first.
 #[derive(Debug, Args)]
@@ -39,10 +39,10 @@ Examples:
   redrive fleet snooze shop-orders-dead --for 2d --reason 'fix is in review'
       lists a queue last for two days, or until letters pile up
   redrive fleet --history
-      shows what was sent and deleted from this machine, when and by whom
+      shows what was sent and deleted, when and by whom
 
 A dead-letter queue is one that a queue's redrive policy names. No message is received: ERROR is the most frequent error when
-letters were last listed from this machine. PER HOUR is the number of visible letters now, less the number that CloudWatch had
+the queue's letters were last listed. PER HOUR is the number of visible letters now, less the number that CloudWatch had
 an hour ago: it includes letters that were sent back or deleted. OLDEST is CloudWatch's ApproximateAgeOfOldestMessage, the
 time since the letter was moved; - means unknown. On a standard queue, the metric leaves out letters that were received three
 times or more: these may be older, and expire sooner. SQS counts the retention from when the message was first sent, so
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
 
-    /// Print what was done with letters from this machine, newest last, and call nothing
+    /// Print what was done with letters, newest last: from this machine, or by all who use the same table
     #[arg(long, conflicts_with_all = ["all", "watch"])]
     history: bool,
 
@@ -98,18 +98,20 @@ enum Verb {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     match &arguments.verb {
         Some(Verb::Snooze(arguments)) => return wait(snooze::run(arguments)),
-        Some(Verb::Wake(arguments)) => return snooze::wake(arguments),
+        Some(Verb::Wake(arguments)) => return wait(snooze::wake(arguments)),
         None => (),
     }
     if arguments.history {
-        return history(&arguments.journal.history(), arguments.output.json);
+        return wait(history(arguments));
     }
     wait(async {
+        let named = arguments.journal.named()?;
         let places = arguments.places.connect().await?;
-        let fleet = read(arguments, &places).await;
+        let history = History::new(named.reach(async || first(&places)).await?);
+        let fleet = read(arguments, &places, &history).await;
         let (json, wide) = (arguments.output.json, arguments.wide);
         if let Some(seconds) = arguments.watch {
-            let next = async || Ok(read(arguments, &places).await);
+            let next = async || Ok(read(arguments, &places, &history).await);
             return watch::watch(fleet, Duration::from_secs(seconds), json, wide, next).await;
         }
         watch::show(&fleet, json, wide)?;
@@ -117,19 +119,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
-fn history(history: &History, json: bool) -> Result<(), Problem> {
+async fn history(arguments: &Arguments) -> Result<(), Problem> {
+    let connect = async || first(&arguments.places.connect().await?);
+    let history = History::new(arguments.journal.named()?.reach(connect).await?);
     if history.is_off() {
-        tell(format_args!("redrive: the history is off: set --journal or REDRIVE_JOURNAL to a folder"));
+        tell(format_args!(
+            "redrive: the history is off: set --journal or REDRIVE_JOURNAL to a folder or dynamodb:TABLE"
+        ));
     }
-    let entries = history.read().context("could not read the history").or_failed()?;
+    let entries = history.read().await.context("could not read the history").or_failed()?;
+    let json = arguments.output.json;
     entries.iter().try_for_each(|entry| if json { print_json(entry) } else { print_line(entry.words()) })
 }
 
-async fn read(arguments: &Arguments, places: &[Reached]) -> Fleet {
+async fn read(arguments: &Arguments, places: &[Reached], history: &History) -> Fleet {
     let wanted = Wanted { owner_tag: &arguments.owner_tag, with_empty: arguments.all };
     let fleet = Fleet::of(&read_facts(places, wanted).await, arguments.all);
-    let history = arguments.journal.history();
-    seen::apply(snooze::apply(fleet, &history, SystemTime::now()), &history)
+    seen::apply(snooze::apply(fleet, history, SystemTime::now()).await, history).await
 }
 
 impl watch::Report for Fleet {

@@ -1,28 +1,36 @@
-//! Who did what with letters: a line of JSON for each action, in a file that stays.
+//! Who did what with letters: a line of JSON for each action, in a file that stays, or in a table.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use anyhow::bail;
 use redrive_sqs::{QueueArn, queue_name};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::aws::Aws;
-use crate::journal;
+use crate::problem::{OrProblem, Problem};
+use crate::store::{Change, Named, Store};
 use crate::tell::tell;
 
-const FILE: &str = "history.jsonl";
+/// The name of the file before `.jsonl`, and the id in a table.
+const NAME: &str = "history";
 
 /// Of the file, no more than its end is read.
 const MOST_BYTES: u64 = 4 << 20;
+/// Of a table, no more than the newest.
+const MOST_LINES: usize = 1_000;
+
+/// In a table.
+const KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 /// Where actions are written down, if they are.
 #[derive(Debug, Clone)]
-pub(crate) struct History(Option<PathBuf>);
+pub(crate) struct History(Store);
 
 /// What was done with the letters of a queue.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,78 +78,130 @@ pub(crate) struct Entry {
 }
 
 impl History {
-    /// In this folder.
-    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
-        Self(folder)
+    pub(crate) fn new(store: Store) -> Self {
+        Self(store)
     }
 
     /// Where the environment says.
-    pub(crate) fn from_env() -> Self {
-        Self(journal::folder(None, |name| std::env::var_os(name)))
+    ///
+    /// # Errors
+    /// It names a table that cannot be, or cannot be read.
+    pub(crate) async fn from_env(aws: &Aws) -> Result<Self, Problem> {
+        let store = Named::from_env()?.reach(async || Ok(aws.clone())).await?;
+        if let Store::Table(table) = &store {
+            table.read(NAME, 1).await.or_failed()?;
+        }
+        Ok(Self(store))
     }
 
     pub(crate) fn is_off(&self) -> bool {
-        self.0.is_none()
+        matches!(self.0, Store::Off)
+    }
+
+    /// Where it is, in words.
+    pub(crate) fn place(&self) -> String {
+        match &self.0 {
+            Store::Off => "nowhere".to_owned(),
+            Store::Folder(_) => "this machine".to_owned(),
+            Store::Table(table) => format!("table {}", table.name()),
+        }
     }
 
     #[cfg(test)]
     pub(crate) fn off() -> Self {
-        Self(None)
+        Self(Store::Off)
     }
 
     /// Writes down that an action starts, so that the history has it even if the process is killed. Its time is for
     /// [`Action::began`]. If that fails, the end says so.
-    pub(crate) fn start(&self, aws: &Aws, action: Action<'_>) -> Option<String> {
+    pub(crate) async fn start(&self, aws: &Aws, action: Action<'_>) -> Option<String> {
+        if self.is_off() {
+            return None;
+        }
         let entry = Entry { started: true, ..Entry::of(aws, action, user(), SystemTime::now()) };
-        append(self.0.as_deref()?, FILE, &entry).ok()?;
+        self.add(&entry).await.ok()?;
         Some(entry.at)
     }
 
     /// Writes an action down, unless nothing was done. If that fails, the action is none the less done.
-    pub(crate) fn record(&self, aws: &Aws, action: Action<'_>) {
-        let Some(folder) = &self.0 else { return };
-        if action.began.is_none() && action.sent + action.deleted + action.failed == 0 {
+    pub(crate) async fn record(&self, aws: &Aws, action: Action<'_>) {
+        if self.is_off() || action.began.is_none() && action.sent + action.deleted + action.failed == 0 {
             return;
         }
-        let entry = Entry::of(aws, action, user(), SystemTime::now());
-        if let Err(error) = append(folder, FILE, &entry) {
-            let path = folder.join(FILE);
-            tell(format_args!("warning: the action was not recorded in {}: {error}", path.display()));
+        if let Err(error) = self.add(&Entry::of(aws, action, user(), SystemTime::now())).await {
+            let place = match &self.0 {
+                Store::Folder(folder) => format!(" in {}", file(folder, NAME).display()),
+                Store::Off | Store::Table(_) => String::new(),
+            };
+            tell(format_args!("warning: the action was not recorded{place}: {error:#}"));
         }
+    }
+
+    async fn add(&self, entry: &Entry) -> anyhow::Result<()> {
+        let at = format!("{}#{:016x}", entry.at, fastrand::u64(..));
+        self.append(NAME, at, SystemTime::now() + KEPT, entry).await
     }
 
     /// The latest actions, oldest first: how each ended, else that it started. Lines of others are skipped.
     ///
     /// # Errors
-    /// The file cannot be read.
-    pub(crate) fn read(&self) -> io::Result<Vec<Entry>> {
-        Ok(actions(self.lines(FILE)?))
+    /// It cannot be read.
+    pub(crate) async fn read(&self) -> anyhow::Result<Vec<Entry>> {
+        Ok(actions(self.lines(NAME).await?))
     }
 
-    /// The latest lines of a file in the same folder.
+    /// The latest lines of a file in the same folder, or of the items with this id.
     ///
     /// # Errors
-    /// The file cannot be read.
-    pub(crate) fn lines<T: DeserializeOwned>(&self, file: &str) -> io::Result<Vec<T>> {
-        let Some(folder) = &self.0 else { return Ok(vec![]) };
-        let mut file = match File::open(folder.join(file)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
-            Err(error) => return Err(error),
-        };
-        let start = file.metadata()?.len().saturating_sub(MOST_BYTES);
-        file.seek(SeekFrom::Start(start))?;
-        let lines = BufReader::new(file.take(MOST_BYTES)).split(b'\n');
-        lines.filter_map(|line| line.map(|line| serde_json::from_slice(&line).ok()).transpose()).collect()
+    /// They cannot be read.
+    pub(crate) async fn lines<T: DeserializeOwned>(&self, name: &str) -> anyhow::Result<Vec<T>> {
+        match &self.0 {
+            Store::Off => Ok(vec![]),
+            Store::Folder(folder) => Ok(read(&file(folder, name))?),
+            Store::Table(table) => {
+                let items = table.read(name, MOST_LINES).await?;
+                Ok(items.iter().rev().filter_map(|(_, line)| serde_json::from_str(line).ok()).collect())
+            }
+        }
     }
 
-    /// Appends a line to a file in the same folder.
+    /// Appends a line to a file in the same folder. In a table it takes the place of that with the same key.
     ///
     /// # Errors
-    /// The history is off, or the file cannot be written.
-    pub(crate) fn append(&self, file: &str, line: &impl Serialize) -> io::Result<()> {
-        append(self.0.as_deref().ok_or_else(|| io::Error::other("the history is off"))?, file, line)
+    /// The history is off, or it cannot be written.
+    pub(crate) async fn append(
+        &self,
+        name: &str,
+        key: String,
+        until: SystemTime,
+        line: &impl Serialize,
+    ) -> anyhow::Result<()> {
+        let line = serde_json::to_string(line)?;
+        match &self.0 {
+            Store::Off => bail!("the history is off"),
+            Store::Folder(folder) => Ok(append(folder, &file(folder, name), &line)?),
+            Store::Table(table) => {
+                let item = Change { id: name.to_owned(), at: key, lines: Some((line, until)) };
+                table.write(vec![item]).await
+            }
+        }
     }
+}
+
+fn file(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.jsonl"))
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+        Err(error) => return Err(error),
+    };
+    let start = file.metadata()?.len().saturating_sub(MOST_BYTES);
+    file.seek(SeekFrom::Start(start))?;
+    let lines = BufReader::new(file.take(MOST_BYTES)).split(b'\n');
+    lines.filter_map(|line| line.map(|line| serde_json::from_slice(&line).ok()).transpose()).collect()
 }
 
 /// Without the starts of those that ended.
@@ -205,15 +265,14 @@ pub(crate) fn user() -> String {
 }
 
 /// By one call, so that lines of several processes do not mix. A full disk may have cut off the last one.
-fn append(folder: &Path, file: &str, line: &impl Serialize) -> io::Result<()> {
+fn append(folder: &Path, file: &Path, line: &str) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mut file =
-        File::options().create(true).read(true).append(true).mode(0o600).open(folder.join(file))?;
+    let mut file = File::options().create(true).read(true).append(true).mode(0o600).open(file)?;
     let mut last = [b'\n'];
     if file.metadata()?.len() > 0 {
         file.seek(SeekFrom::End(-1))?;
         file.read_exact(&mut last)?;
     }
     let break_before = if last == [b'\n'] { "" } else { "\n" };
-    file.write_all(format!("{break_before}{}\n", serde_json::to_string(line)?).as_bytes())
+    file.write_all(format!("{break_before}{line}\n").as_bytes())
 }

@@ -1,17 +1,20 @@
 //! Which letters are being sent, in a file that outlives the process: after `kill -9` the next run names those that may
 //! arrive twice. Each run has its own file, locks it while it lives, and removes it once nothing is open.
+//!
+//! In a table each run has its own item for a letter, with the lines that a file would have, and deletes it once the letter
+//! is not open any more. A table has no locks, and needs none: nobody else receives a letter while a run holds it. So what is
+//! open about a letter that this run has received was left open, or its run is about to say that it was not sent.
 
 mod entry;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufReader, Write};
-use std::iter;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use std::{iter, mem};
 
 use anyhow::Context;
 use tempfile::Builder;
@@ -20,6 +23,7 @@ pub(crate) use self::entry::Attempt;
 use self::entry::{Action, Attempts, Entry};
 use crate::counted::counted;
 use crate::find::Queue;
+use crate::store::{Change, Store};
 use crate::tell::tell;
 
 /// No letter is older: SQS keeps none for longer.
@@ -28,19 +32,36 @@ const KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 const END: &str = ".journal.jsonl";
 
+/// In a table, what is younger may be of a run that lives.
+const MAY_LIVE: Duration = Duration::from_secs(5 * 60);
+
 #[derive(Debug)]
 pub(crate) struct Journal {
-    /// None if nothing is to be written.
-    folder: Option<PathBuf>,
-    /// The files of runs that ended with letters open.
-    earlier: Vec<(PathBuf, Attempts)>,
+    store: Store,
+    /// Of the queue's letters in a table.
+    id: String,
+    /// What other runs left open.
+    earlier: Vec<(Run, Attempts)>,
     own: RefCell<Own>,
+    /// Held over calls that write to the table: what is older must not come later.
+    turn: tokio::sync::Mutex<()>,
 }
 
-/// The file of this run.
+/// Another run by its file, or by its id in the table.
+#[derive(Debug)]
+enum Run {
+    File(PathBuf),
+    Id(String),
+}
+
+/// What this run has written.
 #[derive(Debug, Default)]
 struct Own {
     file: Option<(PathBuf, File)>,
+    /// For a table: its id, the lines of letters that are open, and those that are to be written, by their sort keys.
+    run: String,
+    lines: BTreeMap<String, String>,
+    changes: BTreeMap<String, Option<String>>,
     open: BTreeSet<String>,
     /// Letters of earlier runs that this one has deleted.
     closed: BTreeSet<String>,
@@ -51,13 +72,25 @@ struct Own {
 impl Journal {
     /// Writes nothing, and knows of no earlier run.
     pub(crate) fn off() -> Self {
-        Self { folder: None, earlier: vec![], own: RefCell::default() }
+        Self::new(Store::Off, String::new(), vec![])
     }
 
-    /// In this folder, with what earlier runs left there.
-    pub(crate) fn open(folder: Option<PathBuf>) -> Self {
-        let earlier = folder.as_deref().map(read_all).unwrap_or_default();
-        Self { folder, earlier, own: RefCell::default() }
+    /// With what earlier runs left open of a queue, or of all in a folder.
+    ///
+    /// # Errors
+    /// A table cannot be read. A folder that cannot is told of.
+    pub(crate) async fn open(store: Store, from: &Queue) -> anyhow::Result<Self> {
+        let id = format!("letters#{}", from.arn);
+        let earlier = match &store {
+            Store::Off => vec![],
+            Store::Folder(folder) => read_all(folder),
+            Store::Table(table) => by_run(table.read(&id, usize::MAX).await?, SystemTime::now()),
+        };
+        Ok(Self::new(store, id, earlier))
+    }
+
+    fn new(store: Store, id: String, earlier: Vec<(Run, Attempts)>) -> Self {
+        Self { store, id, earlier, own: RefCell::new(Own::new()), turn: tokio::sync::Mutex::default() }
     }
 
     /// What an earlier run left open about a letter.
@@ -68,8 +101,12 @@ impl Journal {
     /// Says how many letters of a queue earlier runs left open.
     pub(crate) fn announce(&self, from: &Queue) {
         let now = SystemTime::now();
-        let open = self.earlier.iter().flat_map(|(_, attempts)| attempts.values());
-        let open = open.filter(|attempt| attempt.from == from.arn && !attempt.is_remembered(now)).count();
+        let open =
+            self.earlier.iter().flat_map(|(run, attempts)| attempts.values().map(move |one| (run, one)));
+        let open = open.filter(|(run, attempt)| {
+            attempt.from == from.arn && !attempt.is_remembered(now) && !run.may_have(attempt, now)
+        });
+        let open = open.count();
         if open > 0 {
             tell(format_args!(
                 "redrive: an earlier run sent, or may have sent, {} of {} without deleting them: --dry-run names those \
@@ -109,55 +146,130 @@ impl Journal {
         }
     }
 
-    /// Removes what nobody needs any more. `is_gone` says of letters of this queue whether they are in it no more.
+    /// Removes what nobody needs any more, from a table with the next [`Self::commit`]. `is_gone` says of letters of this
+    /// queue whether they are in it no more.
     pub(crate) fn finish(&self, from: &Queue, is_gone: impl Fn(&str) -> bool) {
-        let Own { file, open, closed, .. } = self.own.take();
-        for (path, attempts) in &self.earlier {
+        let Own { file, open, closed, mut changes, .. } = self.own.replace(Own::new());
+        let now = SystemTime::now();
+        for (run, attempts) in &self.earlier {
             let is_over = |(letter, attempt): &(&String, &Attempt)| {
-                closed.contains(*letter) || attempt.from == from.arn && is_gone(letter)
+                let is_gone = || attempt.from == from.arn && is_gone(letter) && !run.may_have(attempt, now);
+                closed.contains(*letter) || is_gone()
             };
             let over: Vec<_> = attempts.iter().filter(is_over).map(|(letter, _)| letter).collect();
             // Whatever fails here is done by the next run.
-            let _ = match over.len() == attempts.len() {
-                true => fs::remove_file(path),
-                false => append(path, over.into_iter().map(|letter| line(letter, Action::Deleted))),
+            let _ = match run {
+                Run::Id(run) => {
+                    changes.extend(over.into_iter().map(|letter| (key(letter, run), None)));
+                    continue;
+                }
+                Run::File(path) if over.len() == attempts.len() => fs::remove_file(path),
+                Run::File(path) => append(path, over.into_iter().map(|letter| line(letter, Action::Deleted))),
             };
         }
+        self.own.borrow_mut().changes = changes;
         if let Some((path, _)) = file.filter(|_| open.is_empty()) {
             let _ = fs::remove_file(path);
         }
     }
 
+    /// Writes to the table what is not written yet: before letters are sent, and after. A file has it already.
+    pub(crate) async fn commit(&self) {
+        let Store::Table(table) = &self.store else { return };
+        let _turn = self.turn.lock().await;
+        let changes = mem::take(&mut self.own.borrow_mut().changes);
+        if !changes.is_empty() {
+            let until = SystemTime::now() + KEPT + Duration::from_secs(24 * 60 * 60);
+            let change = |(at, lines): (String, Option<String>)| Change {
+                id: self.id.clone(),
+                at,
+                lines: lines.map(|lines| (lines, until)),
+            };
+            if let Err(error) = table.write(changes.into_iter().map(change).collect()).await {
+                self.own.borrow_mut().give_up(&error);
+            }
+        }
+    }
+
     fn write(&self, letter: &str, action: Action) {
         let mut own = self.own.borrow_mut();
-        let Some(folder) = self.folder.as_deref().filter(|_| !own.is_broken) else { return };
-        let write = |own: &mut Own| {
-            if own.file.is_none() {
-                own.file = Some(create(folder)?);
+        if own.is_broken {
+            return;
+        }
+        match &self.store {
+            Store::Off => (),
+            Store::Folder(folder) => {
+                if let Err(error) = own.write(folder, &line(letter, action)) {
+                    own.give_up(&error);
+                }
             }
-            let Some((path, file)) = &mut own.file else { return Ok(()) };
-            // One call for a line, so that a kill leaves whole lines.
-            file.write_all(line(letter, action).as_bytes())
-                .with_context(|| format!("could not write {}", path.display()))
-        };
-        if let Err(error) = write(&mut own) {
-            own.is_broken = true;
-            tell(format_args!(
-                "warning: no journal: {error:#}; if this run is killed, the next one cannot name letters that may arrive \
-                 twice (--journal FOLDER, or --journal off)"
-            ));
+            Store::Table(_) => own.note(letter, action),
         }
     }
 }
 
-/// The folder that is meant: none for `off`. `variable` reads the environment.
-pub(crate) fn folder(flag: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    // A relative one is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
-    let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
-    let of_state = || absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
-    let given = flag.map(Path::to_owned).or_else(|| set("REDRIVE_JOURNAL"));
-    given.or_else(|| Some(of_state()?.join("redrive"))).filter(|path| path.as_os_str() != "off")
+impl Own {
+    fn new() -> Self {
+        let now = humantime::format_rfc3339_millis(SystemTime::now());
+        Self { run: format!("{now}-{:016x}", fastrand::u64(..)), ..Self::default() }
+    }
+
+    fn write(&mut self, folder: &Path, line: &str) -> anyhow::Result<()> {
+        if self.file.is_none() {
+            self.file = Some(create(folder)?);
+        }
+        let Some((path, file)) = &mut self.file else { return Ok(()) };
+        // One call for a line, so that a kill leaves whole lines.
+        file.write_all(line.as_bytes()).with_context(|| format!("could not write {}", path.display()))
+    }
+
+    fn note(&mut self, letter: &str, action: Action) {
+        match action {
+            Action::Sending(_) | Action::Sent { .. } => {
+                self.lines.entry(letter.to_owned()).or_default().push_str(&line(letter, action));
+            }
+            Action::Kept | Action::Deleted => drop(self.lines.remove(letter)),
+        }
+        self.changes.insert(key(letter, &self.run), self.lines.get(letter).cloned());
+    }
+
+    fn give_up(&mut self, error: &anyhow::Error) {
+        self.is_broken = true;
+        tell(format_args!(
+            "warning: no journal: {error:#}; if this run is killed, the next one cannot name letters that may arrive twice \
+             (--journal FOLDER, or --journal off)"
+        ));
+    }
+}
+
+impl Run {
+    /// Whether it may live, and be about to delete this letter.
+    fn may_have(&self, attempt: &Attempt, now: SystemTime) -> bool {
+        matches!(self, Self::Id(_)) && age(attempt, now) < MAY_LIVE
+    }
+}
+
+/// None by a clock of another machine that is ahead.
+fn age(attempt: &Attempt, now: SystemTime) -> Duration {
+    now.duration_since(attempt.at).unwrap_or_default()
+}
+
+/// The sort key of a letter's item in the table.
+fn key(letter: &str, run: &str) -> String {
+    format!("{letter}#{run}")
+}
+
+/// What items of a table leave open. DynamoDB may delete them days after they have expired.
+fn by_run(items: Vec<(String, String)>, now: SystemTime) -> Vec<(Run, Attempts)> {
+    let mut runs: BTreeMap<String, Attempts> = BTreeMap::new();
+    for (at, lines) in items {
+        let open = entry::open_in(lines.as_bytes()).ok().flatten().unwrap_or_default();
+        if let Some((_, run)) = at.rsplit_once('#') {
+            let open = open.into_iter().filter(|(_, attempt)| age(attempt, now) < KEPT);
+            runs.entry(run.to_owned()).or_default().extend(open);
+        }
+    }
+    runs.into_iter().map(|(run, open)| (Run::Id(run), open)).collect()
 }
 
 fn line(letter: &str, action: Action) -> String {
@@ -180,7 +292,7 @@ fn create(folder: &Path) -> anyhow::Result<(PathBuf, File)> {
 }
 
 /// What runs left that live no more. Files that are of no use go.
-fn read_all(folder: &Path) -> Vec<(PathBuf, Attempts)> {
+fn read_all(folder: &Path) -> Vec<(Run, Attempts)> {
     let files = match fs::read_dir(folder) {
         Ok(files) => files,
         Err(error) => {
@@ -194,7 +306,7 @@ fn read_all(folder: &Path) -> Vec<(PathBuf, Attempts)> {
     let paths = files.filter_map(|file| Some(file.ok()?.path()));
     let paths = paths.filter(|path| path.to_string_lossy().ends_with(END));
     let attempts = paths.filter_map(|path| match read(&path) {
-        Ok(Some(attempts)) if !attempts.is_empty() => Some((path, attempts)),
+        Ok(Some(attempts)) if !attempts.is_empty() => Some((Run::File(path), attempts)),
         Ok(Some(_)) => {
             let _ = fs::remove_file(path);
             None

@@ -26,6 +26,7 @@ mod send;
 mod shell;
 mod span;
 mod sqs;
+mod store;
 mod target;
 mod tell;
 mod wait;

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import emulators
 
-from . import files, fleet, keeping, many, native, once, payloads, queues, races, rights, worker
+from . import files, fleet, keeping, many, native, once, payloads, queues, races, rights, sharing, worker
 from .gaps import GAPS
 from .scene import Elsewhere
 from .result import Check, Result, checks_in, judge
 
 WORK = Path(__file__).parents[2] / "target" / "elsewhere"
-MODULES = (many, keeping, files, native, queues, payloads, worker, once)
+MODULES = (many, keeping, files, native, queues, payloads, sharing, worker, once)
 # Most of a check is waiting for queues to be empty.
 AT_ONCE = 4
 

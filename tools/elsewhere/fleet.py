@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .scene import PATIENCE, Elsewhere, Orders, environment, equal, says
-
-OTHER_REGION = "eu-west-1"
+from .sharing import OTHER_REGION, Table
 
 
 def dead_letter_queues_of_two_regions_are_listed(elsewhere: Elsewhere) -> None:
@@ -63,8 +62,8 @@ def the_console_lists_queues_and_letters_and_retries_them(elsewhere: Elsewhere) 
     orders = elsewhere.orders()
     ids = sorted(orders.write(3))
     handled = []
-    command = elsewhere.command("console", "--port", "0")
-    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    command, table = elsewhere.command("console", "--port", "0"), Table.of(elsewhere)
+    process = subprocess.Popen(command, env=table.machine("ada"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         page, key = process.stdout.readline().strip().split("/#key=")
 
@@ -87,6 +86,9 @@ def the_console_lists_queues_and_letters_and_retries_them(elsewhere: Elsewhere) 
             time.sleep(0.1)
             progress = json.loads(ask(f"/api/runs/{run}"))["progress"]
         equal(progress["ended"], 0, f"the exit code ({progress})")
+        history = json.loads(ask("/api/history"))
+        done = [(entry["user"], entry["sent"]) for entry in history["entries"]]
+        equal((history["place"], done), (f"table {table.name}", [("ada", 1), ("ada", 2)]), "the history")
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE)

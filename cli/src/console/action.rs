@@ -159,7 +159,7 @@ pub(super) fn snooze(typed: &Typed, queue: &DeadLetterQueue, snoozing: &Snoozing
             .flag("for", Some(time))
             .flag("reason", snoozing.reason.as_ref())
             .at(typed, queue),
-        None => Words::new(&["fleet", "wake", &queue.arn]),
+        None => Words::new(&["fleet", "wake", &queue.arn]).at(typed, queue),
     }
 }
 

@@ -79,7 +79,7 @@ async fn keyed(State(console): Shared, headers: HeaderMap, request: Request, nex
 async fn fleet(State(console): Shared, uri: Uri) -> Response {
     let snapshot = console.snapshot(uri.query() == Some("fresh")).await;
     let Snapshot { at, facts, .. } = &*snapshot;
-    let fleet = console.fleet(&snapshot);
+    let fleet = console.fleet(&snapshot).await;
     let visible: BTreeMap<&str, Vec<(u64, f64)>> = facts
         .iter()
         .flat_map(|facts| &facts.details)
@@ -207,9 +207,13 @@ async fn stop(State(console): Shared, Path(number): Path<usize>) -> Answer {
 }
 
 async fn history(State(console): Shared) -> Answer {
-    let entries =
-        console.history.read().map_err(|wrong| fail(format!("could not read the history: {wrong}")))?;
-    Ok(respond(StatusCode::OK, &json!({ "entries": entries, "is_off": console.history.is_off() })))
+    let history = &console.history;
+    let entries = history.read().await;
+    let entries = entries.map_err(|wrong| fail(format!("could not read the history: {wrong:#}")))?;
+    Ok(respond(
+        StatusCode::OK,
+        &json!({ "entries": entries, "is_off": history.is_off(), "place": history.place() }),
+    ))
 }
 
 fn no_run(number: usize) -> Refusal {

@@ -66,13 +66,14 @@ impl Console {
         owner_tag: &str,
         key: String,
         program: PathBuf,
+        history: History,
     ) -> Self {
         let Places { profiles, regions, endpoint_url, timeout } = places.clone();
         Self {
             typed: Typed { profiles, regions, endpoint_url, timeout },
             key,
             program,
-            history: History::from_env(),
+            history,
             runs: Runs::default(),
             places: places.clone(),
             owner_tag: owner_tag.to_owned(),
@@ -126,7 +127,7 @@ impl Console {
         if let Some((_, deployments)) = known.as_ref().filter(|(read, _)| read.elapsed() < DEPLOYMENTS) {
             return Arc::clone(deployments);
         }
-        let queues = self.fleet(&snapshot).queues.into_iter().filter(|queue| queue.letters > 0);
+        let queues = self.fleet(&snapshot).await.queues.into_iter().filter(|queue| queue.letters > 0);
         let reached = |queue: DeadLetterQueue| Some((snapshot.reached(&queue.arn)?.0, queue));
         let queues: Vec<_> = queues.filter_map(reached).take(MOST_URGENT).collect();
         let read = Arc::new(apart(move || curves::of_queues(queues)).await);
@@ -134,8 +135,9 @@ impl Console {
     }
 
     /// The queues with the snoozes of this moment, and the errors that were seen last.
-    pub(super) fn fleet(&self, snapshot: &Snapshot) -> Fleet {
-        seen::apply(snooze::apply(snapshot.fleet.clone(), &self.history, SystemTime::now()), &self.history)
+    pub(super) async fn fleet(&self, snapshot: &Snapshot) -> Fleet {
+        let fleet = snooze::apply(snapshot.fleet.clone(), &self.history, SystemTime::now()).await;
+        seen::apply(fleet, &self.history).await
     }
 
     /// A dead-letter queue by its ARN, as it was read last.

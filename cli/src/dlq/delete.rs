@@ -74,7 +74,7 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
         origin_senders: None,
         max_receive_count: pair.max_receive_count(),
         journal: Journal::off(),
-        history: History::from_env(),
+        history: History::from_env(&aws).await?,
         verb: "delete",
         sent_back: None,
         rate: None,

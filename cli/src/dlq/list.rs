@@ -20,7 +20,6 @@ use crate::counted::thousands;
 use crate::find::{Queue, WhichOrAll};
 use crate::flags::{LogGroup, Origins, Output};
 use crate::fleet::seen::Seeing;
-use crate::history::History;
 use crate::letters::Kinds;
 use crate::output::{self, Stream};
 use crate::problem::{OrProblem, Problem};
@@ -118,6 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             listing.receive(Look::new(hold, pair.max_receive_count(), origin_senders), hold).await
         })
         .await?;
+        listing.seeing.remember(&aws, &queue.arn, listing.now).await;
         listing.finish()
     })
 }
@@ -245,7 +245,6 @@ impl<'a> Listing<'a> {
     }
 
     fn finish(mut self) -> Result<(), Problem> {
-        self.seeing.remember(&History::from_env(), &self.queue.arn, self.now);
         self.sum_up();
         if self.arguments.output.json || self.matching == 0 {
             return Ok(());

@@ -56,6 +56,7 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
         )));
     }
     arguments.account.check(&aws, dead, arguments.consent)?;
+    let history = History::from_env(&aws).await?;
     let letters = dead.counted();
     if arguments.consent.dry.run {
         return print_line(format!("about {letters} letters would be deleted from {}", dead.name()));
@@ -66,6 +67,6 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
     let purged = aws.sqs().purge_queue().queue_url(&dead.url).send().await;
     purged.describe_error(&format!("purge {}", dead.name()), "sqs:PurgeQueue").or_failed()?;
     let action = Action { verb: "purge", queue: &dead.arn, deleted: letters, ..Action::default() };
-    History::from_env().record(&aws, action);
+    history.record(&aws, action).await;
     print_line(format!("about {letters} letters deleted from {}; SQS takes up to 60 s", dead.name()))
 }

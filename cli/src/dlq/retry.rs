@@ -19,6 +19,8 @@ use crate::ask::Consent;
 use crate::aws::Aws;
 use crate::find::{Pair, Queue, Which};
 use crate::flags::{Journaling, Origins, Output, To};
+use crate::history::History;
+use crate::journal::Journal;
 use crate::letters::{Choice, Decider, Job, Letter, Redrive, Route, Why, Work, run as run_job};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, QueueRules};
@@ -130,6 +132,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     let mut selection = arguments.chosen.read()?;
     selection.most = arguments.watching.most(selection.most);
     let origin_senders = arguments.origins.senders()?;
+    let store = arguments.journal.named()?;
     let editor = arguments.edit.then(Editor::from_env).transpose().or_input()?;
     if editor.is_some() && !arguments.consent.sure.yes && !arguments.consent.dry.run && !has_terminal() {
         let what = "send the letters that the editor changes";
@@ -144,7 +147,8 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         return native::cancel(&aws, &from).await;
     }
     let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
-    let journal = arguments.journal.open();
+    let store = store.reach(async || Ok(aws.clone())).await?;
+    let journal = Journal::open(store.clone(), &from).await.or_failed()?;
     journal.announce(&from);
     let (to_name, place) = (to.name_beside(&from), aws.place(&from.arn));
     if arguments.native {
@@ -155,7 +159,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
             rate: arguments.rate,
             consent: arguments.consent,
             json: arguments.output.json,
-            history: arguments.journal.history(),
+            history: History::new(store),
             from,
             to,
         };
@@ -189,7 +193,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         origin_senders,
         max_receive_count: pair.max_receive_count(),
         journal,
-        history: arguments.journal.history(),
+        history: History::new(store),
         verb: "retry",
         sent_back: None,
         rate: arguments.rate,

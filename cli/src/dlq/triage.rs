@@ -14,6 +14,8 @@ use super::select::Chosen;
 use crate::ask::Yes;
 use crate::find::Which;
 use crate::flags::{Journaling, LogGroup, Origins, To};
+use crate::history::History;
+use crate::journal::Journal;
 use crate::letters::{Job, Route, Work, run as run_job};
 use crate::output::Stream;
 use crate::problem::{OrProblem, Problem};
@@ -87,12 +89,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     let selection = arguments.chosen.read()?;
     let origin_senders = arguments.origins.senders()?;
+    let store = arguments.journal.named()?;
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
     let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
     announce_destination(&aws, &to, &from);
     announce_overtaking(&to);
-    let journal = arguments.journal.open();
+    let store = store.reach(async || Ok(aws.clone())).await?;
+    let journal = Journal::open(store.clone(), &from).await.or_failed()?;
     journal.announce(&from);
     suspend::listen().or_failed()?;
     let max_receive_count = pair.max_receive_count();
@@ -112,7 +116,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         origin_senders,
         max_receive_count,
         journal,
-        history: arguments.journal.history(),
+        history: History::new(store),
         verb: "triage",
         sent_back: None,
         rate: None,

@@ -1,5 +1,6 @@
 //! Several profiles and regions.
 
+use anyhow::Context;
 use clap::Args;
 use futures_util::future::join_all;
 
@@ -69,6 +70,15 @@ impl Places {
         };
         profiles.iter().flat_map(|profile| regions.iter().map(move |region| place(profile, region))).collect()
     }
+}
+
+/// The first that can be called: a table without a region in its name is in that account and region.
+///
+/// # Errors
+/// None can be called.
+pub(crate) fn first(reached: &[Reached]) -> Result<Aws, Problem> {
+    let first = reached.iter().find_map(|reached| reached.aws.as_ref().ok());
+    first.cloned().context("no profile has a region and credentials").or_input()
 }
 
 fn typed(place: &Place) -> String {

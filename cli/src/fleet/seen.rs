@@ -1,18 +1,23 @@
-//! The errors of letters, as they were listed last on this machine: to read them anew, letters would have to be received.
+//! The errors of letters, as they were listed last: to read them anew, letters would have to be received.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use super::facts::Fleet;
+use crate::aws::Aws;
 use crate::counted::thousands;
 use crate::history::History;
 use crate::letters::{ErrorCount, Kinds, Letter};
 use crate::span::span;
+use crate::store::Named;
 
-/// Beside the history. The last line of a queue counts.
-const FILE: &str = "seen.jsonl";
+/// Beside the history. The last line of a queue counts; a table has one of each.
+const NAME: &str = "seen";
+
+/// No letter is older.
+const KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 /// How many errors of a queue are kept.
 const ERRORS: usize = 3;
@@ -44,9 +49,15 @@ impl Seeing {
     }
 
     /// Writes down which errors these letters of a queue have. Nothing depends on it, so that a failure is not told.
-    pub(crate) fn remember(&self, history: &History, queue: &str, at: SystemTime) {
-        if self.letters > 0 && !history.is_off() {
-            let _ = history.append(FILE, &self.seen(queue, at));
+    pub(crate) async fn remember(&self, aws: &Aws, queue: &str, at: SystemTime) {
+        if self.letters == 0 {
+            return;
+        }
+        if let Ok(named) = Named::from_env()
+            && let Ok(store) = named.reach(async || Ok(aws.clone())).await
+        {
+            let seen = self.seen(queue, at);
+            let _ = History::new(store).append(NAME, queue.to_owned(), at + KEPT, &seen).await;
         }
     }
 
@@ -76,8 +87,8 @@ impl Seen {
 }
 
 /// The fleet with the errors that were seen last.
-pub(crate) fn apply(mut fleet: Fleet, history: &History) -> Fleet {
-    let lines = history.lines::<Seen>(FILE).unwrap_or_default();
+pub(crate) async fn apply(mut fleet: Fleet, history: &History) -> Fleet {
+    let lines = history.lines::<Seen>(NAME).await.unwrap_or_default();
     let mut last: BTreeMap<String, Seen> = lines.into_iter().map(|seen| (seen.queue.clone(), seen)).collect();
     for queue in fleet.queues.iter_mut().filter(|queue| queue.letters > 0) {
         queue.seen = last.remove(&queue.arn);
@@ -87,8 +98,6 @@ pub(crate) fn apply(mut fleet: Fleet, history: &History) -> Fleet {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use aws_sdk_sqs::types::Message;
 
     use super::*;

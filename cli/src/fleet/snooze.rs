@@ -1,7 +1,6 @@
 //! Dead-letter queues that somebody takes care of, and that `fleet` lists last for a time.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow};
@@ -17,10 +16,11 @@ use crate::flags::Journaling;
 use crate::history::{History, user};
 use crate::problem::{OrProblem, Problem};
 use crate::span::{self, span};
+use crate::store::Named;
 use crate::tell::print_line;
 
-/// Beside the history. The last line of a queue counts.
-const FILE: &str = "snoozes.jsonl";
+/// Beside the history. The last line of a queue counts; a table has one of each.
+const NAME: &str = "snoozes";
 
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -65,36 +65,37 @@ impl Snooze {
 /// Those that are not over.
 ///
 /// # Errors
-/// The file cannot be read.
-pub(crate) fn read(history: &History, now: SystemTime) -> io::Result<Vec<Snooze>> {
-    let lines = history.lines::<Snooze>(FILE)?.into_iter().map(|snooze| (snooze.queue.clone(), snooze));
+/// They cannot be read.
+pub(crate) async fn read(history: &History, now: SystemTime) -> anyhow::Result<Vec<Snooze>> {
+    let lines = history.lines::<Snooze>(NAME).await?.into_iter().map(|snooze| (snooze.queue.clone(), snooze));
     let last: BTreeMap<String, Snooze> = lines.collect();
     Ok(last.into_values().filter(|snooze| !snooze.is_over(now)).collect())
 }
 
 /// The fleet with the snoozes of this moment.
-pub(crate) fn apply(mut fleet: Fleet, history: &History, now: SystemTime) -> Fleet {
-    match read(history, now) {
+pub(crate) async fn apply(mut fleet: Fleet, history: &History, now: SystemTime) -> Fleet {
+    match read(history, now).await {
         Ok(snoozes) => fleet.with_snoozes(snoozes),
         Err(error) => {
-            let error = format!("could not read the snoozes: {error}");
-            fleet.unknown.push(Fault { place: "this machine".to_owned(), error });
+            let error = format!("could not read the snoozes: {error:#}");
+            fleet.unknown.push(Fault { place: history.place(), error });
             fleet
         }
     }
 }
 
 /// # Errors
-/// The file cannot be written.
-pub(crate) fn add(history: &History, snooze: &Snooze) -> io::Result<()> {
-    history.append(FILE, snooze)
+/// It cannot be written.
+pub(crate) async fn add(history: &History, snooze: &Snooze) -> anyhow::Result<()> {
+    let until = humantime::parse_rfc3339(&snooze.until)?;
+    history.append(NAME, snooze.queue.clone(), until, snooze).await
 }
 
 /// # Errors
-/// The file cannot be written.
-pub(crate) fn remove(history: &History, snooze: Snooze, now: SystemTime) -> io::Result<()> {
+/// It cannot be written.
+pub(crate) async fn remove(history: &History, snooze: Snooze, now: SystemTime) -> anyhow::Result<()> {
     let until = humantime::format_rfc3339_seconds(now).to_string();
-    add(history, &Snooze { until, user: user(), ..snooze })
+    add(history, &Snooze { until, user: user(), ..snooze }).await
 }
 
 /// Lists a dead-letter queue last for a time, with a reason, until it has 10 more letters or 10 % more, whichever is larger.
@@ -104,7 +105,7 @@ Examples:
   redrive fleet snooze shop-orders-dead --for 2d --reason 'fix is in review, SHOP-17'
   redrive fleet wake shop-orders-dead
 
-The snooze is recorded on this machine, in the folder of the history. It has no effect while the queue has at least 10 letters
+The snooze is recorded where the history is. It has no effect while the queue has at least 10 letters
 more than now, or 10 % more, whichever is larger.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
@@ -141,6 +142,9 @@ pub(super) struct Wake {
 
     #[command(flatten)]
     journal: Journaling,
+
+    #[command(flatten)]
+    place: Place,
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -158,18 +162,20 @@ fn reason(text: &str) -> Result<String, &'static str> {
 }
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Problem> {
-    let history = on(&arguments.journal)?;
+    let named = on(&arguments.journal)?;
     let aws = Aws::connect(&arguments.place).await.or_input()?;
+    let history = History::new(named.reach(async || Ok(aws.clone())).await?);
     let queue = Queue::find(&aws, &arguments.queue).await.or_failed()?;
     let snooze = Snooze::new(&queue, SystemTime::now() + arguments.time, &arguments.reason);
-    add(&history, &snooze).context("could not record the snooze").or_failed()?;
+    add(&history, &snooze).await.context("could not record the snooze").or_failed()?;
     let (name, place) = (queue.name(), aws.place(&queue.arn));
     print_line(format!("{name} ({place}) is snoozed for {}, until {}", span(arguments.time), snooze.until))
 }
 
-pub(super) fn wake(arguments: &Wake) -> Result<(), Problem> {
-    let (history, now) = (on(&arguments.journal)?, SystemTime::now());
-    let snoozes = read(&history, now).context("could not read the snoozes").or_failed()?;
+pub(super) async fn wake(arguments: &Wake) -> Result<(), Problem> {
+    let store = on(&arguments.journal)?.reach(async || Aws::connect(&arguments.place).await.or_input());
+    let (history, now) = (History::new(store.await?), SystemTime::now());
+    let snoozes = read(&history, now).await.context("could not read the snoozes").or_failed()?;
     let is_meant = |snooze: &&Snooze| {
         [snooze.queue.as_str(), queue_name(&snooze.queue)].contains(&arguments.queue.as_str())
     };
@@ -187,21 +193,23 @@ pub(super) fn wake(arguments: &Wake) -> Result<(), Problem> {
             return Err(Problem::Input(anyhow!("QUEUE is {:?}, allowed: {known}", arguments.queue)));
         }
     };
-    remove(&history, snooze.clone(), now).context("could not end the snooze").or_failed()?;
+    remove(&history, snooze.clone(), now).await.context("could not end the snooze").or_failed()?;
     print_line(format!("{} is no longer snoozed", queue_name(&snooze.queue)))
 }
 
-fn on(journal: &Journaling) -> Result<History, Problem> {
-    let history = journal.history();
-    match history.is_off() {
-        true => Err(Problem::Input(anyhow!("--journal or REDRIVE_JOURNAL is off, allowed: a folder"))),
-        false => Ok(history),
+fn on(journal: &Journaling) -> Result<Named, Problem> {
+    match journal.named()? {
+        Named::Off => Err(Problem::Input(anyhow!(
+            "--journal or REDRIVE_JOURNAL is off, allowed: a folder, or dynamodb:TABLE"
+        ))),
+        named => Ok(named),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Store;
 
     #[test]
     fn ten_letters_or_a_tenth_more_end_it() {
@@ -223,20 +231,20 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_last_line_of_a_queue_counts_until_its_time() {
+    #[tokio::test]
+    async fn the_last_line_of_a_queue_counts_until_its_time() {
         let folder = tempfile::tempdir().unwrap();
-        let history = History::new(Some(folder.path().to_owned()));
+        let history = History::new(Store::Folder(folder.path().to_owned()));
         let at = |text| humantime::parse_rfc3339(text).unwrap();
         let (before, after) = (at("2026-11-28T17:59:59Z"), at("2026-11-28T18:00:00Z"));
-        assert_eq!(read(&history, before).unwrap(), []);
-        add(&history, &Snooze { letters: 4, ..snooze() }).unwrap();
-        add(&history, &snooze()).unwrap();
+        assert_eq!(read(&history, before).await.unwrap(), []);
+        add(&history, &Snooze { letters: 4, ..snooze() }).await.unwrap();
+        add(&history, &snooze()).await.unwrap();
         assert_eq!(
-            (read(&history, before).unwrap(), read(&history, after).unwrap()),
+            (read(&history, before).await.unwrap(), read(&history, after).await.unwrap()),
             (vec![snooze()], vec![])
         );
-        remove(&history, snooze(), before).unwrap();
-        assert_eq!(read(&history, before).unwrap(), []);
+        remove(&history, snooze(), before).await.unwrap();
+        assert_eq!(read(&history, before).await.unwrap(), []);
     }
 }

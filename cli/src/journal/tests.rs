@@ -11,75 +11,75 @@ fn attempt() -> Attempt {
     Attempt::new("arn:dead", "arn:orders", None)
 }
 
-fn in_folder(folder: &Path) -> Journal {
-    Journal::open(Some(folder.to_owned()))
+async fn in_folder(folder: &Path) -> Journal {
+    Journal::open(Store::Folder(folder.to_owned()), &queue("dead")).await.unwrap()
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect()
 }
 
-#[test]
-fn what_a_run_left_open_is_known_to_the_next_ones_until_it_is_done() {
+#[tokio::test]
+async fn what_a_run_left_open_is_known_to_the_next_ones_until_it_is_done() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("state/redrive");
-    let killed = in_folder(&folder);
+    let killed = in_folder(&folder).await;
     for letter in ["1", "2", "3"] {
         killed.sending(letter, &attempt());
     }
     killed.sent("1", Some("m"));
     killed.deleted("1");
     killed.kept("2");
-    assert!(in_folder(&folder).earlier("3").is_none(), "it lives");
+    assert!(in_folder(&folder).await.earlier("3").is_none(), "it lives");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&folder), mode(&files(&folder)[0])), (0o700, 0o600));
     drop(killed);
 
-    let next = in_folder(&folder);
+    let next = in_folder(&folder).await;
     assert_eq!(["1", "2", "3"].map(|letter| next.earlier(letter).is_some()), [false, false, true]);
     next.sending("3", &attempt());
     next.kept("3");
     next.finish(&queue("dead"), |_| false);
-    let next = in_folder(&folder);
+    let next = in_folder(&folder).await;
     assert!(next.earlier("3").is_some(), "an earlier run may have sent it all the same");
     next.finish(&queue("other"), |_| true);
-    let next = in_folder(&folder);
+    let next = in_folder(&folder).await;
     next.sending("3", &attempt());
     next.deleted("3");
     next.finish(&queue("dead"), |_| false);
     assert_eq!(files(&folder), [""; 0].map(PathBuf::from));
 }
 
-#[test]
-fn a_letter_that_is_gone_is_open_no_more_though_another_of_its_run_is() {
+#[tokio::test]
+async fn a_letter_that_is_gone_is_open_no_more_though_another_of_its_run_is() {
     let folder = tempfile::tempdir().unwrap();
-    let killed = in_folder(folder.path());
+    let killed = in_folder(folder.path()).await;
     killed.sending("1", &attempt());
     killed.sending("2", &attempt());
     drop(killed);
-    in_folder(folder.path()).finish(&queue("dead"), |letter| letter == "1");
-    let next = in_folder(folder.path());
+    in_folder(folder.path()).await.finish(&queue("dead"), |letter| letter == "1");
+    let next = in_folder(folder.path()).await;
     assert_eq!(["1", "2"].map(|letter| next.earlier(letter).is_some()), [false, true]);
 }
 
-#[test]
-fn what_is_over_is_said_on_a_line_of_its_own_after_one_that_was_cut_off() {
+#[tokio::test]
+async fn what_is_over_is_said_on_a_line_of_its_own_after_one_that_was_cut_off() {
     let folder = tempfile::tempdir().unwrap();
-    let killed = in_folder(folder.path());
+    let killed = in_folder(folder.path()).await;
     killed.sending("1", &attempt());
     killed.sending("2", &attempt());
     drop(killed);
     let file = files(folder.path()).remove(0);
     File::options().append(true).open(&file).unwrap().write_all(b"{\"at\":\"20").unwrap();
-    in_folder(folder.path()).finish(&queue("dead"), |letter| letter == "1");
-    let next = in_folder(folder.path());
+    in_folder(folder.path()).await.finish(&queue("dead"), |letter| letter == "1");
+    let next = in_folder(folder.path()).await;
     assert_eq!(["1", "2"].map(|letter| next.earlier(letter).is_some()), [false, true]);
 }
 
-#[test]
-fn files_of_others_and_old_ones_are_no_journal() {
+#[tokio::test]
+async fn files_of_others_and_old_ones_are_no_journal() {
     let folder = tempfile::tempdir().unwrap();
-    let killed = in_folder(folder.path());
+    let killed = in_folder(folder.path()).await;
     killed.sending("1", &attempt());
     drop(killed);
     let own = files(folder.path()).remove(0);
@@ -92,26 +92,70 @@ fn files_of_others_and_old_ones_are_no_journal() {
     for file in others.iter().chain([&own]) {
         File::options().write(true).open(file).unwrap().set_modified(old).unwrap();
     }
-    assert!(in_folder(folder.path()).earlier("1").is_none());
+    assert!(in_folder(folder.path()).await.earlier("1").is_none());
     assert!(!own.exists() && others.iter().all(|other| other.exists()));
 }
 
+fn in_table(items: Vec<(String, String)>) -> Journal {
+    let id = format!("letters#{}", queue("dead").arn);
+    let journal = Journal::new(Store::Off, id, by_run(items, SystemTime::now()));
+    journal.own.borrow_mut().run = "us".to_owned();
+    journal
+}
+
+/// What the journal of a run would write to a table.
+fn noted(journal: &Journal, actions: &[(&str, Action)]) -> BTreeMap<String, Option<String>> {
+    let mut own = journal.own.borrow_mut();
+    actions.iter().for_each(|(letter, action)| own.note(letter, action.clone()));
+    own.changes.clone()
+}
+
 #[test]
-fn the_folder_is_the_users_state_unless_one_is_given() {
-    let folder = |flag: Option<&str>, variables: &[(&str, &str)]| {
-        let variable = |name: &str| {
-            variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value))
-        };
-        super::folder(flag.map(Path::new), variable).map(|path| path.display().to_string())
+fn an_item_of_a_table_has_what_is_open_about_a_letter() {
+    let sent = || Action::Sent { sent_as: Some("m".to_owned()) };
+    let killed = in_table(vec![]);
+    let actions = [
+        ("deleted", Action::Sending(attempt())),
+        ("kept", Action::Sending(attempt())),
+        ("sent", Action::Sending(attempt())),
+        ("open", Action::Sending(attempt())),
+        ("kept", Action::Kept),
+        ("deleted", sent()),
+        ("sent", sent()),
+        ("deleted", Action::Deleted),
+    ];
+    let items = noted(&killed, &actions);
+    let keys: Vec<_> = items.iter().map(|(at, lines)| (at.as_str(), lines.is_some())).collect();
+    assert_eq!(keys, [("deleted#us", false), ("kept#us", false), ("open#us", true), ("sent#us", true)]);
+    let items: Vec<_> = items.into_iter().filter_map(|(at, lines)| Some((at, lines?))).collect();
+    let junk = [("open", "{}"), ("odd#them", "{}")].map(|(at, lines)| (at.to_owned(), lines.to_owned()));
+    let next = in_table(items.into_iter().chain(junk).collect());
+    let open = |letter| next.earlier(letter).map(|attempt| (attempt.is_sent, attempt.sent_as.as_deref()));
+    assert_eq!(
+        ["deleted", "kept", "open", "odd", "sent"].map(open),
+        [None, None, Some((false, None)), None, Some((true, Some("m")))]
+    );
+}
+
+#[test]
+fn items_of_a_table_stay_while_their_run_may_live() {
+    let now = SystemTime::now();
+    let lines = |letter: &str, at: SystemTime| {
+        (key(letter, "them"), Entry::new(at, letter, Action::Sending(attempt())).line())
     };
-    let home = ("HOME", "/home/ada");
-    let state = |path: &str| Some(path.to_owned());
-    assert_eq!(folder(None, &[home]), state("/home/ada/.local/state/redrive"));
-    assert_eq!(folder(None, &[home, ("XDG_STATE_HOME", "/state")]), state("/state/redrive"));
-    assert_eq!(folder(None, &[home, ("XDG_STATE_HOME", "state")]), state("/home/ada/.local/state/redrive"));
-    assert_eq!(folder(None, &[home, ("REDRIVE_JOURNAL", "/journal")]), state("/journal"));
-    assert_eq!(folder(Some("here"), &[home, ("REDRIVE_JOURNAL", "off")]), state("here"));
-    assert_eq!(folder(None, &[home, ("REDRIVE_JOURNAL", "off")]), None);
-    assert_eq!(folder(Some("off"), &[home]), None);
-    assert_eq!(folder(None, &[]), None);
+    let items = vec![
+        lines("young", now),
+        lines("ahead", now + MAY_LIVE),
+        lines("old", now - MAY_LIVE),
+        lines("deleted", now),
+        lines("expired", now - KEPT),
+    ];
+    let journal = in_table(items);
+    assert!(journal.earlier("ahead").is_some() && journal.earlier("expired").is_none());
+    journal.sending("deleted", &attempt());
+    journal.deleted("deleted");
+    journal.finish(&queue("dead"), |_| true);
+    let changes = journal.own.borrow().changes.clone();
+    let gone = |letter| (key(letter, "them"), None);
+    assert_eq!(changes, [gone("deleted"), gone("old")].into());
 }

@@ -46,14 +46,16 @@ pub(crate) struct Job {
 
 impl Job {
     /// Writes down that letters are about to be sent or deleted, and returns when.
-    pub(super) fn record_start(&self, aws: &Aws) -> Option<String> {
-        self.history.start(aws, self.action())
+    pub(super) async fn record_start(&self, aws: &Aws) -> Option<String> {
+        self.history.start(aws, self.action()).await
     }
 
     /// Writes down what was done.
-    pub(super) fn record(&self, aws: &Aws, tally: &Tally, began: Option<&str>) {
+    pub(super) async fn record(&self, aws: &Aws, tally: &Tally, began: Option<&str>) {
         let (sent, deleted) = tally.sent_and_deleted(self.work.operation());
-        self.history.record(aws, Action { sent, deleted, failed: tally.failed, began, ..self.action() });
+        self.history
+            .record(aws, Action { sent, deleted, failed: tally.failed, began, ..self.action() })
+            .await;
     }
 
     fn action(&self) -> Action<'_> {

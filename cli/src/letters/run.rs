@@ -11,6 +11,7 @@ use std::time::SystemTime;
 
 use aws_sdk_sqs::Client;
 use futures_util::future::join_all;
+use tokio::sync::OnceCell;
 
 use super::condition::{Sieve, without_note};
 use super::end::{End, no_match};
@@ -64,6 +65,8 @@ struct Run<'run> {
     hold: &'run Hold,
     pace: Pace,
     began: SystemTime,
+    /// When the history was told that letters are about to be sent or deleted.
+    start: OnceCell<Option<String>>,
     state: RefCell<State>,
 }
 
@@ -75,8 +78,6 @@ struct State {
     sieve: Sieve,
     /// Letters whose message is being worked on elsewhere.
     twins: Vec<batch::Deletable>,
-    /// When the history was told that letters are about to be sent or deleted.
-    recorded_start: Option<String>,
     /// What ends the run before its time.
     fatal: Option<anyhow::Error>,
     /// How many letters somebody was asked about, and whether they have had enough.
@@ -105,13 +106,22 @@ impl<'run> Run<'run> {
             named: Named::new(job.selection.ids.as_ref(), folding),
             sieve: Sieve::new(job.selection.conditions.clone()),
             twins: vec![],
-            recorded_start: None,
             fatal: None,
             asked: 0,
             quit: false,
         };
         let pace = Pace::new(job.rate.map(f64::from));
-        Self { aws, sqs: aws.sqs(), job, mode, hold, pace, began, state: RefCell::new(state) }
+        Self {
+            aws,
+            sqs: aws.sqs(),
+            job,
+            mode,
+            hold,
+            pace,
+            began,
+            start: OnceCell::new(),
+            state: RefCell::new(state),
+        }
     }
 
     async fn foresee(self, aws: &Aws) -> Result<Option<Foreseen>, Problem> {
@@ -157,15 +167,15 @@ impl<'run> Run<'run> {
     async fn conclude(self, aws: &Aws) -> Result<(), Problem> {
         let hidden = self.still_hidden(aws).await;
         self.tell_what_was_not_met(hidden);
-        self.finish_journal();
+        self.finish_journal().await;
         let is_to_the_end = !self.is_stopping() && self.state().tracker.room() > 0;
         let (job, mode, is_full) = (self.job, self.mode, self.hold.is_full());
-        let state = self.state.into_inner();
-        let State { mut reporter, named: Named { missing, .. }, sieve, fatal, recorded_start, .. } = state;
+        let (start, state) = (self.start.into_inner().flatten(), self.state.into_inner());
+        let State { mut reporter, named: Named { missing, .. }, sieve, fatal, .. } = state;
         let operation = job.work.operation();
         let to = job.work.route().map_or("", |route| route.to.name());
         if mode == Mode::Real {
-            job.record(aws, &reporter.tally, recorded_start.as_deref());
+            job.record(aws, &reporter.tally, start.as_deref()).await;
         }
         let sum = reporter.tally.sum(operation, mode == Mode::DryRun, job.from.name(), to);
         let silent = reporter.tally.left.get(&Why::NoNote).copied().unwrap_or_default();
@@ -211,13 +221,14 @@ impl<'run> Run<'run> {
 
     /// A letter that was not met though all were received is gone. One that was in flight at the start may be visible by
     /// now.
-    fn finish_journal(&self) {
+    async fn finish_journal(&self) {
         let to_the_end = self.is_to_the_end() && !self.hold.is_full();
-        let tracker = &self.state().tracker;
-        let is_complete = to_the_end && tracker.scope.unmet() == 0 && tracker.scope.hidden() == 0;
         if self.mode == Mode::Real {
+            let tracker = &self.state().tracker;
+            let is_complete = to_the_end && tracker.scope.unmet() == 0 && tracker.scope.hidden() == 0;
             self.job.journal.finish(&self.job.from, |id| is_complete && !tracker.has_met(id));
         }
+        self.job.journal.commit().await;
     }
 
     fn tell_what_was_not_met(&self, hidden: u64) {
@@ -274,11 +285,8 @@ impl<'run> Run<'run> {
     }
 
     /// Before the first letter is sent or deleted.
-    fn record_start(&self) {
-        if self.state().recorded_start.is_none() {
-            let start = self.job.record_start(self.aws);
-            self.state().recorded_start = start;
-        }
+    async fn record_start(&self) {
+        self.start.get_or_init(|| self.job.record_start(self.aws)).await;
     }
 
     fn has_fatal(&self) -> bool {

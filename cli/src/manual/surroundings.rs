@@ -5,7 +5,7 @@ use clap::Command;
 /// The flag of the commands that it is for, an empty one for all; its name, and what it is.
 type Entry = (&'static str, &'static str, &'static str);
 
-const VARIABLES: [Entry; 9] = [
+const VARIABLES: [Entry; 10] = [
     ("endpoint_url", "AWS_REGION, AWS_DEFAULT_REGION", "Region, if --region is not given."),
     ("endpoint_url", "AWS_PROFILE", "Profile of your AWS settings, if --profile is not given."),
     (
@@ -20,6 +20,7 @@ const VARIABLES: [Entry; 9] = [
     ),
     ("endpoint_url", "AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE", "Files to read instead of those below."),
     ("origin_senders", "REDRIVE_ORIGIN_SENDERS", "Ids of senders, if --origin-senders is not given."),
+    ("journal", "REDRIVE_JOURNAL", "Folder, dynamodb:TABLE or off, if --journal is not given."),
     ("edits", "VISUAL, EDITOR", "Editor for letters."),
     ("release", "CARGO", "Cargo command that builds functions [default: cargo]."),
     ("", "NO_COLOR", "If set, output has no colors."),

@@ -89,7 +89,7 @@ pub(super) async fn deliver<'a>(
             stop.begin(given[index].place.clone());
             true
         };
-        let step = sender.next(begin).await;
+        let step = sender.next(begin, async || ()).await;
         let is_over = step.is_none();
         let mut step = step.unwrap_or_default();
         outcomes.append(&mut step.outcomes);

@@ -66,10 +66,16 @@ impl<'run> Sender<'run> {
         may_go
     }
 
-    /// Sends the next batch. `is_ready` is asked right before each call. None: nothing waits, or it is time to stop.
-    pub(crate) async fn next(&mut self, is_ready: impl FnMut(usize) -> bool) -> Option<Step> {
+    /// Sends the next batch. `is_ready` is asked of each entry, then `before` is awaited, right before each call. None:
+    /// nothing waits, or it is time to stop.
+    pub(crate) async fn next(
+        &mut self,
+        is_ready: impl FnMut(usize) -> bool,
+        before: impl AsyncFn(),
+    ) -> Option<Step> {
         let (sqs, url, messages) = (&self.sqs, &self.url, &self.messages);
         let call = async |numbers: &[usize]| {
+            before().await;
             let entries = numbers.iter().map(|number| messages[number].entry(*number)).collect();
             let call = sqs.send_message_batch().queue_url(url).set_entries(Some(entries));
             // A FIFO queue knows by its deduplication ids what it has already; elsewhere the SDK would send all of it again

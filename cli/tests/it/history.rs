@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::dlq_retry::letters::with_letters;
+use crate::dlq_retry::letters::{ORDERS, with_letters};
+use crate::letters::DEAD;
 use crate::proxy::{Fate, Proxy};
 use crate::support::running::{signal, until};
 use crate::support::{ACCOUNT, Aws, REGION, Ran, Words, command, command_at, on, spawn};
@@ -88,7 +89,10 @@ fn a_run_that_was_killed_is_in_the_history_after_a_line_that_was_cut_off() {
         .told(0, "")
         .stdout_has("retry  orders-dead to orders: started, and its end was not recorded  (");
     Ran::of(&mut command("fleet --history --journal off"))
-        .told(0, "redrive: the history is off: set --journal or REDRIVE_JOURNAL to a folder\n")
+        .told(
+            0,
+            "redrive: the history is off: set --journal or REDRIVE_JOURNAL to a folder or dynamodb:TABLE\n",
+        )
         .printed(0, "");
 }
 
@@ -101,4 +105,21 @@ fn a_history_that_cannot_be_written_or_read_stops_nothing() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     std::fs::write(folder.path().join("history.jsonl"), b"\xff\n{}\n{\"at\":").expect("the folder is ours");
     assert_eq!(entries(folder.path()), Vec::<Value>::new(), "lines of others are skipped");
+}
+
+#[test]
+fn a_table_that_cannot_be_or_cannot_be_read_ends_a_verb_before_it_does_anything() {
+    let aws = with_letters(1, &["panic"]);
+    for line in ["dlq retry --queue orders --yes", "dlq delete --queue orders --yes --all"] {
+        in_folder(&aws, "dynamodb:a b".as_ref(), line).refused(
+            2,
+            "REDRIVE_JOURNAL is \"dynamodb:a b\", allowed: a folder, off, or dynamodb: and the name or ARN of a DynamoDB table",
+        );
+        in_folder(&aws, "dynamodb:team".as_ref(), line).refused(1, "could not read the table team: ");
+    }
+    let proxy = Proxy::start(&aws.url, on("Query", Fate::Refused(400, "AccessDeniedException")));
+    proxy
+        .redrive("dlq retry --queue orders --yes --journal dynamodb:team")
+        .refused(1, "could not read the table team: not allowed: your credentials need dynamodb:Query (");
+    assert_eq!((aws.counts(DEAD), aws.counts(ORDERS)), ((1, 0), (0, 0)));
 }

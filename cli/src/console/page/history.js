@@ -1,4 +1,4 @@
-// What was done with letters: by this page, and from this machine.
+// What was done with letters: by this page, and from this machine or by all who share a table.
 
 import { h } from './dom.js';
 import { ask } from './server.js';
@@ -11,10 +11,11 @@ export class HistoryView {
     [this.app, this.title] = [app, 'History'];
     this.runs = h('ul', { class: 'runs', 'aria-label': 'Runs of this page' });
     this.body = h('tbody');
+    this.where = h('h3', {}, 'From this machine');
     this.none = h('p', { class: 'quiet' }, 'Reading…');
     const heads = ['When (UTC)', 'Who', 'What', 'Queue', 'Letters', 'Account'].map((name) => h('th', { scope: 'col' }, name));
     this.element = h('section', { 'aria-label': 'History' },
-      h('div', { class: 'bar' }, h('h2', {}, 'History')), this.runs, h('h3', {}, 'From this machine'),
+      h('div', { class: 'bar' }, h('h2', {}, 'History')), this.runs, this.where,
       h('table', { class: 'past' }, h('thead', {}, h('tr', {}, ...heads)), this.body), this.none);
     this.read();
   }
@@ -28,15 +29,16 @@ export class HistoryView {
 
   async read() {
     try {
-      const { entries, is_off: off } = await ask('/api/history');
+      const { entries, is_off: off, place } = await ask('/api/history');
       const rows = entries.reverse().slice(0, 1000).map((entry) => h('tr', {},
         h('td', {}, entry.at.replace('T', ' ').slice(0, 19)), h('td', {}, entry.user), h('td', {}, entry.verb),
         h('td', {}, entry.queue, entry.to ? h('small', {}, `to ${entry.to}`) : null),
         h('td', {}, RESULTS.filter((name) => entry[name]).map((name) => `${number(entry[name])} ${name}`).join(', ') || (entry.started ? 'started, and its end was not recorded' : 'nothing')),
         h('td', {}, entry.account, h('small', {}, [entry.region, entry.profile].filter(Boolean).join(', ')))));
       this.body.replaceChildren(...rows);
+      if (!off) this.where.textContent = `From ${place}`;
       this.none.hidden = rows.length > 0;
-      this.none.textContent = off ? 'The history is off: REDRIVE_JOURNAL is off.' : 'Nothing was sent or deleted from this machine yet.';
+      this.none.textContent = off ? 'The history is off: REDRIVE_JOURNAL is off.' : 'Nothing was sent or deleted yet.';
     } catch (error) {
       this.none.textContent = error.message;
     }

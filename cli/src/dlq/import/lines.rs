@@ -99,7 +99,7 @@ impl<'run> Lines<'run> {
             self.stop.begin(format!("line {line}"));
             true
         };
-        let Some(Step { outcomes, fatal }) = self.sender.next(begin).await else {
+        let Some(Step { outcomes, fatal }) = self.sender.next(begin, async || ()).await else {
             return match self.sender.rest().first() {
                 Some(first) => Err(self.went_before(*first, self.interrupted(*first))),
                 None => Ok(()),

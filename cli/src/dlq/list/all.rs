@@ -16,7 +16,6 @@ use crate::dlq::look::Look;
 use crate::find::Queue;
 use crate::fleet::seen::Seeing;
 use crate::fleet::{DeadLetterQueue, Facts, Fleet, Reached, queues};
-use crate::history::History;
 use crate::letters::Kinds;
 use crate::output::{self, Progress};
 use crate::problem::{OrProblem, Problem};
@@ -135,7 +134,7 @@ impl All<'_> {
         self.is_cut |= received.len() == most && queue.visible() > most as u64;
         let (name, mut seeing): (Rc<str>, _) = (queue.name().into(), Seeing::default());
         received.iter().for_each(|letter| seeing.add(letter));
-        seeing.remember(&History::from_env(), &queue.arn, self.now);
+        seeing.remember(aws, &queue.arn, self.now).await;
         for letter in received {
             self.seen += 1;
             if self.sieve.judge(&letter, self.now) != Verdict::Holds {

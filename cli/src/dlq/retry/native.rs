@@ -78,16 +78,18 @@ impl Start {
             .describe_error(&format!("move the letters of {from}"), "sqs:StartMessageMoveTask")
             .or_failed()?;
         // The task goes on in AWS after this command has ended.
-        self.history.record(
-            aws,
-            Action {
-                verb: "retry --native",
-                queue: &self.from.arn,
-                to: Some(&self.to.arn),
-                sent: self.from.visible(),
-                ..Action::default()
-            },
-        );
+        self.history
+            .record(
+                aws,
+                Action {
+                    verb: "retry --native",
+                    queue: &self.from.arn,
+                    to: Some(&self.to.arn),
+                    sent: self.from.visible(),
+                    ..Action::default()
+                },
+            )
+            .await;
         let bar = Stream::Stderr.is_terminal().then(|| bar(self.from.visible()));
         let followed = tokio::select! {
             followed = self.follow(aws, bar.as_ref()) => followed,

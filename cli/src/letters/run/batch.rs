@@ -1,5 +1,6 @@
 //! What is done with the letters of one receive.
 
+use futures_util::future::join;
 use redrive_sqs::MAX_ENTRIES;
 
 use super::Run;
@@ -260,15 +261,16 @@ impl Run<'_> {
     /// Deletes, with the newest handles.
     pub(super) async fn delete(&self, letters: Vec<Deletable>) {
         if letters.is_empty() {
-            return;
+            return self.job.journal.commit().await;
         }
-        self.record_start();
+        self.record_start().await;
         let newest =
             |done: &Deletable| self.hold.handle(&done.letter.id).unwrap_or(done.letter.handle.clone());
         let handles: Vec<_> = letters.iter().map(newest).collect();
         let unsent = letters.iter().all(|done| matches!(done.role, Role::Unwanted));
         let stop = unsent.then_some(self.hold.stop());
-        let Step { outcomes, fatal } = delete(&self.sqs, &self.job.from, &handles, &self.pace, stop).await;
+        let deleted = delete(&self.sqs, &self.job.from, &handles, &self.pace, stop);
+        let (Step { outcomes, fatal }, ()) = join(deleted, self.job.journal.commit()).await;
         let ended = fatal.as_ref().map(|fatal| format!("{fatal:#}"));
         for (number, outcome) in outcomes {
             let Deletable { letter, role } = &letters[number];
@@ -301,6 +303,7 @@ impl Run<'_> {
             }
             self.report(letter, what);
         }
+        self.job.journal.commit().await;
         letters.iter().for_each(|done| self.hold.stop().settle(&super::on_its_way(&done.letter.id)));
         fatal.into_iter().for_each(|fatal| self.fail(fatal));
     }

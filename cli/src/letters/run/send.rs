@@ -98,13 +98,16 @@ impl Run<'_> {
                 let Leaving { letter: Letter { id, .. }, attempt, .. } = &letters[&number];
                 let is_held = self.hold.holds(id);
                 if is_held {
-                    self.record_start();
                     stop.begin(on_its_way(id));
                     self.job.journal.sending(id, attempt);
                 }
                 is_held
             };
-            let Some(step) = sender.next(begin).await else { break };
+            let written_down = async || {
+                self.record_start().await;
+                self.job.journal.commit().await;
+            };
+            let Some(step) = sender.next(begin, written_down).await else { break };
             step.fatal.into_iter().for_each(|fatal| self.fail(fatal));
             sent.extend(self.settle(&mut letters, step.outcomes));
         }

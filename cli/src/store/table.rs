@@ -1,0 +1,141 @@
+//! A DynamoDB table, by two actions. An item has the partition key `id`, the sort key `at`, lines of JSON as a file has them,
+//! who wrote it, and when DynamoDB may delete it.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use anyhow::anyhow;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
+use tokio::time::{sleep, timeout};
+
+use super::region_of;
+use crate::aws::{Aws, DescribeError};
+use crate::history::user;
+
+/// Of one call.
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html>
+const MOST: usize = 25;
+
+/// How long a write may take with all its tries: letters wait for it while they are held.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Before what DynamoDB did not process is sent again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    client: Client,
+    name: String,
+    /// Where it is looked for, in words.
+    place: String,
+}
+
+/// What is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) id: String,
+    pub(crate) at: String,
+    /// The lines, and until when they are kept. Without them the item is deleted.
+    pub(crate) lines: Option<(String, SystemTime)>,
+}
+
+impl Table {
+    /// By its ARN it is reached in its own region.
+    pub(super) fn new(aws: &Aws, name: String) -> Self {
+        let region = region_of(&name);
+        let place = region.map_or_else(|| aws.here(), str::to_owned);
+        Self { client: aws.dynamodb(region), name, place }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The items with an id, newest first: `at` and the lines of each.
+    ///
+    /// # Errors
+    /// The table cannot be read.
+    pub(crate) async fn read(&self, id: &str, most: usize) -> anyhow::Result<Vec<(String, String)>> {
+        let (mut found, mut start) = (Vec::new(), None);
+        loop {
+            let limit = i32::try_from(most - found.len()).ok();
+            let query = self.client.query().table_name(&self.name).key_condition_expression("id = :id");
+            let query = query.expression_attribute_values(":id", AttributeValue::S(id.to_owned()));
+            let query = query.scan_index_forward(false).consistent_read(true).set_limit(limit);
+            let answer = Box::pin(query.set_exclusive_start_key(start).send()).await;
+            let doing = format!("read the table {}", self.name);
+            let answer = answer.describe_error_in(&self.place, &doing, "dynamodb:Query")?;
+            found.extend(answer.items.unwrap_or_default().iter().filter_map(read_item));
+            start = answer.last_evaluated_key.filter(|key| !key.is_empty() && found.len() < most);
+            if start.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// # Errors
+    /// The table cannot be written, or not in time.
+    pub(crate) async fn write(&self, changes: Vec<Change>) -> anyhow::Result<()> {
+        let doing = format!("write to the table {}", self.name);
+        let all = async {
+            let (mut rest, mut pause) = (changes.into_iter().map(request).collect::<Vec<_>>(), PAUSE);
+            while !rest.is_empty() {
+                let batch = rest.split_off(rest.len().saturating_sub(MOST));
+                let call = self.client.batch_write_item().request_items(&self.name, batch);
+                let answer =
+                    call.send().await.describe_error_in(&self.place, &doing, "dynamodb:BatchWriteItem")?;
+                let unprocessed = answer.unprocessed_items.unwrap_or_default();
+                if !unprocessed.is_empty() {
+                    rest.extend(unprocessed.into_values().flatten());
+                    sleep(pause).await;
+                    pause *= 2;
+                }
+            }
+            Ok(())
+        };
+        let late = |_| anyhow!("could not {doing}: it did not take all of it in {} s", PATIENCE.as_secs());
+        // In a box: rustc limits how deeply futures are nested.
+        timeout(PATIENCE, Box::pin(all)).await.map_err(late)?
+    }
+}
+
+/// Nothing of an item that others wrote.
+fn read_item(item: &HashMap<String, AttributeValue>) -> Option<(String, String)> {
+    let text = |name| item.get(name)?.as_s().ok().cloned();
+    Some((text("at")?, text("lines")?))
+}
+
+fn request(Change { id, at, lines }: Change) -> WriteRequest {
+    let mut item =
+        HashMap::from([("id".to_owned(), AttributeValue::S(id)), ("at".to_owned(), AttributeValue::S(at))]);
+    let Some((lines, until)) = lines else {
+        let delete = DeleteRequest::builder().set_key(Some(item)).build().expect("it has a key");
+        return WriteRequest::builder().delete_request(delete).build();
+    };
+    let until = until.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    item.insert("lines".to_owned(), AttributeValue::S(lines));
+    item.insert("user".to_owned(), AttributeValue::S(user()));
+    item.insert("expiration".to_owned(), AttributeValue::N(until.to_string()));
+    let put = PutRequest::builder().set_item(Some(item)).build().expect("it has an item");
+    WriteRequest::builder().put_request(put).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_has_its_lines_and_expires() {
+        let until = SystemTime::UNIX_EPOCH + Duration::from_millis(1_800_000_000_500);
+        let change = |lines| Change { id: "snoozes".to_owned(), at: "arn:dead".to_owned(), lines };
+        let put = request(change(Some(("{}\n".to_owned(), until)))).put_request.unwrap();
+        assert_eq!(put.item["id"].as_s().unwrap(), "snoozes");
+        assert_eq!(put.item["expiration"].as_n().unwrap(), "1800000000");
+        assert_eq!(read_item(&put.item), Some(("arn:dead".to_owned(), "{}\n".to_owned())));
+        let request = request(change(None));
+        let key = request.delete_request.unwrap().key;
+        assert_eq!((key.len(), read_item(&key)), (2, None), "what others wrote is nothing");
+        assert!(request.put_request.is_none());
+    }
+}
