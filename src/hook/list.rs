@@ -72,16 +72,19 @@ impl Hooks {
     }
 
     /// Runs a call of the handler within the hooks.
-    pub(crate) async fn around(
+    pub(crate) async fn around<F>(
         &self,
         records: &[&Record<'_>],
-        call: impl Future<Output = Result<(), Failure>> + Send,
-    ) -> Result<(), Failure> {
+        call: impl FnOnce() -> F,
+    ) -> Result<(), Failure>
+    where
+        F: Future<Output = Result<(), Failure>> + Send,
+    {
         if self.hooks.is_empty() {
-            return call.await;
+            return call().await;
         }
         let delivery = Delivery::new(records);
-        self.hooks.iter().rev().fold(Next::new(call), |next, hook| hook.around(&delivery, next)).await
+        self.hooks.iter().rev().fold(Next::new(call()), |next, hook| hook.around(&delivery, next)).await
     }
 
     /// Tells each hook and observer what happened to the messages, and then has hooks flush, if they are to: apart, so that

@@ -115,7 +115,7 @@ where
                 continue;
             }
             let times = Times::default();
-            let (ended, has_waited) = runner.call(job.handle_all(&chunk, &items, &times), &times).await;
+            let (ended, has_waited) = runner.call(|| job.handle_all(&chunk, &items, &times), &times).await;
             let begun = std::mem::replace(&mut now, Instant::now());
             took = now.duration_since(begun);
             let ran = times.ran(now, of.began);
@@ -165,7 +165,7 @@ where
     ) -> Vec<(usize, Outcome)> {
         let records: Vec<_> = items.iter().map(|&item| chunk.records[item]).collect();
         let handled = async {
-            let result = self.terms.hooks.around(&records, self.call_with_all(chunk, times)).await;
+            let result = self.terms.hooks.around(&records, || self.call_with_all(chunk, times)).await;
             let open = chunk.shared.results().open();
             let Err(failure) = result else {
                 return open.into_iter().map(|item| (item, Outcome::Done)).collect();

@@ -61,13 +61,15 @@ where
 
     /// Polls user code until it ends or is canceled. When it first waits, another runner may take the next message. The error is
     /// the outcome of a panic or of the cancellation; the bool says whether the code has waited.
-    pub(super) async fn call<T>(
+    ///
+    /// It makes the future itself: a future that is passed by value is stored twice, and each runner's would have 10 KB.
+    pub(super) async fn call<F: Future>(
         &self,
-        code: impl Future<Output = T>,
+        code: impl FnOnce() -> F,
         times: &Times,
-    ) -> (Result<T, Outcome>, bool) {
+    ) -> (Result<F::Output, Outcome>, bool) {
         let job = &*self.job;
-        let mut code = pin!(Some(AssertUnwindSafe(code).catch_unwind()));
+        let mut code = pin!(Some(AssertUnwindSafe(code()).catch_unwind()));
         let mut has_waited = false;
         let ended = poll_fn(|context| {
             let is_awaited = !has_waited || job.queue.resume(self.slot);
@@ -149,7 +151,7 @@ where
             let times = Times::default();
             let span = || log::message_span(&of.span, record);
             let passage = Passage::new(of.until);
-            let handled = async { job.handle(record, &times, &passage).instrument(span()).await };
+            let handled = || async { job.handle(record, &times, &passage).instrument(span()).await };
             let (handled, has_waited) = runner.call(handled, &times).await;
             let mut outcome = handled.unwrap_or_else(|ended| ended);
             now = Instant::now();
@@ -192,7 +194,7 @@ where
 {
     /// Calls the handler within the hooks.
     async fn handle(&self, record: &Record<'_>, times: &Times, passage: &Passage) -> Outcome {
-        let result = self.terms.hooks.around(&[record], self.call(record, times, passage)).await;
+        let result = self.terms.hooks.around(&[record], || self.call(record, times, passage)).await;
         if let Some(outcome) = passage.ended() {
             return outcome;
         }
@@ -219,7 +221,7 @@ where
             .await?;
         let handler = || times.of(|| self.handler.call(message));
         match once.zip(claim) {
-            Some((once, claim)) => passage.run(self, once, (claim, record), handler).await,
+            Some((once, claim)) => Box::pin(passage.run(self, once, (claim, record), handler)).await,
             None => handler().await,
         }
     }
