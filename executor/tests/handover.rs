@@ -73,7 +73,7 @@ struct State {
 }
 
 impl Model {
-    fn run(batches: Vec<Vec<Item>>, inline: bool) -> Arc<Self> {
+    fn run(batches: Vec<Vec<Item>>, inline: bool, is_watched: bool) -> Arc<Self> {
         let state = State { polls: vec![0; 64], ..State::default() };
         let model = Arc::new(Self {
             queue: RunQueue::new(PARALLELISM, inline),
@@ -85,7 +85,7 @@ impl Model {
         *model.front.lock().unwrap() = Some(Box::pin(front(Arc::clone(&model), batches)));
         let watching = Arc::clone(&model);
         let watchdog = thread::spawn(move || {
-            while !watching.state.lock().unwrap().has_ended {
+            while is_watched && !watching.state.lock().unwrap().has_ended {
                 start(&watching, watching.queue.check_threads());
                 thread::yield_now();
             }
@@ -196,11 +196,11 @@ fn work(model: &Arc<Model>, me: ThreadId) {
     }
 }
 
-fn all_are_polled_once(batches: &[Vec<Item>], inline: bool) {
+fn all_are_polled_once(batches: &[Vec<Item>], inline: bool, is_watched: bool) {
     let batches = batches.to_vec();
     shuttle::check_random(
         move || {
-            let model = Model::run(batches.clone(), inline);
+            let model = Model::run(batches.clone(), inline, is_watched);
             let state = model.state.lock().unwrap();
             for item in batches.iter().flatten() {
                 if let Item::Quick(id) | Item::Waits(id) = *item {
@@ -227,8 +227,18 @@ fn what_does_not_block_is_polled_once_whoever_drives_the_front() {
         vec![Waits(5), Blocks, Quick(6)],
         quick(40),
     ];
-    all_are_polled_once(&batches, true);
-    all_are_polled_once(&batches, false);
+    all_are_polled_once(&batches, true, true);
+    all_are_polled_once(&batches, false, true);
+}
+
+/// The watchdog would hide that nobody was woken for a task.
+#[test]
+fn what_does_not_block_is_polled_without_the_watchdog() {
+    use Item::{Quick, Waits};
+    let batches =
+        [vec![Quick(0), Waits(1), Quick(2)], vec![Waits(3)], vec![Quick(4)], vec![Waits(5), Waits(6)]];
+    all_are_polled_once(&batches, true, false);
+    all_are_polled_once(&batches, false, false);
 }
 
 #[test]
@@ -237,7 +247,7 @@ fn sixteen_blocked_threads_are_replaced_and_with_one_more_the_front_still_goes_o
         || {
             let some = vec![Item::Quick(0), Item::Waits(1)];
             let batches = vec![vec![Item::Blocks; MAX_BLOCKED], some, vec![Item::Blocks; 9], vec![]];
-            let model = Model::run(batches, true);
+            let model = Model::run(batches, true, true);
             let state = model.state.lock().unwrap();
             assert_eq!((state.polls[0], state.polls[1]), (1, 1));
             // The watchdog needs one or two ticks to find a blocked thread, and two threads may poll until then.
