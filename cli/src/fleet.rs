@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
+use futures_util::future::join;
 
 pub(crate) use self::facts::{DeadLetterQueue, Facts, Fleet};
 pub(crate) use self::places::{Places, Reached, first};
@@ -135,7 +136,20 @@ async fn history(arguments: &Arguments) -> Result<(), Problem> {
 async fn read(arguments: &Arguments, places: &[Reached], history: &History) -> Fleet {
     let wanted = Wanted { owner_tag: &arguments.owner_tag, with_empty: arguments.all };
     let fleet = Fleet::of(&read_facts(places, wanted).await, arguments.all);
-    seen::apply(snooze::apply(fleet, history, SystemTime::now()).await, history).await
+    remembered(fleet, history, SystemTime::now()).await
+}
+
+/// The fleet with the snoozes of this moment, and the errors that were seen last.
+pub(crate) async fn remembered(fleet: Fleet, history: &History, now: SystemTime) -> Fleet {
+    let (snoozes, mut seen) = join(snooze::read(history, now), seen::read(history, now)).await;
+    let mut fleet = match snoozes {
+        Ok(snoozes) => fleet.with_snoozes(snoozes),
+        Err(error) => fleet.with_unknown(history.place(), format!("could not read the snoozes: {error:#}")),
+    };
+    for queue in fleet.queues.iter_mut().filter(|queue| queue.letters > 0) {
+        queue.seen = seen.remove(&queue.arn);
+    }
+    fleet
 }
 
 impl watch::Report for Fleet {

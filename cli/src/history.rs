@@ -22,7 +22,8 @@ const NAME: &str = "history";
 
 /// Of the file, no more than its end is read.
 const MOST_BYTES: u64 = 4 << 20;
-/// Of a table, no more than the newest.
+const LARGE: u64 = MOST_BYTES / 4;
+/// Of the history in a table, no more than the newest.
 const MOST_LINES: usize = 1_000;
 
 /// In a table.
@@ -89,7 +90,7 @@ impl History {
     pub(crate) async fn from_env(aws: &Aws) -> Result<Self, Problem> {
         let store = Named::from_env()?.reach(async || Ok(aws.clone())).await?;
         if let Store::Table(table) = &store {
-            table.read(NAME, 1).await.or_failed()?;
+            table.check(NAME).await.or_failed()?;
         }
         Ok(Self(store))
     }
@@ -159,10 +160,33 @@ impl History {
             Store::Off => Ok(vec![]),
             Store::Folder(folder) => Ok(read(&file(folder, name))?),
             Store::Table(table) => {
-                let items = table.read(name, MOST_LINES).await?;
+                // Only the history is in order of time.
+                let most = if name == NAME { MOST_LINES } else { usize::MAX };
+                let items = table.read(name, most).await?;
                 Ok(items.iter().rev().filter_map(|(_, line)| serde_json::from_str(line).ok()).collect())
             }
         }
+    }
+
+    /// Leaves only these lines of a file in the same folder, if it has grown large. What others append meanwhile is lost.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub(crate) fn shrink<T: DeserializeOwned + Serialize>(
+        &self,
+        name: &str,
+        keep: impl FnOnce(Vec<T>) -> Vec<T>,
+    ) -> anyhow::Result<()> {
+        let Store::Folder(folder) = &self.0 else { return Ok(()) };
+        let path = file(folder, name);
+        if path.metadata()?.len() > LARGE {
+            let mut part = tempfile::NamedTempFile::new_in(folder)?;
+            for line in keep(read(&path)?) {
+                writeln!(part, "{}", serde_json::to_string(&line)?)?;
+            }
+            part.persist(path)?;
+        }
+        Ok(())
     }
 
     /// Appends a line to a file in the same folder. In a table it takes the place of that with the same key.

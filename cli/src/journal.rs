@@ -2,8 +2,9 @@
 //! arrive twice. Each run has its own file, locks it while it lives, and removes it once nothing is open.
 //!
 //! In a table each run has its own item for a letter, with the lines that a file would have, and deletes it once the letter
-//! is not open any more. A table has no locks, and needs none: nobody else receives a letter while a run holds it. So what is
-//! open about a letter that this run has received was left open, or its run is about to say that it was not sent.
+//! is not open any more. A table has no locks: nobody else receives a letter while a run holds it. So what was open when this
+//! run began, about a letter that it has received, was left open, or its run is about to say that it was not sent. What
+//! another run leaves open later, only a later run names, as with files.
 
 mod entry;
 
@@ -13,7 +14,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufReader, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use std::{iter, mem};
 
 use anyhow::Context;
@@ -31,6 +32,9 @@ use crate::tell::tell;
 const KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 const END: &str = ".journal.jsonl";
+
+/// After a write to the table failed, so that a table that does not answer holds up few batches.
+const RESPITE: Duration = Duration::from_secs(30);
 
 /// In a table, what is younger may be of a run that lives.
 const MAY_LIVE: Duration = Duration::from_secs(5 * 60);
@@ -67,6 +71,8 @@ struct Own {
     closed: BTreeSet<String>,
     /// It could not be written, which was said.
     is_broken: bool,
+    /// When the table was last not written.
+    failed: Option<Instant>,
 }
 
 impl Journal {
@@ -149,7 +155,7 @@ impl Journal {
     /// Removes what nobody needs any more, from a table with the next [`Self::commit`]. `is_gone` says of letters of this
     /// queue whether they are in it no more.
     pub(crate) fn finish(&self, from: &Queue, is_gone: impl Fn(&str) -> bool) {
-        let Own { file, open, closed, mut changes, .. } = self.own.replace(Own::new());
+        let Own { file, open, closed, mut changes, is_broken, .. } = self.own.replace(Own::new());
         let now = SystemTime::now();
         for (run, attempts) in &self.earlier {
             let is_over = |(letter, attempt): &(&String, &Attempt)| {
@@ -167,7 +173,10 @@ impl Journal {
                 Run::File(path) => append(path, over.into_iter().map(|letter| line(letter, Action::Deleted))),
             };
         }
-        self.own.borrow_mut().changes = changes;
+        {
+            let mut own = self.own.borrow_mut();
+            (own.changes, own.is_broken) = (changes, is_broken);
+        }
         if let Some((path, _)) = file.filter(|_| open.is_empty()) {
             let _ = fs::remove_file(path);
         }
@@ -177,6 +186,9 @@ impl Journal {
     pub(crate) async fn commit(&self) {
         let Store::Table(table) = &self.store else { return };
         let _turn = self.turn.lock().await;
+        if self.own.borrow().failed.is_some_and(|failed| failed.elapsed() < RESPITE) {
+            return;
+        }
         let changes = mem::take(&mut self.own.borrow_mut().changes);
         if !changes.is_empty() {
             let until = SystemTime::now() + KEPT + Duration::from_secs(24 * 60 * 60);
@@ -185,22 +197,25 @@ impl Journal {
                 at,
                 lines: lines.map(|lines| (lines, until)),
             };
-            if let Err(error) = table.write(changes.into_iter().map(change).collect()).await {
-                self.own.borrow_mut().give_up(&error);
+            if let Err(error) = table.write(changes.clone().into_iter().map(change).collect()).await {
+                let mut own = self.own.borrow_mut();
+                // They are tried again together with the next ones, unless these are newer.
+                own.changes = changes.into_iter().chain(mem::take(&mut own.changes)).collect();
+                own.failed = Some(Instant::now());
+                own.warn(&error);
             }
         }
     }
 
     fn write(&self, letter: &str, action: Action) {
         let mut own = self.own.borrow_mut();
-        if own.is_broken {
-            return;
-        }
         match &self.store {
             Store::Off => (),
             Store::Folder(folder) => {
-                if let Err(error) = own.write(folder, &line(letter, action)) {
-                    own.give_up(&error);
+                if !own.is_broken
+                    && let Err(error) = own.write(folder, &line(letter, action))
+                {
+                    own.warn(&error);
                 }
             }
             Store::Table(_) => own.note(letter, action),
@@ -233,8 +248,10 @@ impl Own {
         self.changes.insert(key(letter, &self.run), self.lines.get(letter).cloned());
     }
 
-    fn give_up(&mut self, error: &anyhow::Error) {
-        self.is_broken = true;
+    fn warn(&mut self, error: &anyhow::Error) {
+        if mem::replace(&mut self.is_broken, true) {
+            return;
+        }
         tell(format_args!(
             "warning: no journal: {error:#}; if this run is killed, the next one cannot name letters that may arrive twice \
              (--journal FOLDER, or --journal off)"
@@ -266,6 +283,8 @@ fn by_run(items: Vec<(String, String)>, now: SystemTime) -> Vec<(Run, Attempts)>
         let open = entry::open_in(lines.as_bytes()).ok().flatten().unwrap_or_default();
         if let Some((_, run)) = at.rsplit_once('#') {
             let open = open.into_iter().filter(|(_, attempt)| age(attempt, now) < KEPT);
+            // By the clock of another machine, nobody knows whether a FIFO queue still drops the same message.
+            let open = open.map(|(letter, attempt)| (letter, Attempt { deduplication_id: None, ..attempt }));
             runs.entry(run.to_owned()).or_default().extend(open);
         }
     }

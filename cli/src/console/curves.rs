@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use aws_sdk_cloudwatch::primitives::DateTime;
 use futures_util::{StreamExt, future, stream};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::aws::{Aws, DescribeError};
 use crate::find::{Queue, function_name};
@@ -16,8 +17,9 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const PERIOD: i32 = 300;
 /// Versions of a function, the latest of which are shown.
 const PAGES: usize = 4;
-/// How many queues are asked about at a time.
-const AT_ONCE: usize = 8;
+/// How many queues are asked about at a time, and how long it takes at most.
+const AT_ONCE: usize = 20;
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) async fn read(aws: &Aws, queue: &Queue, sources: &[String]) -> Value {
     let (curves, deployments) = tokio::join!(curves(aws, queue), deployments(aws, sources));
@@ -67,7 +69,8 @@ async fn curves(aws: &Aws, queue: &Queue) -> anyhow::Result<[Curve; 2]> {
 /// missing: the queue's own view says why.
 pub(super) async fn of_queues(queues: Vec<(Aws, DeadLetterQueue)>) -> Value {
     let read = stream::iter(&queues).map(|(aws, queue)| async {
-        Some((queue.arn.clone(), json!(deployments(aws, &queue.sources).await.ok()?)))
+        let read = timeout(PATIENCE, deployments(aws, &queue.sources)).await;
+        Some((queue.arn.clone(), json!(read.ok()?.ok()?)))
     });
     Value::Object(read.buffered(AT_ONCE).filter_map(future::ready).collect().await)
 }

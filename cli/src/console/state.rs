@@ -13,7 +13,7 @@ use super::curves;
 use super::runs::Runs;
 use crate::aws::Aws;
 use crate::find::Queue;
-use crate::fleet::{DeadLetterQueue, Facts, Fleet, Places, Reached, Wanted, read_facts, seen, snooze};
+use crate::fleet::{DeadLetterQueue, Facts, Fleet, Places, Reached, Wanted, read_facts, remembered};
 use crate::history::History;
 
 /// Queues that were read so lately are not read again.
@@ -122,22 +122,24 @@ impl Console {
 
     /// When the functions of the most urgent queues were deployed, as it was read some minutes ago at most.
     pub(super) async fn deployments(self: &Arc<Self>) -> Arc<Value> {
-        let snapshot = self.snapshot(false).await;
-        let mut known = self.deployments.lock().await;
-        if let Some((_, deployments)) = known.as_ref().filter(|(read, _)| read.elapsed() < DEPLOYMENTS) {
-            return Arc::clone(deployments);
-        }
-        let queues = self.fleet(&snapshot).await.queues.into_iter().filter(|queue| queue.letters > 0);
-        let reached = |queue: DeadLetterQueue| Some((snapshot.reached(&queue.arn)?.0, queue));
-        let queues: Vec<_> = queues.filter_map(reached).take(MOST_URGENT).collect();
-        let read = Arc::new(apart(move || curves::of_queues(queues)).await);
-        Arc::clone(&known.insert((Instant::now(), read)).1)
+        let (console, snapshot) = (Arc::clone(self), self.snapshot(false).await);
+        apart(move || async move {
+            let mut known = console.deployments.lock().await;
+            if let Some((_, deployments)) = known.as_ref().filter(|(read, _)| read.elapsed() < DEPLOYMENTS) {
+                return Arc::clone(deployments);
+            }
+            let queues = console.fleet(&snapshot).await.queues.into_iter().filter(|queue| queue.letters > 0);
+            let reached = |queue: DeadLetterQueue| Some((snapshot.reached(&queue.arn)?.0, queue));
+            let queues = queues.filter_map(reached).take(MOST_URGENT).collect();
+            let read = Arc::new(curves::of_queues(queues).await);
+            Arc::clone(&known.insert((Instant::now(), read)).1)
+        })
+        .await
     }
 
     /// The queues with the snoozes of this moment, and the errors that were seen last.
     pub(super) async fn fleet(&self, snapshot: &Snapshot) -> Fleet {
-        let fleet = snooze::apply(snapshot.fleet.clone(), &self.history, SystemTime::now()).await;
-        seen::apply(fleet, &self.history).await
+        remembered(snapshot.fleet.clone(), &self.history, SystemTime::now()).await
     }
 
     /// A dead-letter queue by its ARN, as it was read last.

@@ -94,12 +94,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         if !dry_run {
             aws.announce("sending letters to", &queue);
         }
+        let history = History::from_env(&aws).await?;
         let (pace, stop) = (Pace::new(None), Stop::listen().or_failed()?);
         let mut sending = Lines::new(aws.sqs(), &queue, dry_run, &pace, &stop);
-        let (history, action) = (
-            History::from_env(&aws).await?,
-            Action { verb: "import", queue: &queue.arn, ..Action::default() },
-        );
+        let action = Action { verb: "import", queue: &queue.arn, ..Action::default() };
         let began = if dry_run { None } else { history.start(&aws, action).await };
         let sent = send_all(&source, &reader, &mut sending, &stop).await;
         sending.tell_held_up();

@@ -19,7 +19,7 @@ use crate::aws::Aws;
 use crate::counted::thousands;
 use crate::find::{Queue, WhichOrAll};
 use crate::flags::{LogGroup, Origins, Output};
-use crate::fleet::seen::Seeing;
+use crate::fleet::seen::{Seeing, remember};
 use crate::letters::Kinds;
 use crate::output::{self, Stream};
 use crate::problem::{OrProblem, Problem};
@@ -117,8 +117,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             listing.receive(Look::new(hold, pair.max_receive_count(), origin_senders), hold).await
         })
         .await?;
-        listing.seeing.remember(&aws, &queue.arn, listing.now).await;
-        listing.finish()
+        let seen = listing.seeing.seen(&queue.arn, listing.now);
+        listing.finish()?;
+        remember(&aws, seen.as_slice()).await;
+        Ok(())
     })
 }
 

@@ -156,6 +156,11 @@ impl Fleet {
         self
     }
 
+    pub(super) fn with_unknown(mut self, place: String, error: String) -> Self {
+        self.unknown.push(Fault { place, error });
+        self
+    }
+
     pub(crate) fn letters(&self) -> u64 {
         self.queues.iter().map(|queue| queue.letters).sum()
     }

@@ -9,7 +9,6 @@ use redrive_sqs::queue_name;
 use serde::{Deserialize, Serialize};
 
 use super::JOURNAL;
-use super::facts::{Fault, Fleet};
 use crate::aws::{Aws, Place};
 use crate::find::{Queue, queue_address};
 use crate::flags::Journaling;
@@ -70,18 +69,6 @@ pub(crate) async fn read(history: &History, now: SystemTime) -> anyhow::Result<V
     let lines = history.lines::<Snooze>(NAME).await?.into_iter().map(|snooze| (snooze.queue.clone(), snooze));
     let last: BTreeMap<String, Snooze> = lines.collect();
     Ok(last.into_values().filter(|snooze| !snooze.is_over(now)).collect())
-}
-
-/// The fleet with the snoozes of this moment.
-pub(crate) async fn apply(mut fleet: Fleet, history: &History, now: SystemTime) -> Fleet {
-    match read(history, now).await {
-        Ok(snoozes) => fleet.with_snoozes(snoozes),
-        Err(error) => {
-            let error = format!("could not read the snoozes: {error:#}");
-            fleet.unknown.push(Fault { place: history.place(), error });
-            fleet
-        }
-    }
 }
 
 /// # Errors

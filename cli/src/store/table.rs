@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::anyhow;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
 use tokio::time::{sleep, timeout};
 
@@ -17,11 +18,13 @@ use crate::history::user;
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html>
 const MOST: usize = 25;
 
-/// How long a write may take with all its tries: letters wait for it while they are held.
+/// How long a call may take: letters wait for it while they are held.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Before what DynamoDB did not process is sent again.
 const PAUSE: Duration = Duration::from_millis(50);
+
+type Item = HashMap<String, AttributeValue>;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
@@ -52,56 +55,77 @@ impl Table {
         &self.name
     }
 
-    /// The items with an id, newest first: `at` and the lines of each.
+    /// # Errors
+    /// The table cannot be read.
+    pub(crate) async fn check(&self, id: &str) -> anyhow::Result<()> {
+        self.page(id, Some(1), None).await.map(drop)
+    }
+
+    /// The items with an id, the last first: `at` and the lines of each.
     ///
     /// # Errors
     /// The table cannot be read.
     pub(crate) async fn read(&self, id: &str, most: usize) -> anyhow::Result<Vec<(String, String)>> {
         let (mut found, mut start) = (Vec::new(), None);
         loop {
-            let limit = i32::try_from(most - found.len()).ok();
-            let query = self.client.query().table_name(&self.name).key_condition_expression("id = :id");
-            let query = query.expression_attribute_values(":id", AttributeValue::S(id.to_owned()));
-            let query = query.scan_index_forward(false).consistent_read(true).set_limit(limit);
-            let answer = Box::pin(query.set_exclusive_start_key(start).send()).await;
-            let doing = format!("read the table {}", self.name);
-            let answer = answer.describe_error_in(&self.place, &doing, "dynamodb:Query")?;
-            found.extend(answer.items.unwrap_or_default().iter().filter_map(read_item));
-            start = answer.last_evaluated_key.filter(|key| !key.is_empty() && found.len() < most);
+            let page = self.page(id, i32::try_from(most - found.len()).ok(), start).await?;
+            found.extend(page.items.unwrap_or_default().iter().filter_map(read_item));
+            start = page.last_evaluated_key.filter(|key| !key.is_empty() && found.len() < most);
             if start.is_none() {
                 return Ok(found);
             }
         }
     }
 
+    async fn page(&self, id: &str, limit: Option<i32>, start: Option<Item>) -> anyhow::Result<QueryOutput> {
+        // A table without a sort key would keep one item of each id.
+        let query =
+            self.client.query().table_name(&self.name).key_condition_expression("id = :id AND #at > :least");
+        let query = query.expression_attribute_names("#at", "at");
+        let query = query.expression_attribute_values(":least", AttributeValue::S(" ".to_owned()));
+        let query = query.expression_attribute_values(":id", AttributeValue::S(id.to_owned()));
+        let query = query.scan_index_forward(false).consistent_read(true).set_limit(limit);
+        let doing = format!("read the table {}", self.name);
+        let answer = timeout(PATIENCE, Box::pin(query.set_exclusive_start_key(start).send())).await;
+        let answer = answer.map_err(|_| late(&doing))?;
+        answer.describe_error_in(&self.place, &doing, "dynamodb:Query")
+    }
+
     /// # Errors
     /// The table cannot be written, or not in time.
     pub(crate) async fn write(&self, changes: Vec<Change>) -> anyhow::Result<()> {
         let doing = format!("write to the table {}", self.name);
-        let all = async {
-            let (mut rest, mut pause) = (changes.into_iter().map(request).collect::<Vec<_>>(), PAUSE);
-            while !rest.is_empty() {
-                let batch = rest.split_off(rest.len().saturating_sub(MOST));
-                let call = self.client.batch_write_item().request_items(&self.name, batch);
-                let answer =
-                    call.send().await.describe_error_in(&self.place, &doing, "dynamodb:BatchWriteItem")?;
-                let unprocessed = answer.unprocessed_items.unwrap_or_default();
-                if !unprocessed.is_empty() {
-                    rest.extend(unprocessed.into_values().flatten());
-                    sleep(pause).await;
-                    pause *= 2;
-                }
+        let (mut rest, mut pause) = (changes.into_iter().map(request).collect::<Vec<_>>(), PAUSE);
+        while !rest.is_empty() {
+            let batch = rest.split_off(rest.len().saturating_sub(MOST));
+            let count = batch.len();
+            let call = self.client.batch_write_item().request_items(&self.name, batch);
+            // In a box: rustc limits how deeply futures are nested.
+            let answer = timeout(PATIENCE, Box::pin(call.send())).await.map_err(|_| late(&doing))?;
+            let answer = answer.describe_error_in(&self.place, &doing, "dynamodb:BatchWriteItem")?;
+            let unprocessed: Vec<_> =
+                answer.unprocessed_items.unwrap_or_default().into_values().flatten().collect();
+            if unprocessed.len() < count {
+                pause = PAUSE;
+            } else if pause > PATIENCE / 2 {
+                return Err(late(&doing));
             }
-            Ok(())
-        };
-        let late = |_| anyhow!("could not {doing}: it did not take all of it in {} s", PATIENCE.as_secs());
-        // In a box: rustc limits how deeply futures are nested.
-        timeout(PATIENCE, Box::pin(all)).await.map_err(late)?
+            if !unprocessed.is_empty() {
+                rest.extend(unprocessed);
+                sleep(pause).await;
+                pause *= 2;
+            }
+        }
+        Ok(())
     }
 }
 
+fn late(doing: &str) -> anyhow::Error {
+    anyhow!("could not {doing}: it did not answer in time")
+}
+
 /// Nothing of an item that others wrote.
-fn read_item(item: &HashMap<String, AttributeValue>) -> Option<(String, String)> {
+fn read_item(item: &Item) -> Option<(String, String)> {
     let text = |name| item.get(name)?.as_s().ok().cloned();
     Some((text("at")?, text("lines")?))
 }

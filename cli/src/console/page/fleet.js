@@ -69,7 +69,10 @@ export class FleetView {
 
   /** Later than the queues, and missing if it fails. */
   async readDeployments() {
+    if (this.app.asking) return;
+    this.app.asking = true;
     const deployments = await ask('/api/deployments').catch(() => null);
+    this.app.asking = false;
     if (deployments === null || JSON.stringify(deployments) === JSON.stringify(this.app.deployments)) return;
     this.app.deployments = deployments;
     this.draw();

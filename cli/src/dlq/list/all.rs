@@ -14,8 +14,8 @@ use crate::dlq::condition::{Conditions, Sieve, Verdict};
 use crate::dlq::line::Line;
 use crate::dlq::look::Look;
 use crate::find::Queue;
-use crate::fleet::seen::Seeing;
-use crate::fleet::{DeadLetterQueue, Facts, Fleet, Reached, queues};
+use crate::fleet::seen::{Seeing, Seen, remember};
+use crate::fleet::{DeadLetterQueue, Facts, Fleet, Reached, first, queues};
 use crate::letters::Kinds;
 use crate::output::{self, Progress};
 use crate::problem::{OrProblem, Problem};
@@ -44,6 +44,7 @@ struct All<'a> {
     matching: usize,
     /// Some queue has more letters than were to be received.
     is_cut: bool,
+    seen_errors: Vec<Seen>,
 }
 
 pub(super) async fn list(
@@ -64,6 +65,7 @@ pub(super) async fn list(
         seen: 0,
         matching: 0,
         is_cut: false,
+        seen_errors: vec![],
     };
     let mut faults = fleet.problem().into_iter().collect::<Vec<_>>();
     let mut interrupted = None;
@@ -85,6 +87,9 @@ pub(super) async fn list(
         tell(format_args!("not read: {fault}"));
     }
     all.finish(&fleet)?;
+    if let Ok(first) = first(&places) {
+        remember(&first, &all.seen_errors).await;
+    }
     match interrupted {
         Some(problem) => Err(problem),
         None if faults.is_empty() => Ok(()),
@@ -134,7 +139,7 @@ impl All<'_> {
         self.is_cut |= received.len() == most && queue.visible() > most as u64;
         let (name, mut seeing): (Rc<str>, _) = (queue.name().into(), Seeing::default());
         received.iter().for_each(|letter| seeing.add(letter));
-        seeing.remember(aws, &queue.arn, self.now).await;
+        self.seen_errors.extend(seeing.seen(&queue.arn, self.now));
         for letter in received {
             self.seen += 1;
             if self.sieve.judge(&letter, self.now) != Verdict::Holds {
