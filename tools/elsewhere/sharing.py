@@ -120,6 +120,27 @@ def letters_that_were_not_deleted_are_open_though_dynamodb_takes_some_of_them_la
     equal(table.open_letters(), [], "the letters that are open")
 
 
+def what_dynamodb_did_not_take_is_written_at_the_end(elsewhere: Elsewhere) -> None:
+    table, orders = Table.of(elsewhere), elsewhere.orders()
+    ids = orders.write(3)
+    deletes = []
+
+    def refuse(operation: str, body: dict) -> dict | None:
+        if operation == "DeleteMessageBatch":
+            deletes.append(body)
+            entry = {"Code": "ReceiptHandleIsInvalid", "SenderFault": True}
+            return {"Successful": [], "Failed": [entry | {"Id": one["Id"]} for one in body["Entries"]]}
+        if operation == "BatchWriteItem" and not deletes:
+            return {"UnprocessedItems": body["RequestItems"]}
+        return None
+
+    with proxied(elsewhere.endpoint, refuse) as endpoint:
+        at_proxy = replace(table, elsewhere=replace(elsewhere, endpoint=endpoint))
+        ran = at_proxy.run("ada", *retry(orders), code=1)
+    equal(ran.stderr.count("warning: no journal: could not write to the table"), 1, "the warnings")
+    same(named(table.run("bob", *retry(orders), code=1)), ids, "the letters that are named")
+
+
 def retry(orders: Orders) -> tuple[str, ...]:
     return ("dlq", "retry", "--queue", orders.queue.name, "--yes")
 
@@ -137,6 +158,17 @@ def a_table_that_is_missing_is_said_before_anything_is_done(elsewhere: Elsewhere
         says("could not read the table no-such-table: not found (", ran.stderr)
     equal(orders.counts(), ((0, 0), (1, 0)), "what is where")
     says("could not read the history: could not read the table", table.run("ada", "fleet", "--history", code=1).stderr)
+
+
+def a_table_without_the_sort_key_is_refused_before_anything_is_done(elsewhere: Elsewhere) -> None:
+    orders, table = elsewhere.orders(), Table(elsewhere, f"idempotency-{uuid.uuid4().hex[:8]}")
+    orders.write(1)
+    key = {"AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}], "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
+    table.dynamodb.create_table(TableName=table.name, BillingMode="PAY_PER_REQUEST", **key)
+    for verb in (("retry",), ("delete", "--all")):
+        ran = table.run("ada", "dlq", *verb, "--queue", orders.queue.name, "--yes", code=1)
+        says(f"could not read the table {table.name}", ran.stderr)
+    equal(orders.counts(), ((0, 0), (1, 0)), "what is where")
 
 
 @dataclass(frozen=True)
