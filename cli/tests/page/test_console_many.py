@@ -18,6 +18,8 @@ from console import LARGE, Accounts, Console, open_queue
 ACCOUNTS, QUEUES = 3, 67
 # Of a try that no other work of this machine disturbed.
 TRIES = 3
+# In seconds. A debug build needs 1.3 to 3.3, by the machine.
+FIRST_SCREEN = 6
 
 SCROLL = """async () => {
     const view = document.querySelector('.viewport');
@@ -55,10 +57,10 @@ def test_the_first_screen_is_there_at_once(begin, accounts, open_page):
         return took
 
     took = []
-    while not took or min(took) >= 2 and len(took) < TRIES:
+    while not took or min(took) >= FIRST_SCREEN and len(took) < TRIES:
         took.append(first_screen())
     print(f"the first screen appeared after {min(took):.2f} s")
-    assert min(took) < 2, took
+    assert min(took) < FIRST_SCREEN, took
 
 
 def test_the_first_screen_costs_few_requests(begin, accounts, open_page, tmp_path):
