@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use futures_util::future::join;
+use tokio::time::timeout;
 
 pub(crate) use self::facts::{DeadLetterQueue, Facts, Fleet};
 pub(crate) use self::places::{Places, Reached, first};
@@ -20,10 +21,14 @@ use crate::flags::{Journaling, Output};
 use crate::history::History;
 use crate::output::Line;
 use crate::problem::{OrProblem, Problem};
+use crate::span::span;
 use crate::tell::{print_json, print_line, tell};
 use crate::wait::wait;
 use crate::watch;
 use crate::width::{Layout, Wide};
+
+/// How long the queues wait for what is known of them beside AWS.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 const JOURNAL: &str = "Folder of the history and the snoozes, or dynamodb:TABLE, or off [default: REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]";
 
@@ -141,8 +146,11 @@ async fn read(arguments: &Arguments, places: &[Reached], history: &History) -> F
 
 /// The fleet with the snoozes of this moment, and the errors that were seen last.
 pub(crate) async fn remembered(fleet: Fleet, history: &History, now: SystemTime) -> Fleet {
-    let (snoozes, mut seen) = join(snooze::read(history, now), seen::read(history, now)).await;
-    let mut fleet = match snoozes {
+    let read =
+        join(timeout(PATIENCE, snooze::read(history, now)), timeout(PATIENCE, seen::read(history, now)));
+    let (snoozes, seen) = read.await;
+    let mut seen = seen.unwrap_or_default();
+    let mut fleet = match snoozes.unwrap_or_else(|_| Err(anyhow!("no answer in {}", span(PATIENCE)))) {
         Ok(snoozes) => fleet.with_snoozes(snoozes),
         Err(error) => fleet.with_unknown(history.place(), format!("could not read the snoozes: {error:#}")),
     };

@@ -4,7 +4,7 @@
 //! In a table each run has its own item for a letter, with the lines that a file would have, and deletes it once the letter
 //! is not open any more. A table has no locks: nobody else receives a letter while a run holds it. So what was open when this
 //! run began, about a letter that it has received, was left open, or its run is about to say that it was not sent. What
-//! another run leaves open later, only a later run names, as with files.
+//! another run leaves open later, this one does not know, as with files.
 
 mod entry;
 
@@ -66,6 +66,8 @@ struct Own {
     run: String,
     lines: BTreeMap<String, String>,
     changes: BTreeMap<String, Option<String>>,
+    /// The sort keys of letters that the table may have.
+    tried: BTreeSet<String>,
     open: BTreeSet<String>,
     /// Letters of earlier runs that this one has deleted.
     closed: BTreeSet<String>,
@@ -175,7 +177,8 @@ impl Journal {
         }
         {
             let mut own = self.own.borrow_mut();
-            (own.changes, own.is_broken) = (changes, is_broken);
+            // The next stage has a new file, which may work.
+            (own.changes, own.is_broken) = (changes, is_broken && matches!(self.store, Store::Table(_)));
         }
         if let Some((path, _)) = file.filter(|_| open.is_empty()) {
             let _ = fs::remove_file(path);
@@ -191,14 +194,18 @@ impl Journal {
         }
         let changes = mem::take(&mut self.own.borrow_mut().changes);
         if !changes.is_empty() {
+            let puts = changes.iter().filter(|(_, lines)| lines.is_some()).map(|(key, _)| key.clone());
+            self.own.borrow_mut().tried.extend(puts);
             let until = SystemTime::now() + KEPT + Duration::from_secs(24 * 60 * 60);
             let change = |(at, lines): (String, Option<String>)| Change {
                 id: self.id.clone(),
                 at,
                 lines: lines.map(|lines| (lines, until)),
             };
-            if let Err(error) = table.write(changes.clone().into_iter().map(change).collect()).await {
-                let mut own = self.own.borrow_mut();
+            let written = table.write(changes.clone().into_iter().map(change).collect()).await;
+            let mut own = self.own.borrow_mut();
+            own.is_broken &= written.is_err();
+            if let Err(error) = written {
                 // They are tried again together with the next ones, unless these are newer.
                 own.changes = changes.into_iter().chain(mem::take(&mut own.changes)).collect();
                 own.failed = Some(Instant::now());
@@ -245,7 +252,12 @@ impl Own {
             }
             Action::Kept | Action::Deleted => drop(self.lines.remove(letter)),
         }
-        self.changes.insert(key(letter, &self.run), self.lines.get(letter).cloned());
+        let (key, lines) = (key(letter, &self.run), self.lines.get(letter).cloned());
+        if lines.is_some() || self.tried.remove(&key) {
+            self.changes.insert(key, lines);
+        } else {
+            self.changes.remove(&key);
+        }
     }
 
     fn warn(&mut self, error: &anyhow::Error) {

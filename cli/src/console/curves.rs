@@ -17,8 +17,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const PERIOD: i32 = 300;
 /// Versions of a function, the latest of which are shown.
 const PAGES: usize = 4;
-/// How many queues are asked about at a time, and how long it takes at most.
-const AT_ONCE: usize = 20;
+/// How many queues are asked about at a time, and how long each may take.
+const AT_ONCE: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) async fn read(aws: &Aws, queue: &Queue, sources: &[String]) -> Value {
@@ -65,8 +65,8 @@ async fn curves(aws: &Aws, queue: &Queue) -> anyhow::Result<[Curve; 2]> {
     Ok(curves)
 }
 
-/// The versions of the functions that each queue's sources feed, by the queues' ARNs. Those of a queue that cannot be read are
-/// missing: the queue's own view says why.
+/// The versions of the functions that each queue's sources feed, by the queues' ARNs. Those of a queue that cannot be read, or
+/// not in time, are missing: its own view waits longer, and says why.
 pub(super) async fn of_queues(queues: Vec<(Aws, DeadLetterQueue)>) -> Value {
     let read = stream::iter(&queues).map(|(aws, queue)| async {
         let read = timeout(PATIENCE, deployments(aws, &queue.sources)).await;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
 
 use crate::aws::Aws;
 use crate::counted::thousands;
@@ -17,6 +18,9 @@ const NAME: &str = "seen";
 
 /// No letter is older.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+
+/// How long a listing goes on after it is done, if a table does not answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How many errors of a queue are kept.
 const ERRORS: usize = 3;
@@ -64,11 +68,13 @@ pub(crate) async fn remember(aws: &Aws, seen: &[Seen]) {
         && let Ok(store) = named.reach(async || Ok(aws.clone())).await
     {
         let (history, until) = (History::new(store), SystemTime::now() + KEPT);
-        for seen in seen {
-            if history.append(NAME, seen.queue.clone(), until, seen).await.is_err() {
-                break;
+        let write = async {
+            for seen in seen {
+                history.append(NAME, seen.queue.clone(), until, seen).await?;
             }
-        }
+            anyhow::Ok(())
+        };
+        let _ = timeout(PATIENCE, write).await;
         let _ = history.shrink(NAME, |lines| last(lines, SystemTime::now()).into_values().collect());
     }
 }

@@ -2,13 +2,14 @@
 //! who wrote it, and when DynamoDB may delete it.
 
 use std::collections::HashMap;
+use std::mem;
 use std::time::{Duration, SystemTime};
 
 use anyhow::anyhow;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::region_of;
 use crate::aws::{Aws, DescribeError};
@@ -20,6 +21,8 @@ const MOST: usize = 25;
 
 /// How long a call may take: letters wait for it while they are held.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long all calls of a write may take.
+const LONGEST: Duration = Duration::from_secs(20);
 
 /// Before what DynamoDB did not process is sent again.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -86,8 +89,8 @@ impl Table {
         let query = query.expression_attribute_values(":id", AttributeValue::S(id.to_owned()));
         let query = query.scan_index_forward(false).consistent_read(true).set_limit(limit);
         let doing = format!("read the table {}", self.name);
-        let answer = timeout(PATIENCE, Box::pin(query.set_exclusive_start_key(start).send())).await;
-        let answer = answer.map_err(|_| late(&doing))?;
+        // In a box: rustc limits how deeply futures are nested.
+        let answer = Box::pin(query.set_exclusive_start_key(start).send()).await;
         answer.describe_error_in(&self.place, &doing, "dynamodb:Query")
     }
 
@@ -95,33 +98,29 @@ impl Table {
     /// The table cannot be written, or not in time.
     pub(crate) async fn write(&self, changes: Vec<Change>) -> anyhow::Result<()> {
         let doing = format!("write to the table {}", self.name);
-        let (mut rest, mut pause) = (changes.into_iter().map(request).collect::<Vec<_>>(), PAUSE);
-        while !rest.is_empty() {
-            let batch = rest.split_off(rest.len().saturating_sub(MOST));
-            let count = batch.len();
-            let call = self.client.batch_write_item().request_items(&self.name, batch);
-            // In a box: rustc limits how deeply futures are nested.
-            let answer = timeout(PATIENCE, Box::pin(call.send())).await.map_err(|_| late(&doing))?;
-            let answer = answer.describe_error_in(&self.place, &doing, "dynamodb:BatchWriteItem")?;
-            let unprocessed: Vec<_> =
-                answer.unprocessed_items.unwrap_or_default().into_values().flatten().collect();
-            if unprocessed.len() < count {
-                pause = PAUSE;
-            } else if pause > PATIENCE / 2 {
-                return Err(late(&doing));
+        let (mut changes, mut rest, mut pause) = (changes.into_iter().map(request), vec![], PAUSE);
+        let until = Instant::now() + LONGEST;
+        loop {
+            let taken = MOST - rest.len();
+            rest.extend(changes.by_ref().take(taken));
+            if rest.is_empty() {
+                return Ok(());
             }
-            if !unprocessed.is_empty() {
-                rest.extend(unprocessed);
+            let count = rest.len();
+            let call = self.client.batch_write_item().request_items(&self.name, mem::take(&mut rest));
+            let answer = timeout(PATIENCE, Box::pin(call.send())).await;
+            let answer = answer.map_err(|_| anyhow!("could not {doing}: it did not answer in time"))?;
+            let answer = answer.describe_error_in(&self.place, &doing, "dynamodb:BatchWriteItem")?;
+            rest.extend(answer.unprocessed_items.unwrap_or_default().into_values().flatten());
+            pause = if rest.len() < count { PAUSE } else { 2 * pause };
+            if pause > PATIENCE / 2 || Instant::now() > until {
+                return Err(anyhow!("could not {doing}: it did not take all of it in time"));
+            }
+            if !rest.is_empty() {
                 sleep(pause).await;
-                pause *= 2;
             }
         }
-        Ok(())
     }
-}
-
-fn late(doing: &str) -> anyhow::Error {
-    anyhow!("could not {doing}: it did not answer in time")
 }
 
 /// Nothing of an item that others wrote.

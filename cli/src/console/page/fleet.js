@@ -75,7 +75,7 @@ export class FleetView {
     this.app.asking = false;
     if (deployments === null || JSON.stringify(deployments) === JSON.stringify(this.app.deployments)) return;
     this.app.deployments = deployments;
-    this.draw();
+    if (this.app.view instanceof FleetView) this.app.view.draw();
   }
 
   /** The letters of these queues in the last hour, with deployments. */
@@ -98,17 +98,17 @@ export class FleetView {
       for (const { reason, error, letters } of seen?.errors ?? []) {
         const masked = error.replace(NUMBER, '#');
         const key = JSON.stringify([reason, masked]);
-        if (!errors.has(key)) errors.set(key, { reason, error, count: 0, letters: 0, queues: [] });
+        if (!errors.has(key)) errors.set(key, { reason, error, count: 0, letters: 0, queues: new Map() });
         const shared = errors.get(key);
         if (shared.error !== error) shared.error = masked;
         shared.count += letters;
-        shared.letters += all;
-        shared.queues.push([arn, letters]);
+        if (!shared.queues.has(arn)) shared.letters += all;
+        shared.queues.set(arn, (shared.queues.get(arn) ?? 0) + letters);
       }
     }
-    const shared = [...errors.values()].filter(({ error, queues }) => error && queues.length > 1).sort((a, b) => b.count - a.count).slice(0, SHARED);
+    const shared = [...errors.values()].filter(({ error, queues }) => error && queues.size > 1).sort((a, b) => b.count - a.count).slice(0, SHARED);
     this.heading.hidden = shared.length === 0;
-    this.shared.replaceChildren(...shared.map((error) => inQueues(error, error.count, error.queues, this.curve(error.queues.map(([arn]) => arn), error.letters))));
+    this.shared.replaceChildren(...shared.map((error) => inQueues(error, error.count, error.queues, this.curve([...error.queues.keys()], error.letters))));
   }
 
   isPartial() {

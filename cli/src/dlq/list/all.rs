@@ -87,7 +87,9 @@ pub(super) async fn list(
         tell(format_args!("not read: {fault}"));
     }
     all.finish(&fleet)?;
-    if let Ok(first) = first(&places) {
+    if interrupted.is_none()
+        && let Ok(first) = first(&places)
+    {
         remember(&first, &all.seen_errors).await;
     }
     match interrupted {
