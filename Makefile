@@ -151,7 +151,7 @@ deployment: $(TOOLS) $(MINISTACK)/requirements.stamp ## Deploy the stack and the
 
 elsewhere: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp $(DYNALITE)/installed ## Run the dead-letter verbs, a worker and the stores against MiniStack, moto and dynalite; CHECKS=WORDS for some
 	$(PROGRAMS) --example payloads --example charges --example once_checks
-	PYTHONPATH=tools timeout 350 $(VENV)/bin/python -m elsewhere $(MINISTACK)/bin/ministack $(MOTO)/bin/moto_server $(DYNALITE)/node_modules/.bin/dynalite $(TARGET)/debug/redrive $(CHECKS)
+	PYTHONPATH=tools timeout 550 $(VENV)/bin/python -m elsewhere $(MINISTACK)/bin/ministack $(MOTO)/bin/moto_server $(DYNALITE)/node_modules/.bin/dynalite $(TARGET)/debug/redrive $(CHECKS)
 
 templates: ## Carry template.yaml and deploy/ over to templates/
 	python3 tools/any_templates.py
