@@ -182,12 +182,11 @@ fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
         let app =
             App::new(url.clone(), version, content_type, queue.name(), arguments.time_limit).or_failed()?;
         end_with_the_terminal().context("could not start").or_failed()?;
-        let is_ready = {
-            let (app, path) = (app.clone(), arguments.ready.clone());
-            spawn(async move { app.ready(path.as_ref()).await })
-        };
+        let (looked_at, path) = (app.clone(), arguments.ready.clone());
+        // It looks once the worker asks, which heeds signals by then.
         let is_ready = async move {
-            let ended = is_ready.await.map_err(|error| error.to_string())?;
+            let looking = spawn(async move { looked_at.ready(path.as_ref()).await });
+            let ended = looking.await.map_err(|error| error.to_string())?;
             ended.map_err(|error| error.to_string())
         };
         let concurrency = arguments.concurrency;
