@@ -46,6 +46,8 @@ const PAUSE: Duration = Duration::from_millis(51);
 const NUDGE: Duration = Duration::from_millis(10);
 /// How long another thread may take until it runs a handler, in real time.
 const THREAD: Duration = Duration::from_millis(100);
+/// The same for a thread that has begun.
+const BREATH: Duration = Duration::from_millis(5);
 
 /// Takes steps in the kit, as far as the explorer's world can take them, and says what was violated.
 ///
@@ -316,10 +318,14 @@ impl Kit {
 
     /// Waits a little for what takes longer than in the explorer's world, such as the tries of a call.
     async fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Checked {
-        for _ in 0..100 {
+        for tries in 0..100 {
             self.settle().await;
             if is_so(self) || self.violation.is_some() {
                 return Ok(());
+            }
+            // The threads of redrive may wait for a processor.
+            if tries > 2 {
+                let _ = self.begins.1.recv_timeout(BREATH);
             }
             self.wait().await;
         }
