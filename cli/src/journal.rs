@@ -86,7 +86,7 @@ impl Journal {
     /// With what earlier runs left open of a queue, or of all in a folder.
     ///
     /// # Errors
-    /// A table cannot be read. A folder that cannot is told of.
+    /// The table cannot be read. If a folder cannot be read, this only prints a warning.
     pub(crate) async fn open(store: Store, from: &Queue) -> anyhow::Result<Self> {
         let id = format!("letters#{}", from.arn);
         let earlier = match &store {

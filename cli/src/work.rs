@@ -183,7 +183,7 @@ fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
             App::new(url.clone(), version, content_type, queue.name(), arguments.time_limit).or_failed()?;
         end_with_the_terminal().context("could not start").or_failed()?;
         let (looked_at, path) = (app.clone(), arguments.ready.clone());
-        // It looks once the worker asks, which heeds signals by then.
+        // The worker polls this after it began to listen for signals.
         let is_ready = async move {
             let looking = spawn(async move { looked_at.ready(path.as_ref()).await });
             let ended = looking.await.map_err(|error| error.to_string())?;

@@ -69,7 +69,7 @@ impl Accounts {
         Ran::of(&mut self.command(line))
     }
 
-    /// On a machine with this folder of its own.
+    /// With this folder for the journal, as on another machine.
     fn redrive_at(&self, journal: &TempDir, line: &str) -> Ran {
         Ran::of(self.command(line).env("REDRIVE_JOURNAL", journal.path()))
     }
