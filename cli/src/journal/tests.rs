@@ -140,6 +140,15 @@ fn an_item_of_a_table_has_what_is_open_about_a_letter() {
 }
 
 #[test]
+fn a_letter_of_a_table_may_arrive_twice_though_a_fifo_queue_may_still_know_it() {
+    let now = SystemTime::now();
+    let again = Attempt::new(&queue("dead").arn, &queue("orders").arn, Some("d"));
+    let lines = Entry::new(now, "1", Action::Sending(again.clone())).line();
+    let journal = in_table(vec![(key("1", "them"), lines)]);
+    assert!(journal.earlier("1").expect("it is open").is_repeated_by(&again, now));
+}
+
+#[test]
 fn items_of_a_table_stay_while_their_run_may_live() {
     let now = SystemTime::now();
     let lines = |letter: &str, at: SystemTime| {
