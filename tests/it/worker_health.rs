@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::support::loopback;
 use crate::support::shop::{Open, shop};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn ask(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).await.ok()?;

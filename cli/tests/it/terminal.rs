@@ -5,15 +5,13 @@ use std::num::NonZero;
 use std::process::Child;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 
+use crate::support::running::PATIENCE;
 use crate::support::{Aws, REGION, Words};
-
-/// How long anything may take to appear, or the command to end.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const ROWS: NonZero<u16> = NonZero::new(40).expect("not zero");
 const COLUMNS: NonZero<u16> = NonZero::new(120).expect("not zero");
@@ -87,6 +85,11 @@ impl Terminal {
     pub(crate) fn expect_end(&self, text: &str) {
         let text = text.trim_end();
         self.wait_for(&format!("{text} at the end"), |state| state.contents().trim_end().ends_with(text));
+    }
+
+    /// Waits until this is true of the screen, which may be read while it is drawn.
+    pub(crate) fn expect_so(&self, what: &str, is_so: impl Fn(&str) -> bool) {
+        self.wait_for(what, |state| is_so(&state.contents()));
     }
 
     /// Waits until the screen no longer shows a text.

@@ -17,7 +17,7 @@ ADDRESS = re.compile(r"^ page +(http://127\.0\.0\.1:\d+/)$")
 ENDPOINT = re.compile(r"--endpoint-url (\S+) ")
 
 # How long a start, and an end, may take.
-PATIENCE = 60
+PATIENCE = 180
 
 
 class Command:

@@ -19,7 +19,7 @@ from playwright.sync_api import expect
 
 ADDRESS = re.compile(r"(http://127\.0\.0\.1:\d+)/#key=([0-9a-f]{32})")
 # How long anything that ends by itself may take.
-PATIENCE = 60
+PATIENCE = 180
 LARGE, MEANT = 5_012, 834
 ACCOUNT = "1" * 12
 

@@ -6,7 +6,7 @@ use redrive_local::{Config, EventKind, Local, Speed};
 
 use crate::support::{message, sdk, shop};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn open() -> (Local, Client) {
     let local = Local::start(shop(Speed::Max)).await.unwrap();

@@ -46,8 +46,8 @@ const PAUSE: Duration = Duration::from_millis(51);
 const NUDGE: Duration = Duration::from_millis(10);
 /// How long another thread may take until it runs a handler, in real time.
 const THREAD: Duration = Duration::from_millis(100);
-/// The same for a thread that has begun.
-const BREATH: Duration = Duration::from_millis(5);
+/// How much longer each try waits for a thread that has begun.
+const BREATH: Duration = Duration::from_millis(2);
 
 /// Takes steps in the kit, as far as the explorer's world can take them, and says what was violated.
 ///
@@ -318,15 +318,13 @@ impl Kit {
 
     /// Waits a little for what takes longer than in the explorer's world, such as the tries of a call.
     async fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Checked {
-        for tries in 0..100 {
+        for tries in 0_u32..100 {
             self.settle().await;
             if is_so(self) || self.violation.is_some() {
                 return Ok(());
             }
-            // The threads of redrive may wait for a processor.
-            if tries > 2 {
-                let _ = self.begins.1.recv_timeout(BREATH);
-            }
+            // The threads of redrive may wait for a processor, on a busy machine for long.
+            let _ = self.begins.1.recv_timeout(BREATH * tries.saturating_sub(2));
             self.wait().await;
         }
         Err(format!("in the kit it never comes that {what}"))

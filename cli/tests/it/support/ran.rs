@@ -2,15 +2,12 @@
 
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
-use std::time::Duration;
 
 use assert_cmd::Command;
 use serde_json::Value;
 
+use super::running::PATIENCE;
 use super::{REGION, Words};
-
-/// How long a command may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a command printed and how it ended.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Words;
 
 /// How long anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A function that `cargo test --workspace` builds beside this package's own binary.
 pub(crate) fn built(name: &str) -> PathBuf {
