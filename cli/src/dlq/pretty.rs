@@ -1,4 +1,4 @@
-//! JSON in lines, each value exactly as it was written: no number loses a digit, no key its place. Pure.
+//! JSON in lines and in one line, each value exactly as it was written: no number loses a digit, no key its place. Pure.
 
 /// A sender chooses how deep a body is nested, and each level indents every line in it: `[[[[` grows with its square.
 const DEEPEST: usize = 64;
@@ -12,24 +12,14 @@ pub(crate) fn pretty(text: &str) -> Option<String> {
     serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;
     let most = text.len() * GROWTH + ALLOWANCE;
     let mut lines = String::with_capacity(text.len() * 2);
-    let mut depth = 0_usize;
+    let (mut depth, mut strings) = (0_usize, Strings::default());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         if depth > DEEPEST || lines.len() > most {
             return None;
         }
         match c {
-            '"' => {
-                lines.push(c);
-                let mut escaped = false;
-                for c in chars.by_ref() {
-                    lines.push(c);
-                    match c {
-                        '"' if !escaped => break,
-                        _ => escaped = c == '\\' && !escaped,
-                    }
-                }
-            }
+            c if strings.is_within(c) => lines.push(c),
             '{' | '[' => {
                 lines.push(c);
                 while chars.next_if(char::is_ascii_whitespace).is_some() {}
@@ -63,6 +53,39 @@ fn new_line(lines: &mut String, depth: usize) {
     lines.extend(std::iter::repeat_n("  ", depth));
 }
 
+/// JSON without white space between tokens.
+pub(super) fn compact(json: &str) -> String {
+    let mut strings = Strings::default();
+    json.chars().filter(|c| strings.is_within(*c) || !c.is_ascii_whitespace()).collect()
+}
+
+/// Whether there is no white space between tokens.
+pub(super) fn is_compact(json: &str) -> bool {
+    let mut strings = Strings::default();
+    json.chars().all(|c| strings.is_within(c) || !c.is_ascii_whitespace())
+}
+
+/// Where strings begin and end.
+#[derive(Debug, Default)]
+struct Strings {
+    within: bool,
+    escaped: bool,
+}
+
+impl Strings {
+    /// Whether the next character belongs to a string; its quotes do.
+    fn is_within(&mut self, c: char) -> bool {
+        let before = self.within;
+        match c {
+            _ if self.escaped => self.escaped = false,
+            '\\' if self.within => self.escaped = true,
+            '"' => self.within = !self.within,
+            _ => (),
+        }
+        before || self.within
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -87,6 +110,10 @@ mod tests {
 }"#;
         assert_eq!(pretty(text).as_deref(), Some(expected));
         assert_eq!(pretty(expected).as_deref(), Some(expected));
+        let json = r#"{"b":[1.0,12345678901234567890123,1e400],"a":{},"c":"x \" {,:} \\","d":[]}"#;
+        let lines = pretty(json).unwrap();
+        assert_eq!(compact(&lines), json);
+        assert!(is_compact(json) && !is_compact(&lines));
         for text in ["7", "\"a b\"", "null", "[]"] {
             assert_eq!(pretty(text).as_deref(), Some(text));
         }
@@ -127,9 +154,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_mean_what_the_text_meant(value in json()) {
-            let lines = pretty(&value.to_string());
-            prop_assert_eq!(lines.and_then(|lines| serde_json::from_str::<Value>(&lines).ok()), Some(value));
+        fn what_is_laid_out_comes_back(value in json()) {
+            let text = value.to_string();
+            prop_assert!(is_compact(&text));
+            let lines = pretty(&text).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Value>(&lines).unwrap(), value);
+            prop_assert_eq!(compact(&lines), text);
         }
 
         #[test]

@@ -2,7 +2,6 @@
 
 mod document;
 mod editor;
-mod layout;
 mod native;
 mod stages;
 

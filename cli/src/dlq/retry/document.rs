@@ -7,8 +7,7 @@ use redrive_sqs::{Attributes, cut_to, fault};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::super::pretty::pretty;
-use super::layout::{compact, is_compact};
+use super::super::pretty::{compact, is_compact, pretty};
 use crate::escape::cut;
 use crate::letters::{Letter, Redrive};
 
