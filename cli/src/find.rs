@@ -1,9 +1,10 @@
 //! Which queue is meant: by its name, its stack, or the function that it feeds.
 
 mod all;
+mod mappings;
 mod queue;
 mod source;
-mod stack;
+pub(crate) mod stack;
 mod typed;
 
 use anyhow::{Context, anyhow, bail};
@@ -13,6 +14,7 @@ use redrive_sqs::queue_name;
 use crate::aws::{Aws, DescribeError, Place};
 use crate::problem::{OrProblem, Problem};
 pub(crate) use all::WhichOrAll;
+pub(crate) use mappings::{Of, mappings};
 pub(crate) use queue::{Queue, queue_address};
 pub(crate) use redrive_template::subject::function_name;
 pub(crate) use source::WhichSource;
@@ -221,16 +223,10 @@ impl Pair {
             return Ok(self.function.clone());
         }
         let source = self.source()?;
-        let mappings = aws.lambda().list_event_source_mappings().event_source_arn(&source.arn).send().await;
-        let mappings = mappings
-            .describe_error(
-                &format!("look for the function that {} feeds", source.name()),
-                "lambda:ListEventSourceMappings",
-            )?
-            .event_source_mappings
-            .unwrap_or_default();
+        let mappings = mappings(aws, Of::Queue(&source.arn)).await?;
         let mut names: Vec<&str> =
             mappings.iter().filter_map(|mapping| mapping.function_arn()).map(function_name).collect();
+        names.sort_unstable();
         names.dedup();
         match names.as_slice() {
             [] => Ok(None),
@@ -266,14 +262,8 @@ async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Queue> {
 
 /// The ARNs of the queues that feed a function, each once.
 async fn feeding(aws: &Aws, function: &str) -> anyhow::Result<Vec<String>> {
-    let mappings = aws.lambda().list_event_source_mappings().function_name(function).send().await;
-    let doing = format!("read the event source mappings of {function}");
-    let mappings = mappings
-        .describe_error_in(&aws.here(), &doing, "lambda:ListEventSourceMappings")?
-        .event_source_mappings
-        .unwrap_or_default();
-    let arns = mappings.into_iter().filter_map(|mapping| mapping.event_source_arn);
-    let mut arns: Vec<String> = arns.filter(|arn| arn.contains(":sqs:")).collect();
+    let mappings = mappings(aws, Of::Function(function)).await?;
+    let mut arns: Vec<String> = mappings.into_iter().filter_map(|mapping| mapping.event_source_arn).collect();
     arns.sort_unstable();
     arns.dedup();
     Ok(arns)

@@ -1,6 +1,7 @@
 //! The queues of a stack: by its outputs, else by what it consists of.
 
 use anyhow::{Context, bail};
+use aws_sdk_cloudformation::types::{Stack, StackResourceSummary};
 use redrive_sqs::queue_name;
 
 use super::{Pair, Queue, feeding};
@@ -23,10 +24,7 @@ impl StackOutputs {
     /// # Errors
     /// No such stack; no permission.
     pub(crate) async fn read(aws: &Aws, name: &str) -> anyhow::Result<Self> {
-        let described = aws.cloudformation().describe_stacks().stack_name(name).send().await;
-        let doing = format!("read the stack {name}");
-        let described = described.describe_error_in(&aws.here(), &doing, "cloudformation:DescribeStacks")?;
-        let stack = described.stacks().first().with_context(|| format!("there is no stack {name}"))?;
+        let stack = described(aws, name).await?;
         let output = |key: &str| {
             let found = stack.outputs().iter().find(|output| output.output_key() == Some(key));
             found.and_then(|output| output.output_value()).map(str::to_owned)
@@ -66,16 +64,18 @@ pub(super) async fn source_in(aws: &Aws, outputs: &StackOutputs) -> anyhow::Resu
         return Queue::find(aws, url).await;
     }
     let name = &outputs.name;
-    let (functions, mut candidates) = resources(aws, name).await.with_context(|| {
+    let resources = resources(aws, name).await.with_context(|| {
         format!("the stack {name} has no output QueueUrl: pass --queue or --function instead of --stack")
     })?;
+    let of_kind = |kind: &'static str| {
+        let of_kind = resources.iter().filter(move |resource| resource.resource_type() == Some(kind));
+        of_kind.filter_map(|resource| resource.physical_resource_id().map(str::to_owned))
+    };
     let mut fed = Vec::new();
-    for function in &functions {
-        fed.extend(feeding(aws, function).await?);
+    for function in of_kind("AWS::Lambda::Function") {
+        fed.extend(feeding(aws, &function).await?);
     }
-    if !fed.is_empty() {
-        candidates = fed;
-    }
+    let candidates = if fed.is_empty() { of_kind("AWS::SQS::Queue").collect() } else { fed };
     let mut queues: Vec<Queue> = Vec::new();
     for candidate in candidates {
         let queue = Queue::find(aws, &candidate).await?;
@@ -93,20 +93,22 @@ pub(super) async fn source_in(aws: &Aws, outputs: &StackOutputs) -> anyhow::Resu
     queues.pop().with_context(|| format!("the stack {name} has no queue: pass --queue or --function"))
 }
 
-/// The names of a stack's functions and the URLs of its queues.
-async fn resources(aws: &Aws, stack: &str) -> anyhow::Result<(Vec<String>, Vec<String>)> {
-    let mut pages = aws.cloudformation().list_stack_resources().stack_name(stack).into_paginator().send();
-    let (mut functions, mut queues) = (Vec::new(), Vec::new());
-    while let Some(page) = pages.next().await {
-        let page = page
-            .describe_error(&format!("list the resources of {stack}"), "cloudformation:ListStackResources")?;
-        for resource in page.stack_resource_summaries.unwrap_or_default() {
-            match (resource.resource_type.as_deref(), resource.physical_resource_id) {
-                (Some("AWS::Lambda::Function"), Some(name)) => functions.push(name),
-                (Some("AWS::SQS::Queue"), Some(url)) => queues.push(url),
-                _ => {}
-            }
-        }
-    }
-    Ok((functions, queues))
+/// # Errors
+/// No such stack; no permission.
+pub(crate) async fn described(aws: &Aws, name: &str) -> anyhow::Result<Stack> {
+    let described = aws.cloudformation().describe_stacks().stack_name(name).send().await;
+    let doing = format!("read the stack {name}");
+    let described = described.describe_error_in(&aws.here(), &doing, "cloudformation:DescribeStacks")?;
+    let mut stacks = described.stacks.unwrap_or_default().into_iter();
+    stacks.next().with_context(|| format!("there is no stack {name}"))
+}
+
+/// All resources of a stack.
+///
+/// # Errors
+/// No permission.
+pub(crate) async fn resources(aws: &Aws, stack: &str) -> anyhow::Result<Vec<StackResourceSummary>> {
+    let request = aws.cloudformation().list_stack_resources().stack_name(stack);
+    let listed = request.into_paginator().items().send().collect::<Result<Vec<_>, _>>().await;
+    listed.describe_error(&format!("list the resources of {stack}"), "cloudformation:ListStackResources")
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
-use aws_sdk_cloudformation::types::{Parameter, TemplateStage};
+use aws_sdk_cloudformation::types::{Parameter, StackResourceSummary, TemplateStage};
 use redrive_sqs::queue_name;
 use redrive_template::subject::template::{self, Deployment, Source};
 use redrive_template::subject::{Arn, Subject};
 
 use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError, code_of};
+use crate::find::stack::{described, resources};
 
 /// What CloudFormation shows in place of a parameter with `NoEcho`.
 const HIDDEN: &str = "****";
@@ -40,11 +41,9 @@ impl Stack {
     /// # Errors
     /// No such stack; no permission to describe it.
     pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::Result<Self> {
-        let described = aws.cloudformation().describe_stacks().stack_name(name).send().await;
-        let doing = format!("read the stack {name}");
-        let described = described.describe_error_in(&aws.here(), &doing, "cloudformation:DescribeStacks")?;
-        let stack = described.stacks().first().with_context(|| format!("there is no stack {name}"))?;
+        let stack = described(aws, name).await?;
         let resources = unseen.or_note("the resources of the stack", resources(aws, name).await);
+        let resources = resources.map(|all| all.into_iter().filter_map(resource).collect());
         let text = unseen.or_note("the stack's template", text(aws, name).await);
         let account = stack.stack_id().and_then(Arn::parse).map(|arn| arn.account.to_owned());
         Ok(Self {
@@ -147,21 +146,10 @@ fn parameter(parameter: &Parameter) -> Option<(String, String)> {
     (value != HIDDEN).then(|| (parameter.parameter_key().unwrap_or_default().to_owned(), value.to_owned()))
 }
 
-async fn resources(aws: &Aws, stack: &str) -> anyhow::Result<Vec<Resource>> {
-    let mut pages = aws.cloudformation().list_stack_resources().stack_name(stack).into_paginator().send();
-    let mut resources = Vec::new();
-    while let Some(page) = pages.next().await {
-        let page = page
-            .describe_error(&format!("list the resources of {stack}"), "cloudformation:ListStackResources")?;
-        resources.extend(page.stack_resource_summaries().iter().filter_map(|summary| {
-            Some(Resource {
-                id: summary.logical_resource_id()?.to_owned(),
-                kind: summary.resource_type()?.to_owned(),
-                physical: summary.physical_resource_id().filter(|id| !id.is_empty())?.to_owned(),
-            })
-        }));
-    }
-    Ok(resources)
+fn resource(summary: StackResourceSummary) -> Option<Resource> {
+    let (id, kind, physical) =
+        (summary.logical_resource_id?, summary.resource_type?, summary.physical_resource_id?);
+    (!physical.is_empty()).then_some(Resource { id, kind, physical })
 }
 
 async fn text(aws: &Aws, stack: &str) -> anyhow::Result<String> {

@@ -6,7 +6,7 @@ use redrive_sqs::queue_name;
 use serde::Serialize;
 
 use crate::aws::{Aws, DescribeError};
-use crate::find::function_name;
+use crate::find::{Of, function_name, mappings};
 use crate::queue::schedules::Pause;
 use crate::tell::tell;
 
@@ -31,29 +31,13 @@ pub(super) struct Mapping {
     pub(super) pause: Option<Pause>,
 }
 
-/// Whose mappings.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Of<'a> {
-    /// The ARN of a queue.
-    Queue(&'a str),
-    Function(&'a str),
-}
-
 impl Mapping {
     /// All of them that poll a queue.
     ///
     /// # Errors
     /// No such function; no permission.
     pub(super) async fn list(aws: &Aws, of: Of<'_>) -> anyhow::Result<Vec<Self>> {
-        let request = aws.lambda().list_event_source_mappings();
-        let (request, whose) = match of {
-            Of::Queue(arn) => (request.event_source_arn(arn), queue_name(arn).to_owned()),
-            Of::Function(name) => (request.function_name(name), function_name(name).to_owned()),
-        };
-        let listed = request.into_paginator().items().send().collect::<Result<Vec<_>, _>>().await;
-        let doing = format!("read the event source mappings of {whose}");
-        let listed = listed.describe_error_in(&aws.here(), &doing, "lambda:ListEventSourceMappings")?;
-        Ok(listed.into_iter().map(Self::from).filter(|mapping| mapping.queue_arn.contains(":sqs:")).collect())
+        Ok(mappings(aws, of).await?.into_iter().map(Self::from).collect())
     }
 
     /// Reads the state anew.

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow};
 use clap::Args;
 
-use super::mappings::{Mapping, Of};
+use super::mappings::Mapping;
 use crate::aws::{Aws, Place};
 use crate::dlq::logs::Logs;
-use crate::find::{Pair, Queue, Which};
+use crate::find::{Of, Pair, Queue, Which};
 use crate::output::{self, Line};
 use crate::problem::{OrProblem, Problem};
 use crate::tell::tell;

@@ -10,11 +10,11 @@ use clap::Args;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::mappings::{Mapping, Of};
+use super::mappings::Mapping;
 use super::schedules;
 use crate::ask::DryRun;
 use crate::aws::{Aws, DescribeError, code_of};
-use crate::find::WhichSource;
+use crate::find::{Of, WhichSource};
 use crate::flags::Output;
 use crate::output::{self, Line, Progress};
 use crate::problem::{OrProblem, Problem};

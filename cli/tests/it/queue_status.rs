@@ -3,11 +3,11 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::proxy::Proxy;
+use crate::proxy::{Fate, Proxy};
 use crate::support::running::signal;
-use crate::support::{Aws, spawn};
+use crate::support::{ACCOUNT, Aws, REGION, spawn};
 use crate::terminal::Terminal;
 
 /// Without the widths of columns.
@@ -160,6 +160,25 @@ fn a_dead_letter_queue_that_is_gone_is_shown_as_such() {
         squeezed(&ran.stdout).contains("dead-letter queue unknown: could not find the queue arn:aws:sqs:"),
         "{ran:?}"
     );
+}
+
+/// Lambda may return a page without any mapping, and a marker of the next one.
+#[test]
+fn a_queue_whose_mapping_is_not_on_the_first_page_is_found_by_its_function() {
+    let aws = Aws::with_shop(true);
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.contains("FunctionName=worker") {
+        true if call.action.contains("Marker=2") => {
+            let arn = |service: &str, name: &str| format!("arn:aws:{service}:{REGION}:{ACCOUNT}:{name}");
+            Fate::Answers(json!({ "EventSourceMappings": [{
+                "EventSourceArn": arn("sqs", "orders"),
+                "FunctionArn": arn("lambda", "function:worker"),
+            }] }))
+        }
+        true => Fate::Answers(json!({ "EventSourceMappings": [], "NextMarker": "2" })),
+        false => Fate::Answered,
+    });
+    let report = proxy.redrive("queue status --function worker --json").ended(0).json();
+    assert_eq!(report["queue"]["name"], "orders");
 }
 
 #[test]

@@ -10,8 +10,8 @@ use futures_util::future::join_all;
 
 use super::report::{Age, Alarm, Earlier, NotRead, QueueReport, Report, What};
 use crate::aws::{Aws, DescribeError};
-use crate::find::{Pair, Queue};
-use crate::queue::mappings::{Mapping, Of};
+use crate::find::{Of, Pair, Queue};
+use crate::queue::mappings::Mapping;
 use crate::sqs::{OLDEST, RECENT, maximum_each_minute};
 
 /// How far back an age is of use that is not known any more.

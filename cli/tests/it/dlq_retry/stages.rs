@@ -336,7 +336,7 @@ fn the_wait_is_that_of_the_functions_backoff() {
         (&aws.url, "", "for up to 6m 20s (--wait)\n"),
         (
             &no_mappings.url,
-            "look for the function that orders feeds: not allowed",
+            "read the event source mappings of orders: not allowed",
             "for up to 1m 50s (--wait)\n",
         ),
         (&no_function.url, "read the backoff of worker: not allowed", "for up to 1m 50s (--wait)\n"),
