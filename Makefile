@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 PARTS := test-command test-flows test-ui test-console test-conformance test-runbook test-diagrams test-docs test-tools test-units test-doc
-.PHONY: help run test test-binaries $(PARTS) explore fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories bench bench-readers bench-dlq bench-worker bench-apps bench-layer bench-micro instructions build invoke deploy interface minimal dist wheel-test clean
+.PHONY: help run test test-binaries $(PARTS) explore fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories bench bench-readers bench-dlq bench-worker bench-apps bench-layer instructions build invoke deploy interface minimal dist wheel-test clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 VENV := target/venv
@@ -229,9 +229,6 @@ bench-layer: $(TOOLS) $(NODE_RIC)/installed ## Measure functions behind the Lamb
 	$(RELEASE) redrive-bench
 	$(RELEASE) redrive-layer
 	$(VENV)/bin/python bench/layer/compare.py target/release $(VENV)/bin/python $(NODE_RIC)/node_modules/aws-lambda-ric/index.mjs $(ROUNDS)
-
-bench-micro: ## Time the pure steps: parse, plan, decide, report
-	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/bench/steps/rustc cargo bench --locked --package steps --bench steps
 
 instructions: ## Count the instructions of the pure steps; UPDATE=1 accepts the new counts
 	$(RELEASE) redrive-bench
