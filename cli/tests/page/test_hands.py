@@ -43,10 +43,10 @@ def test_messages_are_filtered_by_outcome_text_and_id_and_put_in_order(page):
     # There were twelve rows already before they were in this order.
     # Not by wait_for_function, which from its second look on needs eval, and the page forbids that.
     for _ in range(100):
-        if page.evaluate("redrive.list.shown[0].number") == 11:
+        if page.evaluate("redrive.list.rows.shown[0].number") == 11:
             break
         page.wait_for_timeout(100)
-    assert page.evaluate("redrive.list.shown[0].number") == 11
+    assert page.evaluate("redrive.list.rows.shown[0].number") == 11
 
 
 def test_groups_can_be_chosen(start, open_page):

@@ -58,7 +58,7 @@ def test_it_is_said_when_bodies_are_not_kept_as_a_whole(start, open_page):
     page.get_by_role("searchbox").fill("needle")
     expect(page.locator("#shown")).to_have_text(
         re.compile(r"^\d+ of 70 messages, of \d+ only the beginning of the body is kept$"))
-    assert page.evaluate("redrive.list.shown.at(-1).number") == 70
+    assert page.evaluate("redrive.list.rows.shown.at(-1).number") == 70
 
 
 def test_a_search_is_refused_that_is_none(start):

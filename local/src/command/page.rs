@@ -36,6 +36,7 @@ pub const SHARED: &[File] = &[
     page_file!("dom.js"),
     page_file!("favicon.svg"),
     page_file!("json.js"),
+    page_file!("rows.js"),
     page_file!("span.js"),
     page_file!("theme.css"),
 ];

@@ -174,7 +174,7 @@ export class QueueView {
   }
 
   count() {
-    const { checked, shown } = this.list;
+    const { checked, rows: { shown } } = this.list;
     const { all, reading } = this.letters;
     const queue = this.app.queue(this.arn);
     count(this.counted, { shown: shown.length, all: all.length, checked: checked.size, reading: reading !== null });
@@ -193,7 +193,7 @@ export class QueueView {
 
   /** The letters that are checked, else all that are shown. */
   selected() {
-    const { checked, shown } = this.list;
+    const { checked, rows: { shown } } = this.list;
     return checked.size > 0 ? shown.filter(({ id }) => checked.has(id)) : shown;
   }
 

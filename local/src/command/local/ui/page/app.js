@@ -46,7 +46,7 @@ const tiles = new Tiles({ pick: (reason) => filter.only('dead', reason) });
 const invocations = new Invocations({ pick: (number) => filter.set({ text: `inv:${number};`, states: new Set() }) });
 const controls = new Controls({ failed: (error) => tell(error.message), nextReturn });
 const sender = new Sender({ sent: (id) => tell(`Message ${id} was sent.`) });
-$('picture').addEventListener('click', () => savePicture(store, list.shown, clock));
+$('picture').addEventListener('click', () => savePicture(store, list.rows.shown, clock));
 
 const stream = new Stream({
   update(update) {
