@@ -58,9 +58,9 @@ pub enum Jitter {
     None,
     /// Anything between 1 s and the delay.
     Full,
-    /// Half of the delay, and anything up to the other half.
+    /// Half of the delay, plus a random part of the other half.
     Equal,
-    /// The delay, up to this much less or more.
+    /// The delay, plus or minus up to this much.
     Symmetric(Duration),
 }
 
@@ -85,7 +85,7 @@ impl Backoff {
         Self::growing(initial, Some(maximum))
     }
 
-    /// The factor from one delay to the next, at least 1, instead of 2. Fixed delays and steps have none.
+    /// The factor between consecutive delays, at least 1. Default: 2. Fixed delays and steps have no factor.
     ///
     /// # Errors
     /// The factor is below 1 or not finite, or the backoff is not exponential.

@@ -8,8 +8,8 @@ use futures_util::future::{BoxFuture, FutureExt, TryFutureExt};
 use crate::Failure;
 use crate::record::Record;
 
-/// Fetches bodies that are not in the message itself: from a bucket, a service that decrypts, or a registry of
-/// schemas.
+/// Fetches bodies that are not in the message itself: from a bucket, a decryption service, or a schema
+/// registry.
 ///
 /// [`Consumer::bodies`](crate::Consumer::bodies) calls it for each message, right before decoding.
 ///
@@ -39,8 +39,8 @@ pub trait Bodies: Send + Sync + 'static {
     /// Returns the body to use instead of the message's own, or `None` to keep the message's own. A dead letter
     /// always keeps the message's own.
     ///
-    /// It uses the message's time: at the time limit and at the end of the batch, redrive drops the future and
-    /// retries the message.
+    /// This counts toward the message's time: at the time limit and at the end of the batch, redrive drops the
+    /// future and retries the message.
     ///
     /// # Errors
     /// A plain error is retried like an error of the handler; a [`Failure`] can decide otherwise.

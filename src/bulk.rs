@@ -65,8 +65,8 @@ pub struct Bulk<M> {
 
 /// A message of a [`Bulk`]; settle it here.
 ///
-/// You can move it to other tasks and threads. A result counts until the handler returns or is canceled. A dropped
-/// item stays open.
+/// You can move it to other tasks and threads. A result counts only if it is set before the handler returns or is
+/// canceled. A dropped item stays open.
 pub struct Item<M> {
     message: M,
     at: usize,

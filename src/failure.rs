@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) use self::cause::Cause;
 pub use self::foreign::ForeignError;
 
-/// Any error, boxed; what the `?` operator turns into a [`Failure`].
+/// Any error, boxed. The `?` operator turns it into a [`Failure`].
 ///
 /// ```
 /// let failure = redrive::Failure::from(redrive::BoxError::from("no such table"));
@@ -143,7 +143,7 @@ impl Failure {
     /// `WorkerErrors`. After three outages in a row without a success, a circuit breaker opens: messages that need the
     /// dependency return to the queue, except one each minute that tries it.
     ///
-    /// Without [`of`](Self::of), all that the message [depends on](crate::Consumer::depends_on) counts as down.
+    /// Without [`of`](Self::of), everything that the message [depends on](crate::Consumer::depends_on) counts as down.
     ///
     /// ```
     /// use redrive::Failure;

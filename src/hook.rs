@@ -56,8 +56,8 @@ pub trait Hook: Send + Sync + 'static {
     }
 
     /// Gets the result of each message, once all messages of its batch are settled. A hook has 2 s for this and
-    /// [`flush`](Self::flush) together, and must end 100 ms before the deadline. It does not get the results that
-    /// remain then; a log line says how many.
+    /// [`flush`](Self::flush) together, and must end 100 ms before the deadline. redrive skips the results that
+    /// remain then, and logs how many there were.
     fn settled(&self, message: &MessageReport) {
         let _ = message;
     }
@@ -76,7 +76,7 @@ pub trait Hook: Send + Sync + 'static {
     }
 }
 
-/// What a handler is called with: one message, or several.
+/// The argument of a handler call: one message, or several.
 #[derive(Debug)]
 pub struct Delivery<'a> {
     records: &'a [&'a Record<'a>],

@@ -113,8 +113,8 @@ impl<T> Message<T> {
     /// Whether an error now ends the deliveries of the message: redrive writes a dead letter, or the queue's redrive
     /// policy moves the message.
     ///
-    /// False if redrive would retry: if it knows no limit, or if it would have to write the dead letter but has no
-    /// dead-letter queue.
+    /// False if redrive would retry, because it knows no limit, or because it would have to write the dead letter
+    /// but has no dead-letter queue.
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
         self.deliveries.end_with(self.attempt, self.max_attempts)

@@ -32,8 +32,8 @@ pub struct MessageReport {
     pub attributes: Attributes,
     /// What happened to it.
     pub outcome: MessageOutcome,
-    /// Why it did not succeed: the handler's own reason, or one such as `error`, `rejected`, `malformed`, `panic` or
-    /// `timeout`.
+    /// Why it did not succeed: the handler's own reason, or one of redrive's, such as `error`, `rejected`,
+    /// `malformed`, `panic` or `timeout`.
     pub reason: Option<String>,
     /// The error and its sources, at most 256 characters; empty without one, as after a deferral.
     pub error: String,
@@ -66,9 +66,9 @@ pub enum MessageOutcome {
     Deferred,
     /// The handler discarded it; Lambda deletes the message.
     Discarded,
-    /// It was handled before, as the store of [`Consumer::once`](crate::Consumer::once) has recorded, and is deleted.
+    /// The store of [`Consumer::once`](crate::Consumer::once) has recorded that it was handled before. It is deleted.
     Replayed,
-    /// It did not run, or the end of a worker interrupted it, and it comes back.
+    /// It did not run, or a worker's shutdown interrupted it. It comes back.
     NotStarted,
 }
 
@@ -76,7 +76,7 @@ pub enum MessageOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timing {
-    /// By the wall clock.
+    /// When it began, by the wall clock.
     pub began: SystemTime,
     /// How long it took.
     pub took: Duration,

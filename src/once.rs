@@ -66,16 +66,16 @@ use crate::BoxError;
 /// let consumer = redrive::Consumer::new(place).once(Table::default());
 /// ```
 pub trait Store: Send + Sync + 'static {
-    /// Takes the key for the claim's token, unless somebody else has it or the message has ended.
+    /// Gives the key to the claim's token, unless another token has it or the message has ended.
     ///
-    /// A claim that was granted already is granted again, because its first answer may have been lost. redrive waits up to 5 s
-    /// for the answer.
+    /// If the claim was already granted, it is granted again, because the first answer may have been lost. redrive waits up to
+    /// 5 s for the answer.
     ///
     /// # Errors
     /// The store did not answer. The message is then retried without running.
     fn claim(&self, claim: &Claim) -> impl Future<Output = Result<Claimed, BoxError>> + Send;
 
-    /// Changes the record if it still has this token. Returns whether it has.
+    /// Changes the record if it still has this token, and returns whether it does.
     ///
     /// # Errors
     /// The store did not answer. redrive tries three times to record how a message ended, and renews until the lease ends.

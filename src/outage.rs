@@ -5,8 +5,8 @@ use std::time::{Instant, SystemTime};
 
 use futures_util::future::{BoxFuture, FutureExt};
 
-/// What a function does, besides returning messages to the queue, while the dependency of all its messages is down.
-/// `redrive-pause` pauses the event source mapping.
+/// Code that runs while the dependency of all messages of a function is down, in addition to returning the messages
+/// to the queue. `redrive-pause` pauses the event source mapping.
 ///
 /// [`Consumer::on_outage`](crate::Consumer::on_outage) says when redrive calls it.
 ///
@@ -25,7 +25,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 /// let consumer = Consumer::new(place).on_outage(Warn);
 /// ```
 pub trait OnOutage: Send + Sync + 'static {
-    /// Runs after a batch of Lambda's, before its response. redrive drops the future at [`Outage::until`]. It cannot
+    /// Runs after a batch on Lambda, before its response. redrive drops the future at [`Outage::until`]. It cannot
     /// change the response: a panic or a timeout is logged.
     fn on_outage(&self, outage: Outage) -> impl Future<Output = ()> + Send;
 }

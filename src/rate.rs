@@ -7,7 +7,7 @@ use std::time::Duration;
 use redrive_sqs::in_words;
 
 /// How many messages a second, minute or hour are allowed, by a token bucket: the bucket holds at most the burst, and each
-/// message that starts takes a token. So in any time, at most the burst and what the rate allows in this time may start.
+/// message that starts takes a token. So in any period, at most the burst plus the rate times the period may start.
 ///
 /// ```
 /// use redrive::Rate;
@@ -36,23 +36,23 @@ pub(crate) const ALLOWED: RangeInclusive<u32> = 1..=1_000_000;
 const UNDER_WAY: Duration = Duration::from_millis(500);
 
 impl Rate {
-    /// So many messages a second, 1 to 1,000,000.
+    /// This many messages a second, 1 to 1,000,000.
     pub const fn per_second(messages: u32) -> Self {
         Self { messages, per: Unit::Second, burst: None }
     }
 
-    /// So many messages a minute, 1 to 1,000,000.
+    /// This many messages a minute, 1 to 1,000,000.
     pub const fn per_minute(messages: u32) -> Self {
         Self { messages, per: Unit::Minute, burst: None }
     }
 
-    /// So many messages an hour, 1 to 1,000,000.
+    /// This many messages an hour, 1 to 1,000,000.
     pub const fn per_hour(messages: u32) -> Self {
         Self { messages, per: Unit::Hour, burst: None }
     }
 
-    /// How many messages may start at once after a quiet time, 1 to 1,000,000. Default: one, and those of half a second.
-    /// With less than that, a worker may not reach the rate, because tokens are lost while it waits for SQS.
+    /// How many messages may start at once after a quiet time, 1 to 1,000,000. Default: one, plus the messages of half a
+    /// second. With less than that, a worker may not reach the rate, because tokens are lost while it waits for SQS.
     pub const fn burst(self, messages: u32) -> Self {
         Self { burst: Some(messages), ..self }
     }

@@ -172,7 +172,7 @@ impl<'event> Record<'event> {
         self.deduplication_id.as_deref()
     }
 
-    /// Who sent it, as SQS says: the `SenderId` of a user, role or service.
+    /// The sender, as reported by SQS: the `SenderId` of a user, role or service.
     #[must_use]
     pub fn sender_id(&self) -> Option<&str> {
         self.sender_id.as_deref()
@@ -238,9 +238,9 @@ impl<'event> Record<'event> {
         &self.limits.invocation
     }
 
-    /// The attributes that the sender set, parsed at each call. Without `redrive.dead-letter`, since nobody can tell who
-    /// wrote a note on a message that is not a dead letter; and without `redrive.origin` if it comes from a sender whom
-    /// [`Consumer::origin_senders`](crate::Consumer::origin_senders) does not name.
+    /// The attributes that the sender set, parsed at each call. `redrive.dead-letter` is left out, because nobody can
+    /// tell who wrote a note on a message that is not a dead letter. So is `redrive.origin`, if it comes from a sender
+    /// that [`Consumer::origin_senders`](crate::Consumer::origin_senders) does not allow.
     #[must_use]
     pub fn attributes(&self) -> Attributes {
         let mut attributes = self.attributes.as_ref().map(UserAttributes::read).unwrap_or_default();

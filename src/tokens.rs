@@ -1,8 +1,8 @@
 //! A token bucket that several workers share, so that together they start no more messages than a rate allows.
 //!
 //! Give each worker the same [`Rate`] and the same bucket with [`Consumer::share_rate`](crate::Consumer::share_rate). A worker
-//! *leases* tokens: it takes as many as it can start messages in about a second, also some that are yet to come. A token that
-//! no receive has asked for a second after it came is lost. An idle worker keeps one.
+//! *leases* tokens: as many as the messages that it can start in about a second, including some that are yet to come. A token
+//! is lost if no receive asks for it within a second of its arrival. An idle worker keeps one.
 //!
 //! `redrive-dynamodb` keeps a bucket in DynamoDB. To use another database, implement [`Tokens`] and let [`Bucket`] decide.
 
@@ -37,7 +37,7 @@ use crate::{BoxError, Rate};
 /// let consumer = Consumer::new(place).rate(Rate::per_second(50)).share_rate(shared);
 /// ```
 pub trait Tokens: Send + Sync + 'static {
-    /// Takes up to so many tokens. Two leases must not take the same token.
+    /// Takes up to `most` tokens. Two leases must not take the same token.
     ///
     /// redrive calls it at most ten times a second, in the task that polls: it must not block. redrive waits up to 3 s for the
     /// answer.
@@ -70,16 +70,16 @@ const ONE: i128 = 1_000_000_000;
 /// Leases take tokens that come within this time, so that a worker need not ask for each.
 const AHEAD: Duration = Duration::from_secs(1);
 
-/// What a shared bucket holds.
+/// The state of a shared bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// Billionths of a token. Below zero, tokens are leased that are yet to come.
+    /// Billionths of a token. Below zero, some leased tokens are yet to come.
     pub level: i64,
-    /// When it held that, in whole milliseconds. No clock is needed that machines agree on, see [`lease`](Self::lease).
+    /// When it held that, in whole milliseconds. Machines need not agree on the time, see [`lease`](Self::lease).
     pub at: Duration,
 }
 
-/// Tokens that a worker has leased: some have come, the others come at the rate.
+/// Tokens that a worker has leased. Some are there, the others arrive at the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Lease {
     tokens: u32,
@@ -89,16 +89,16 @@ pub struct Lease {
 }
 
 impl Bucket {
-    /// One that holds the burst.
+    /// A bucket that holds the burst.
     #[must_use]
     pub fn full(rate: &Rate) -> Self {
         Self { level: narrow(capacity(rate)), at: Duration::ZERO }
     }
 
-    /// Takes up to so many tokens: those in the bucket, and those that come within a second.
+    /// Takes up to `most` tokens: those in the bucket, and those that arrive within a second.
     ///
     /// `now` must not be ahead of the time since the bucket was made. If it is behind, the bucket gains too little. So a process
-    /// need not know the time: [`at`](Self::at), and what its own steady clock has counted since it read this, is enough.
+    /// need not know the time: [`at`](Self::at) plus the time since it read that, by its own steady clock, is enough.
     pub fn lease(&mut self, most: u32, rate: &Rate, now: Duration) -> Lease {
         let now = Duration::from_millis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)).max(self.at);
         let ahead = gained(rate, AHEAD);

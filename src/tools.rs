@@ -1,5 +1,5 @@
-//! For tools that look after redrive's queues, such as the command `redrive`: what the function would do, without running
-//! it. A minor version may change what is here.
+//! For tools that manage redrive's queues, such as the command `redrive`: they find out what the function would do,
+//! without running it. A minor version may change this module.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -16,7 +16,7 @@ use crate::{Consumer, Error, Record};
 use crate::{Handler, Input};
 
 /// Prepares a consumer for a simulation: it reads variables and the wall clock from these functions. Only
-/// [`Consumer::handle`] uses the clock, which has to go on with tokio's.
+/// [`Consumer::handle`] uses the clock, which must advance with tokio's.
 ///
 /// # Errors
 /// A setting is invalid; the error names it, its value and what is allowed.
@@ -42,7 +42,7 @@ pub fn work_when<H: Handler<M>, M: Input>(
     consumer.work_when(is_ready, queue_url.into())
 }
 
-/// What tells two deliveries of a message apart.
+/// The receipt handle, which tells two deliveries of a message apart.
 #[must_use]
 pub fn receipt_handle<'record>(record: &'record Record<'_>) -> &'record str {
     record.receipt_handle()

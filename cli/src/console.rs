@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PORT", default_value_t = 7_020)]
     port: u16,
 
-    /// Tag of a dead-letter queue that names its owner
+    /// Tag that names the owner of a dead-letter queue
     #[arg(long, value_name = "NAME", default_value = "owner")]
     owner_tag: String,
 

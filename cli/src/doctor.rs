@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "PATH", conflicts_with_all = ["template", "stack", "function"])]
     paths: Vec<PathBuf>,
 
-    /// File or folder to leave out of the folders (may be repeated)
+    /// File or folder to skip within the folders (may be repeated)
     #[arg(long, value_name = "PATH", requires = "paths")]
     exclude: Vec<PathBuf>,
 
@@ -89,7 +89,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["template", "stack", "function"])]
     list: bool,
 
-    /// All queues in the account and region, with the functions that they feed
+    /// Check all queues in the account and region, with the functions that they feed
     #[arg(long, help_heading = "Where to look", conflicts_with_all = ["paths", "template", "parameters", "stack", "function", "explain", "list"])]
     all: bool,
 

@@ -25,7 +25,7 @@ pub(crate) struct Output {
 /// For verbs that delete letters without looking back.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Account {
-    /// Account that the queue must be in; on AWS itself, --yes requires it
+    /// Id of the account that must own the queue; on AWS itself, --yes requires it
     #[arg(long = "account", id = "account", value_name = "ID", value_parser = account)]
     id: Option<String>,
 }
@@ -81,7 +81,7 @@ pub(crate) struct To {
 /// For verbs that read the function's log.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LogGroup {
-    /// Log group [default: the stack's, else that of the function that the queue feeds or a note names]
+    /// Log group [default: the stack's, else that of the function fed by the queue or named in a note]
     #[arg(long = "log-group", id = "log_group", value_name = "NAME")]
     pub(crate) group: Option<String>,
 }
@@ -105,8 +105,8 @@ pub(crate) struct Origins {
 /// For verbs that send letters back.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Journaling {
-    /// Folder for a record of what was done and of the letters that are being sent, or dynamodb:TABLE to share it, or off;
-    /// after a kill, the next run reads it [default: REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]
+    /// Folder for the history and for the journal of letters being sent, or dynamodb:TABLE to share them, or off; after a
+    /// kill, the next run reads the journal [default: REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]
     #[arg(long = "journal", id = "journal", value_name = "FOLDER")]
     place: Option<PathBuf>,
 }

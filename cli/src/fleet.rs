@@ -41,24 +41,24 @@ Examples:
   redrive fleet --profile shop --profile billing --region eu-west-1 --region us-east-1 --watch
       shows those of two accounts in two regions, refreshed every minute
   redrive fleet --all --json | jq -r '.queues[] | select(.owner == null) | .name'
-      names the dead-letter queues that have no tag owner
+      names the dead-letter queues without an owner tag
   redrive fleet snooze shop-orders-dead --for 2d --reason 'fix is in review'
       lists a queue last for two days, or until letters pile up
   redrive fleet --history
       shows what was sent and deleted, when and by whom
 
 A dead-letter queue is one that a queue's redrive policy names. No message is received: ERROR is the most frequent error when
-the queue's letters were last listed. PER HOUR is the number of visible letters now, less the number that CloudWatch had
-an hour ago: it includes letters that were sent back or deleted. OLDEST is CloudWatch's ApproximateAgeOfOldestMessage, the
-time since the letter was moved; - means unknown. On a standard queue, the metric leaves out letters that were received three
+the queue's letters were last listed. PER HOUR is the number of visible letters now, minus CloudWatch's number from
+an hour ago; letters that were sent back or deleted reduce it. OLDEST is CloudWatch's ApproximateAgeOfOldestMessage, the time
+since the letter was moved; - means unknown. On a standard queue, the metric leaves out letters that were received three
 times or more: these may be older, and expire sooner. SQS counts the retention from when the message was first sent, so
 EXPIRES is a range.
 
 The queue whose oldest letter expires first is at the top, after those whose age is unknown. The command compares whole hours
 within a day, and whole days after that. It sorts queues of the same hour or day by growth, then by letters.
 
-SQS gets a request for each queue, and one more for each queue that is listed. CloudWatch gets two metrics for each queue with
-letters, and charges for them.
+The command calls SQS once for each queue, and once more for each listed queue. For each queue with letters, it reads two
+metrics from CloudWatch, which charges for them.
 
 Exit codes: 0 done, 1 some queue, profile or region could not be read, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
@@ -69,14 +69,14 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
 
-    /// Print what was done with letters, newest last: from this machine, or by all who use the same table
+    /// Print the actions on letters, newest last: from this machine, or from all machines that share the table
     #[arg(long, conflicts_with_all = ["all", "watch"])]
     history: bool,
 
     #[command(flatten)]
     journal: Journaling,
 
-    /// Tag of a dead-letter queue that names its owner
+    /// Tag that names the owner of a dead-letter queue
     #[arg(long, value_name = "NAME", default_value = "owner")]
     owner_tag: String,
 

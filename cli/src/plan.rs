@@ -39,7 +39,7 @@ Examples:
   redrive plan --scenario outage --errors outage --fail-if 'dead > 0' --fail-if 'recovery > 1h'
       fails a build whose settings would lose messages
 
-Scenarios: in outage, all calls fail for --outage; in burst, ten times as many messages come for 10 minutes; in noisy, one
+Scenarios: in outage, all calls fail for --outage; in burst, ten times as many messages arrive for 10 minutes; in noisy, one
 tenant sends 9 of 10 messages for an hour, and its calls fail after ten times --call. The real library handles the messages,
 on a simulated clock. It handles --messages of them, spread evenly; a burst is made shorter. Settings made in code are
 unknown. Costs are for SQS and Lambda on arm64 in us-east-1, without sending.
@@ -60,20 +60,20 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     load: Load,
 
-    /// Only this scenario (may be repeated)
+    /// Simulate only this scenario (may be repeated)
     #[arg(long = "scenario", value_enum, value_name = "SCENARIO", help_heading = "Scenarios")]
     scenarios: Vec<Scenario>,
 
-    /// Only handlers that return any error (retry) or Failure::outage (outage) [default: both]
+    /// Simulate only handlers that return any error (retry) or Failure::outage (outage) [default: both]
     #[arg(long, value_enum, value_name = "ERRORS", help_heading = "Scenarios")]
     errors: Option<Errors>,
 
-    /// Fail if this is so in a scenario (may be repeated). FIELD is dead, recovery, calls or cost (dollars per million
-    /// messages), OPERATOR is =, !=, <, <=, > or >=
+    /// Fail if this condition is met in a scenario (may be repeated). FIELD is dead, recovery, calls or cost (dollars
+    /// per million messages), OPERATOR is =, !=, <, <=, > or >=
     #[arg(long, value_name = "'FIELD OPERATOR VALUE'", help_heading = "Output")]
     fail_if: Vec<Limit>,
 
-    /// Draw the queue, the dead letters and the calls over time into this file
+    /// Write an SVG chart of the queue, the dead letters and the calls over time to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     svg: Option<PathBuf>,
 

@@ -47,36 +47,36 @@ Examples:
       runs charge.sh with each message on its standard input
   redrive work --queue orders --concurrency 8 --time-limit 5m -- python3 charge.py --live
   redrive work --stack shop --exit 75=outage --exit 65=reject -- ./charge
-      says what the program's exit codes mean
+      sets what the program's exit codes mean
   redrive work --queue orders --http http://127.0.0.1:8080/ --ready /health
       posts each message to an app, once the app is ready
   redrive work --queue orders --http http://127.0.0.1:8080/ --batch 100
-      posts events as Lambda's, and reads partial batch responses
+      posts events like Lambda's, and reads partial batch responses
 
 The program gets the body on its standard input, and these variables:
   MessageId, ApproximateReceiveCount, SentTimestamp, ApproximateFirstReceiveTimestamp, and MessageGroupId on a FIFO queue;
   Message and Subject of a notification of SNS; otherwise, Message is the body;
   MessageAttribute_NAME for each message attribute of type String or Number, with _ in place of all but letters and digits;
   TMPDIR, a private folder that is removed afterwards.
-Values of more than 64 KiB are left out. What the program prints goes to standard error; standard output has the log.
+Values of more than 64 KiB are left out. The program's output goes to standard error, redrive's log to standard output.
 
 Exit codes of the program: 0 done, 3 reject (a dead letter at once), 4 return (to the queue, not counted as an error), others
-retry, with a backoff of 2^attempt seconds. --exit changes them. An outage is retried for hours; after three in a row, one
-message a minute tries. A program that cannot be started is an outage. The last line of the program's standard error is the error in the dead letter's note.
+retry, with a backoff of 2^attempt seconds. --exit changes them. An outage is retried for hours; after three in a row, redrive
+tries one message a minute. If the program cannot be started, that is an outage. The last line of its standard error is the error in the letter's note.
 
 After --time-limit, redrive sends SIGTERM to the program's process group, and SIGKILL 10 seconds later. The message is retried,
 whatever the exit code. When a program ends, redrive kills the rest of its process group. After SIGTERM, SIGINT, SIGHUP or
 SIGQUIT, redrive starts no more programs and waits for those that run, for up to 25 seconds (REDRIVE_DRAIN). Then it kills them.
 
 An app gets the body, and the headers of Elastic Beanstalk's daemon (X-Aws-Sqsd-Msgid, -Queue, -First-Received-At, -Receive-Count,
--Sender-Id and -Attr-NAME) and of CloudEvents (ce-id, ce-source, ce-type, ce-time, ce-partitionkey). Its status says what
-happens: 2xx done, 422 reject, 429 and 503 with Retry-After retry after that time, 503 without it outage, others retry. An app
-that refuses connections is an outage. If it closes the connection of a request, the message is retried: it may have ended the
-app. After --time-limit, redrive closes the connection, and the message is retried. redrive receives messages once the app is
-ready, and ends with exit code 1 if that takes 5 minutes.
+-Sender-Id and -Attr-NAME) and of CloudEvents (ce-id, ce-source, ce-type, ce-time, ce-partitionkey). The status of its response
+decides what happens: 2xx done, 422 reject, 429 and 503 with Retry-After retry after that time, 503 without it outage, others
+retry. If the app refuses connections, that is an outage. If it closes the connection of a request, the message is retried,
+because it may have crashed the app. After --time-limit, redrive closes the connection, and the message is retried. redrive
+receives messages once the app is ready, and exits with code 1 if that takes 5 minutes.
 
-The variables of a worker apply, such as REDRIVE_RATE, REDRIVE_HEALTH and REDRIVE_METRICS. The visibility timeout of the queue
-is extended while a message is handled, so it can be short.
+A worker's variables apply, such as REDRIVE_RATE, REDRIVE_HEALTH and REDRIVE_METRICS. The visibility timeout of the queue is
+extended while a message is handled, so it can be short.
 
 Exit codes: 0 ended by a signal, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "URL", value_parser = app::url)]
     http: Option<Uri>,
 
-    /// Post events as Lambda's, with up to 10000 messages each, instead of single messages
+    /// Post events like Lambda's, with up to 10000 messages each, instead of single messages
     #[arg(long, value_name = "MESSAGES", value_parser = batch, conflicts_with = "command")]
     batch: Option<NonZeroUsize>,
 
@@ -100,7 +100,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TYPE", default_value = "application/json", conflicts_with = "command")]
     content_type: HeaderValue,
 
-    /// Speak HTTP/2 without TLS to the app, which must know it
+    /// Use HTTP/2 without TLS, which the app must support
     #[arg(long, conflicts_with = "command")]
     http2: bool,
 

@@ -36,8 +36,8 @@
 //! | `reason`, `error` | S | of a rejected message |
 //! | `redrives` | N | how often the message was retried from a dead-letter queue |
 //!
-//! Times are those of the processes that use the table. Their clocks may differ by 5 s, which a lease lasts longer than its
-//! message.
+//! Times come from the clocks of the processes that use the table. These may differ by 5 s, because a lease lasts 5 s
+//! longer than its message.
 //!
 //! # Together with Powertools
 //!
@@ -69,7 +69,7 @@
 //! let once = Once::new(store).key(|order: &Order| powertools_key(&order.id));
 //! ```
 //!
-//! Payloads are compared only with those of redrive: the hashes of Powertools are of another kind. With Powertools'
+//! redrive compares payloads only with its own, because Powertools hashes them in another way. With Powertools'
 //! `payload_validation_jmespath`, records of redrive never match.
 
 mod store;

@@ -235,10 +235,10 @@ impl Account {
         Delivery { queue: queue.to_owned(), messages, event }
     }
 
-    /// Deletes what the function's response says is done, and names the deleted messages.
+    /// Deletes the messages that succeeded according to the function's response, and returns their ids.
     ///
     /// # Errors
-    /// Why the response is none; nothing is deleted then, as after an error or a timeout.
+    /// The response is not a batch response. Nothing is deleted then, as after an error or a timeout.
     pub fn settle(
         &mut self,
         delivery: &Delivery,

@@ -25,10 +25,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// Serves these routes until it is dropped, to programs of this machine only.
 ///
-/// A request that a web page of another site makes is answered with 403, and reaches no route: its `Host` must be
-/// `localhost` or a loopback address, its `Origin`, if it has one, that of the host, and its `Sec-Fetch-Site`, if it has
-/// one, `none` or `same-origin`. A connection is closed if its first request does not come within 10 s, the next one
-/// within 120 s, or nothing more of a body within 30 s.
+/// Requests from web pages of other sites get a 403 and reach no route. A request's `Host` must be `localhost` or a
+/// loopback address, its `Origin`, if it has one, that of the host, and its `Sec-Fetch-Site`, if it has one, `none` or
+/// `same-origin`. A connection is closed if its first request does not arrive within 10 s, the next one within 120 s,
+/// or the next part of a body within 30 s.
 pub async fn serve(listener: TcpListener, routes: Router) {
     serve_within(LIMITS, listener, routes).await;
 }

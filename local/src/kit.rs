@@ -1,6 +1,6 @@
 //! A test kit: queues, mappings, workers and alarms for the tests of a consumer, on tokio's paused clock.
 //!
-//! A [`TestAws`] is an account of its own in the memory of the test. Code under test reaches it through real SDK clients,
+//! A [`TestAws`] is a separate account in the memory of the test. Code under test reaches it through real SDK clients,
 //! [`TestAws::sqs`] and [`TestAws::cloudwatch`]; [`Queue::invokes`] is the event source mapping between a queue and a
 //! function. Days of retries pass in milliseconds, and each wait is as long as SQS would make it.
 //!
@@ -25,10 +25,10 @@
 //! # });
 //! ```
 //!
-//! Whatever the kit cannot do ends the test with a panic that names the queue and the message. Time stands still while
-//! code runs and jumps when everything waits, so only tokio's time counts: a test needs `#[tokio::test(start_paused =
-//! true)]`, and waits in a handler are `tokio::time::sleep`. To let time pass otherwise, as for an alarm, sleep in the
-//! test.
+//! If the kit cannot do something, the test ends with a panic that names the queue and the message. Time stands still
+//! while code runs and jumps when everything waits, so only tokio's time counts: a test needs
+//! `#[tokio::test(start_paused = true)]`, and waits in a handler are `tokio::time::sleep`. To let time pass otherwise,
+//! as for an alarm, sleep in the test.
 //!
 //! Waiting for a socket, a database or another thread counts as waiting: the clock jumps, to a time limit for example. Around
 //! such a call in a handler, [`in_real_time`] holds the clock.
@@ -141,8 +141,8 @@ impl TestAws {
         self.state().latency = latency;
     }
 
-    /// What goes wrong from now on: decides on each call by its operation, such as `SendMessageBatch`, and by how many
-    /// calls of that operation there were before. A later rule takes the place of this one.
+    /// Makes calls fail from now on. The rule gets the operation of each call, such as `SendMessageBatch`, and how
+    /// many calls of that operation there were before. A later rule replaces this one.
     ///
     /// ```
     /// use redrive_local::kit::{Fault, TestAws};
@@ -154,7 +154,7 @@ impl TestAws {
         *lock(&self.shared.faults) = Box::new(rule);
     }
 
-    /// How many calls the clients made, by operation, such as `SendMessageBatch`, those that failed included.
+    /// How many calls the clients made, including failed ones, by operation, such as `SendMessageBatch`.
     #[must_use]
     pub fn calls(&self) -> BTreeMap<String, usize> {
         self.state().calls.clone()
@@ -166,7 +166,7 @@ impl TestAws {
         self.state().account.metric_sum(namespace, name)
     }
 
-    /// All that happened to messages so far, and when: in time since the account was made.
+    /// Everything that happened to messages so far, each with the time since the account was created.
     #[must_use]
     pub fn events(&self) -> Vec<(Duration, QueueEvent)> {
         self.state().events.clone()
@@ -184,7 +184,7 @@ impl TestAws {
         self.shared.began.0.elapsed()
     }
 
-    /// Runs an action on the account itself at the present moment, for whatever the kit has no method for. Meanwhile
+    /// Runs an action on the account itself at the present moment, if the kit has no method for it. Meanwhile,
     /// nothing else can use the account.
     pub fn with<T>(&self, action: impl FnOnce(&mut Account, SystemTime) -> T) -> T {
         let mut state = self.state();

@@ -1,8 +1,8 @@
 //! SQS, the Lambda event source mapping, the Lambda Runtime API and alarms in one process, on a clock that you control.
 //!
-//! [`Local`] is all of it: it takes a [`Config`], runs unmodified functions, and reports what happens as [`Event`]s.
-//! While an invocation runs, time passes at its own pace, since the function's code does; while nothing runs, waiting
-//! is faster or skipped altogether ([`Speed`]).
+//! [`Local`] does all of this: it takes a [`Config`], runs unmodified functions, and reports what happens as
+//! [`Event`]s. While an invocation runs, time is real, because the function's code needs real time. While nothing
+//! runs, waiting is faster or skipped altogether ([`Speed`]).
 //!
 //! [`Remote`] runs the same functions by the same rules in front of real queues, in real time.
 //!

@@ -18,7 +18,7 @@ pub struct BatchReport {
     pub worker_errors: u64,
     /// Failed messages whose delay SQS has accepted.
     pub retried: u64,
-    /// Messages in the dead-letter queue, or that move there at the next receive, as SQS has confirmed.
+    /// Messages that are in the dead-letter queue or move there at the next receive, as SQS has confirmed.
     pub dead_lettered: u64,
     /// Messages that the handler deferred.
     pub deferred: u64,
@@ -41,6 +41,6 @@ pub struct BatchReport {
     pub max_attempt: u32,
     /// How long each handler call ran. For a message of a `Bulk`, only the last call counts.
     pub worker_durations: Vec<Duration>,
-    /// Time from the sending of each message to the end of its success; never negative.
+    /// Time from when each message was sent until it succeeded; never negative.
     pub response_times: Vec<Duration>,
 }

@@ -21,8 +21,8 @@ use crate::processes::{Processes, failure};
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-timeout.html>
 const LONGEST: Duration = Duration::from_secs(900);
 
-/// A [`Hook`] that makes each call of the handler a span, and counts and times messages, as OpenTelemetry's conventions for
-/// messaging say.
+/// A [`Hook`] that makes a span of each handler call, and counts and times messages, following OpenTelemetry's conventions
+/// for messaging.
 ///
 /// The page [OpenTelemetry](https://docs.rs/crate/redrive/0.1.0/source/docs/opentelemetry.md) lists the spans and metrics.
 ///
@@ -37,7 +37,7 @@ const LONGEST: Duration = Duration::from_secs(900);
 /// let consumer = Consumer::new(place).hook(telemetry);
 /// ```
 ///
-/// Without a provider the global ones are used, those that are set when this is made.
+/// Without a provider, it uses the global providers that are set when it is created.
 pub struct Telemetry {
     tracer: BoxedTracer,
     instruments: Instruments,
@@ -57,7 +57,7 @@ impl Telemetry {
         }
     }
 
-    /// What makes the spans. Default: the global provider.
+    /// The provider of the spans. Default: the global provider.
     #[must_use]
     pub fn tracer_provider<P>(mut self, provider: &P) -> Self
     where
@@ -69,17 +69,17 @@ impl Telemetry {
         self
     }
 
-    /// What counts and times. Default: the global provider.
+    /// The provider of the metrics. Default: the global provider.
     #[must_use]
     pub fn meter_provider(mut self, provider: &impl MeterProvider) -> Self {
         self.instruments = Instruments::new(&provider.meter_with_scope(scope()));
         self
     }
 
-    /// Exports what was gathered, before each answer: Lambda freezes the process after it. Default: nothing.
+    /// Exports the collected data before each answer, because Lambda freezes the process after it. Default: nothing.
     ///
-    /// `export` may block, as `force_flush` of a provider does. It runs on a thread that tokio keeps for that, several one
-    /// after another; an error is logged as a warning.
+    /// `export` may block, as `force_flush` of a provider does. It runs on one of tokio's threads for blocking code, one
+    /// export after another. An error is logged as a warning.
     #[must_use]
     pub fn flush<E: fmt::Display>(
         mut self,
@@ -92,7 +92,7 @@ impl Telemetry {
     /// How long an answer waits for the exports, never beyond the deadline of its batch. Default: 2 s, which is also the most that
     /// redrive gives hooks.
     ///
-    /// After that they go on while the process is not frozen; the exports of the next batch wait for them.
+    /// After that, the exports go on while the process is not frozen; those of the next batch wait for them.
     #[must_use]
     pub fn flush_timeout(mut self, limit: Duration) -> Self {
         self.flushing.limit = limit;

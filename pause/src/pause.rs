@@ -30,7 +30,7 @@ const KEEPS: Duration = Duration::from_secs(30);
 ///
 /// After an outage of one to two minutes, one process disables the mapping for 5 minutes. EventBridge Scheduler then enables
 /// it with a maximum concurrency of 2, and restores the original concurrency 3 minutes later. If the dependency is still down
-/// in these 3 minutes, the mapping is paused again. If a call fails, the function goes on as without this, and tries again
+/// in these 3 minutes, the mapping is paused again. If a call fails, the function goes on without a pause, and tries again
 /// after 5 minutes.
 ///
 /// While the mapping is being paused, the function keeps a batch that it could not handle for up to 30 s or 80 % of the time
@@ -45,8 +45,8 @@ struct Inner {
 }
 
 impl Pause {
-    /// Pauses by means of these clients, each of whose calls is made once and may last for 5 s. EventBridge Scheduler assumes
-    /// the role with this ARN; it needs `lambda:UpdateEventSourceMapping`.
+    /// Pauses with these clients. Each call is made once and may take up to 5 s. EventBridge Scheduler assumes the role with
+    /// this ARN; it needs `lambda:UpdateEventSourceMapping`.
     #[must_use]
     pub fn new(
         lambda: &aws_sdk_lambda::Client,
@@ -57,8 +57,8 @@ impl Pause {
         Self(Some(Inner { aws, turn: Mutex::default() }))
     }
 
-    /// The role is in `REDRIVE_PAUSE_ROLE`; region, credentials and endpoints are those of the environment. Without the
-    /// variable, it does nothing.
+    /// Takes the role from `REDRIVE_PAUSE_ROLE`, and region, credentials and endpoints from the environment. Without
+    /// the variable, the hook does nothing.
     pub async fn from_env() -> Self {
         let Some(role_arn) = std::env::var("REDRIVE_PAUSE_ROLE").ok().filter(|arn| !arn.is_empty()) else {
             return Self(None);

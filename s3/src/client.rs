@@ -13,8 +13,8 @@ const FIRST_BYTE: Duration = Duration::from_secs(5);
 
 /// A client with the region, the credentials and the endpoint of the environment: that of the function, on Lambda.
 ///
-/// It waits 2 s for a connection and 5 s for the first byte of an answer, and tries a call up to three times. A client of your
-/// own does as well; connections, tries and waits are then its own.
+/// It waits 2 s for a connection and 5 s for the first byte of an answer, and tries a call up to three times. You can pass
+/// your own client instead, with its own connections, retries and timeouts.
 pub async fn client() -> Client {
     let tls = Provider::Rustls(CryptoMode::Ring);
     let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT).read_timeout(FIRST_BYTE).build();

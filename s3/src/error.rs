@@ -15,13 +15,13 @@ pub enum PayloadError {
     /// The message points to a bucket that [`Payloads::new`](crate::Payloads::new) does not name.
     #[error("{0} is in none of the buckets that payloads are read from")]
     Bucket(PayloadPointer),
-    /// No bucket has such a name, and no access point such an ARN.
+    /// A bucket cannot have this name, nor an access point this ARN.
     #[error("{0} names a bucket that cannot exist")]
     InvalidBucket(PayloadPointer),
     /// The key is too long for S3, or has a part that a proxy may resolve.
     #[error("the key of {0} {1}")]
     InvalidKey(PayloadPointer, String),
-    /// The key does not begin as [`Payloads::key_prefix`](crate::Payloads::key_prefix) says.
+    /// The key does not begin with the [`Payloads::key_prefix`](crate::Payloads::key_prefix).
     #[error("the key of {0} does not begin with {1}")]
     Key(PayloadPointer, String),
     /// The object has more bytes than [`Payloads::max_size`](crate::Payloads::max_size) allows.

@@ -17,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! The handler takes what it would take of a small message. [`Payloads`] says which failures are retried and which are not.
+//! The handler is the same as for small messages. [`Payloads`] says which failures are retried and which are not.
 
 mod payloads;
 mod error;

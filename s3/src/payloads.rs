@@ -13,8 +13,8 @@ const MAX_SIZE: u64 = 8 * 1024 * 1024;
 
 /// Bodies in S3, for messages that the SQS Extended Client sent; other messages keep their own body.
 ///
-/// A message points to S3 if it has the attribute `ExtendedPayloadSize`, or `SQSLargePayloadSize` of version 1. What happens to
-/// it if its payload cannot be read:
+/// A message points to S3 if it has the attribute `ExtendedPayloadSize`, or `SQSLargePayloadSize` of version 1. If its payload
+/// cannot be read:
 ///
 /// | | the message |
 /// | --- | --- |
@@ -35,23 +35,23 @@ pub struct Payloads {
 }
 
 impl Payloads {
-    /// Reads payloads from these buckets. The sender of a message names a bucket too, so a message that points to any other is
-    /// rejected: else whoever may send could have the function read whatever its role may.
+    /// Reads payloads from these buckets. The sender of a message chooses the bucket, so messages that point to any other
+    /// bucket are rejected. Otherwise, senders could make the function read all that its role may read.
     #[must_use]
     pub fn new(client: Client, buckets: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let buckets = buckets.into_iter().map(Into::into).collect();
         Self { client, buckets, key_prefix: String::new(), max_size: MAX_SIZE }
     }
 
-    /// The largest payload, in bytes. Default: 8,388,608 (8 MiB). As many payloads are held in memory as messages run at a time,
-    /// and all of its calls by a bulk handler.
+    /// The largest payload, in bytes. Default: 8,388,608 (8 MiB). Memory holds the payload of each message that runs, and for a
+    /// bulk handler those of all messages in its running calls.
     #[must_use]
     pub const fn max_size(mut self, bytes: u64) -> Self {
         self.max_size = bytes;
         self
     }
 
-    /// What the keys of payloads begin with, for a bucket that holds other objects too. Default: anything.
+    /// The prefix of payload keys, for a bucket that holds other objects too. Default: anything.
     #[must_use]
     pub fn key_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.key_prefix = prefix.into();

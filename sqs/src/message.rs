@@ -53,9 +53,9 @@ pub fn fault(body: &str, attributes: &Attributes, largest: usize) -> Option<Stri
 
 /// Whether SQS takes a message attribute of this name.
 ///
-/// The guide has only the letters and digits of ASCII, but AWS was recorded taking `attr.1øßä` and refusing `§`. All else
-/// beyond ASCII is our guess: what Unicode calls alphabetic or numeric is a letter or a digit. That leaves out most combining
-/// marks: an é that is written as e and U+0301, and a word with a virama, are refused.
+/// The guide allows only ASCII letters and digits, but recordings show that AWS accepts `attr.1øßä` and refuses `§`. The rest
+/// beyond ASCII is our guess: if Unicode calls a character alphabetic or numeric, it is accepted. Most combining marks are
+/// not: an é that is written as e and U+0301, and a word with a virama, are refused.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html>
 /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.py>
 #[must_use]

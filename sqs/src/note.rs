@@ -12,8 +12,8 @@ const ERROR_CHARACTERS: usize = 256;
 
 /// Why a message is in the dead-letter queue: the JSON of its attribute `redrive.dead-letter`.
 ///
-/// Letters that redrive wrote have it; a message that SQS moved by the redrive policy has none. A sender can give a
-/// message this attribute too, which says nothing: [`DeadLetter::find`] tells the two apart.
+/// Letters that redrive wrote have it; a message that SQS moved by the redrive policy has none. A sender can set
+/// this attribute too, so it proves nothing by itself: [`DeadLetter::find`] tells the two apart.
 ///
 /// ```
 /// # use redrive_sqs as redrive;
@@ -61,7 +61,7 @@ impl DeadLetter {
     /// The message attribute that carries the note.
     pub const ATTRIBUTE: &str = "redrive.dead-letter";
 
-    /// A note of a message that was delivered so often, with nothing else said.
+    /// A note about a message that was delivered this often, without the other fields.
     #[must_use]
     pub fn new(reason: &str, failed_at: SystemTime, attempts: u32, message_id: &str, source: &str) -> Self {
         Self {
@@ -98,8 +98,8 @@ impl DeadLetter {
 
     /// As [`DeadLetter::find`], from the attribute's text.
     ///
-    /// SQS sets `DeadLetterQueueSourceArn` on what its redrive policy moves, with the attributes that the sender gave it,
-    /// and on nothing that was sent to the dead-letter queue: a note beside it is the sender's.
+    /// SQS sets `DeadLetterQueueSourceArn` on messages that its redrive policy moves, with the sender's attributes,
+    /// and never on messages that were sent to the dead-letter queue. So a note beside it is the sender's.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
     #[must_use]
     pub fn read(text: &str, moved_from: Option<&str>) -> Option<Self> {
@@ -115,8 +115,8 @@ impl DeadLetter {
         Attribute::text("String", json.replace(|c: char| !accepted(c), "\u{fffd}"))
     }
 
-    /// Adds the note to the attributes of a letter with this body, unless ten are there already or 1 MiB would be
-    /// exceeded: then the letter goes without. Whether it was added.
+    /// Adds the note to the attributes of a letter with this body, unless there are already ten or 1 MiB would
+    /// be exceeded. Returns whether it was added.
     pub fn attach(&self, body: &str, attributes: &mut Attributes) -> bool {
         let note = self.to_attribute();
         // One that came with the message is not ours, and goes even if ours does not fit.

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::attribute::{Attribute, Attributes};
 use crate::message::accepted;
 
-/// Where a message began that was sent back from a dead-letter queue: the JSON of its attribute `redrive.origin`.
+/// The origin of a message that was sent back from a dead-letter queue: the JSON of its attribute `redrive.origin`.
 ///
-/// Any sender can give a message this attribute; `Consumer::origin_senders` says whose counts.
+/// Any sender can set this attribute; `Consumer::origin_senders` decides whose counts.
 ///
 /// ```
 /// # use redrive_sqs as redrive;
@@ -30,7 +30,7 @@ impl Origin {
     /// The message attribute that carries it.
     pub const ATTRIBUTE: &str = "redrive.origin";
 
-    /// The origin of a message whose first life had this id, and that was sent back so often.
+    /// The origin of a message that first had this id, and was sent back this often.
     pub fn new(message_id: impl Into<String>, redrives: u32) -> Self {
         Self { message_id: message_id.into(), redrives }
     }
@@ -50,7 +50,7 @@ impl From<Origin> for Attribute {
     }
 }
 
-/// What a letter carries when it is sent back: the id of its first life, and how often that was done by then.
+/// The origin to write on a letter that is sent back: the id of its first message, and how often it was sent back by then.
 ///
 /// ```
 /// # mod redrive { pub(crate) use redrive_sqs as tools; }
@@ -71,9 +71,9 @@ pub fn origin_of_letter(message_id: &str, earlier: Option<&Origin>) -> Origin {
 /// The senders whose `redrive.origin` counts: unique ids of IAM users and roles.
 ///
 /// SQS says who sent a message in the system attribute `SenderId`: the unique id of a user, or that of a role with the
-/// session's name behind a colon. Nobody can choose the id. Whoever may assume the role chooses the name, so one session of
-/// a role is no more trusted than the role. The 12 digits of an account are its root user, and its federated users with
-/// their names behind a colon.
+/// session's name behind a colon. Nobody can choose the id. Anyone who may assume the role chooses the name, so trust a
+/// session no more than its role. The 12 digits of an account are its root user, and its federated users with their names
+/// behind a colon.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html>
 ///

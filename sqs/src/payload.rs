@@ -11,9 +11,9 @@ use crate::message::size;
 const CLASSES: [&str; 2] =
     ["software.amazon.payloadoffloading.PayloadS3Pointer", "com.amazon.sqs.javamessaging.MessageS3Pointer"];
 
-/// Where the body of a message is that was too big for SQS: what the [extended
+/// Points to a body that was too big for SQS. The [extended
 /// client](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-managing-large-messages.html)
-/// sends in its place.
+/// sends this in its place.
 ///
 /// ```
 /// use redrive_sqs::{Attributes, PayloadPointer};

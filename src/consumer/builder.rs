@@ -120,17 +120,18 @@ where
     }
 
     /// For how long redrive retries a message while a dependency is down (see [`Failure::outage`]), as far as the queue's
-    /// maxReceiveCount allows: with ten deliveries, redrive waits about 1 h between two at most; with five, about 2 h. The queue must keep messages for longer. At most
-    /// 1,209,600 s, as long as SQS can keep a message. Default: 14,400 s (4 h), counted from the first receive.
+    /// maxReceiveCount allows. With ten deliveries, redrive waits at most about 1 h between two of them; with five, about 2 h.
+    /// The queue must keep messages for longer. At most 1,209,600 s, the longest that SQS keeps a message. Default: 14,400 s
+    /// (4 h), counted from the first receive.
     pub fn outage_horizon(self, horizon: Duration) -> Self {
         self.setting(|settings| settings.outage_horizon = settings.keep(horizon))
     }
 
-    /// How many messages start in a time, for example 50 a second. Default: as many as the concurrency allows. A
-    /// [worker](Self::work) receives no more messages than it may start, so that messages wait in the queue and use up no
-    /// deliveries. Each process has its own rate, so four workers with 50 a second start 200 a second, unless they
-    /// [share](Self::share_rate) it. On Lambda each sandbox has its own. There messages wait for up to a quarter of the
-    /// function's time. Those whose turn comes later go back to the queue, which costs each one delivery.
+    /// How many messages start per second, minute or hour, for example 50 a second. Default: as many as the concurrency
+    /// allows. A [worker](Self::work) receives no more messages than it may start, so that messages wait in the queue and use
+    /// up no deliveries. Each process has its own rate, so four workers with 50 a second start 200 a second, unless they
+    /// [share](Self::share_rate) it. On Lambda, each sandbox has its own rate, and messages wait for up to a quarter of the
+    /// function's time. Messages whose turn comes later go back to the queue, which costs each one delivery.
     ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -159,16 +160,16 @@ where
         self.set(|setup| setup.tokens = Some(Arc::new(bucket)))
     }
 
-    /// How many messages of each key start in a time, for example ten a second for each customer. `key` names the key of a
-    /// message; one without a key starts at once. Default: no keys.
+    /// How many messages of each key start per second, minute or hour, for example ten a second for each customer. `key`
+    /// returns the key of a message. A message without a key starts at once. Default: no keys.
     ///
     /// Messages of one key do not delay those of others. A [worker](Self::work) keeps as many messages as the
     /// [concurrency](Self::concurrency) waiting for their turn, if it comes within the visibility timeout. Further messages go
     /// back to the queue until their turn, which costs each one delivery. A message on its last delivery does not go back: it
     /// starts at once if it cannot wait. Each process has its own rates. On Lambda messages wait for up to 2 s.
     ///
-    /// redrive calls `key` when a message is received, and other messages wait for it meanwhile: it must not block. If it panics, the message
-    /// has no key. redrive tracks 10,000 keys that were used up recently; all others share one rate.
+    /// redrive calls `key` when a message is received. Other messages wait meanwhile, so `key` must not block. If it panics,
+    /// the message has no key. redrive tracks 10,000 keys that were used up recently; all others share one rate.
     ///
     /// ```
     /// use redrive::{Attribute, Consumer, Rate};
@@ -189,10 +190,10 @@ where
     }
 
     /// Names the dependencies that a message needs. While one of them is down, redrive returns the message to the queue
-    /// without running it (see [`Failure::outage`]). Default: one that has no name, for all messages.
+    /// without running it (see [`Failure::outage`]). Default: all messages need the same dependency, which has no name.
     ///
-    /// redrive calls `names` only around an outage, and other messages wait for it meanwhile: it must not block. If it
-    /// panics or returns nothing, the default holds.
+    /// redrive calls `names` only around an outage. Other messages wait meanwhile, so it must not block. If it panics or
+    /// returns nothing, the default applies.
     ///
     /// ```
     /// use redrive::{Attribute, Consumer};
@@ -252,10 +253,10 @@ where
         self.set(|setup| setup.hooks.add(hook))
     }
 
-    /// Calls `hook` after each batch of Lambda's while the dependency of all messages is down, if all messages of the batch
-    /// stay in the queue. It has the rest of the invocation but 100 ms. It is not called for an outage [of a named
-    /// dependency](crate::Failure::of), in a worker, or by [`handle`](Self::handle), which does not know the function.
-    /// Default: none.
+    /// Calls `hook` after each batch on Lambda whose messages all stay in the queue, while the dependency of all messages is
+    /// down. It may run until 100 ms before the function's deadline. It is not called for an outage [of a named
+    /// dependency](crate::Failure::of), in a worker, or by [`handle`](Self::handle), which does not know the function. Default:
+    /// none.
     pub fn on_outage(self, hook: impl OnOutage) -> Self {
         self.set(|setup| setup.on_outage = Some(Arc::new(hook)))
     }
@@ -279,11 +280,10 @@ where
         self.set(|setup| setup.once = Some(once.into().rules))
     }
 
-    /// Handles events that are not from SQS, such as a schedule's pings; its result is the response of the
-    /// invocation. It runs where handlers run, until 100 ms before the function's deadline. An error, a panic or a
-    /// timeout fails the invocation. It never gets an event that contains SQS messages, because Lambda would delete
-    /// them after any response but redrive's. Default: such an event fails the invocation with the error type
-    /// `InvalidEvent`.
+    /// Handles events that are not from SQS, such as a schedule's pings. The result of `take` is the response of the
+    /// invocation. `take` runs where handlers run, until 100 ms before the function's deadline. An error, a panic or a
+    /// timeout fails the invocation. It never gets an event that contains SQS messages, because Lambda would delete them
+    /// after any response but redrive's. Default: such an event fails the invocation with the error type `InvalidEvent`.
     ///
     /// [`run`](Self::run) and [`handle_any`](Self::handle_any) call it. The tower service cannot, because
     /// lambda_runtime refuses such events first.
@@ -364,10 +364,10 @@ where
         self.setting(|settings| settings.task_protection = Some(protects))
     }
 
-    /// Lets a worker handle fewer messages at a time while the service behind the handler is slow, from 1 to the
-    /// [`concurrency`](Self::concurrency): handlers then take longer than this in the mean. Default: off. At most 5,400 s. The
-    /// worker starts with one message at a time and doubles that as long as handlers are faster. If they are slower, or more than
-    /// one in ten has an outage or a timeout, it goes on with 70 %, and then adds one at a time. After a circuit breaker was open
+    /// Lets a worker handle fewer messages at a time, from 1 to the [`concurrency`](Self::concurrency), while handlers take
+    /// longer than this on average, because the service behind them is slow. Default: off. At most 5,400 s. The worker starts
+    /// with one message at a time, and doubles that as long as handlers are faster. If they are slower, or more than one in
+    /// ten has an outage or a timeout, it continues with 70 %, and then adds one at a time. After a circuit breaker was open
     /// for all messages, it starts with one again. On Lambda it has no effect.
     pub fn adaptive_concurrency(self, slow: Duration) -> Self {
         self.setting(|settings| settings.adaptive_concurrency = settings.keep(slow))
@@ -427,7 +427,7 @@ where
     /// remaining messages are retried. Each call decodes its messages again.
     ///
     /// Return an error or a rejection if one of the messages may be at fault. Return
-    /// [`Failure::retry_after`](crate::Failure::retry_after) if none is, for example when the database is down.
+    /// [`Failure::retry_after`](crate::Failure::retry_after) if no message is, for example when the database is down.
     ///
     /// The handler must be a transaction: a call that failed must leave nothing behind.
     pub const fn halve_on_failure(mut self) -> Self {

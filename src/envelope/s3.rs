@@ -36,7 +36,7 @@ pub struct S3Notification {
 pub struct S3Object {
     /// Such as `ObjectCreated:Put`.
     pub event_name: String,
-    /// When, as S3 writes it (RFC 3339).
+    /// When it happened, as S3 writes it (RFC 3339).
     pub event_time: String,
     /// The bucket's name.
     pub bucket: String,
@@ -48,7 +48,7 @@ pub struct S3Object {
     pub e_tag: Option<String>,
     /// The version, in buckets with versioning.
     pub version_id: Option<String>,
-    /// Orders the events of one key: the longer one is later, and of equally long ones the greater.
+    /// Orders the events of one key: the longer value is later; of two equally long values, the greater.
     pub sequencer: Option<String>,
 }
 

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::{Change, Claim, Claimed, Record, Store};
 use crate::BoxError;
 
-/// A store for tests, which is forgotten when the process ends. It has tokio's clock, so leases end in time that a test
-/// skips.
+/// A store for tests, which lasts as long as the process. It uses tokio's clock, so a test can skip the time until a
+/// lease ends.
 ///
 /// ```
 /// use redrive::once::Memory;
@@ -43,7 +43,7 @@ impl Memory {
         Self::default()
     }
 
-    /// What is known of a key.
+    /// The record of a key, if there is one.
     #[must_use]
     pub fn record(&self, key: &str) -> Option<Record> {
         self.records().get(key).cloned()

@@ -54,15 +54,15 @@ impl<M: 'static> Once<M> {
         Self { rules, message: PhantomData }
     }
 
-    /// The key as a function of the message, if a producer may send the same job twice. It must be 1 to 1,024 bytes long: a
-    /// message with another key is treated like one whose body cannot be decoded.
+    /// Computes the key from the message, for producers that may send the same job twice. It must be 1 to 1,024 bytes long:
+    /// a message with any other key is treated like one whose body cannot be decoded.
     pub fn key(self, key: impl Fn(&M) -> String + Send + Sync + 'static) -> Self {
         let of_any = move |message: &dyn Any| message.downcast_ref().map(&key);
         Self { rules: Rules { key: Some(Arc::new(of_any)), ..self.rules }, ..self }
     }
 
-    /// Dead-letters a message with the reason `key-reused` if another message with the same key had another body. Default:
-    /// bodies are not compared.
+    /// Dead-letters a message with the reason `key-reused` if another message with the same key had a different body.
+    /// Default: bodies are not compared.
     pub fn check_payload(self) -> Self {
         Self { rules: Rules { checks_payload: true, ..self.rules }, ..self }
     }

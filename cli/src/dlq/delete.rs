@@ -25,7 +25,7 @@ Examples:
   redrive dlq export --queue orders kept.jsonl && redrive dlq delete --queue orders --all
       deletes all letters present at the start, one by one; purge also deletes those that arrive meanwhile
 
-On AWS itself, --yes also requires --account ID with the account that the queue is in.
+On AWS itself, --yes also requires --account with the id of the queue's account.
 
 {}
 
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     none: AllowNone,
 
-    /// All letters, instead of --where or --ids
+    /// Delete all letters, instead of those that --where or --ids selects
     #[arg(long, conflicts_with_all = ["conditions", "ids"])]
     all: bool,
 

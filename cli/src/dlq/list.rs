@@ -47,7 +47,7 @@ Examples:
   redrive dlq list --stack shop --logs --where 'error ~ timeout' --where 'age < 1h'
       adds errors from the function's log to letters that SQS moved, which have no note
   redrive dlq list --all --profile shop --profile billing
-      groups the errors of all dead-letter queues of two accounts, with up to 100 letters of each queue
+      groups the errors of all dead-letter queues in two accounts, from up to 100 letters per queue
   redrive dlq list --queue orders --json | jq -r 'select(.attributes.tenant == \"acme\") | .id' |
     redrive dlq retry --queue orders --ids - --yes
       sends back the letters that your own filter selects
@@ -66,11 +66,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     conditions: Where,
 
-    /// Receive letters of all dead-letter queues and group their errors; --profile and --region may be repeated
+    /// Receive letters from all dead-letter queues and group their errors; --profile and --region may be repeated
     #[arg(long, group = "Which", conflicts_with_all = ["queue", "stack", "function", "dead_letter_queue", "logs", "body"])]
     all: bool,
 
-    /// Letters to print, with --all letters to receive of each queue [default: 100; all with --json, unless --all]
+    /// Letters to print, or with --all, letters to receive from each queue [default: 100; all with --json, unless --all]
     #[arg(long, value_name = "N")]
     max: Option<usize>,
 

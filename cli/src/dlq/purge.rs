@@ -21,7 +21,7 @@ Examples:
   redrive dlq purge --queue orders
       asks for the name of the dead-letter queue first
 
-On AWS itself, --yes in a script also requires --account ID with the account that the queue is in. --endpoint-url,
+On AWS itself, --yes in a script also requires --account with the id of the queue's account. --endpoint-url,
 AWS_ENDPOINT_URL or the profile's endpoint_url selects an emulator instead, on this machine or at a name without a dot.
 
 A purge takes up to 60 s; until then, SQS rejects another one. To select letters, or to keep those that arrive meanwhile,

@@ -85,7 +85,7 @@ Examples:
   redrive dlq retry --stack shop --where 'reason = panic' --dry-run
       shows which letters would be sent, and how many of each error; without --dry-run, asks and sends them
   redrive dlq retry --stack shop --watch --stages 10,100,all
-      sends ten letters, watches whether they come back, and goes on or stops
+      sends ten letters, watches whether they come back, then continues or stops
   redrive dlq retry --queue orders --max 1 --edit
       sends one letter after you have edited it
 
@@ -102,23 +102,23 @@ Examples with letters that another program selects, and with AWS's own move task
   redrive dlq retry --queue orders --native --status
   redrive dlq retry --queue orders --native --cancel
 
-Each letter is sent first and then deleted. It keeps its body, attributes, message group id and trace header. redrive.origin
-replaces the note; it has the id of the first message and the number of redrives.
+Each letter is sent first and then deleted. It keeps its body, attributes, message group id and trace header. The attribute
+redrive.origin replaces the note; it has the original message id and the number of redrives.
 
 Letters that are not sent stay hidden while the command runs and become visible again when it ends, even after Ctrl-C. If
 the process is killed, they become visible a minute later, and the next run continues. redrive reports a letter that was
-sent but could not be deleted, because its message may arrive twice. It also reports a letter if SQS did not answer its
-send; that letter stays. If two letters of one message have the same content, redrive sends that message once. It ignores
-letters that arrive after the start.
+sent but could not be deleted, because its message may arrive twice. If SQS did not answer a send, redrive also reports
+that letter and keeps it. If two letters of one message have the same content, redrive sends that message once. It
+ignores letters that arrive after the start.
 
 A journal records which letters are being sent. After a kill, --dry-run lists the letters that an earlier run sent or may
 have sent. A run that sends them again lists them and exits with 1.
 
-With --watch, the command counts the messages of both queues every two seconds. If there are more letters, it receives all of
-them and makes them visible again. A letter came back if it has the message id, or the redrive.origin, of one that was sent.
-A consumer that sends a new message without redrive.origin cannot be recognized. The wait ends early if the source queue was
-empty for a minute. Without --wait, it is as long as the attempts of a message take at most: redrive reads the REDRIVE_
-variables of the function, and else assumes its defaults.
+With --watch, the command counts the messages of both queues every two seconds. If the number of letters grows, it receives
+all letters and makes them visible again. A letter counts as back if it has the message id or the redrive.origin of a sent
+one. A consumer that sends a new message without redrive.origin cannot be recognized. The wait ends early if the source queue
+was empty for a minute. Without --wait, it is as long as all attempts of a message can take: redrive reads the function's
+REDRIVE_ variables, or else assumes its defaults.
 
 On a FIFO queue, a letter that stays blocks only the later letters of its group. Letters that are sent go to the end of
 their group.";

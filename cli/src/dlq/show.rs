@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "log_group")]
     no_logs: bool,
 
-    /// Read the body from S3 if the letter points to one, up to 16 MiB
+    /// If the letter points to a body in S3, read it, up to 16 MiB
     #[arg(long)]
     payload: bool,
 

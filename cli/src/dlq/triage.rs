@@ -74,9 +74,9 @@ Example of a letter:
   r retry  l logs  e edit  d delete  s skip  b body  ? help  q quit: r
   sent to shop-orders
 
-Letters stay hidden from other consumers while you decide. The remaining letters become visible again at the end: after q,
-Ctrl-C and Ctrl-D, and when you close the terminal. After Ctrl-Z they stay hidden for up to a minute. fg resumes; redrive
-does not send a letter that another consumer may have received since. Control characters are escaped, as in \\u{1b}.
+Letters stay hidden from other consumers while you decide. The remaining letters become visible again when you press q,
+Ctrl-C or Ctrl-D, or close the terminal. After Ctrl-Z they stay hidden for up to a minute. fg resumes; redrive does not
+send a letter that another consumer may have received since. Control characters are escaped, as in \\u{1b}.
 
 On a FIFO queue, skipping a letter skips the later letters of its group too. Letters that are sent go to the end of their
 group.";

@@ -42,7 +42,7 @@ Conditions: --where 'FIELD OPERATOR VALUE'
   =  !=  <  <=  >  >=   compare numbers as numbers, anything else as strings; a VALUE in double quotes is a string
   ~  !~                 a regular expression
   exists  missing       without a VALUE
-All conditions must match. Instead of or: reason ~ ^(panic|malformed)$
+All conditions must match. To match either of two values: reason ~ ^(panic|malformed)$
 If a letter does not have the field, only missing, != and !~ match; if the field is unknown, nothing matches.";
 
 /// All of these must hold; no condition always holds.

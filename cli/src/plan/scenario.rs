@@ -11,11 +11,11 @@ use super::time;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Scenarios")]
 pub(super) struct Load {
-    /// How many messages come, such as 10/s, 500/min or 2000/h
+    /// How many messages arrive, such as 10/s, 500/min or 2000/h
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10/s")]
     pub(super) rate: f64,
 
-    /// How long a call of the dependency takes
+    /// How long a call to the dependency takes
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "20ms")]
     pub(super) call: Duration,
 
@@ -23,11 +23,11 @@ pub(super) struct Load {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "4h")]
     pub(super) outage: Duration,
 
-    /// How many messages each simulation has at most, 100 to 50000
+    /// Maximum number of messages in each simulation, 100 to 50000
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(100..=50_000), default_value_t = 1_000)]
     pub(super) messages: u32,
 
-    /// Simulate a worker with the settings of the function. Its cost is that of SQS only
+    /// Simulate a worker with the function's settings. Its cost covers SQS only
     #[arg(long)]
     pub(super) worker: bool,
 }
@@ -50,7 +50,7 @@ fn rate(text: &str) -> Result<f64, String> {
 pub(super) enum Scenario {
     /// All calls fail for a while
     Outage,
-    /// Ten times as many messages come for ten minutes
+    /// Ten times as many messages arrive for ten minutes
     Burst,
     /// One tenant sends 9 of 10 messages, and its calls are slow and fail
     Noisy,
@@ -60,7 +60,7 @@ pub(super) enum Scenario {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Errors {
-    /// Any error, by the operator ?
+    /// Any error, returned with the ? operator
     Retry,
     /// Failure::outage
     Outage,

@@ -31,10 +31,10 @@ Examples:
   redrive queue attach --stack shop --max-receive-count 5 --dry-run
   redrive queue attach --queue orders.fifo --dead-letter-queue failed.fifo --yes
 
-An option that is not passed keeps its current value: a queue with a redrive policy keeps its dead-letter queue and count. A
-new dead-letter queue gets the queue's type and KMS key, a retention period of 14 days, and a redrive allow policy that
-names the queue, so no other queue can use it. Messages in both queues stay where they are. If you lower the count, messages
-that were already received that often move at their next receive.
+Values that you do not pass stay as they are: a queue with a redrive policy keeps its dead-letter queue and count. A new
+dead-letter queue gets the queue's type and KMS key, a retention period of 14 days, and a redrive allow policy that names
+the queue, so no other queue can use it. Messages in both queues stay where they are. If you lower the count, messages that
+were already received that often move at their next receive.
 
 If a stack owns the queue, change its template too: its next deployment resets the queue.
 

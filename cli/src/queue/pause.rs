@@ -38,7 +38,7 @@ Waits until Lambda reports the mappings as disabled, which can take a minute or 
 and deleted. All others wait in the queue and expire at the end of the retention period without becoming dead letters.
 --queue pauses all mappings of the queue, --function all mappings of the function.
 
-A pause by the function itself (PauseOnOutage) ends: its schedules are deleted, and the maximum concurrency is restored.
+This also ends a pause by the function itself (PauseOnOutage): it deletes the schedules and restores the maximum concurrency.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Pause {
@@ -55,7 +55,7 @@ Examples:
 
 Waits until Lambda reports the mappings as enabled, which can take a minute or two.
 
-A pause by the function itself (PauseOnOutage) ends: its schedules are deleted, and the maximum concurrency is restored.
+This also ends a pause by the function itself (PauseOnOutage): it deletes the schedules and restores the maximum concurrency.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Resume {

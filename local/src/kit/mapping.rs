@@ -56,9 +56,9 @@ pub struct Invocation {
 }
 
 impl Queue {
-    /// The mapping of this queue to a function from an event and its deadline to a batch response. The event is anything
-    /// that can be read from JSON, the response anything that can be written as such: the types of `aws_lambda_events`, or
-    /// `serde_json::Value`.
+    /// The mapping of this queue to a function, which gets an event and its deadline, and returns a batch response. The
+    /// event can be any type that is read from JSON, the response any type that is written as JSON: the types of
+    /// `aws_lambda_events`, or `serde_json::Value`.
     ///
     /// By default a batch has up to 10 messages and does not wait to fill, up to 5 invocations run at a time, and the
     /// function's timeout is 30 s. Lambda's API knows the mapping from its first run on, and the function by the name of the
@@ -147,8 +147,7 @@ impl Mapping<'_> {
         self
     }
 
-    /// How long a mapping goes on delivering after it was disabled by Lambda's API: not at all by default. AWS does not say how
-    /// long.
+    /// How long a mapping keeps delivering after Lambda's API disabled it: not at all by default. AWS does not say how long.
     pub fn disabling_takes(mut self, time: Duration) -> Self {
         self.invoker.disabling_takes = time;
         self

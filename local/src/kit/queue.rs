@@ -147,8 +147,8 @@ impl Queue {
         }
     }
 
-    /// Every message that was ever in the queue, in the order in which they came: those of the test, those that code
-    /// under test sent, and those that a redrive policy moved here.
+    /// Every message that was ever in the queue, in order of arrival: from the test, from the code under test, or
+    /// moved here by a redrive policy.
     #[must_use]
     pub fn messages(&self) -> Vec<Message> {
         self.aws.find(|at, event| match event {

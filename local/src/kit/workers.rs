@@ -22,7 +22,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(30 * 86_400);
 /// Nor does one in which more happens to messages, however little time that takes.
 const MOST_EVENTS: usize = 100_000;
 
-/// Ready once a worker is to end, as a process is told by SIGTERM.
+/// Ready once a worker should end, like SIGTERM for a process.
 pub type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// One worker or several, which poll a queue. They run only while one of these methods is awaited.
@@ -45,7 +45,7 @@ enum Until {
 }
 
 impl Queue {
-    /// Workers that poll this queue: a function from its URL and a [`Stop`] that returns once it was told to end and has.
+    /// Workers that poll this queue. The function gets its URL and a [`Stop`]. After the stop, it shuts down and returns.
     ///
     /// ```
     /// use std::time::Duration;

@@ -15,8 +15,8 @@ pub struct MappingConfig {
     pub batch_size: usize,
     /// How long a batch may wait to fill: 0 to 300 s, 0 on a FIFO queue.
     pub window: Duration,
-    /// At most this many invocations, and so processes, at once: up to 1,000. AWS takes no less than 2; with 1, what
-    /// happens here has one order. By default there is no limit, which on AWS is the account's concurrency, and here 5.
+    /// At most this many invocations, and so processes, at once: up to 1,000. AWS accepts no less than 2; with 1, events here
+    /// have a fixed order. By default there is no limit, which means the account's concurrency on AWS, and 5 here.
     pub maximum_concurrency: Option<usize>,
     /// Whether the function's response names the messages that failed (`ReportBatchItemFailures`).
     pub report_batch_item_failures: bool,

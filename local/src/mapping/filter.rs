@@ -16,8 +16,8 @@ const LONGEST_PATTERN: usize = 4_096;
 
 /// One pattern of a mapping's filter criteria. A message that matches none of them is deleted without an invocation.
 ///
-/// The pattern's `body` decides how bodies are read. As an object it is for JSON, as a list for plain text, and a message
-/// of the other sort matches neither; a pattern without `body` looks at the other fields of the record only.
+/// The pattern's `body` decides how bodies are read. An object is for JSON, a list for plain text, and a message of the
+/// other kind does not match. A pattern without `body` checks only the other fields of the record.
 ///
 /// ```
 /// use redrive_local::Filter;
@@ -36,7 +36,7 @@ pub struct Filter {
     text: String,
 }
 
-/// Why a pattern is none that Lambda accepts: the place in it, and what is allowed there.
+/// Why Lambda would not accept a pattern: the place in it, and what is allowed there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidFilter(String);

@@ -30,7 +30,7 @@ pub struct Config {
     pub speed: Speed,
     /// The port of the AWS endpoint on 127.0.0.1; 0 takes any free one.
     pub port: u16,
-    /// What CloudFormation says of all this; none to know of no stack.
+    /// The stack that CloudFormation reports for all this, if any.
     pub stack: Option<StackConfig>,
 }
 
@@ -52,10 +52,10 @@ impl Default for Config {
     }
 }
 
-/// A worker: an executable that polls a queue by itself, told which by `REDRIVE_QUEUE_URL`. It is started again when it ends.
+/// A worker: an executable that polls the queue in `REDRIVE_QUEUE_URL` by itself. It is restarted when it ends.
 ///
-/// Whoever receives from its queue is taken for the worker. A message whose visibility timeout is set to the one that it was
-/// received with counts as extended, any other as given back.
+/// Any client that receives from its queue counts as the worker. A message counts as extended if its visibility timeout is
+/// set to the value that it was received with, and as given back if it is set to any other.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
     /// The executable, its name and its environment. The limits on invocations do not apply to it.

@@ -59,8 +59,8 @@ impl Control {
         self.world.act(|state, now| Ok(state.account.sqs.send(queue, message, now)?.message_id))
     }
 
-    /// Sends a visible message of one queue to another with changes, and deletes it: both at one moment, or neither. It
-    /// is the first that `is_it` says is meant. Returns the id that it has now.
+    /// Sends a visible message of one queue to another with changes, and deletes it: both at once, or neither. It is
+    /// the first message that `is_it` accepts. Returns its new id.
     ///
     /// # Errors
     /// No such message is there, or the other queue refuses it.
@@ -74,7 +74,7 @@ impl Control {
         self.world.act(|state, now| state.account.sqs.resend(from, to, is_it, change, now))
     }
 
-    /// From now on keeps a copy of each message that is sent: of the latest, up to so many bytes.
+    /// From now on, keeps copies of the latest messages that are sent, up to this many bytes.
     pub fn keep_messages(&self, most_bytes: usize) {
         self.world.act(|state, _| state.account.sqs.archive.open(most_bytes));
     }
@@ -85,7 +85,7 @@ impl Control {
         self.world.act(|state, _| state.account.sqs.archive.get(message_id).cloned())
     }
 
-    /// The latest message of which a copy was kept and that `is_it` says is meant, by its id and itself.
+    /// The latest message that was kept and that `is_it` accepts, given its id and the message.
     #[must_use]
     pub fn find_message(&self, is_it: impl Fn(&str, &SentMessage) -> bool) -> Option<SentMessage> {
         self.world.act(|state, _| state.account.sqs.archive.find(is_it).cloned())
@@ -119,8 +119,8 @@ impl Control {
         Ok(())
     }
 
-    /// Holds the clock: waiting stands still, so that no message comes back. An invocation that runs goes on, and
-    /// messages that are sent are delivered.
+    /// Holds the clock, so that no message comes back. A running invocation continues, and messages that are sent
+    /// are delivered.
     pub fn hold(&self) {
         self.world.clock.set(self.world.clock.setting().0, true);
     }

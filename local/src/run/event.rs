@@ -97,7 +97,7 @@ pub enum InvocationOutcome {
 /// Why a process did not even ask for work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StartFailure {
-    /// What became of it instead.
+    /// What happened to it instead.
     pub reason: String,
     /// The last lines that it wrote.
     pub output: Vec<String>,
@@ -142,7 +142,7 @@ impl InvocationOutcome {
     }
 }
 
-/// What everything came to.
+/// The totals of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// Messages sent to queues that are not dead-letter queues.

@@ -11,17 +11,17 @@ pub struct FunctionConfig {
     pub name: String,
     /// The executable, such as a `bootstrap`; it gets only the environment that Lambda would give it.
     ///
-    /// Its Runtime API is below a path that nobody else knows: `AWS_LAMBDA_RUNTIME_API` is `127.0.0.1:PORT/PATH`, to which
-    /// clients put `http://`. For Rust's lambda_runtime, which takes a path with a scheme only, `http://` is there already,
-    /// as it is for a script that does not name the variable, since it may start a function in Rust. The clients of AWS for
-    /// Go, Java, .NET and C++ keep the path, and so does that for Python but for errors before the first invocation; that
-    /// for Node.js does not take it.
+    /// Its Runtime API is below a secret path: `AWS_LAMBDA_RUNTIME_API` is `127.0.0.1:PORT/PATH`, and clients put `http://`
+    /// before it. Rust's lambda_runtime accepts a path only with a scheme, so for it the variable includes `http://`. So it
+    /// does for a script that does not name the variable, because that may start a Rust function. AWS's clients for Go,
+    /// Java, .NET and C++ keep the path, and so does Python's, except for errors before the first invocation. The one for
+    /// Node.js does not accept it.
     pub command: PathBuf,
     /// Its arguments, such as the command of a runtime for a wrapper.
     pub arguments: Vec<String>,
     /// Where the function's code is, which it also runs in; none if that is where the executable is.
     pub folder: Option<PathBuf>,
-    /// Its own environment variables; they win over those set for it.
+    /// Its own environment variables; they override those set for it.
     pub environment: BTreeMap<String, String>,
     /// How long an invocation may take, in real time; then the process is killed and replaced.
     pub timeout: Duration,

@@ -12,7 +12,7 @@ const AFTER_DELETION: Duration = Duration::from_secs(60);
 
 impl Sqs {
     /// Makes a queue with attributes by SQS's names, such as `"VisibilityTimeout"` -> `"480"`. Its dead-letter
-    /// queue must be there already. To make a queue again changes nothing.
+    /// queue must already exist. Creating a queue again changes nothing.
     ///
     /// # Errors
     /// A name or an attribute that SQS refuses; a queue of that name with another value of a given attribute.

@@ -35,16 +35,16 @@ const LONGEST_WAIT: Duration = Duration::from_secs(12 * 60 * 60);
 /// What was typed.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Watching {
-    /// Watch whether letters come back after they were sent; if one does, stop
+    /// Watch whether sent letters come back, and stop if one does
     #[arg(long, conflicts_with_all = ["native", "edit"])]
     pub(super) watch: bool,
 
-    /// Letters in each stage, separated by commas; with all, the last stage has the rest [default: all]
+    /// Letters per stage, separated by commas; all puts the rest into the last stage [default: all]
     #[arg(long, value_name = "NUMBERS", requires = "watch", conflicts_with = "max")]
     stages: Option<Stages>,
 
-    /// How long to watch after each stage [default: as long as all attempts take, by visibility timeout, maxReceiveCount and
-    /// backoff]
+    /// How long to watch after each stage [default: the time that all attempts take, computed from visibility
+    /// timeout, maxReceiveCount and backoff]
     #[arg(long, value_name = "TIME", requires = "watch", value_parser = wait)]
     wait: Option<Duration>,
 }
