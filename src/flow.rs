@@ -386,6 +386,3 @@ impl Shutdown {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -21,8 +21,6 @@ use tokio::time::Instant;
 use tracing::Span;
 
 pub(crate) use self::chunk::Chunks;
-#[cfg(test)]
-pub(crate) use self::chunk::{Chunk, cut};
 pub(crate) use self::once::OnceTerms;
 use self::once::Recording;
 pub(crate) use self::ready_queue::ReadyQueue;

@@ -1,38 +1,18 @@
-//! The course of a run, which both tiers of the simulation share.
+//! The course of a run.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use aws_lambda_events::sqs::SqsBatchResponse;
 use fastrand::Rng;
-use redrive_local::{Account, Delivery, QueueEvent};
+use redrive_local::Delivery;
 
+use super::Simulation;
 use super::checks::check;
 use super::history::{Ending, History, Invocation};
 use super::scenario::Scenario;
 
 const LONGEST_RUN: Duration = Duration::from_secs(10 * 86_400);
 const MOST_INVOCATIONS: usize = 80;
-
-/// Queues, a clock and a function.
-pub(crate) trait Tier {
-    fn rng(&mut self) -> &mut Rng;
-
-    fn history(&mut self) -> &mut History;
-
-    /// Since the run began.
-    fn elapsed(&self) -> Duration;
-
-    fn advance(&mut self, by: Duration);
-
-    fn account<T>(&mut self, act: impl FnOnce(&mut Account, SystemTime) -> T) -> T;
-
-    /// The events at the queues since the last call.
-    fn events(&mut self) -> Vec<QueueEvent>;
-
-    /// Invokes the function and notes its runs and its report; no response if it is killed.
-    fn invoke(&mut self, delivery: &Delivery, dies_after: Option<Duration>) -> Option<SqsBatchResponse>;
-}
 
 /// Simulates and checks so many scenarios, or the one that `REDRIVE_SEED` names.
 pub(crate) fn each_seed(runs: u64, simulate: impl Fn(&Arc<Scenario>, Rng) -> History + Sync) {
@@ -57,64 +37,64 @@ pub(crate) fn each_seed(runs: u64, simulate: impl Fn(&Arc<Scenario>, Rng) -> His
 }
 
 /// Runs until no message is left, or too long.
-pub(crate) fn run<T: Tier>(mut tier: T, scenario: &Scenario) -> History {
+pub(crate) fn run(mut simulation: Simulation<'_>, scenario: &Scenario) -> History {
     let queue = scenario.queue();
-    while tier.history().invocations.len() < MOST_INVOCATIONS && tier.elapsed() < LONGEST_RUN {
-        let (elapsed, sent) = (tier.elapsed(), tier.history().ids.len());
+    while simulation.history().invocations.len() < MOST_INVOCATIONS && simulation.elapsed() < LONGEST_RUN {
+        let (elapsed, sent) = (simulation.elapsed(), simulation.history().ids.len());
         let due = scenario.messages.iter().enumerate().skip(sent);
         for (number, message) in due.take_while(|(_, message)| message.sent_after <= elapsed) {
             let message = message.message(number, scenario.fifo);
-            let id = tier.account(|account, now| account.send(queue, message, now)).unwrap();
-            tier.history().ids.push(id);
+            let id = simulation.account(|account, now| account.send(queue, message, now)).unwrap();
+            simulation.history().ids.push(id);
         }
-        let delivery = tier.account(|account, now| account.deliver(queue, scenario.batch_size, now));
-        let events = tier.events();
-        tier.history().note_moved(&events);
+        let delivery = simulation.account(|account, now| account.deliver(queue, scenario.batch_size, now));
+        let events = simulation.events();
+        simulation.history().note_moved(&events);
         if let Some(delivery) = delivery.unwrap() {
-            invoke(&mut tier, scenario, &delivery);
+            invoke(&mut simulation, scenario, &delivery);
             continue;
         }
-        let visible = tier.account(|account, now| {
+        let visible = simulation.account(|account, now| {
             account.next_change(queue, now).map(|at| at.duration_since(now).unwrap_or_default())
         });
-        let unsent = scenario.messages.get(tier.history().ids.len());
+        let unsent = scenario.messages.get(simulation.history().ids.len());
         let due = unsent.map(|message| message.sent_after.saturating_sub(elapsed));
         let Some(next) = visible.into_iter().chain(due).min() else { break };
-        tier.advance(next);
+        simulation.advance(next);
     }
     let mut left = |queue| {
-        let counts = tier.account(|account, now| account.counts(queue, now));
+        let counts = simulation.account(|account, now| account.counts(queue, now));
         counts.map_or(0, |it| it.visible + it.in_flight + it.delayed)
     };
     let (left_in_source, left_in_dead) = (left(queue), left(scenario.dead()));
-    let history = std::mem::take(tier.history());
+    let history = std::mem::take(simulation.history());
     History { left_in_source, left_in_dead, cut_short: left_in_source > 0, ..history }
 }
 
-fn invoke<T: Tier>(tier: &mut T, scenario: &Scenario, delivery: &Delivery) {
-    let (began, odds, rng) = (tier.elapsed(), scenario.odds, tier.rng());
+fn invoke(simulation: &mut Simulation<'_>, scenario: &Scenario, delivery: &Delivery) {
+    let (began, odds, rng) = (simulation.elapsed(), scenario.odds, simulation.rng());
     let longest = if rng.bool() { 80 } else { scenario.left.as_millis() as u64 };
     let dies_after = (rng.u32(..100) < odds.kills).then(|| Duration::from_millis(rng.u64(..longest)));
     let is_lost = rng.u32(..100) < odds.losses;
-    let history = tier.history();
+    let history = simulation.history();
     let received = delivery.ids().map(|id| history.number(id));
     let received = received.map(|message| (message, history.deliveries(message).count() as u32 + 1));
     let invocation = Invocation::new(began, received.collect());
     history.invocations.push(invocation);
-    let ending = match tier.invoke(delivery, dies_after) {
+    let ending = match simulation.invoke(delivery, dies_after) {
         None => Ending::Killed,
         Some(_) if is_lost => Ending::Lost,
         Some(response) => {
             let json = serde_json::to_vec(&response).unwrap();
             let failed = response.batch_item_failures.into_iter().map(|it| it.item_identifier).collect();
-            match tier.account(|account, now| account.settle(delivery, &json, now)) {
+            match simulation.account(|account, now| account.settle(delivery, &json, now)) {
                 Ok(_) => Ending::Settled { failed },
                 Err(problem) => Ending::BadResponse(problem),
             }
         }
     };
-    let (took, events) = (tier.elapsed() - began, tier.events());
-    let history = tier.history();
+    let (took, events) = (simulation.elapsed() - began, simulation.events());
+    let history = simulation.history();
     if let Some(invocation) = history.invocations.last_mut() {
         (invocation.took, invocation.ending) = (took, ending);
     }

@@ -1,4 +1,4 @@
-//! A run before it happens: all that chance decides in advance. Both tiers of the simulation read it.
+//! A run before it happens: all that chance decides in advance.
 
 use std::time::Duration;
 
