@@ -191,18 +191,26 @@ def read_all(page, letters=None):
 
 def retry(page, stages, wait="6s", account=ACCOUNT):
     """Retries what is selected, else all that is shown. The account is unlocked if it is not yet."""
+    about_to_retry(page, stages, wait, account).click()
+
+
+def about_to_retry(page, stages, wait="6s", account=ACCOUNT):
     page.get_by_role("button", name="Retry…").first.click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Stages").fill(stages)
     dialog.get_by_label("Watch after each stage for").fill(wait)
-    confirm(dialog, "Retry", account)
+    return confirmation(dialog, "Retry", account)
 
 
 def confirm(dialog, button, account=ACCOUNT):
+    confirmation(dialog, button, account).click()
+
+
+def confirmation(dialog, button, account):
     field = dialog.get_by_label("is locked. Type its id to unlock it.")
     if field.is_visible():
         field.fill(account)
-    dialog.get_by_role("button", name=button, exact=True).click()
+    return dialog.get_by_role("button", name=button, exact=True)
 
 
 def ended(page, verdict, timeout=PATIENCE):

@@ -6,7 +6,7 @@ import time
 
 from playwright.sync_api import expect
 
-from console import ACCOUNT, LARGE, MEANT, Accounts, Console, Worker, ended, open_queue, read_all, retry, until
+from console import ACCOUNT, LARGE, MEANT, Accounts, Console, Worker, about_to_retry, ended, open_queue, read_all, retry, until
 
 # Between two keys, in milliseconds.
 TYPING = 80
@@ -52,17 +52,17 @@ def test_834_of_5012_letters_are_found_and_retried_with_the_keyboard_within_two_
 
 
 def test_two_operators_double_nothing(begin, binaries, tmp_path, open_page):
-    accounts = begin(Accounts, binaries, tmp_path / "accounts", letters=400)
+    accounts = begin(Accounts, binaries, tmp_path / "accounts", letters=1_000)
     worker = begin(Worker, accounts)
     pages = [open_page(begin(Console, accounts, state=name).url) for name in ("ada", "bob")]
     for page in pages:
-        open_queue(page, letters=400)
-    for page in pages:
-        retry(page, "all", wait="2s")
+        open_queue(page, letters=1_000)
+    for button in [about_to_retry(page, "all", wait="2s") for page in pages]:
+        button.click()
     for page in pages:
         expect(page.locator(".verdict")).to_have_class(re.compile("done|dead"), timeout=60_000)
     sent = [int(page.locator(".run .sum").inner_text().split()[0]) for page in pages]
-    until("all are handled", lambda: len(worker.orders()) == 400)
-    assert sum(sent) == len(worker.bodies) == 400
+    until("all are handled", lambda: len(worker.orders()) == 1_000)
+    assert sum(sent) == len(worker.bodies) == 1_000
     assert min(sent) > 0, "both were at work"
     assert accounts.messages() == accounts.messages("orders") == 0
