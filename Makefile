@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-PARTS := test-command test-flows test-ui test-console test-conformance test-runbook test-diagrams test-docs test-tools test-units test-doc
+PARTS := test-command test-flows test-ui test-console test-stages test-many test-conformance test-runbook test-diagrams test-docs test-tools test-units test-doc
 .PHONY: help run test test-binaries $(PARTS) explore fuzz package page picture docs diagrams conformance check deployment elsewhere templates pins workflows oldest-rust advisories bench bench-readers bench-dlq bench-worker bench-apps bench-layer instructions build invoke deploy interface minimal dist wheel-test clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -25,6 +25,8 @@ ALONE := env -u MAKEFLAGS -u MFLAGS $(shell env --default-signal true 2>/dev/nul
 SYNCED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 PAGE_TESTS = $(ALONE) timeout 900 $(PAGE)/bin/python -m pytest --binaries=$(TARGET)/debug
 CONSOLE_TESTS := $(wildcard cli/tests/page/test_console*.py)
+STAGES_TESTS := $(addprefix cli/tests/page/test_console_,stages.py views.py)
+MANY_TESTS := cli/tests/page/test_console_many.py
 UI_TESTS := $(filter-out $(CONSOLE_TESTS),$(wildcard cli/tests/page/test_*.py))
 CHROMIUM := $(firstword $(shell which chromium chromium-browser google-chrome 2>/dev/null))
 POSTGRES := $(firstword $(wildcard $(addsuffix /initdb,$(subst :, ,$(PATH)) /usr/lib/postgresql/*/bin)))
@@ -97,9 +99,18 @@ test-runbook:
 test-ui:
 	@$(if $(CHROMIUM),$(PAGE_TESTS) $(UI_TESTS),echo "skipped: the tests of the page, since no Chromium is installed")
 
-# They measure times, and keep the processors busy: those that only wait for processes come first.
+CONSOLE = @$(if $(CHROMIUM),$(PAGE_TESTS) $(1),echo "skipped: tests of the console, since no Chromium is installed")
+
+# They keep the processors busy: those that only wait for processes come first.
 test-console: test-command test-flows test-units
-	@$(if $(CHROMIUM),$(PAGE_TESTS) $(CONSOLE_TESTS),echo "skipped: the tests of the console, since no Chromium is installed")
+	$(call CONSOLE,$(filter-out $(STAGES_TESTS) $(MANY_TESTS),$(CONSOLE_TESTS)))
+
+test-stages: test-command test-flows test-units
+	$(call CONSOLE,$(STAGES_TESTS))
+
+# They measure times.
+test-many: test-console test-stages
+	$(call CONSOLE,$(MANY_TESTS))
 
 # Nothing but the explorer and the rules of queues is compiled anew, with optimizations.
 EXPLORED := $(foreach crate,redrive redrive-local redrive-sqs,--config profile.dev.package.$(crate).opt-level=2)
