@@ -15,7 +15,7 @@ from command import Command  # noqa: E402
 from conftest import chromium  # noqa: E402
 
 DEMO = ["--send", ROOT / "events/demo.jsonl", "--parameter", "MessageTimeLimit=2", "--speed", "max"]
-DRAW = "import('/picture.js').then((it) => it.asText(redrive.store, redrive.list.shown, redrive.clock))"
+DRAW = "import('/picture.js').then((it) => it.asText(redrive.store, redrive.list.rows.shown, redrive.clock))"
 
 
 def main(binaries: Path, target: Path) -> None:

@@ -3,7 +3,6 @@
 use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 use redrive_sqs::queue_name;
 
-use super::function_name;
 use crate::aws::{Aws, DescribeError};
 
 /// Whose mappings.
@@ -22,7 +21,7 @@ pub(crate) async fn mappings(aws: &Aws, of: Of<'_>) -> anyhow::Result<Vec<EventS
     let request = aws.lambda().list_event_source_mappings();
     let (request, whose) = match of {
         Of::Queue(arn) => (request.event_source_arn(arn), queue_name(arn)),
-        Of::Function(name) => (request.function_name(name), function_name(name)),
+        Of::Function(name) => (request.function_name(name), name),
     };
     let listed = request.into_paginator().items().send().collect::<Result<Vec<_>, _>>().await;
     let doing = format!("read the event source mappings of {whose}");

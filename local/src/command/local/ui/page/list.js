@@ -20,7 +20,7 @@ export class List {
       key: ({ number }) => number,
       make: ({ number }) => this.make(number),
       paint: (row, message) => this.paint(row, message),
-      drawn: () => this.drawScale(),
+      drawn: () => this.scale && this.drawScale(),
     });
     this.choose = choose;
     this.moved = moved;
