@@ -1,21 +1,12 @@
 //! A function's process, started as Lambda starts it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::Context;
 use tokio::process::{Child, Command};
 
 use crate::throttle::Throttle;
-
-/// What is run, from which folder, and what is added to its environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Bootstrap {
-    pub(crate) environment: Vec<(String, String)>,
-    pub(crate) program: PathBuf,
-    pub(crate) arguments: Vec<String>,
-    pub(crate) folder: Option<PathBuf>,
-}
 
 /// What of our own environment a program may need to run at all.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "LD_LIBRARY_PATH"];
@@ -37,37 +28,20 @@ const LAMBDA: [(&str, &str); 13] = [
     ("_HANDLER", "app.handler"),
 ];
 
-impl Bootstrap {
-    /// `KEY=VALUE` words, then a program and its arguments.
-    pub(crate) fn from_words(words: &[String]) -> anyhow::Result<Self> {
-        let variables =
-            words.iter().map_while(|word| word.split_once('=').filter(|(key, _)| !key.contains('/')));
-        let environment: Vec<_> = variables.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-        let (program, arguments) = words[environment.len()..]
-            .split_first()
-            .context("which program? redrive-bench run -- PROGRAM")?;
-        Ok(Self { environment, program: program.into(), arguments: arguments.to_vec(), folder: None })
-    }
-
-    /// Starts it, in the control group from its first moment. Its log goes nowhere, what it says on stderr to ours.
-    pub(crate) fn spawn(
-        &self,
-        variables: &[(&str, String)],
-        throttle: Option<&Throttle>,
-    ) -> anyhow::Result<Child> {
-        let mut command = match throttle {
-            None => Command::new(&self.program),
-            Some(throttle) => joining(&throttle.members(), &self.program),
-        };
-        command.args(&self.arguments).env_clear();
-        command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        command.envs(LAMBDA).envs(variables.iter().cloned()).envs(self.environment.iter().cloned());
-        if let Some(folder) = &self.folder {
-            command.current_dir(folder);
-        }
-        command.stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
-        command.spawn().with_context(|| format!("cannot start {}", self.program.display()))
-    }
+/// Starts it, in the control group from its first moment. Its log goes nowhere, what it says on stderr to ours.
+pub(crate) fn spawn(
+    program: &Path,
+    variables: &[(&str, String)],
+    throttle: Option<&Throttle>,
+) -> anyhow::Result<Child> {
+    let mut command = match throttle {
+        None => Command::new(program),
+        Some(throttle) => joining(&throttle.members(), program),
+    };
+    command.env_clear().envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(LAMBDA).envs(variables.iter().cloned());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
+    command.spawn().with_context(|| format!("cannot start {}", program.display()))
 }
 
 /// A shell that joins the control group and then becomes the program.
@@ -75,34 +49,4 @@ fn joining(members: &Path, program: &Path) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", r#"echo $$ > "$0" && exec "$@""#]).arg(members).arg(program);
     shell
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(text: &str) -> Vec<String> {
-        text.split(' ').map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn variables_come_before_the_program() {
-        let bootstrap =
-            Bootstrap::from_words(&words("A=1 B=x=y target/release/orders --key=value C=3")).unwrap();
-        assert_eq!(bootstrap.environment, [("A".into(), "1".into()), ("B".into(), "x=y".into())]);
-        assert_eq!(bootstrap.program, Path::new("target/release/orders"));
-        assert_eq!(bootstrap.arguments, ["--key=value", "C=3"]);
-    }
-
-    #[test]
-    fn a_path_with_an_equals_sign_is_a_program() {
-        let bootstrap = Bootstrap::from_words(&words("./a=b/orders")).unwrap();
-        assert_eq!(bootstrap.program, Path::new("./a=b/orders"));
-    }
-
-    #[test]
-    fn without_a_program_there_is_nothing_to_run() {
-        let error = Bootstrap::from_words(&words("A=1")).unwrap_err();
-        assert!(error.to_string().starts_with("which program?"), "{error}");
-    }
 }

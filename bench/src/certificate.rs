@@ -1,13 +1,13 @@
 //! A certificate for the mock AWS API that a client trusts.
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::Context;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
+use tempfile::NamedTempFile;
 
 /// Where the certificates of the system are, on Debian and on Amazon Linux.
 const SYSTEM: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
@@ -17,7 +17,7 @@ const SYSTEM: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/c
 pub(crate) struct Authority {
     pub(crate) server: Arc<ServerConfig>,
     /// The system's certificates and the authority's, so that reading them costs what it costs elsewhere.
-    pub(crate) bundle: PathBuf,
+    pub(crate) bundle: NamedTempFile,
 }
 
 impl Authority {
@@ -33,16 +33,8 @@ impl Authority {
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], key)?;
         let system = SYSTEM.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
-        let bundle = std::env::temp_dir().join(format!("redrive-bench-{}.pem", std::process::id()));
-        fs::write(&bundle, system + &ours.pem())
-            .with_context(|| format!("cannot write {}", bundle.display()))?;
+        let mut bundle = NamedTempFile::new()?;
+        bundle.write_all((system + &ours.pem()).as_bytes())?;
         Ok(Self { server: Arc::new(server), bundle })
-    }
-}
-
-impl Drop for Authority {
-    fn drop(&mut self) {
-        // A file in the folder for temporary files may stay.
-        let _ = fs::remove_file(&self.bundle);
     }
 }

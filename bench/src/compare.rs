@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use serde_json::json;
 
-use crate::figures::{Figure, Figures, Spreads, spreads};
-use crate::machine::Machine;
+use crate::figures::{Figure, Figures, medians};
+use crate::machine::machine;
 use crate::run::run;
 use crate::scenario::{self, THROTTLED};
-use crate::target::{Folders, Job, Target};
+use crate::target::{Folders, Target};
 use crate::throttle::Throttle;
 
 /// What is compared, and how often.
@@ -26,8 +25,8 @@ pub(crate) struct Comparison {
         value_delimiter = ',',
         value_parser = scenario::word,
         help = format!(
-            "Only these scenarios, with commas between them, and only the programs in Rust; prints the table and \
-             writes no file. There are {}; the first word alone is all that begin with it",
+            "Only these scenarios, with commas between them; prints the table and writes no file. There are {}; the \
+             first word alone is all that begin with it",
             scenario::names()
         )
     )]
@@ -40,13 +39,14 @@ pub(crate) struct Comparison {
 /// What came of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Results {
-    pub(crate) machine: Machine,
+    /// On what it was measured.
+    pub(crate) machine: String,
     pub(crate) rounds: usize,
     /// Only some scenarios were asked for; of the others nothing is said.
     pub(crate) partial: bool,
-    /// Why a target or a scenario is absent.
+    /// Why a scenario is absent.
     pub(crate) left_out: BTreeMap<String, String>,
-    pub(crate) scenarios: BTreeMap<String, BTreeMap<Target, Spreads>>,
+    pub(crate) scenarios: BTreeMap<String, BTreeMap<Target, Figures>>,
 }
 
 /// Runs everything in rounds and tells where it is.
@@ -58,13 +58,7 @@ pub(crate) fn compare(
     let rounds = usize::from(comparison.rounds);
     let partial = !comparison.only.is_empty();
     let folders = Folders::new(root, comparison.redrive.as_deref());
-    let mut targets = Target::ALL.to_vec();
-    targets.retain(|target| !partial || target.is_in_rust());
     let mut left_out = BTreeMap::new();
-    for target in &targets {
-        left_out.extend(target.left_out(root).map(|reason| (target.name().to_owned(), reason)));
-    }
-    targets.retain(|target| !left_out.contains_key(target.name()));
     let mut scenarios = scenario::called(&comparison.only);
     if scenarios.iter().any(|scenario| scenario.load.cpus.is_some())
         && let Err(problem) = Throttle::new(THROTTLED)
@@ -76,49 +70,32 @@ pub(crate) fn compare(
     let mut measured: BTreeMap<(&str, Target), Vec<Figures>> = BTreeMap::new();
     for round in 0..rounds {
         for scenario in &scenarios {
-            progress(round + 1, &scenario.name);
-            let mut targets: Vec<_> =
-                targets.iter().filter(|target| scenario.targets.contains(target)).copied().collect();
+            progress(round + 1, scenario.name);
+            let mut targets = scenario.targets.to_vec();
             let first = round % targets.len();
             targets.rotate_left(first);
             for target in targets.repeat(scenario.times) {
-                let figures = run(&scenario.load, &target.bootstrap(scenario.job, &folders))
+                let program = target.program(scenario.job, &folders);
+                let figures = run(&scenario.load, &program)
                     .with_context(|| format!("{}, {}", scenario.name, target.name()))?;
-                measured.entry((&scenario.name, target)).or_default().push(figures);
+                measured.entry((scenario.name, target)).or_default().push(figures);
             }
         }
     }
 
-    for &target in &targets {
-        if let Some(megabytes) = target.binary_mb(&folders)? {
-            measured.insert(("built", target), vec![Figures::from([(Figure::BinaryMb, megabytes)])]);
-        }
+    for target in Target::ALL {
+        let figures = Figures::from([(Figure::BinaryMb, target.binary_mb(&folders)?)]);
+        measured.insert(("built", target), vec![figures]);
     }
-    let python = targets
-        .contains(&Target::PowertoolsPython)
-        .then(|| Target::PowertoolsPython.bootstrap(Job::Orders, &folders).program);
-    let machine = Machine::this(python.as_deref(), targets.contains(&Target::PowertoolsTypescript))?;
-    let mut results = Results { machine, rounds, partial, left_out, scenarios: BTreeMap::new() };
+    let mut results = Results { machine: machine()?, rounds, partial, left_out, scenarios: BTreeMap::new() };
     for ((scenario, target), rounds) in measured {
-        results.scenarios.entry(scenario.to_owned()).or_default().insert(target, spreads(&rounds));
+        results.scenarios.entry(scenario.to_owned()).or_default().insert(target, medians(&rounds));
     }
     Ok(results)
 }
 
 impl Results {
-    /// What was measured on what, then a line for each scenario and target, all JSON.
-    pub(crate) fn json_lines(&self) -> String {
-        let mut lines =
-            vec![json!({ "machine": self.machine, "rounds": self.rounds, "left_out": self.left_out })];
-        for (scenario, targets) in &self.scenarios {
-            lines.extend(targets.iter().map(
-                |(target, figures)| json!({ "scenario": scenario, "target": target, "figures": figures }),
-            ));
-        }
-        lines.iter().map(|line| format!("{line}\n")).collect()
-    }
-
     pub(crate) fn median(&self, target: Target, scenario: &str, figure: Figure) -> Option<f64> {
-        Some(self.scenarios.get(scenario)?.get(&target)?.get(&figure)?.median)
+        self.scenarios.get(scenario)?.get(&target)?.get(&figure).copied()
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use clap::Args;
 use serde::Serialize;
 
 /// Where receipt handles, ids and bodies are drawn from.
@@ -12,27 +11,14 @@ const SEED: u64 = 42;
 const RECEIPT_HANDLE: usize = 410;
 
 /// What is in an event.
-#[derive(Args, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// Messages in the event
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    /// Messages in the event.
     pub messages: usize,
-    /// Bytes of each body; the smallest possible order has 97
-    #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = body_size)]
+    /// Bytes of each body, at least 97.
     pub body: usize,
-    /// Every Nth message fails; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Every Nth message fails; 0 for none.
     pub fail_every: usize,
-}
-
-/// What an order takes that has neither items nor a note, whatever its numbers are.
-const SMALLEST_BODY: usize = 97;
-
-fn body_size(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(bytes) if bytes >= SMALLEST_BODY => Ok(bytes),
-        Ok(_) | Err(_) => Err(format!("a body has at least {SMALLEST_BODY} bytes")),
-    }
 }
 
 impl Batch {
@@ -142,7 +128,7 @@ mod tests {
 
     #[test]
     fn an_event_is_one_of_sqs_with_bodies_of_the_size_asked_for() {
-        for body in [SMALLEST_BODY, 200, 1024] {
+        for body in [97, 200, 1024] {
             let batch = Batch { messages: 25, body, fail_every: 10 };
             let event: SqsEvent = serde_json::from_slice(&batch.event()).unwrap();
             assert_eq!(event.records.len(), 25);

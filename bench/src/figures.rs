@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 /// One thing that is measured; times in milliseconds.
-#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Figure {
     /// From the start of the process to its first poll.
     ColdMs,
-    ColdCpuMs,
     /// The first invocation, from the event to the answer.
     FirstMs,
     FirstCpuMs,
@@ -22,9 +18,6 @@ pub(crate) enum Figure {
     InvocationsPerSecond,
     /// The most memory that was ever resident.
     PeakMib,
-    Connections,
-    AwsCalls,
-    ServiceCalls,
     /// Of the stripped program on disk.
     BinaryMb,
 }
@@ -35,43 +28,20 @@ impl Figure {
             Self::InvocationsPerSecond => "/s",
             Self::PeakMib => "MiB",
             Self::BinaryMb => "MB",
-            Self::Connections | Self::AwsCalls | Self::ServiceCalls => "",
-            Self::ColdMs
-            | Self::ColdCpuMs
-            | Self::FirstMs
-            | Self::FirstCpuMs
-            | Self::P50Ms
-            | Self::P99Ms
-            | Self::CpuMs => "ms",
+            Self::ColdMs | Self::FirstMs | Self::FirstCpuMs | Self::P50Ms | Self::P99Ms | Self::CpuMs => "ms",
         }
     }
 }
 
-/// The figures of one run.
+/// The figures of one run, or the medians of many.
 pub(crate) type Figures = BTreeMap<Figure, f64>;
 
-/// A figure over all rounds.
-#[derive(Serialize, Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Spread {
-    pub(crate) lowest: f64,
-    pub(crate) median: f64,
-    pub(crate) highest: f64,
-}
-
-/// The figures of all rounds.
-pub(crate) type Spreads = BTreeMap<Figure, Spread>;
-
-pub(crate) fn spreads(rounds: &[Figures]) -> Spreads {
+pub(crate) fn medians(rounds: &[Figures]) -> Figures {
     let mut samples: BTreeMap<Figure, Vec<f64>> = BTreeMap::new();
     for (figure, value) in rounds.iter().flatten() {
         samples.entry(*figure).or_default().push(*value);
     }
-    samples.into_iter().map(|(figure, samples)| (figure, spread(&samples))).collect()
-}
-
-fn spread(samples: &[f64]) -> Spread {
-    let at = |share| quantile(samples, share);
-    Spread { lowest: at(0.0), median: at(0.5), highest: at(1.0) }
+    samples.into_iter().map(|(figure, samples)| (figure, quantile(&samples, 0.5))).collect()
 }
 
 /// The sample below which this share of them lies; 0 if there is none.
@@ -80,11 +50,6 @@ pub(crate) fn quantile(samples: &[f64], share: f64) -> f64 {
     sorted.sort_by(f64::total_cmp);
     let last = sorted.len().saturating_sub(1);
     sorted.get((last as f64 * share).round() as usize).copied().unwrap_or_default()
-}
-
-/// To a tenth of a microsecond, which is finer than what repeats.
-pub(crate) fn round(value: f64) -> f64 {
-    (value * 10_000.0).round() / 10_000.0
 }
 
 #[cfg(test)]
@@ -99,10 +64,9 @@ mod tests {
     }
 
     #[test]
-    fn a_spread_is_taken_figure_by_figure() {
+    fn a_median_is_taken_figure_by_figure() {
         let round = |cold, cpu| Figures::from([(Figure::ColdMs, cold), (Figure::CpuMs, cpu)]);
-        let spreads = spreads(&[round(3.0, 0.2), round(1.0, 0.1), round(2.0, 0.3)]);
-        assert_eq!(spreads[&Figure::ColdMs], Spread { lowest: 1.0, median: 2.0, highest: 3.0 });
-        assert_eq!(spreads[&Figure::CpuMs], Spread { lowest: 0.1, median: 0.2, highest: 0.3 });
+        let medians = medians(&[round(3.0, 0.2), round(1.0, 0.1), round(2.0, 0.3)]);
+        assert_eq!(medians, round(2.0, 0.2));
     }
 }

@@ -67,7 +67,7 @@ impl Counts {
         let mut lines = Vec::new();
         for (name, &count) in &self.instructions {
             let Some(&before) = expected.instructions.get(name) else {
-                bail!("the file has no count for {name}; make instructions UPDATE=1 writes it anew")
+                bail!("the file has no count for {name}; make update ONLY=instructions writes it anew")
             };
             let change = count / before - 1.0;
             lines.push(format!("{name:24} {count:10.1} instead of {before:10.1}  {:+6.2} %", change * 100.0));
@@ -83,7 +83,7 @@ impl Counts {
             why = format!(" (counted with {} on {})", expected.rustc, expected.architecture);
         }
         bail!(
-            "{}\nmore than {} % from bench/instructions.json{why}: {}; if it is meant, make instructions UPDATE=1",
+            "{}\nmore than {} % from bench/instructions.json{why}: {}; if it is meant, make update ONLY=instructions",
             lines.join("\n"),
             TOLERANCE * 100.0,
             differing.join(", ")

@@ -4,37 +4,20 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use serde::Serialize;
-
 use crate::target::says;
 
-/// The machine, without its name.
-#[derive(Serialize, Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Machine {
-    pub(crate) cpu: String,
-    pub(crate) cores: usize,
-    pub(crate) architecture: String,
-    pub(crate) kernel: String,
-    pub(crate) rustc: String,
-    /// This and the next are empty where they were not needed.
-    pub(crate) python: String,
-    pub(crate) node: String,
-}
-
-impl Machine {
-    pub(crate) fn this(python: Option<&Path>, with_node: bool) -> anyhow::Result<Self> {
-        let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        Ok(Self {
-            cpu: model(&cpus).unwrap_or("an unnamed CPU").to_owned(),
-            cores: thread::available_parallelism()?.get(),
-            architecture: std::env::consts::ARCH.to_owned(),
-            kernel: format!("Linux {}", kernel.trim()),
-            rustc: says(Path::new("rustc"), "--version")?,
-            python: python.map_or_else(|| Ok(String::new()), |python| says(python, "--version"))?,
-            node: if with_node { says(Path::new("node"), "--version")? } else { String::new() },
-        })
-    }
+/// The machine, without its name, and the compiler.
+pub(crate) fn machine() -> anyhow::Result<String> {
+    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    Ok(format!(
+        "{}, {} cores, {}, Linux {}; {}",
+        model(&cpus).unwrap_or("an unnamed CPU"),
+        thread::available_parallelism()?,
+        std::env::consts::ARCH,
+        kernel.trim(),
+        says(Path::new("rustc"), "--version")?
+    ))
 }
 
 fn model(cpus: &str) -> Option<&str> {

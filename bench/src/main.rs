@@ -1,4 +1,4 @@
-//! The measuring of redrive; run by `make bench` and `make instructions` from the root of the repository.
+//! The measuring of redrive; run by `make bench` and `make bench ONLY=instructions` from the root of the repository.
 #![allow(clippy::disallowed_methods, reason = "it measures")]
 
 mod arguments;
@@ -26,10 +26,8 @@ use anyhow::Context;
 use clap::Parser;
 
 use arguments::{Arguments, Verb};
-use bootstrap::Bootstrap;
 use instructions::Counts;
 
-const RESULTS: &str = "bench/benchmarks.jsonl";
 const DOCUMENT: &str = "bench/README.md";
 const INSTRUCTIONS: &str = "bench/instructions.json";
 
@@ -46,11 +44,6 @@ fn main() -> ExitCode {
 fn obey(verb: Verb) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match verb {
-        Verb::Event(batch) => out.write_all(&batch.event())?,
-        Verb::Run { load, command } => {
-            let figures = run::run(&load, &Bootstrap::from_words(&command)?)?;
-            writeln!(out, "{}", serde_json::to_string_pretty(&figures)?)?;
-        }
         Verb::Compare(comparison) => {
             let root = std::env::current_dir()?;
             let document = fs::read_to_string(DOCUMENT).context(DOCUMENT)?;
@@ -59,7 +52,6 @@ fn obey(verb: Verb) -> anyhow::Result<()> {
             })?;
             let table = table::markdown(&results);
             if !results.partial {
-                fs::write(RESULTS, results.json_lines()).context(RESULTS)?;
                 fs::write(DOCUMENT, table::insert(&document, &table).context(DOCUMENT)?)?;
             }
             out.write_all(table.as_bytes())?;

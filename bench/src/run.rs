@@ -1,11 +1,11 @@
 //! One process from its start to the end of its last invocation, measured.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail, ensure};
 use bytes::Bytes;
-use clap::Args;
 use nix::unistd::Pid;
 use redrive_bench::event::Batch;
 use redrive_local::runtime::{Ended, Exchange, Offer, Reply};
@@ -13,47 +13,30 @@ use serde::Deserialize;
 use tokio::process::Child;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::bootstrap::Bootstrap;
+use crate::bootstrap::spawn;
 use crate::certificate::Authority;
-use crate::figures::{Figure, Figures, quantile, round};
+use crate::figures::{Figure, Figures, quantile};
 use crate::kernel::Usage;
-use crate::server::{Calls, Delays, SERVICE, Server};
+use crate::server::{SERVICE, Server};
 use crate::throttle::Throttle;
 
 /// No run takes longer, however slow the machine.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// What a process is made to do.
-#[derive(Args, Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Load {
-    #[command(flatten)]
     pub(crate) batch: Batch,
-    /// How often the event is handed out
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) invocations: u64,
-    /// Invocations that come first and are not measured, less than all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) warm_up: u64,
-    /// How long each AWS call takes
-    #[arg(long, value_name = "MS", default_value_t = 0)]
-    pub(crate) aws_ms: u64,
-    /// How long the service at SERVICE_URL takes, which handlers may ask
-    #[arg(long, value_name = "MS", default_value_t = 5)]
-    pub(crate) service_ms: u64,
-    /// AWS is called over TLS
-    #[arg(long)]
+    /// How often the event is handed out.
+    pub(crate) invocations: usize,
+    /// Invocations that come first and are not measured, less than all.
+    pub(crate) warm_up: usize,
+    /// How long each AWS call takes.
+    pub(crate) aws_takes: Duration,
+    /// AWS is called over TLS.
     pub(crate) https: bool,
-    /// The share of a CPU that the process has [default: no limit]
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    /// The share of a CPU that the process has; without it there is no limit.
     pub(crate) cpus: Option<f64>,
-}
-
-/// The kernel gives no less than a millisecond in each period.
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(share) if (0.05..=64.0).contains(&share) => Ok(share),
-        Ok(_) | Err(_) => Err("a share of a CPU is a number from 0.05 to 64".to_owned()),
-    }
 }
 
 /// The function's timeout.
@@ -91,25 +74,19 @@ struct Conversation {
 }
 
 /// Fails unless every answer has as many failures as the event has failing messages.
-pub(crate) fn run(load: &Load, bootstrap: &Bootstrap) -> anyhow::Result<Figures> {
-    let (invocations, warm_up) = (load.invocations as usize, load.warm_up as usize);
-    ensure!(
-        warm_up < invocations,
-        "--warm-up is {warm_up}; it must be less than --invocations, {invocations}"
-    );
+pub(crate) fn run(load: &Load, program: &Path) -> anyhow::Result<Figures> {
     // In one thread, so that nothing is handed from one to another.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime
-        .block_on(measure(load, bootstrap, invocations))
-        .and_then(|(log, calls)| figures(&log, calls, warm_up, load.batch.failing()))
-        .with_context(|| bootstrap.program.display().to_string())
+        .block_on(measure(load, program))
+        .and_then(|log| figures(&log, load.warm_up, load.batch.failing()))
+        .with_context(|| program.display().to_string())
 }
 
-async fn measure(load: &Load, bootstrap: &Bootstrap, invocations: usize) -> anyhow::Result<(Log, Calls)> {
-    let (aws, service) = (Duration::from_millis(load.aws_ms), Duration::from_millis(load.service_ms));
+async fn measure(load: &Load, program: &Path) -> anyhow::Result<Log> {
     let ((offers, offered), (reply, replies)) = (unbounded_channel(), unbounded_channel());
     let (problem, problems) = unbounded_channel();
-    let server = Server::new(Delays { aws, service }, problem);
+    let server = Server::new(load.aws_takes, problem);
     let router = server.router(Exchange::new(offered, reply));
     let address = server.serve(router.clone(), None).await?;
     let throttle = load.cpus.map(Throttle::new).transpose()?;
@@ -119,26 +96,22 @@ async fn measure(load: &Load, bootstrap: &Bootstrap, invocations: usize) -> anyh
         ("AWS_LAMBDA_RUNTIME_API", address.to_string()),
         ("SERVICE_URL", format!("http://{address}{SERVICE}")),
     ];
-    let folder = tempfile::tempdir()?;
-    variables.push(("DATABASE", folder.path().join("orders.sqlite").display().to_string()));
     if let Some(authority) = &authority {
         let address = server.serve(router, Some(Arc::clone(&authority.server))).await?;
         variables.push(("AWS_ENDPOINT_URL", format!("https://{address}")));
-        variables.push(("SSL_CERT_FILE", authority.bundle.display().to_string()));
+        variables.push(("SSL_CERT_FILE", authority.bundle.path().display().to_string()));
     } else {
         variables.push(("AWS_ENDPOINT_URL", format!("http://{address}")));
     }
 
     let spawned = Instant::now();
-    let child = bootstrap.spawn(&variables, throttle.as_ref())?;
+    let child = spawn(program, &variables, throttle.as_ref())?;
     let mut conversation = Conversation { child, offers, replies, problems };
     let event = load.batch.event().into();
-    let ended = tokio::time::timeout(LONGEST, conversation.hold(spawned, &event, invocations)).await;
+    let ended = tokio::time::timeout(LONGEST, conversation.hold(spawned, &event, load.invocations)).await;
     // Lambda, too, ends a process without extensions by SIGKILL.
     conversation.child.kill().await?;
-    let log = ended.with_context(|| format!("it took longer than {LONGEST:?}"))??;
-    let calls = *server.calls();
-    Ok((log, calls))
+    ended.with_context(|| format!("it took longer than {LONGEST:?}"))?
 }
 
 impl Conversation {
@@ -182,7 +155,7 @@ fn offer(number: usize, event: &Bytes) -> Offer {
     let request_id = format!("8476a536-e9f4-11e8-9739-{number:012x}");
     let trace = "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=9a9197af755a6419;Sampled=0";
     Offer {
-        headers: [
+        headers: vec![
             ("lambda-runtime-aws-request-id", request_id.clone()),
             ("lambda-runtime-deadline-ms", deadline.as_millis().to_string()),
             (
@@ -196,7 +169,7 @@ fn offer(number: usize, event: &Bytes) -> Offer {
     }
 }
 
-fn figures(log: &Log, calls: Calls, warm_up: usize, failing: usize) -> anyhow::Result<Figures> {
+fn figures(log: &Log, warm_up: usize, failing: usize) -> anyhow::Result<Figures> {
     let Log { polls, rounds } = log;
     let [started, once, warm, ended] = [0, 1, warm_up, rounds.len()].map(|number| polls[number]);
     for Round { response, .. } in rounds {
@@ -206,9 +179,8 @@ fn figures(log: &Log, calls: Calls, warm_up: usize, failing: usize) -> anyhow::R
     let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;
     let took: Vec<f64> = rounds.iter().map(|it| milliseconds(it.answered - it.sent)).collect();
     let measured = (rounds.len() - warm_up) as f64;
-    let figures = [
+    Ok(Figures::from([
         (Figure::ColdMs, milliseconds(started.at)),
-        (Figure::ColdCpuMs, milliseconds(started.usage.cpu)),
         (Figure::FirstMs, took[0]),
         (Figure::FirstCpuMs, milliseconds(once.usage.cpu - started.usage.cpu)),
         (Figure::P50Ms, quantile(&took[warm_up..], 0.5)),
@@ -216,11 +188,7 @@ fn figures(log: &Log, calls: Calls, warm_up: usize, failing: usize) -> anyhow::R
         (Figure::CpuMs, milliseconds(ended.usage.cpu - warm.usage.cpu) / measured),
         (Figure::InvocationsPerSecond, measured / (ended.at - rounds[warm_up].sent).as_secs_f64()),
         (Figure::PeakMib, ended.usage.peak_mib),
-        (Figure::Connections, calls.connections as f64),
-        (Figure::AwsCalls, calls.aws as f64),
-        (Figure::ServiceCalls, calls.service as f64),
-    ];
-    Ok(figures.map(|(figure, value)| (figure, round(value))).into())
+    ]))
 }
 
 #[derive(Deserialize)]

@@ -1,5 +1,7 @@
 //! What targets are made to do.
 
+use std::time::Duration;
+
 use redrive_bench::event::Batch;
 
 use crate::run::Load;
@@ -11,7 +13,7 @@ pub(crate) const THROTTLED: f64 = 0.29;
 /// One thing that targets are made to do.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
-    pub(crate) name: String,
+    pub(crate) name: &'static str,
     pub(crate) job: Job,
     pub(crate) load: Load,
     /// How often a round does it.
@@ -25,25 +27,19 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         batch,
         invocations,
         warm_up,
-        aws_ms: 0,
-        service_ms: 5,
+        aws_takes: Duration::ZERO,
         https: false,
         cpus: None,
     };
-    let of = |targets, name: &str, load, times| Scenario {
-        name: name.to_owned(),
-        job: Job::Orders,
-        load,
-        times,
-        targets,
-    };
-    let all = |name: &str, load| of(&Target::ALL, name, load, 1);
-    let ours = |name: &str, load, times| of(&[Target::Redrive], name, load, times);
-    let by_hand = |name: &str, load| of(&[Target::Baseline, Target::Redrive], name, load, 1);
+    let of = |targets, name, load, times| Scenario { name, job: Job::Orders, load, times, targets };
+    let all = |name, load| of(&Target::ALL, name, load, 1);
+    let ours = |name, load, times| of(&[Target::Redrive], name, load, times);
+    let by_hand = |name, load| of(&[Target::Baseline, Target::Redrive], name, load, 1);
 
     let once = |fail_every| load(batch(10, 1024, fail_every), 1, 0);
-    let waiting = |fail_every| Load { aws_ms: 5, ..load(batch(100, 200, fail_every), 30, 5) };
-    let mut scenarios = vec![
+    let waiting =
+        |fail_every| Load { aws_takes: Duration::from_millis(5), ..load(batch(100, 200, fail_every), 30, 5) };
+    vec![
         Scenario { times: 3, ..all("cold", once(0)) },
         all("small", load(batch(10, 1024, 0), 400, 50)),
         all("throttled", Load { cpus: Some(THROTTLED), ..load(batch(10, 1024, 0), 800, 50) }),
@@ -52,24 +48,9 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         ours("https-failing", Load { https: true, ..once(10) }, 3),
         ours("waiting-succeeding", waiting(0), 1),
         ours("waiting-failing", waiting(1), 1),
-        Scenario {
-            job: Job::Once,
-            ..ours("once", Load { aws_ms: 5, ..load(batch(10, 1024, 0), 200, 20) }, 1)
-        },
-    ];
-    for messages in [10, 5500] {
-        let load = load(batch(messages, 200, 0), (20_000 / messages as u64).clamp(15, 200), 5);
-        let inserting =
-            of(&[Target::Redrive, Target::PowertoolsPython], &format!("inserting-{messages}"), load, 1);
-        let bulk = of(&[Target::Redrive], &format!("bulk-{messages}"), load, 1);
-        scenarios.push(Scenario { job: Job::Inserting, ..inserting });
-        scenarios.push(Scenario { job: Job::InsertingInBulk, ..bulk });
-    }
-    scenarios.extend([10, 100, 500, 1000, 2500, 5500].map(|messages| {
-        let invocations = (40_000 / messages as u64).clamp(25, 200);
-        all(&format!("batch-{messages}"), load(batch(messages, 200, 0), invocations, 5))
-    }));
-    scenarios
+        all("batch-10", load(batch(10, 200, 0), 200, 5)),
+        all("batch-5500", load(batch(5500, 200, 0), 25, 5)),
+    ]
 }
 
 impl Scenario {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -28,35 +28,20 @@ use crate::aws;
 /// Where the service is.
 pub(crate) const SERVICE: &str = "/service";
 
-/// How long each call takes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Delays {
-    pub(crate) aws: Duration,
-    pub(crate) service: Duration,
-}
-
-/// How often it was called.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Calls {
-    pub(crate) connections: usize,
-    pub(crate) aws: usize,
-    pub(crate) service: usize,
-}
+/// How long it takes.
+const SERVICE_TAKES: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone)]
-pub(crate) struct Server(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    delays: Delays,
-    calls: Mutex<Calls>,
+pub(crate) struct Server {
+    /// How long each call to AWS takes.
+    aws_takes: Duration,
     /// What goes wrong.
     problems: UnboundedSender<String>,
 }
 
 impl Server {
-    pub(crate) fn new(delays: Delays, problems: UnboundedSender<String>) -> Self {
-        Self(Arc::new(Shared { delays, calls: Mutex::default(), problems }))
+    pub(crate) const fn new(aws_takes: Duration, problems: UnboundedSender<String>) -> Self {
+        Self { aws_takes, problems }
     }
 
     pub(crate) fn router(&self, exchange: Exchange) -> Router {
@@ -75,7 +60,6 @@ impl Server {
         let (server, tls) = (self.clone(), tls.map(TlsAcceptor::from));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                server.calls().connections += 1;
                 let (server, router, tls) = (server.clone(), router.clone(), tls.clone());
                 tokio::spawn(async move {
                     let served = match (stream.set_nodelay(true), tls) {
@@ -95,13 +79,9 @@ impl Server {
         Ok(address)
     }
 
-    pub(crate) fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.0.calls.lock().expect("nobody panics while it holds the counts")
-    }
-
     fn report(&self, problem: String) {
         // What breaks once the run is over is none.
-        let _ = self.0.problems.send(problem);
+        let _ = self.problems.send(problem);
     }
 }
 
@@ -118,18 +98,16 @@ fn has_left(error: &hyper::Error) -> bool {
     error.is_incomplete_message() || broken.is_some_and(|error| kinds.contains(&error.kind()))
 }
 
-async fn ask(State(server): State<Server>) -> Response<Body> {
-    server.calls().service += 1;
-    pause(server.0.delays.service).await;
+async fn ask() -> Response<Body> {
+    pause(SERVICE_TAKES).await;
     let response = Response::builder().header("content-type", "application/json");
     response.body("{}".into()).expect("the header is valid")
 }
 
 async fn call(State(server): State<Server>, request: Request) -> Result<Response<Body>, Infallible> {
-    server.calls().aws += 1;
     let (head, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    pause(server.0.delays.aws).await;
+    pause(server.aws_takes).await;
     Ok(aws::answer(&Request::from_parts(head, body)).unwrap_or_else(|error| {
         server.report(format!("{error:#}"));
         let mut refusal = Response::new(Body::empty());

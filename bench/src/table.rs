@@ -32,22 +32,10 @@ const COLUMNS: [Column; 12] = [
 
 /// The goals, then the medians of everybody.
 pub(crate) fn markdown(results: &Results) -> String {
-    let machine = &results.machine;
-    let node = if machine.node.is_empty() { String::new() } else { format!("Node {}", machine.node) };
-    let tools = [&machine.rustc, &machine.python, &node].map(String::as_str);
-    let tools: Vec<_> = tools.into_iter().filter(|tool| !tool.is_empty()).collect();
     let rows = rows(results).into_iter().filter(|row| !results.partial || row.is_measured());
     let columns = columns(results);
     let mut lines = vec![
-        format!(
-            "{}, {} cores, {}, {}; {}. Medians of {} interleaved rounds.",
-            machine.cpu,
-            machine.cores,
-            machine.architecture,
-            machine.kernel,
-            tools.join(", "),
-            results.rounds
-        ),
+        format!("{}. Medians of {} interleaved rounds.", results.machine, results.rounds),
         String::new(),
     ];
     lines.push("| what | goal | redrive | compared with | ratio | met |".to_owned());
@@ -66,10 +54,7 @@ pub(crate) fn markdown(results: &Results) -> String {
             median.map_or_else(|| "-".to_owned(), |median| in_digits(median, figure.unit()))
         };
         let cells: Vec<_> = columns.iter().map(|&(_, scenario, figure)| median(scenario, figure)).collect();
-        let known = results.scenarios.values().any(|targets| targets.contains_key(&target));
-        if !results.left_out.contains_key(target.name()) && (known || !results.partial) {
-            lines.push(format!("| {} | {} |", target.name(), cells.join(" | ")));
-        }
+        lines.push(format!("| {} | {} |", target.name(), cells.join(" | ")));
     }
     lines.push(String::new());
     lines.join("\n")
@@ -91,7 +76,7 @@ pub(crate) fn insert(document: &str, table: &str) -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::{Figures, spreads};
+    use crate::figures::Figures;
 
     #[test]
     fn only_what_is_between_the_marks_is_replaced() {
@@ -114,13 +99,13 @@ mod tests {
             table.lines().map(|line| line.matches('|').count()).filter(|&bars| bars > 0).collect();
         let (goals, figures) = cells.split_at(rows(&Results::default()).len() + 2);
         assert!(goals.iter().all(|&bars| bars == 7), "{table}");
-        assert!(figures.len() == 7 && figures.iter().all(|&bars| bars == COLUMNS.len() + 2), "{table}");
+        assert!(figures.len() == 5 && figures.iter().all(|&bars| bars == COLUMNS.len() + 2), "{table}");
     }
 
     #[test]
     fn a_table_of_some_scenarios_has_only_what_was_measured() {
         let mut results = Results { partial: true, ..Results::default() };
-        let figures = spreads(&[Figures::from([(Figure::P50Ms, 0.75)])]);
+        let figures = Figures::from([(Figure::P50Ms, 0.75)]);
         let targets = [Target::Baseline, Target::Redrive].map(|target| (target, figures.clone()));
         results.scenarios.insert("batch-10".to_owned(), targets.into());
         let table = markdown(&results);

@@ -1,7 +1,7 @@
 """Measures redrive's worker beside sqs-consumer and a loop with boto3. Usage: compare.py SERVE WORKER NODE_FOLDER ROUNDS
 
 SERVE is redrive-local's example, WORKER bench/consumer's, both built for release; what is in NODE_FOLDER, `install` made. In
-each round every scenario is run once with each contender, in turn. Writes results.json beside this file and the tables of bench/README.md.
+each round every scenario is run once with each contender, in turn. Writes results.jsonl beside this file and the tables of bench/README.md.
 """
 
 import json
@@ -48,7 +48,8 @@ def main(serve: str, worker: str, folder: str, rounds: int) -> None:
         for contender, figures in zip(commands, found, strict=True):
             add("idle", contender, figures)
     add("memory", REDRIVE, scenarios.memory(serve, commands[REDRIVE], MEMORY_MESSAGES))
-    (HERE / "results.json").write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
+    figures = [[scenario, it, of_rounds] for scenario, of in results.items() for it, of_rounds in of.items()]
+    (HERE / "results.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in [machine, *figures]))
     PAGE.write_text(inserted(PAGE.read_text(), markdown(results, machine)))
 
 

@@ -2,7 +2,7 @@
 
 from goals import CONTENDERS, HANDLERS, REDRIVE, Results, in_digits, rows, value
 
-WORKER, APPS = "bench-worker", "bench-apps"
+BEGIN, END = "<!-- make bench ONLY=worker -->\n", "<!-- /make bench ONLY=worker -->"
 
 LOADED = {
     "messages per second of CPU": "per_cpu_second",
@@ -39,10 +39,9 @@ def drawn(cells: list) -> list[str]:
     return [head.replace("|  |", "| |", 1), "|" + " --- |" * len(cells[0]), *rest]
 
 
-def inserted(document: str, table: str, target: str = WORKER) -> str:
-    """The document with the table between the marks of this target of make."""
-    begin, end = f"<!-- make {target} -->\n", f"<!-- /make {target} -->"
-    before, has_begin, rest = document.partition(begin)
-    _, has_end, after = rest.partition(end)
-    assert has_begin and has_end, f"there is no {begin.strip()} with its end"
-    return before + begin + table + end + after
+def inserted(document: str, table: str) -> str:
+    """The document with the table between the marks."""
+    before, has_begin, rest = document.partition(BEGIN)
+    _, has_end, after = rest.partition(END)
+    assert has_begin and has_end, f"there is no {BEGIN.strip()} with its end"
+    return before + BEGIN + table + END + after

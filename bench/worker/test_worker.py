@@ -1,10 +1,9 @@
-"""What the report of `make bench-worker` says, and that the page shows what was measured."""
+"""What the report of `make bench ONLY=worker` says, and that the page shows what was measured."""
 
 import json
 import unittest
 from pathlib import Path
 
-import apps
 import table
 from client import percentile
 from goals import CONTENDERS, HANDLERS, LOOP, ONE, REDRIVE, TEN, rows
@@ -61,21 +60,18 @@ class Figures(unittest.TestCase):
 
 class Page(unittest.TestCase):
     def test_only_what_is_between_the_marks_is_replaced(self):
-        page = "# Title\n<!-- make bench-worker -->\nold\n<!-- /make bench-worker -->the end\n"
+        page = "# Title\n<!-- make bench ONLY=worker -->\nold\n<!-- /make bench ONLY=worker -->the end\n"
         once = table.inserted(page, "new\n")
         self.assertEqual(once, page.replace("old", "new"))
         self.assertEqual(table.inserted(once, "new\n"), once)
 
     def test_the_page_shows_the_figures_that_were_measured(self):
-        measured = json.loads((HERE / "results.json").read_text())
+        machine, *figures = map(json.loads, (HERE / "results.jsonl").read_text().splitlines())
+        measured = {}
+        for scenario, contender, rounds in figures:
+            measured.setdefault(scenario, {})[contender] = rounds
         page = (HERE.parent / "README.md").read_text()
-        self.assertEqual(page, table.inserted(page, table.markdown(measured["results"], measured["machine"])))
-
-    def test_the_page_shows_the_figures_of_programs_and_apps(self):
-        measured = json.loads((HERE / "apps.json").read_text())
-        page = (HERE.parent / "README.md").read_text()
-        drawn = apps.markdown(measured["results"], measured["machine"])
-        self.assertEqual(page, table.inserted(page, drawn, table.APPS))
+        self.assertEqual(page, table.inserted(page, table.markdown(measured, machine)))
 
 
 if __name__ == "__main__":

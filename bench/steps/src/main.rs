@@ -1,4 +1,4 @@
-//! `steps STEP MESSAGES TIMES`: one pure step, so many times, for `make instructions` to count.
+//! `steps STEP MESSAGES TIMES`: one pure step, so many times, for `make bench ONLY=instructions` to count.
 #![allow(clippy::disallowed_methods, reason = "it measures")]
 
 #[cfg(redrive_bench)]
@@ -46,5 +46,5 @@ fn main() {
 
 #[cfg(not(redrive_bench))]
 fn main() {
-    panic!("build it by `make instructions`");
+    panic!("build it by `make bench ONLY=instructions`");
 }

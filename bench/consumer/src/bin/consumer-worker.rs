@@ -1,4 +1,5 @@
-//! The worker of `make bench-worker`: it waits as long as it is told, and says once how long the messages took.
+//! The worker that `make bench ONLY=worker` measures. Its handlers wait as long as the environment says, and it prints how long
+//! the messages took.
 #![allow(clippy::disallowed_methods, reason = "it measures, and is told by its environment what to do")]
 
 use std::collections::BTreeMap;
