@@ -54,9 +54,9 @@ def rows(page: str, heading: str) -> list[list[str]]:
 
 
 def missing(expected: str, output: str) -> list[str]:
-    """The lines of `expected` that `output` does not have. Ids, times and dates are anything; `...` is any end, or any lines."""
+    """The lines of `expected` that `output` does not have. Ids, times, ages and dates are anything; `...` is any end, or any lines."""
     mask = lambda text: re.sub(  # noqa: E731
-        r"\b[0-9a-f]{8}\b|\b\d+:\d\d:\d\d\b|\(\d\d/\d\d/\d\d[^)]*\)|\d+\.\d+ ?m?s\b", "~", text
+        r"\b[0-9a-f]{8}\b|\b\d+:\d\d:\d\d\b|\(\d\d/\d\d/\d\d[^)]*\)|\d+\.\d+ ?m?s\b| +\d+s\b", "~", text
     )
     # How many invocations and calls there are depends on what came in time for a batch.
     varies = re.compile(r" (invocations|AWS calls|  sqs\.|  cloudwatch\.|wall time)|test result")
