@@ -1,4 +1,0 @@
-//! The Rust of docs/, compiled and run as documentation tests.
-
-#[doc = include_str!("../../docs/outages.md")]
-mod outages {}
