@@ -26,8 +26,8 @@ PATIENCE = 5
 class Aws:
     """An endpoint that says it is AWS."""
 
-    def __init__(self, url: str, skips_time: bool):
-        self.url = url
+    def __init__(self, url: str, skips_time: bool, region: str = REGION):
+        self.url, self.region = url, region
         self.clock = Clock(url if skips_time else None)
 
     @cached_property
@@ -47,7 +47,7 @@ class Aws:
             metadata.update(protocol=protocol, protocols=[protocol])
         once = {"retries": {"total_max_attempts": 1}, "connect_timeout": 5, "read_timeout": 30}
         config = Config(parameter_validation=False, **once, **options)
-        return session.client(service, endpoint_url=self.url, region_name=REGION, config=config, **KEYS)
+        return session.client(service, endpoint_url=self.url, region_name=self.region, config=config, **KEYS)
 
     def queue(self, *bodies: str, fifo: bool = False, group: str | None = None, **attributes) -> "Queue":
         """A new queue, with messages in it."""

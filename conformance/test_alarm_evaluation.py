@@ -1,4 +1,5 @@
 import json
+import re
 from datetime import datetime
 
 import pytest
@@ -27,6 +28,8 @@ TABLES = [
     # A single value at the very end is too early to tell.
     (2, "----X", ["INSUFFICIENT_DATA", KEPT, "ALARM", "OK"]),
     (3, "----X", ["INSUFFICIENT_DATA", KEPT, "ALARM", "OK"]),
+    (3, "---X-", ["INSUFFICIENT_DATA", KEPT, "ALARM", "OK"]),
+    (3, "---X0", ["OK", "OK", "OK", "OK"]),
 ]
 
 
@@ -53,16 +56,27 @@ def test_an_alarm_goes_off_when_its_metric_breaches_and_comes_back(metric, clock
 
 
 @source(PUT)
-@pytest.mark.parametrize(("operator", "value"), [
-    pytest.param("GreaterThanThreshold", 2, id="more"),
-    pytest.param("GreaterThanOrEqualToThreshold", 1, id="more or equal"),
-    pytest.param("LessThanThreshold", 0, id="less"),
-    pytest.param("LessThanOrEqualToThreshold", 1, id="less or equal"),
+@pytest.mark.parametrize(("operator", "breaching"), [
+    pytest.param("GreaterThanThreshold", {2}, id="more"),
+    pytest.param("GreaterThanOrEqualToThreshold", {1, 2}, id="more or equal"),
+    pytest.param("LessThanThreshold", {0}, id="less"),
+    pytest.param("LessThanOrEqualToThreshold", {0, 1}, id="less or equal"),
 ])
-def test_a_value_is_compared_as_the_operator_says(metric, clock, operator, value):
+@pytest.mark.parametrize("value", [0, 1, 2])
+def test_a_value_is_compared_as_the_operator_says(metric, clock, operator, breaching, value):
     alarm = Alarm(metric, Statistic="Maximum", ComparisonOperator=operator)
     metric.put(value)
-    clock.until(lambda: alarm.state() == "ALARM", seconds=180, step=60)
+    clock.until(lambda: alarm.state() == ("ALARM" if value in breaching else "OK"), seconds=180, step=60)
+
+
+@source(PUT)
+@pytest.mark.parametrize(("samples", "state"), [(1, "INSUFFICIENT_DATA"), (101, "ALARM")])
+def test_a_percentile_of_few_values_changes_nothing_if_that_is_asked_for(metric, clock, samples, state):
+    rule = {"Statistic": None, "ExtendedStatistic": "p90", "EvaluateLowSampleCountPercentile": "ignore"}
+    alarm = Alarm(metric, **rule)
+    metric.put({"Values": [5.0], "Counts": [float(samples)]})
+    clock.let_pass(120)
+    assert alarm.state() == state
 
 
 @source(ALARMS)
@@ -110,6 +124,55 @@ def test_the_reason_of_an_alarm_names_the_periods_that_are_missing(metric, clock
     assert apart.total_seconds() == 60
 
 
+@source(MEASURED_CLOUDWATCH)
+def test_the_data_of_an_alarms_reason_has_the_evaluated_values(metric, clock):
+    clock.leave_the_edge()
+    for value, back in [(1, 2), (2, 0)]:
+        metric.put({"Value": float(value), "Timestamp": ago(back), "Unit": "Count"})
+    alarm = Alarm(metric, EvaluationPeriods=3, Unit="Count")
+    clock.let_pass(60)
+    reason = json.loads(alarm.described()["StateReasonData"])
+    told = {"version": "1.0", "unit": "Count", "statistic": "Sum", "period": 60, "threshold": 1}
+    assert {name: reason[name] for name in told} == told
+    assert reason["recentDatapoints"] == [1, 2]
+    evaluated = reason["evaluatedDatapoints"]
+    assert [(each.get("value"), each.get("sampleCount")) for each in evaluated] == [(2, 1), (None, None), (1, 1)]
+    assert reason["startDate"] == evaluated[-1]["timestamp"]
+
+
+OR_EQUAL = "greater than or equal to the threshold (1.0)"
+REASONS = [
+    ("X", {}, f"1 datapoint [1.0] was {OR_EQUAL}"),
+    ("-", {"TreatMissingData": "notBreaching"},
+     "no datapoints were received for 1 period and 1 missing datapoint was treated as [NonBreaching]"),
+    ("--", {"TreatMissingData": "breaching"},
+     "no datapoints were received for 2 periods and 2 missing datapoints were treated as [Breaching]"),
+    ("--0", {"TreatMissingData": "breaching"},
+     f"1 datapoint [0.0] was not {OR_EQUAL} and 2 missing datapoints were treated as [Breaching]"),
+    ("X0X", {"DatapointsToAlarm": 2}, "2 out of the last 3 datapoints [1.0, 1.0] were "
+     f"{OR_EQUAL} (minimum 2 datapoints for OK -> ALARM transition)"),
+    ("XX00", {"DatapointsToAlarm": 3}, "2 out of the last 4 datapoints [0.0, 0.0] were not "
+     f"{OR_EQUAL} (minimum 2 datapoints for ALARM -> OK transition)"),
+]
+
+
+@source(cloudwatch_guide("cloudwatch-and-eventbridge"), MEASURED_CLOUDWATCH)
+@pytest.mark.parametrize(("series", "rule", "says"), REASONS, ids=[series for series, *_ in REASONS])
+def test_a_reason_is_worded_as_by_cloudwatch(metric, clock, series, rule, says):
+    clock.leave_the_edge()
+    for back, letter in enumerate(reversed(series)):
+        if letter != "-":
+            metric.put({"Value": float(letter == "X"), "Timestamp": ago(back)})
+    alarm = Alarm(metric, EvaluationPeriods=len(series), **rule)
+    clock.let_pass(60)
+    described = alarm.described()
+    moment = r" \((\d\d/\d\d/\d\d \d\d:\d\d:\d\d)\)"
+    assert re.sub(moment, "", described["StateReason"]) == f"Threshold Crossed: {says}."
+    values = [each for each in json.loads(described["StateReasonData"])["evaluatedDatapoints"] if "value" in each]
+    moments = [f"{datetime.fromisoformat(each['timestamp']):%d/%m/%y %H:%M:%S}" for each in values]
+    assert set(re.findall(moment, described["StateReason"])) <= set(moments)
+
+
 @pytest.fixture
 def depth_alarm(aws, queue) -> Alarm:
     metric = metric_of(aws, queue, "ApproximateNumberOfMessagesVisible")
@@ -155,6 +218,18 @@ def test_a_queue_publishes_its_depths(aws, clock):
     for name, count in [("Visible", 2), ("NotVisible", 1), ("Delayed", 1)]:
         depths = published(aws, queue, f"ApproximateNumberOfMessages{name}", "Maximum")
         assert max(depths, default=None) == count, name
+
+
+@source(QUEUE_METRICS)
+def test_the_age_of_a_message_counts_until_it_was_received_three_times(aws, clock):
+    queue = aws.queue("tea")
+    clock.let_pass(120)
+    ages = lambda: published(aws, queue, "ApproximateAgeOfOldestMessage", "Maximum")
+    assert 60 <= max(ages(), default=0) <= 120
+    for _ in range(3):
+        queue.take(VisibilityTimeout=0)
+    clock.let_pass(180)
+    assert max(ages()) <= 120
 
 
 COUNTERS = ["NumberOfMessagesSent", "NumberOfMessagesReceived", "NumberOfMessagesDeleted", "NumberOfEmptyReceives"]

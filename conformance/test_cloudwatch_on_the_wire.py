@@ -148,3 +148,10 @@ def test_a_query_error_is_xml(aws):
     answer = query(aws.url, "monitoring", "SetAlarmState", **NOWHERE)
     assert (answer.status, answer.xml.tag) == (404, "ErrorResponse")
     assert (answer.text("Error/Code"), answer.text("Error/Type")) == ("ResourceNotFound", "Sender")
+
+
+@source(MEASURED_CLOUDWATCH)
+def test_percentiles_are_read_in_each_protocol(spoken):
+    spoken.put(1.5)
+    [point] = spoken.statistics(ExtendedStatistics=["p90"])
+    assert point["ExtendedStatistics"] == {"p90": 1.5}

@@ -1,4 +1,6 @@
-from aws import refusal, refused, text
+from hashlib import sha256
+
+from aws import md5, refusal, refused, text
 from sources import FIFO, MEASURED_SQS, MEASURED_SQS_TESTS, RECEIVE, SEND, source, sqs_guide
 
 DEDUPLICATION = sqs_guide("using-messagededuplicationid-property")
@@ -11,6 +13,7 @@ IN_G = {"group": "g", **ONE}
 @source(SEND, DEDUPLICATION)
 def test_a_second_message_with_the_same_id_is_accepted_but_not_delivered(fifo):
     first, second = fifo.send("a", **IN_G), fifo.send("b", **IN_G)
+    assert second["MD5OfMessageBody"] == md5("b"), "clients compare it with what they have sent"
     assert second["MessageId"] == first["MessageId"]
     assert second["SequenceNumber"] == first["SequenceNumber"]
     assert fifo.bodies() == ["a"]
@@ -37,7 +40,8 @@ def test_content_based_deduplication_looks_at_the_body_and_not_at_the_attributes
     first, second = (fifo.send("same", group="g", MessageAttributes={"a": text(value)}) for value in "12")
     fifo.send("other", group="g")
     assert second["MessageId"] == first["MessageId"]
-    assert fifo.bodies() == ["same", "other"]
+    ids = {each["Body"]: each["Attributes"]["MessageDeduplicationId"] for each in fifo.receive()}
+    assert ids == {body: sha256(body.encode()).hexdigest() for body in ("same", "other")}
 
 
 @source(SEND)
@@ -97,6 +101,11 @@ def test_a_receive_that_is_repeated_with_its_attempt_id_gives_the_same_messages(
     assert [message["MessageId"] for message in again] == [message["MessageId"] for message in first]
     assert len(first) == 2
     assert queue.receive(ReceiveRequestAttemptId="another") == []
+
+
+test_an_attempt_id_that_breaks_the_rules_is_refused = refusal(
+    "InvalidParameterValue", "fifo", lambda queue, bad: queue.receive(ReceiveRequestAttemptId=bad), RECEIVE,
+    cases={"empty": "", "129 characters": "i" * 129, "space": "a b", "beyond ASCII": "é"})
 
 
 @source(RECEIVE)

@@ -18,6 +18,11 @@ test_something_that_is_no_receipt_handle_is_refused = refusal(
     "queue", lambda queue: queue.delete({"ReceiptHandle": "garbage"}), MEASURED_SQS_TESTS)
 
 
+@source(DELETE)
+def test_a_receipt_handle_of_another_queue_is_refused(queue, one):
+    refused("ReceiptHandleIsInvalid", queue.delete, one.take())
+
+
 @source(DELETE, MEASURED_SQS_TESTS)
 def test_a_message_can_be_deleted_twice(one):
     message = one.take()

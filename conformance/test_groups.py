@@ -81,6 +81,15 @@ def test_a_fifo_batch_with_a_message_without_a_group_is_refused(fifo):
     assert fifo.counts() == (0, 0, 0)
 
 
+@source(MEASURED_SQS, SEND)
+def test_a_fifo_batch_with_a_message_without_a_deduplication_id_is_refused(aws):
+    queue = aws.fifo(ContentBasedDeduplication="false")
+    entries = [{"Id": each, "MessageBody": each, "MessageGroupId": "a"} for each in "ab"]
+    entries[0]["MessageDeduplicationId"] = "one"
+    refused("InvalidParameterValue: The queue should", queue.batch, "send_message", *entries)
+    assert queue.counts() == (0, 0, 0)
+
+
 @source(SEND)
 def test_a_fifo_message_carries_group_deduplication_id_and_sequence_number(fifo):
     sent = fifo.send(group="a", MessageDeduplicationId="one")

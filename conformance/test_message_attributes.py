@@ -2,6 +2,7 @@ import pytest
 
 from aws import md5_of_attributes, refusal, refused, text
 from sources import MEASURED_SQS, MEASURED_SQS_TESTS, MESSAGE_QUOTAS, METADATA, source, sqs
+from wire import aws_json
 
 VALUE = sqs("MessageAttributeValue")
 BAD = "InvalidParameterValue"
@@ -63,6 +64,9 @@ test_a_type_other_than_string_number_and_binary_is_refused = refusal(
 test_an_attribute_without_a_value_is_refused = refusal(
     f"{BAD}: Message (user) attribute 'ErrorDetails' must contain a non-empty value of type 'String'.",
     "queue", lambda queue: queue.send(MessageAttributes={"ErrorDetails": text("")}), MEASURED_SQS)
+test_an_attribute_without_a_value_or_with_two_is_refused = refusal(
+    BAD, "queue", lambda queue, value: queue.send(MessageAttributes={"a": {"DataType": "String", **value}}), VALUE,
+    cases={"none": {}, "two": {"StringValue": "a", "BinaryValue": b"a"}})
 test_a_number_that_is_none_or_too_large_is_refused = refusal(
     BAD, "queue", lambda queue, value: queue.send(MessageAttributes={"a": text(value, "Number")}), METADATA,
     cases=["one", "", "1e127", "1,5"])
@@ -81,3 +85,11 @@ test_a_value_with_a_character_that_xml_has_not_is_refused = refusal(
 test_list_values_are_refused_since_they_are_for_the_future = refusal(
     "", "queue",
     lambda queue: queue.send(MessageAttributes={"a": {"DataType": "String", "StringListValues": ["a", "b"]}}), VALUE)
+
+
+@source(VALUE)
+def test_a_binary_value_that_is_not_base64_is_refused(aws, queue):
+    attributes = {"a": {"DataType": "Binary", "BinaryValue": "%"}}
+    send = {"QueueUrl": queue.url, "MessageBody": "tea", "MessageAttributes": attributes}
+    assert aws_json(aws.url, "AmazonSQS.SendMessage", send).status == 400
+    assert queue.counts() == (0, 0, 0)

@@ -80,8 +80,9 @@ def test_the_trace_header_arrives_as_a_system_attribute_with_a_digest_of_its_own
     assert sent["MD5OfMessageAttributes"] == message["MD5OfMessageAttributes"] == md5_of_attributes({"a": text("b")})
 
 
-test_another_system_attribute_than_the_trace_header_is_refused = refusal(
-    "InvalidParameterValue", "queue", lambda queue: queue.send(MessageSystemAttributes={"SenderId": text("me")}), SEND)
+test_a_system_attribute_other_than_the_trace_header_as_text_is_refused = refusal(
+    "InvalidParameterValue", "queue", lambda queue, attributes: queue.send(MessageSystemAttributes=attributes), SEND,
+    cases={"SenderId": {"SenderId": text("me")}, "a number": {"AWSTraceHeader": text("1", "Number")}})
 
 
 @source(SEND)

@@ -114,13 +114,30 @@ test_values_and_counts_have_the_same_length = refusal(
 test_a_value_with_a_field_that_breaks_the_rules_is_refused = refusal(
     BAD, "metric", lambda metric, bad: metric.put({"Value": 1.0, **bad}), DATUM,
     cases={"StorageResolution": {"StorageResolution": 2}, "Unit": {"Unit": "Cups"},
-           "MetricName": {"MetricName": "n" * 256}})
+           "MetricName": {"MetricName": "n" * 256}, "colon": {"Dimensions": [{"Name": ":d", "Value": "v"}]},
+           "beyond ASCII": {"Dimensions": [{"Name": "d", "Value": "früh"}]}})
+test_values_that_cannot_be_are_refused = refusal(
+    f"{BAD}|MissingParameter", "metric", Metric.put, DATUM,
+    cases={"Counts 0": {"Values": [1.0], "Counts": [0.0]},
+           "Minimum above Maximum": {"StatisticValues": {**SET, "Minimum": 13.0}},
+           "no Maximum": {"StatisticValues": {name: SET[name] for name in SET if name != "Maximum"}}})
 
 
 @source(PUT)
-def test_a_value_without_a_name_or_without_a_value_is_refused(metric):
+def test_a_request_or_a_value_that_lacks_something_is_refused(metric):
     refused("MissingParameter", metric.put, {"MetricName": None, "Value": 1.0})
+    refused("MissingParameter", metric.put, {"Value": 1.0, "Dimensions": [{"Name": "d", "Value": ""}]})
     refused("MissingParameter", metric.put, {})
+    refused("MissingParameter", metric.put)
+    metric.namespace = ""
+    refused("MissingParameter", metric.put, 1)
+
+
+@source(PUT)
+def test_values_of_an_entity_are_values_like_others(metric):
+    data = [{"Entity": {}, "MetricData": [{"MetricName": metric.name, "Value": 100.0}]}]
+    metric.cloudwatch.put_metric_data(Namespace=metric.namespace, EntityMetricData=data)
+    assert metric.total()["Sum"] == 100
 
 
 @source(PUT)

@@ -48,6 +48,53 @@ def test_values_of_different_units_are_kept_apart(metric):
 
 
 @source(STATISTICS)
+def test_the_end_is_left_out_and_the_start_goes_back_to_its_minute(metric):
+    for back in (3, 2):
+        metric.put({"Value": float(back), "Timestamp": minute(back)})
+
+    def sums(start, end) -> list[float]:
+        return [point["Sum"] for point in metric.statistics("Sum", StartTime=start, EndTime=end, Period=60)]
+
+    half, second = timedelta(seconds=30), timedelta(seconds=1)
+    assert sums(minute(3) - half, minute(2) - half) == [3]
+    assert sums(minute(2), minute(2) + second) == [2]
+
+
+@source(cloudwatch("MetricDatum"))
+@pytest.mark.parametrize(("resolution", "values"), [(1, [1, 2]), (60, [])])
+def test_seconds_are_told_apart_only_at_high_resolution(metric, resolution, values):
+    start = minute(2)
+    for value in (1, 2):
+        at = start + timedelta(seconds=5 * (value - 1))
+        metric.put({"Value": float(value), "Timestamp": at, "StorageResolution": resolution})
+    ten = {"StartTime": start, "EndTime": start + timedelta(seconds=10)}
+    assert [point["Sum"] for point in metric.statistics("Sum", Period=5, **ten)] == values
+    assert metric.total()["Sum"] == 3
+
+
+test_statistics_that_cannot_be_read_are_refused = refusal(
+    "InvalidParameterValue|InvalidParameterCombination|MissingParameter",
+    "metric", lambda metric, bad: metric.statistics("Sum", **bad), STATISTICS,
+    cases={"Period 7": {"Period": 7}, "a percentile without being extended": {"Statistics": ["p90"]},
+           "Median": {"ExtendedStatistics": ["Median"]}, "no statistic": {"Statistics": []},
+           "no namespace": {"Namespace": None}})
+
+
+@source(STATISTICS)
+def test_there_are_no_percentiles_of_negative_values(metric):
+    metric.put(-1, 5)
+    assert metric.statistics(ExtendedStatistics=["p50"]) == []
+
+
+@source(STATISTICS)
+def test_a_statistic_set_has_percentiles_only_if_all_its_values_are_the_same(metric):
+    metric.put({"StatisticValues": {"SampleCount": 3.0, "Sum": 6.0, "Minimum": 2.0, "Maximum": 2.0}})
+    assert metric.statistics(ExtendedStatistics=["p50"])[0]["ExtendedStatistics"] == {"p50": 2}
+    metric.put({"StatisticValues": {"SampleCount": 2.0, "Sum": 3.0, "Minimum": 1.0, "Maximum": 2.0}})
+    assert metric.statistics(ExtendedStatistics=["p50"]) == []
+
+
+@source(STATISTICS)
 def test_percentiles_are_computed_from_single_values(metric):
     metric.put({"Values": [float(value) for value in range(1, 101)]})
     [point] = metric.statistics(ExtendedStatistics=["p50", "p99"])
@@ -85,6 +132,7 @@ def test_data_of_a_day_and_more_is_read_by_the_minute(metric):
 def test_a_start_that_is_not_before_the_end_is_refused(metric):
     error, now = "InvalidParameterValue: The parameter StartTime must be less than the parameter EndTime.", ago(0)
     refused(error, metric.statistics, "Sum", StartTime=now, EndTime=now, Period=60)
+    refused("ValidationError|InvalidParameterValue", read, metric, metric.query(), StartTime=now, EndTime=now)
 
 
 @source(STATISTICS, DATA)
@@ -137,13 +185,54 @@ def test_several_metrics_are_read_at_once(aws, metric):
 @source(DATA, MEASURED_CLOUDWATCH)
 def test_a_label_names_the_metric_and_what_differs_between_queries_of_it(metric):
     metric.put(5)
-    results = read(metric, metric.query("Sum"), metric.query("Minimum", Id="n"))
-    assert [each["Label"] for each in results] == ["Orders Sum", "Orders Minimum"]
-    assert read(metric, metric.query(Label="sold"))[0]["Label"] == "sold"
+    for queries, labels in [
+        ([metric.query("Sum"), metric.query("Minimum", Id="n")], ["Orders Sum", "Orders Minimum"]),
+        ([metric.query(), metric.query(period=3_600, Id="n")], ["Orders 86400", "Orders 3600"]),
+        ([metric.query(Label="sold")], ["sold"]),
+    ]:
+        assert [each["Label"] for each in read(metric, *queries)] == labels
 
 
-test_two_queries_with_one_id_are_refused = refusal(
-    "", "metric", lambda metric: read(metric, metric.query(), metric.query()), DATA)
+@source(DATA, MEASURED_CLOUDWATCH)
+def test_values_of_one_unit_are_read_and_of_several_it_is_said_so(metric):
+    metric.put({"Value": 60_000.0, "Unit": "Milliseconds"}, {"Value": 60.0, "Unit": "Seconds"})
+    [result] = read(metric, metric.query())
+    assert ([message["Code"] for message in result["Messages"]], len(result["Values"])) == (["MultipleUnits"], 1)
+    query = metric.query()
+    query["MetricStat"]["Unit"] = "Seconds"
+    [result] = read(metric, query)
+    assert (result.get("Messages", []), result["Values"]) == ([], [60])
+
+
+@source(DATA)
+def test_what_is_not_to_be_returned_is_left_out(metric):
+    results = read(metric, metric.query(), metric.query(Id="n", ReturnData=False))
+    assert [each["Id"] for each in results] == ["m"]
+
+
+@source(DATA)
+@pytest.mark.parametrize("most", [1, 2, 4, 6])
+def test_pages_hold_each_value_once(metric, most):
+    for back in (3, 2, 1):
+        metric.put({"Value": float(back), "Timestamp": minute(back)})
+    queries = [metric.query(period=60), metric.query("Maximum", period=60, Id="n")]
+    asked, pages = {"MetricDataQueries": queries, "MaxDatapoints": most, **span(1, 60)}, []
+    while not pages or "NextToken" in asked and len(pages) < 10:
+        answer = metric.cloudwatch.get_metric_data(**asked)
+        pages.append([value for each in answer["MetricDataResults"] for value in each["Values"]])
+        asked = {**asked, "NextToken": answer["NextToken"]} if "NextToken" in answer else {}
+    assert sum(pages, []) == [1, 2, 3, 1, 2, 3]
+    assert [len(page) for page in pages[:-1]] == [most] * (len(pages) - 1)
+    assert len(pages[-1]) <= most
+
+
+test_a_query_that_breaks_the_rules_is_refused = refusal(
+    "ValidationError|InvalidParameterValue",
+    "metric", lambda metric, queries: read(metric, *queries(metric)), DATA,
+    cases={"two with one id": lambda metric: [metric.query(), metric.query()], "none": lambda metric: [],
+           "501": lambda metric: [metric.query(Id=f"m{each}") for each in range(501)],
+           "an id in upper case": lambda metric: [metric.query(Id="M1")], "no metric": lambda metric: [{"Id": "m"}],
+           "Median": lambda metric: [metric.query("Median")], "Period 7": lambda metric: [metric.query(period=7)]})
 
 
 @source(LIST)
@@ -167,3 +256,22 @@ def test_metrics_are_listed_by_namespace_name_and_dimensions(aws):
 @source(LIST)
 def test_a_namespace_without_metrics_has_none(aws):
     assert aws.cloudwatch.list_metrics(Namespace=f"Shop/{uuid.uuid4().hex}")["Metrics"] == []
+
+
+@source(LIST)
+def test_500_metrics_are_a_page(metric):
+    metric.put(*({"MetricName": f"m{each}", "Value": 1.0} for each in range(501)))
+    ask = {"Namespace": metric.namespace}
+    first = metric.cloudwatch.list_metrics(**ask)
+    rest = metric.cloudwatch.list_metrics(**ask, NextToken=first["NextToken"])
+    assert (len(first["Metrics"]), len(rest["Metrics"]), "NextToken" in rest) == (500, 1, False)
+
+
+@source(LIST)
+def test_metrics_of_the_last_three_hours_can_be_asked_for(metric):
+    recent = lambda span: metric.cloudwatch.list_metrics(Namespace=metric.namespace, RecentlyActive=span)["Metrics"]
+    metric.put({"Value": 1.0, "Timestamp": ago(5 * 60)})
+    assert recent("PT3H") == []
+    metric.put(1)
+    assert recent("PT3H") == [metric.itself]
+    refused("ValidationError|InvalidParameterValue", recent, "PT1H")

@@ -4,7 +4,7 @@ import uuid
 import pytest
 
 from aws import NO_QUEUE, redrive_policy, refusal, refused
-from sources import DEAD_LETTER_REDRIVE, MEASURED_MOVE_TASKS, source, sqs
+from sources import DEAD_LETTER_REDRIVE, MEASURED_MOVE_TASKS, source, sqs, sqs_guide
 
 START, LIST, CANCEL = sqs("StartMessageMoveTask"), sqs("ListMessageMoveTasks"), sqs("CancelMessageMoveTask")
 NO_RESOURCE = "ResourceNotFoundException"
@@ -86,6 +86,36 @@ def test_letters_of_several_queues_go_back_to_their_own(aws, one_letter):
     assert (one_letter.queue.bodies(), other.bodies()) == (["letter 0"], ["from another queue"])
 
 
+@source(sqs_guide("troubleshooting-dlq-redrive"))
+def test_a_letter_without_a_source_goes_nowhere_unless_it_is_told_where(no_letters, queue):
+    no_letters.dead.send("direct")
+    no_letters.start()
+    assert no_letters.until("FAILED")["FailureReason"] == "CouldNotDetermineMessageSource"
+    assert no_letters.dead.counts() == (1, 0, 0)
+    no_letters.start(DestinationArn=queue.arn)
+    no_letters.until("COMPLETED")
+    assert queue.bodies() == ["direct"]
+
+
+@source(START)
+def test_fifo_letters_keep_their_group_deduplication_id_and_order(aws, clock):
+    queue, dead = aws.pair(most=1, fifo=True, VisibilityTimeout=0)
+    other = aws.fifo()
+    queue.send_all("1", "2", group="g")
+    queue.receive()
+    queue.receive()
+    letters = dead.receive(VisibilityTimeout=0)
+    aws.sqs.start_message_move_task(SourceArn=dead.arn, DestinationArn=other.arn)
+    clock.until(lambda: other.counts()[0] == 2, seconds=15)
+
+    def kept(letter: dict) -> tuple:
+        attributes = letter["Attributes"]
+        return letter["Body"], attributes["MessageGroupId"], attributes["MessageDeduplicationId"]
+
+    assert [kept(letter) for letter in other.receive()] == [kept(letter) for letter in letters]
+    assert [letter["Body"] for letter in letters] == ["1", "2"]
+
+
 @source(DEAD_LETTER_REDRIVE)
 def test_a_letter_that_goes_back_is_a_new_message(one_letter, clock):
     [before] = one_letter.dead.receive(VisibilityTimeout=0)
@@ -147,6 +177,7 @@ def test_a_cancelled_task_stops_where_it_is(aws, nine_letters, clock):
     clock.let_pass(2)
     moved = aws.sqs.cancel_message_move_task(TaskHandle=handle)["ApproximateNumberOfMessagesMoved"]
     assert 0 <= moved < 9
+    assert nine_letters.tasks()[0]["Status"] in ("CANCELLING", "CANCELLED")
     task = nine_letters.until("CANCELLED")
     assert "TaskHandle" not in task
     assert nine_letters.dead.counts()[0] == 9 - task["ApproximateNumberOfMessagesMoved"] > 0

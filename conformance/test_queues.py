@@ -3,7 +3,7 @@ import time
 import pytest
 
 from aws import NO_QUEUE, refusal, refused, unused
-from sources import MEASURED_SQS, MEASURED_SQS_TESTS, QUEUE_QUOTAS, source, sqs
+from sources import MEASURED_SQS, MEASURED_SQS_TESTS, QUEUE_QUOTAS, source, sqs, sqs_guide
 
 CREATE = sqs("CreateQueue")
 CHANGE = sqs("SetQueueAttributes")
@@ -119,6 +119,56 @@ def test_a_queue_tells_by_which_key_it_is_encrypted(queue):
     assert told() == ("false", None, None)
 
 
+test_an_attribute_that_breaks_the_rules_is_refused = refusal(
+    "InvalidAttributeValue", "fifo", lambda queue, bad: queue.set(**bad), CHANGE,
+    cases={
+        "a key for 59 s": {"KmsDataKeyReusePeriodSeconds": 59},
+        "a key for more than a day": {"KmsDataKeyReusePeriodSeconds": 86_401},
+        "SqsManagedSseEnabled perhaps": {"SqsManagedSseEnabled": "perhaps"},
+        "a policy that is not JSON": {"Policy": "yes"},
+        "a limit by group without its scope": {"FifoThroughputLimit": "perMessageGroupId"},
+    })
+
+
+@source(CHANGE)
+def test_a_policy_is_kept_as_it_is_and_an_empty_one_taken_away(queue):
+    policy = '{ "Version": "2012-10-17" }'
+    queue.set(Policy=policy, DelaySeconds=5)
+    assert queue.attribute("Policy") == policy
+    queue.set(Policy="")
+    assert (queue.attribute("Policy"), queue.attribute("DelaySeconds")) == (None, "5")
+
+
+@source(MEASURED_SQS)
+def test_a_queue_that_is_changed_keeps_its_scope_of_deduplication(fifo):
+    fifo.set(DeduplicationScope="messageGroup", FifoThroughputLimit="perMessageGroupId")
+    assert fifo.attribute("DeduplicationScope") == "messageGroup"
+    fifo.send("in g", group="g", MessageDeduplicationId="one")
+    fifo.send("in h", group="h", MessageDeduplicationId="one")
+    assert fifo.bodies() == ["in g"]
+
+
+@source(sqs_guide("sqs-delay-queues"))
+@pytest.mark.parametrize(("fifo", "after"), [(False, (0, 0, 1)), (True, (1, 0, 0))], ids=["standard", "fifo"])
+def test_a_new_delay_reaches_what_is_delayed_already_on_a_fifo_queue_only(aws, fifo, after):
+    make = aws.fifo if fifo else aws.queue
+    queue = make("tea", DelaySeconds=900)
+    queue.set(DelaySeconds=0)
+    assert queue.counts() == after
+
+
+@source(sqs("GetQueueAttributes"))
+def test_a_queue_tells_when_it_was_changed(queue, clock):
+    clock.let_pass(2)
+    queue.set(DelaySeconds=5)
+    assert int(queue.attribute("LastModifiedTimestamp")) > int(queue.attribute("CreatedTimestamp"))
+
+
+@source(sqs("GetQueueAttributes"))
+def test_without_names_there_are_no_attributes(aws, queue):
+    assert "Attributes" not in aws.sqs.get_queue_attributes(QueueUrl=queue.url)
+
+
 @source(MEASURED_SQS)
 def test_the_type_of_a_queue_cannot_be_changed(queue, fifo):
     refused("InvalidAttributeName: Unknown Attribute FifoQueue.", queue.set, FifoQueue="true")
@@ -173,9 +223,16 @@ def test_queues_are_listed_by_prefix_and_in_pages(aws):
     assert "QueueUrls" not in aws.sqs.list_queues(QueueNamePrefix=unused())
 
 
+test_a_page_of_queues_has_1_to_1000 = refusal(
+    "InvalidParameterValue", "aws", lambda aws, most: aws.sqs.list_queues(MaxResults=most), sqs("ListQueues"),
+    cases=[-1, 0, 1_001])
+
+
 @source(sqs("GetQueueUrl"))
-def test_a_queue_is_found_by_its_name(aws, queue):
-    assert aws.sqs.get_queue_url(QueueName=queue.name)["QueueUrl"] == queue.url
+def test_a_queue_is_found_by_its_name_in_its_account(aws, queue):
+    find = lambda **owner: aws.sqs.get_queue_url(QueueName=queue.name, **owner)["QueueUrl"]
+    assert find() == find(QueueOwnerAWSAccountId=queue.arn.split(":")[4]) == queue.url
+    refused(NO_QUEUE, find, QueueOwnerAWSAccountId="999999999999")
 
 
 @source(sqs("GetQueueUrl"), MEASURED_SQS)
@@ -183,8 +240,11 @@ def test_a_queue_that_does_not_exist_is_named_as_such(aws, queue):
     error = refused(NOWHERE, aws.sqs.get_queue_url, QueueName=unused())
     assert error["Error"]["QueryErrorCode"] == "QueueDoesNotExist"
     queue.url += "-nowhere"
-    refused(NOWHERE, queue.send)
-    refused(NOWHERE, queue.receive)
+    message = {"ReceiptHandle": "none"}
+    for call in (queue.send, queue.receive, queue.counts, queue.purge, queue.remove):
+        refused(NOWHERE, call)
+    refused(NOWHERE, queue.delete, message)
+    refused(NOWHERE, queue.hide, message, 0)
 
 
 @source(sqs("DeleteQueue"))
@@ -205,7 +265,9 @@ def test_the_name_of_a_deleted_queue_is_taken_for_60_seconds(aws, queue, clock):
 
 @source(sqs("TagQueue"), MEASURED_SQS_TESTS)
 def test_tags_are_set_overwritten_and_taken_away(aws):
-    url = aws.sqs.create_queue(QueueName=unused(), tags={"a": "1", "b": "2"})["QueueUrl"]
+    name = unused()
+    url = aws.sqs.create_queue(QueueName=name, tags={"a": "1", "b": "2"})["QueueUrl"]
+    assert aws.sqs.create_queue(QueueName=name, tags={"c": "7"})["QueueUrl"] == url
     aws.sqs.tag_queue(QueueUrl=url, Tags={"b": "3", "B": "4"})
     aws.sqs.untag_queue(QueueUrl=url, TagKeys=["a", "nowhere"])
     assert aws.sqs.list_queue_tags(QueueUrl=url)["Tags"] == {"b": "3", "B": "4"}

@@ -34,22 +34,7 @@ def moto(executable: Path, work: Path) -> Iterator[str]:
 
 
 @contextmanager
-def dynalite(executable: Path, work: Path) -> Iterator[str]:
-    """https://www.npmjs.com/package/dynalite, which is DynamoDB only."""
-    port = free_port()
-    command = [executable, "--host", "127.0.0.1", "--port", str(port), "--createTableMs", "0"]
-    with emulator(command, port, {}, work, service="dynamodb") as endpoint:
-        yield endpoint
-
-
-@contextmanager
-def emulator(
-    command: list,
-    port: int,
-    variables: dict[str, str],
-    work: Path,
-    service: str = "sqs",
-) -> Iterator[str]:
+def emulator(command: list, port: int, variables: dict[str, str], work: Path) -> Iterator[str]:
     """Its log and what else it writes are in the folder `work`, which is there."""
     (work / "home").mkdir(exist_ok=True)
     own = {"PATH": os.environ["PATH"], "HOME": str(work / "home"), "TMPDIR": str(work), **variables}
@@ -58,7 +43,7 @@ def emulator(
         process = subprocess.Popen(command, cwd=work, env=own, stdout=output, stderr=output, start_new_session=True)
         try:
             endpoint = f"http://127.0.0.1:{port}"
-            until(60, lambda: answers(endpoint, service), f"{command[0]} does not answer, see {log}:")
+            until(60, lambda: answers(endpoint), f"{command[0]} does not answer, see {log}:")
             yield endpoint
         finally:
             stop(process)
@@ -80,10 +65,9 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-def answers(endpoint: str, service: str = "sqs") -> bool:
-    called = client(service, endpoint)
+def answers(endpoint: str) -> bool:
     try:
-        called.list_queues() if service == "sqs" else called.list_tables()
+        client("sqs", endpoint).list_queues()
     except Exception:
         return False
     return True
