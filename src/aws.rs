@@ -9,14 +9,17 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use aws_config::{BehaviorVersion, SdkConfig};
+use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::StalledStreamProtectionConfig;
 use aws_sdk_sqs::config::retry::RetryConfig;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
+use redrive_http::Network;
+use redrive_sqs::Address;
 use tokio::time::timeout;
 
 use crate::aws::http::Http;
+use crate::error::Kind;
 
 /// The timeout of the single try at an endpoint that hangs. Only a longer silence shows that an endpoint hangs.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -65,11 +68,16 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// `None` if there is no region.
-    pub(crate) async fn load() -> Option<Self> {
-        let http = Http::new();
+    /// A worker takes the region of its queue's URL if the environment has none.
+    ///
+    /// # Errors
+    /// There is no region, or the proxy or the certificates cannot be used.
+    pub(crate) async fn load(queue_url: Option<&str>) -> Result<Self, Kind> {
+        let http = Http::new(Network::of_environment(None).await.map_err(Kind::Network)?);
         let config = aws_config::defaults(BehaviorVersion::latest()).http_client(http.clone()).load().await;
-        config.region().is_some().then_some(Self { config, http })
+        let of_queue = || Address::parse(queue_url?).ok()?.region().map(str::to_ascii_lowercase);
+        let region = config.region().cloned().or_else(|| of_queue().map(Region::new)).ok_or(Kind::Region)?;
+        Ok(Self { config: config.into_builder().region(region).build(), http })
     }
 
     pub(crate) fn sqs(&self) -> Sqs {

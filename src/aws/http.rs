@@ -4,12 +4,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use aws_smithy_http_client::Connector;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use redrive_http::Network;
 
 use super::freeze::{Clocks, IDLE, was_frozen};
 
@@ -22,6 +21,7 @@ pub(crate) struct Http(Arc<Mutex<Connections>>);
 
 #[derive(Debug)]
 struct Connections {
+    network: Network,
     client: SharedHttpClient,
     /// Incremented when all connections are dropped, to tell which ones a call may have used.
     generation: u64,
@@ -30,14 +30,15 @@ struct Connections {
 
 impl Http {
     /// The certificates are read on a separate thread, since most batches do not need them.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(network: Network) -> Self {
         let certificates = std::thread::Builder::new().name("redrive-tls".to_owned());
-        let _ = certificates.spawn(|| {
+        let early = network.clone();
+        let _ = certificates.spawn(move || {
             std::thread::sleep(STARTED);
-            // This connector is dropped, but later connectors use the certificates that it has read.
-            drop(Connector::builder().tls_provider(provider()).build());
+            early.read_certificates();
         });
-        let connections = Connections { client: client(), generation: 0, called: None };
+        let client = network.client(Some(IDLE));
+        let connections = Connections { network, client, generation: 0, called: None };
         Self(Arc::new(Mutex::new(connections)))
     }
 
@@ -80,18 +81,9 @@ impl HttpClient for Http {
 impl Connections {
     /// Calls in flight keep their connections.
     fn renew(&mut self) {
-        self.client = client();
+        self.client = self.network.client(Some(IDLE));
         self.generation += 1;
     }
-}
-
-fn client() -> SharedHttpClient {
-    let client = aws_smithy_http_client::Builder::new().pool_idle_timeout(IDLE);
-    client.tls_provider(provider()).build_https()
-}
-
-const fn provider() -> Provider {
-    Provider::Rustls(CryptoMode::Ring)
 }
 
 #[cfg(test)]
@@ -100,7 +92,7 @@ mod tests {
 
     #[test]
     fn of_many_calls_that_failed_together_one_renews_the_connections() {
-        let http = Http::new();
+        let http = Http::new(Network::default());
         let before = http.generation();
         for _ in 0..10 {
             http.drop_connections(before);
