@@ -6,8 +6,8 @@
 //!
 //! Every call fails here, so the attributes decide: the reminder is retried each minute by `redrive.backoff` and done on
 //! attempt 3; the one-time password gives up after 2 attempts by `redrive.max-attempts` and is dead-lettered as
-//! `exhausted`; the report asks for nothing, and is done after the function's own 10 s. A minute is more than those 10 s,
-//! so the consumer says how much longer a delay may be.
+//! `exhausted`; the report asks for nothing, and is done after the function's own 10 s. The consumer says how long a delay
+//! may be at most.
 
 use std::time::Duration;
 

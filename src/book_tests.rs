@@ -24,6 +24,9 @@ mod worker {}
 #[doc = include_str!("../docs/migrating.md")]
 mod migrating {}
 
+#[doc = include_str!("../docs/outages.md")]
+mod outages {}
+
 /// ```compile_fail
 /// #![deny(unused_must_use)]
 /// redrive::Failure::reject("no such street");

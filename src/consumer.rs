@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tracing::{Instrument, error_span, warn};
+use tracing::{Instrument, error_span};
 
 use crate::aws::{CloudWatch, Environment, Sqs};
 use crate::bodies::AnyBodies;
@@ -27,7 +27,6 @@ use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::once::Rules;
 use crate::other_event::TakeOther;
-use crate::outage::AnyOnOutage;
 use crate::record_fn::RecordFn;
 use crate::records::Received;
 use crate::settings::{InvalidSetting, Metrics, Settings};
@@ -80,7 +79,6 @@ pub(crate) struct Setup {
     observer: Option<Observer>,
     judge: Judge,
     hooks: Hooks,
-    on_outage: Option<Arc<dyn AnyOnOutage>>,
     bodies: Option<Arc<dyn AnyBodies>>,
     once: Option<Rules>,
     other: Option<TakeOther>,
@@ -118,21 +116,20 @@ where
     /// A setting is invalid, or the runtime of [`workers`](Self::workers) was shut down or has no timers. The error
     /// names the setting, its value and what is allowed.
     pub async fn connect(self) -> Result<Self, Error> {
-        let connected = self.connected().await?;
+        let connected = self.connected(None).await?;
         log::settings(&connected.setup.settings);
-        connected.setup.warn_of_rates();
         Ok(connected)
     }
 
     /// A worker warns of what is missing once it knows its queue.
-    pub(crate) async fn connected(mut self) -> Result<Self, Error> {
+    pub(crate) async fn connected(mut self, queue_url: Option<&str>) -> Result<Self, Error> {
         self.setup.settings = self.setup.settings.or_environment(|name| std::env::var(name).ok())?;
         self.setup.settings.check()?;
         self.setup.check_workers()?;
         let metrics = self.setup.settings.metrics.unwrap_or_default();
         let wants_cloudwatch = metrics == Metrics::CloudWatch && self.setup.cloudwatch.is_none();
         if self.setup.sqs.is_none() || wants_cloudwatch {
-            let environment = Environment::load().await.ok_or(Error(Kind::Region))?;
+            let environment = Environment::load(queue_url).await.map_err(Error)?;
             self.setup.sqs.get_or_insert_with(|| environment.sqs());
             if wants_cloudwatch {
                 self.setup.cloudwatch = Some(environment.cloudwatch());
@@ -247,20 +244,6 @@ impl Setup {
         }
     }
 
-    /// What of a rate has no effect in a function.
-    fn warn_of_rates(&self) {
-        let settings = &self.settings;
-        let has_rate = settings.rate.is_some() || settings.rate_of_key.is_some();
-        if self.tokens.is_some() {
-            warn!("share_rate has no effect on Lambda: each sandbox has the whole rate");
-        }
-        if has_rate && settings.queues.is_empty() && settings.max_receive_count.is_none() {
-            warn!(
-                "REDRIVE_MAX_RECEIVE_COUNT is not set: messages that cannot wait for their turn start over the rate"
-            );
-        }
-    }
-
     pub(crate) fn check_workers(&self) -> Result<(), Error> {
         // Under `run` nobody has set workers.
         let name = if self.shutdown.is_some() { "the runtime of Consumer::run" } else { "workers" };
@@ -312,7 +295,6 @@ impl Setup {
             observer: self.observer.as_ref(),
             judge: &self.judge,
             hooks: &self.hooks,
-            on_outage: self.on_outage.as_ref(),
             bodies: self.bodies.as_ref(),
             once: self.once.as_ref(),
             chunks: self.chunks,

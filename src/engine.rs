@@ -11,16 +11,16 @@ mod budget;
 pub(crate) mod decide;
 #[cfg(test)]
 mod explorer;
+mod finished;
 mod guards;
 mod intake;
 pub(crate) mod keys;
-mod line;
 mod limit;
+mod names;
 pub(crate) mod once;
 mod outbox;
 pub(crate) mod plan;
 mod pollers;
-mod rate;
 mod settled;
 mod settling;
 mod streak;
@@ -33,24 +33,26 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::batch::{Batch, Deletes, GRACE, Phase, Rules, Step};
-pub(crate) use self::batch::{Message, Worked};
+use self::batch::{Batch, Deletes, Phase, Rules, Step};
+pub(crate) use self::batch::{GRACE, Message, Worked};
 use self::breaker::Breakers;
 use self::decide::Policy;
+use self::guards::{Guard, holds};
 pub(crate) use self::intake::{Arrival, Poll, Receiving};
 use self::keys::{BatchKey, LeaseKey, MessageKey};
+pub(crate) use self::names::Secret;
 pub(crate) use self::outbox::Kind;
 use self::outbox::Outbox;
 #[cfg(any(test, redrive_bench))]
 pub(crate) use self::settled::State;
 pub(crate) use self::settled::{Action, Description, Outcome, Ran, Settled};
-pub(crate) use self::settling::{Call, Extension};
+pub(crate) use self::settling::{Call, Confirmation, Extension};
 pub(crate) use self::streak::{MAX_PANICS, Streak};
-use self::turns::Rates;
 use self::worker::Worker;
 pub(crate) use self::worker::{Exit, Why};
 use crate::overrides::Asked;
 use crate::tokens::Lease;
+use redrive_sqs::lease::LONGEST;
 
 /// The time since the engine's start.
 pub(crate) type Time = Duration;
@@ -119,10 +121,12 @@ pub(crate) enum Event<F> {
     Idle(BatchKey),
     /// What ran of a batch was given up, with these outcomes. [`Self::Exhausted`] comes before it.
     GivenUp { batch: BatchKey, worked: Vec<Worked> },
+    /// The handlers of a worker's messages still run although they were canceled at their time limit.
+    Overdue(Vec<MessageKey>),
     /// A handler has returned that blocked its thread when its batch was given up.
     Unblocked(BatchKey),
-    /// SQS has confirmed a call for some messages. It would refuse it again for those that it has `refused`.
-    Answered { call: Call, confirmed: Vec<MessageKey>, refused: Vec<MessageKey>, took: Duration },
+    /// A call has ended. SQS may have carried it out for a message without an answer.
+    Answered { call: Call, answers: Vec<(MessageKey, Confirmation)>, took: Duration },
     /// A receive has brought messages.
     Received { poll: Poll, messages: Vec<Arrival<F>> },
     /// A receive has failed. `random` is from 0 to 1.
@@ -203,6 +207,11 @@ pub(crate) enum Note {
     IsUp {
         dependency: String,
     },
+    /// Time ran out for most messages of a batch, which were not started.
+    Overloaded {
+        unstarted: usize,
+        all: usize,
+    },
     /// The first of consecutive leases of tokens has failed.
     TokensFail(String),
     TokensSucceed,
@@ -218,11 +227,27 @@ pub(crate) enum Note {
 }
 
 /// What the batches of a process share.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Shared {
+    /// Of the hashes of names.
+    pub(crate) secret: Secret,
     pub(crate) streak: Streak,
     pub(crate) breakers: Breakers,
-    pub(crate) rates: Rates,
+    /// A function's process has outlived all suspects of a batch, so it isolates those of later batches no longer.
+    pub(crate) outlived_suspects: bool,
+}
+
+impl Shared {
+    pub(crate) fn new(secret: Secret) -> Self {
+        Self { secret, streak: Streak::default(), breakers: Breakers::new(secret), outlived_suspects: false }
+    }
+}
+
+#[cfg(test)]
+impl Default for Shared {
+    fn default() -> Self {
+        Self::new(Secret::FOR_TESTS)
+    }
 }
 
 /// What an invocation sets for its batch.
@@ -236,8 +261,6 @@ pub(crate) struct BatchLimits {
     pub(crate) settle_until: Time,
     /// Whether SQS can be called.
     pub(crate) has_client: bool,
-    /// How many handlers of single messages run at a time. `None` for a bulk handler.
-    pub(crate) places: Option<usize>,
     /// Whether the process can be ended when it can handle no more messages.
     pub(crate) ends_process: bool,
 }
@@ -266,13 +289,12 @@ impl<'a, F: Facts> Engine<'a, F> {
         shared: &mut Shared,
         seed: u64,
     ) -> Self {
-        let mut engine = Self::new(policy, GATHERING, (Some(limits), limits.epoch), Receiving::NOTHING, seed);
+        let chance = (seed, shared.secret);
+        let mut engine =
+            Self::new(policy, GATHERING, (Some(limits), limits.epoch), Receiving::NOTHING, chance);
         let messages = messages.map(|facts| (facts, None));
         let (mut batch, order) = Batch::new(messages, is_fifo, (Time::ZERO, limits.until), Deletes::ByLambda);
-        if engine.rules.policy.has_rate() {
-            batch.keep_to_rates(limits);
-        }
-        if limits.has_client {
+        if limits.has_client && !is_fifo && !shared.outlived_suspects {
             batch.isolate(&engine.rules.policy);
         }
         engine.share(shared, |engine| engine.begin(batch, order, Vec::new()));
@@ -280,8 +302,13 @@ impl<'a, F: Facts> Engine<'a, F> {
     }
 
     /// Follows all messages of a worker, which starts at this time since the epoch of the wall clock.
-    pub(crate) fn of_worker(receiving: Receiving, policy: Policy<'a>, epoch: Time, seed: u64) -> Self {
-        Self::new(policy, worker::GATHERING, (None, epoch), receiving, seed)
+    pub(crate) fn of_worker(
+        receiving: Receiving,
+        policy: Policy<'a>,
+        epoch: Time,
+        (seed, secret): (u64, Secret),
+    ) -> Self {
+        Self::new(policy, worker::GATHERING, (None, epoch), receiving, (seed, secret))
     }
 
     fn new(
@@ -289,23 +316,24 @@ impl<'a, F: Facts> Engine<'a, F> {
         gathering: Duration,
         (limits, epoch): (Option<BatchLimits>, Time),
         receiving: Receiving,
-        seed: u64,
+        (seed, secret): (u64, Secret),
     ) -> Self {
         Self {
             rules: Rules {
                 policy,
-                shared: Shared::default(),
+                shared: Shared::new(secret),
                 rng: fastrand::Rng::with_seed(seed),
                 epoch,
                 now: Time::ZERO,
                 turned: Vec::new(),
+                overload: None,
                 ignored: Vec::new(),
             },
             batches: BTreeMap::new(),
             next_batch: 0,
             outbox: Outbox::gathering(gathering),
             limits,
-            worker: Worker::new(receiving),
+            worker: Worker::new(receiving, secret),
             commands: VecDeque::new(),
         }
     }
@@ -321,6 +349,9 @@ impl<'a, F: Facts> Engine<'a, F> {
     /// Takes notice of what has happened.
     pub(crate) fn on(&mut self, event: Event<F>, now: Time) {
         self.rules.now = now;
+        if holds(Guard::LeasesEndFirst) {
+            self.expire_leases(now);
+        }
         match event {
             Event::Ended(worked) => self.ended(worked, now),
             Event::Idle(batch) => {
@@ -329,13 +360,12 @@ impl<'a, F: Facts> Engine<'a, F> {
                 }
             }
             Event::GivenUp { batch, worked } => self.given_up(batch, worked, now),
+            Event::Overdue(messages) => self.let_go(&messages),
             Event::Unblocked(batch) => self.worker.unblocked(batch, &self.batches),
-            Event::Answered { call, confirmed, refused, took } => {
-                self.answered(&call, &confirmed, &refused, took, now);
-            }
+            Event::Answered { call, answers, took } => self.answered(&call, &answers, took, now),
             Event::Received { poll, messages } => self.received(poll, messages, now),
             Event::NotReceived { poll, random, error } => {
-                if self.worker.pollers.failed(poll.messages, now, random) == 1 {
+                if self.worker.pollers.failed(poll.messages, poll.sent, now, random) == 1 {
                     self.note(Note::ReceivesFail(error));
                 }
             }
@@ -412,7 +442,7 @@ impl<'a, F: Facts> Engine<'a, F> {
         }
     }
 
-    /// Notes which attributes of messages of this batch could not be read, and which dependencies are down or work again.
+    /// Notes what the batch has noticed: attributes that could not be read, dependencies that are down or work again, an overload.
     fn note_rules(&mut self, batch: BatchKey) {
         let ignored = self.rules.ignored.drain(..);
         let note = |(id, warning)| Command::Note(Note::AttributeIgnored { batch, id, warning });
@@ -422,6 +452,9 @@ impl<'a, F: Facts> Engine<'a, F> {
             None => Note::IsUp { dependency },
         });
         self.commands.extend(turned.map(Command::Note));
+        let overload = self.rules.overload.take();
+        self.commands
+            .extend(overload.map(|(unstarted, all)| Command::Note(Note::Overloaded { unstarted, all })));
     }
 
     /// Takes the steps of a batch, until nothing follows.
@@ -436,10 +469,14 @@ impl<'a, F: Facts> Engine<'a, F> {
             if steps.is_empty() {
                 break;
             }
-            let mut lanes = Vec::with_capacity(steps.len());
+            let (mut lanes, mut replayed) = (Vec::with_capacity(steps.len()), Vec::new());
             for step in steps {
                 match step {
-                    Step::Run(lane) => lanes.push(lane),
+                    Step::Run(lane) => {
+                        let next = self.first_unfinished(key, &lane);
+                        replayed.extend(lane.start..next);
+                        lanes.extend((next < lane.end).then_some(next..lane.end));
+                    }
                     Step::Withdraw(places) => {
                         self.commands.push_back(Command::Withdraw { batch: key, places });
                     }
@@ -452,13 +489,18 @@ impl<'a, F: Facts> Engine<'a, F> {
             if !lanes.is_empty() {
                 self.commands.push_back(Command::Run { batch: key, lanes });
             }
+            if !replayed.is_empty() {
+                self.with(key, now, |batch, rules| {
+                    replayed.into_iter().for_each(|at| batch.replay(at, rules))
+                });
+            }
         }
         if let Some(batch) = self.batches.get(&key) {
             if batch.left == 0 {
                 self.report(key);
             } else if batch.is_stuck() {
                 self.with(key, now, |batch, _| batch.leave_rest());
-            } else if batch.running == 0 && batch.asking == 0 && batch.is_open() && !batch.is_in_line() {
+            } else if batch.running == 0 && batch.asking == 0 && batch.is_open() {
                 // Only messages that could not be started are left.
                 self.give_up(key);
             } else {
@@ -467,11 +509,34 @@ impl<'a, F: Facts> Engine<'a, F> {
         }
     }
 
+    /// The first message of a lane that is not known to be over.
+    fn first_unfinished(&self, batch: BatchKey, lane: &Range<usize>) -> usize {
+        let is_known = |at: &usize| {
+            let message = self.message(MessageKey { batch, at: *at });
+            message.is_some_and(|message| self.worker.finished.contains(message.facts.id()))
+        };
+        let known =
+            if self.worker.finished.is_empty() { 0 } else { lane.clone().take_while(is_known).count() };
+        lane.start + known
+    }
+
     fn report(&mut self, key: BatchKey) {
         let Some(batch) = self.batches.remove(&key) else { return };
         self.worker.batch_ended(key, &batch);
+        self.rules.shared.outlived_suspects |=
+            self.limits.is_some() && batch.ran_suspects(&self.rules.policy);
         if !batch.is_silent {
             self.commands.push_back(Command::Report { batch: key, settled: batch.into_settled() });
+        }
+    }
+
+    /// Leaves running messages to their next receivers: their leases are not extended any more.
+    fn let_go(&mut self, messages: &[MessageKey]) {
+        for &key in messages {
+            let message = self.message(key).filter(|it| it.settled.state == settled::State::Running);
+            if let Some(lease) = message.and_then(|message| message.lease) {
+                self.worker.leases.settle(lease);
+            }
         }
     }
 
@@ -514,10 +579,7 @@ impl<'a, F: Facts> Engine<'a, F> {
     fn time_is_up(&mut self, key: BatchKey, now: Time) {
         match self.batches.get(&key).map(|batch| batch.phase) {
             Some(Phase::Open) if self.batches[&key].until > now => {
-                if self.batches[&key].is_alone_too_long(now) {
-                    self.begin_all(key, now);
-                }
-                self.with(key, now, Batch::begin_in_turn);
+                self.with(key, now, Batch::begin_all);
             }
             Some(Phase::Open | Phase::Stopped) => self.cancel(key, now),
             Some(Phase::Closing(_)) => self.give_up(key),
@@ -556,6 +618,17 @@ impl<'a, F: Facts> Engine<'a, F> {
             batch.release_untouched(rules);
         });
         self.check_streak(key, now);
+    }
+
+    /// Until when the handlers of a worker's batch may go on without another look at their leases: the first of these ends then.
+    /// `None` if none is held.
+    pub(crate) fn held_until(&self, batch: BatchKey) -> Option<Time> {
+        if !holds(Guard::PollWhileLeased) {
+            return Some(self.rules.now + LONGEST);
+        }
+        let messages = self.batches.get(&batch)?.messages.iter();
+        let running = messages.filter(|message| message.settled.state == settled::State::Running);
+        running.filter_map(|message| self.worker.leases.until(message.lease?)).min()
     }
 
     /// A message that is followed.

@@ -11,6 +11,7 @@ use crate::engine::{MAX_PANICS, Why};
 use crate::event::Other;
 use crate::settings::InvalidSetting;
 use redrive_executor::MAX_BLOCKED;
+use redrive_http::NetworkError;
 
 /// Why a consumer did not start, ended, or could not handle a batch. If it is the answer to a batch, the invocation
 /// fails and no message was handled or deleted.
@@ -40,6 +41,8 @@ pub(crate) enum Kind {
     Backoff(InvalidBackoff),
     #[error("AWS_REGION is not set; Lambda sets it, elsewhere name a region such as eu-central-1")]
     Region,
+    #[error("{0}")]
+    Network(NetworkError),
     #[error("the Lambda runtime ended")]
     Runtime(#[source] BoxError),
     #[error("the Lambda runtime panicked; is this running on Lambda, or under `redrive local`?")]
@@ -80,7 +83,9 @@ impl Error {
     /// The `errorType` of the invocation.
     const fn name(&self) -> &'static str {
         match self.0 {
-            Kind::Setting(_) | Kind::Backoff(_) | Kind::Region | Kind::NoHome => "InvalidSetting",
+            Kind::Setting(_) | Kind::Backoff(_) | Kind::Region | Kind::Network(_) | Kind::NoHome => {
+                "InvalidSetting"
+            }
             Kind::Runtime(_)
             | Kind::Died
             | Kind::Blocked

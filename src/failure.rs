@@ -82,6 +82,8 @@ pub(crate) struct Fault {
     pub(crate) delay: Option<Duration>,
     /// What is down, if the handler named it.
     pub(crate) dependency: Option<Cow<'static, str>>,
+    /// It follows from what the idempotency store answered to a claim, or from no answer.
+    pub(crate) is_of_store: bool,
 }
 
 impl Ruling {
@@ -320,7 +322,7 @@ impl Failure {
         let error = self.to_string().chars().take(ERROR_CHARACTERS).collect();
         let exception = self.cause.as_ref().map_or(Cow::Borrowed(""), Cause::exception);
         let (ruling, code, dependency) = (self.ruling(), self.reason, self.dependency);
-        Box::new(Fault { ruling, code, error, exception, delay, dependency })
+        Box::new(Fault { ruling, code, error, exception, delay, dependency, is_of_store: false })
     }
 }
 

@@ -5,6 +5,7 @@ mod follow;
 
 use std::borrow::Cow;
 use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -16,9 +17,8 @@ use tracing::{Instrument, warn};
 
 use crate::aws::{CloudWatch, Sqs};
 use crate::bodies::AnyBodies;
-use crate::engine::breaker::UNNAMED;
 use crate::engine::decide::Policy;
-use crate::engine::{Settled, Shared};
+use crate::engine::{Secret, Settled, Shared};
 use crate::error::Error;
 use redrive_event::Entry;
 
@@ -27,12 +27,12 @@ use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message_report::MessageReport;
 use crate::once::Rules;
-use crate::outage::{AnyOnOutage, Outage};
 use crate::record::{Limits, Record};
-use crate::record_fn::{QueueFn, RecordFn};
+use crate::record_fn::{RecordFn, UserFn};
 use crate::records::{Received, Records};
 use crate::report::{report, response};
 use crate::settings::{InvalidSetting, Settings};
+use crate::wall::Wall;
 use crate::work::{Chunks, Host, Input, OnceTerms, Terms, Work};
 use crate::{BatchReport, Handler, Invocation, log, metrics, sample};
 
@@ -60,7 +60,6 @@ pub(crate) struct Flow<'a> {
     pub(crate) observer: Option<&'a Observer>,
     pub(crate) judge: &'a Judge,
     pub(crate) hooks: &'a Hooks,
-    pub(crate) on_outage: Option<&'a Arc<dyn AnyOnOutage>>,
     pub(crate) bodies: Option<&'a Arc<dyn AnyBodies>>,
     pub(crate) once: Option<&'a Rules>,
     pub(crate) chunks: Chunks,
@@ -77,7 +76,7 @@ pub(crate) struct Flow<'a> {
 
 impl Flow<'_> {
     fn wall(&self) -> SystemTime {
-        self.wall_clock.map_or_else(SystemTime::now, |clock| clock())
+        self.wall_clock.map_or_else(|| self.process.wall.now(), |clock| clock())
     }
 
     /// Handles the records of each queue with that queue's settings, at the same time.
@@ -91,6 +90,7 @@ impl Flow<'_> {
         H: Handler<M>,
         M: Input,
     {
+        self.settings.check_function()?;
         let (began, wall) = (Instant::now(), self.wall());
         let deadline = Instant::from_std(invocation.deadline());
         let left = deadline.saturating_duration_since(began);
@@ -197,10 +197,6 @@ impl Flow<'_> {
                 flow.tell_hooks(records, &settled, wall, settle_until, false),
                 log::failures(records, &settled, settle_until)
             );
-            // A message that is done waits for the response: Lambda deletes it after that.
-            if !settled.iter().any(Settled::is_over) {
-                flow.tell_outage(records, invocation, settle_until).await;
-            }
             response(records, &settled)
         };
         Ok(handled.instrument(log::batch_span(invocation.request_id(), records.len())).await)
@@ -254,25 +250,6 @@ impl Flow<'_> {
         join_all(flushed.into_iter().map(|flushed| self.told("a hook", flushed, until))).await;
     }
 
-    async fn tell_outage(&self, records: &[Record<'_>], invocation: &Invocation, until: Instant) {
-        let now = self.process.since_epoch(self.wall(), invocation.traced_at());
-        let began = self.process.shared().breakers.down_since(UNNAMED, now);
-        let parts = (self.on_outage, began, records.first(), invocation.function_arn());
-        let (Some(hook), Some(began), Some(record), Some(function)) = parts else { return };
-        let hook = Arc::clone(hook);
-        let outage = Outage {
-            queue_arn: record.source().to_owned(),
-            function_arn: function.to_owned(),
-            began: SystemTime::UNIX_EPOCH + began.min(now),
-            now: SystemTime::UNIX_EPOCH + now,
-            until: until.into_std(),
-        };
-        let told = async move { hook.on_outage(outage).await };
-        if let Err(problem) = self.host.run(told.in_current_span(), until).await {
-            warn!("on_outage {problem}");
-        }
-    }
-
     /// Runs code of the user's, whose lines stand in the span of the batch.
     async fn told(&self, who: &str, code: impl Future<Output = ()> + Send + 'static, until: Instant) {
         let until = until.min(Instant::now() + FOR_LISTENERS);
@@ -301,35 +278,49 @@ impl Flow<'_> {
     }
 
     /// The rules for messages of a queue.
-    pub(crate) fn policy<'p>(&'p self, source: &'p str, has_dead_letter_queue: bool) -> Policy<'p> {
-        let depends_on = self.dependencies.map(|call| QueueFn { call, source });
-        let rate_by = self.rate_keys.map(|call| QueueFn { call, source });
-        Policy { depends_on, rate_by, ..Policy::of(self.settings, source, has_dead_letter_queue) }
+    pub(crate) fn policy(&self, source: &str, has_dead_letter_queue: bool) -> Policy<'_> {
+        let (depends_on, rate_by) = (self.dependencies.map(UserFn), self.rate_keys.map(UserFn));
+        let has_store = self.once.is_some() && !self.is_sample;
+        Policy { depends_on, has_store, rate_by, ..Policy::of(self.settings, source, has_dead_letter_queue) }
     }
 }
 
 /// What the batches of a process share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Process {
     shared: Mutex<Shared>,
+    wall: Wall,
     /// By both clocks.
     started: OnceLock<(Instant, SystemTime)>,
 }
 
+impl Default for Process {
+    fn default() -> Self {
+        // The standard library asks the system for the keys of its hashes.
+        let random = || RandomState::new().hash_one(());
+        let secret = Secret::new(random(), random());
+        Self { shared: Mutex::new(Shared::new(secret)), wall: Wall::new(), started: OnceLock::new() }
+    }
+}
+
 impl Process {
+    pub(crate) fn secret(&self) -> Secret {
+        self.shared().secret
+    }
+
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The time since the epoch of the wall clock. The steady clock may stand still while Lambda has frozen the process, and
-    /// the wall clock may be set back. It is not before `traced_at`.
-    fn since_epoch(&self, wall: SystemTime, traced_at: Option<Duration>) -> Duration {
+    /// the wall clock may be set back. A `simulated` clock may be ahead of both.
+    fn since_epoch(&self, wall: SystemTime, simulated: Option<Duration>) -> Duration {
         let steady = Instant::now();
         let (started, first) = *self.started.get_or_init(|| (steady, wall));
         let passed =
             wall.duration_since(first).unwrap_or_default().max(steady.saturating_duration_since(started));
         let now = first.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + passed;
-        now.max(traced_at.unwrap_or_default())
+        now.max(simulated.unwrap_or_default())
     }
 }
 

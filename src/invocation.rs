@@ -34,11 +34,13 @@ struct Inner {
     /// `None` outside of Lambda.
     context: Option<Context>,
     deadline: Instant,
+    /// In `redrive local`, when it began by that clock, since the epoch.
+    simulated: Option<Duration>,
 }
 
 impl Invocation {
     pub(crate) fn until(deadline: Instant) -> Self {
-        Self(Arc::new(Inner { context: None, deadline }))
+        Self(Arc::new(Inner { context: None, deadline, simulated: None }))
     }
 
     /// The request id, as in Lambda's own log lines such as `REPORT`.
@@ -107,12 +109,9 @@ impl Invocation {
         self.0.deadline.saturating_duration_since(tokio::time::Instant::now().into_std())
     }
 
-    /// When the trace of the invocation began, in seconds since the epoch. `redrive local` runs its clock faster than real time,
-    /// and says the time with this.
-    /// <https://docs.aws.amazon.com/xray/latest/devguide/xray-api-sendingdata.html#xray-api-traceids>
-    pub(crate) fn traced_at(&self) -> Option<Duration> {
-        let (seconds, _) = self.trace_header()?.strip_prefix("Root=1-")?.split_once('-')?;
-        u32::from_str_radix(seconds, 16).ok().map(|seconds| Duration::from_secs(seconds.into()))
+    /// `redrive local` runs its clock faster than real time.
+    pub(crate) fn simulated(&self) -> Option<Duration> {
+        self.0.simulated
     }
 
     fn context(&self) -> Option<&Context> {
@@ -130,16 +129,22 @@ impl Default for Invocation {
     }
 }
 
-/// Some local emulators of Lambda send a deadline that is decades past. Lambda's longest timeout is used instead.
 impl From<Context> for Invocation {
     fn from(context: Context) -> Self {
+        Self::of(context, None)
+    }
+}
+
+impl Invocation {
+    /// Some local emulators of Lambda send a deadline that is decades past. Lambda's longest timeout is used instead.
+    pub(crate) fn of(context: Context, simulated: Option<Duration>) -> Self {
         let left = match context.deadline().duration_since(SystemTime::now()) {
             Ok(left) => left,
             Err(past) if past.duration() > Duration::from_secs(86_400) => LONGEST_INVOCATION,
             Err(_) => Duration::ZERO,
         };
         let deadline = tokio::time::Instant::now().into_std() + left;
-        Self(Arc::new(Inner { context: Some(context), deadline }))
+        Self(Arc::new(Inner { context: Some(context), deadline, simulated }))
     }
 }
 

@@ -1,4 +1,5 @@
 #![doc = include_str!("crate.md")]
+#![warn(clippy::exhaustive_enums)]
 #![cfg_attr(
     not(feature = "worker"),
     allow(dead_code, unused_imports, reason = "parts of the engine are for workers")
@@ -12,7 +13,6 @@ mod consumer;
 mod handler;
 mod bulk;
 mod hook;
-mod outage;
 mod message;
 mod record;
 mod invocation;
@@ -47,6 +47,7 @@ mod polled;
 mod metrics;
 mod log;
 mod aws;
+mod wall;
 pub mod tokens;
 pub mod tools;
 pub mod reexports;
@@ -82,7 +83,6 @@ pub use invocation::Invocation;
 pub use message::{FromMessage, Message};
 pub use message_report::{MessageOutcome, MessageReport, Timing};
 pub use other_event::OtherEvent;
-pub use outage::{OnOutage, Outage};
 pub use rate::Rate;
 pub use record::{Record, RecordBuilder};
 /// What happened to one batch. To publish your own metrics from it, see [`Consumer::observe`].

@@ -24,9 +24,9 @@ use crate::{BatchReport, Failure, Invocation};
 ///
 /// Lines are JSON whatever `AWS_LAMBDA_LOG_FORMAT` says: it is `Text` too if nobody has chosen a format, and filters on
 /// fields, such as those of the runbook, need JSON. As Powertools has it.
-pub(crate) fn start(filter: Option<&str>, level: Option<&str>) -> Result<(), ParseError> {
+pub(crate) fn start(filter: Option<&str>, level: Option<&str>) -> Result<(), String> {
     let filter = match filter.filter(|filter| !filter.is_empty()) {
-        Some(filter) => filter.parse()?,
+        Some(filter) => levels_by_target(filter)?,
         None => Targets::new().with_default(level.map_or(LevelFilter::INFO, lambdas_level)),
     };
     // Keeps redrive's spans under every filter, so that a handler's own lines name their message.
@@ -35,6 +35,15 @@ pub(crate) fn start(filter: Option<&str>, level: Option<&str>) -> Result<(), Par
     // An error means that the program has set up its own subscriber.
     let _ = tracing_subscriber::registry().with(Lines(stdout::write)).with(filter).try_init();
     Ok(())
+}
+
+/// A word that is not a level would name a target, and nothing of all others would be logged.
+fn levels_by_target(filter: &str) -> Result<Targets, String> {
+    let has_level = |part: &&str| part.contains('=') || part.parse::<LevelFilter>().is_ok();
+    match filter.split(',').find(|part| !has_level(part)) {
+        Some(word) => Err(format!("{word} is not a level")),
+        None => filter.parse().map_err(|error: ParseError| error.to_string()),
+    }
 }
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html>
@@ -127,7 +136,23 @@ pub(crate) fn unheeded(failure: &Failure) {
     );
 }
 
-/// Says that the store of idempotency keys was not told how a message ended.
+/// Says that a message waits in the process, because it has no other delivery.
+pub(crate) fn waits_for_the_store(error: &str) {
+    warn!(
+        error = &*cut_to(error, 256),
+        "the idempotency store does not answer; the message waits for it, because this is its last delivery"
+    );
+}
+
+/// Says that the idempotency store was not told yet how a message ended.
+pub(crate) fn not_recorded_yet(error: &str) {
+    warn!(
+        error = &*cut_to(error, 256),
+        "the idempotency store has not recorded how a message ended; redrive retries for as long as it has the message"
+    );
+}
+
+/// Says that the idempotency store will not know how a message ended.
 pub(crate) fn unrecorded(error: &str) {
     warn!(error = &*cut_to(error, 256), "the idempotency store did not record how a message ended");
 }
@@ -151,10 +176,22 @@ pub(crate) fn ignored_attribute(message_id: &str, warning: &str) {
     warn!(message_id, warning, "an attribute of the message was ignored");
 }
 
+/// Time ran out for most of a batch.
+pub(crate) fn overloaded(unstarted: usize, all: usize) {
+    warn!(
+        not_started = unstarted,
+        messages = all,
+        "time ran out for most of the batch; its messages return as this function has time for them. Lower the batch size, raise the concurrency or the function's timeout, or allow more deliveries"
+    );
+}
+
+/// Of the name of a dependency, which a sender may have chosen.
+const DEPENDENCY: usize = 64;
+
 /// Says that a dependency is down from now on.
 pub(crate) fn is_down(dependency: &str, error: &str) {
     warn!(
-        dependency = &*cut_to(dependency, 256),
+        dependency = &*cut_to(dependency, DEPENDENCY),
         error = &*cut_to(error, 256),
         "a dependency is down: messages that need it return to the queue, except one each minute"
     );
@@ -162,7 +199,7 @@ pub(crate) fn is_down(dependency: &str, error: &str) {
 
 /// Says that a dependency works again.
 pub(crate) fn is_up(dependency: &str) {
-    info!(dependency = &*cut_to(dependency, 256), "a dependency works again");
+    info!(dependency = &*cut_to(dependency, DEPENDENCY), "a dependency works again");
 }
 
 /// Warns of a letter that says nothing of its message.

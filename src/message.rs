@@ -91,7 +91,7 @@ impl<T> Message<T> {
     ///
     /// It is the id in the attribute `redrive.origin`, otherwise the message id. `redrive dlq retry` writes that
     /// attribute, but so can anyone who may send to the queue. A message with another message's key can make a
-    /// payment look done. If senders do not trust each other, set
+    /// payment look done. If senders do not trust each other, or if you use [`Consumer::once`](crate::Consumer::once), set
     /// [`Consumer::origin_senders`](crate::Consumer::origin_senders). redrive then ignores the origin from any
     /// other sender, and the key is the message id, which SQS assigns.
     ///

@@ -174,7 +174,7 @@ impl MessageOutcome {
             (_, Action::DeadLetter { .. }) if settled.is_confirmed() => Self::DeadLettered,
             (outcome, _) if outcome.is_deferral() => Self::Deferred,
             (
-                Outcome::NotStarted | Outcome::BreakerOpen | Outcome::OverRate(_) | Outcome::Interrupted,
+                Outcome::NotStarted | Outcome::BreakerOpen | Outcome::Interrupted,
                 Action::Release { .. } | Action::Leave,
             ) => Self::NotStarted,
             _ => Self::Retried,

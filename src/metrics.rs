@@ -1,6 +1,8 @@
 //! Publishes batch reports to CloudWatch.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
+#[cfg(feature = "worker")]
+use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
 use aws_sdk_cloudwatch::config::retry::RetryConfig;
@@ -10,7 +12,11 @@ use redrive_observers::metrics::{Gauges, NAMES, NAMES_IN_CALLS, data};
 #[cfg(feature = "worker")]
 use redrive_observers::vitals::{Minutes, Vitals};
 use redrive_observers::{BatchReport, emf, stdout};
+#[cfg(feature = "worker")]
+use tokio::sync::oneshot;
 use tokio::time::Instant;
+#[cfg(feature = "worker")]
+use tokio::time::timeout_at;
 use tracing::warn;
 
 use crate::aws::{CallOutcome, CloudWatch};
@@ -43,17 +49,34 @@ pub const fn metric_names(sink: Metrics) -> &'static [&'static str] {
     }
 }
 
-/// Publishes what a worker counts, once a minute, until it is dropped.
+/// Publishes what a worker counts: once a minute, and the rest when the worker has `ended`. Whatever is not published by the time
+/// that comes with that is lost.
 #[cfg(feature = "worker")]
-pub(crate) async fn publish_each_minute(
+pub(crate) async fn publish_minutes(
     vitals: &Vitals,
     settings: &Settings,
     cloudwatch: Option<&CloudWatch>,
-) -> std::convert::Infallible {
+    mut ended: oneshot::Receiver<Instant>,
+) {
     let mut minutes = Minutes::new(vitals);
+    // Without gauges: a worker that ends is none any more.
+    let rest = async |until| publish(&vitals.take_sums(), None, settings, cloudwatch, until).await;
     loop {
-        let (report, gauges) = minutes.next().await;
-        publish(&report, gauges, settings, cloudwatch, Instant::now() + MINUTE_TIMEOUT).await;
+        let (report, gauges) = tokio::select! {
+            biased;
+            Ok(until) = &mut ended => return rest(until).await,
+            minute = minutes.next() => minute,
+        };
+        let until = Instant::now() + MINUTE_TIMEOUT;
+        let mut minute = pin!(publish(&report, gauges, settings, cloudwatch, until));
+        tokio::select! {
+            biased;
+            () = &mut minute => {}
+            Ok(until) = &mut ended => {
+                let _ = timeout_at(until, async { tokio::join!(minute, rest(until)) }).await;
+                return;
+            }
+        }
     }
 }
 
@@ -128,9 +151,10 @@ mod tests {
         vitals.loop_turned(4, 1, 1);
         vitals.reported(&failed(2));
         vitals.reported(&failed(1));
-        let publishing = publish_each_minute(&vitals, &settings, Some(&cloudwatch));
-        let minutes = Duration::from_secs(200);
-        assert!(tokio::time::timeout(minutes, publishing).await.is_err(), "it never ends by itself");
+        let (ends, ended) = oneshot::channel();
+        let mut publishing = pin!(publish_minutes(&vitals, &settings, Some(&cloudwatch), ended));
+        let minutes = Instant::now() + Duration::from_secs(200);
+        assert!(timeout_at(minutes, &mut publishing).await.is_err(), "it never ends by itself");
         let sum = |name: &str| aws.metric_sum("Redrive", name);
         assert_eq!((sum("WorkerErrors"), sum("Retried"), sum("LeaseLost")), (3.0, 3.0, 0.0));
         let minutes = sum("Workers");
@@ -139,11 +163,9 @@ mod tests {
 
         vitals.reported(&failed(5));
         vitals.lease_lost();
-        let until = Instant::now() + MINUTE_TIMEOUT;
-        publish(&vitals.take_sums(), None, &settings, Some(&cloudwatch), until).await;
-        assert_eq!((sum("WorkerErrors"), sum("LeaseLost")), (8.0, 1.0));
+        ends.send(Instant::now() + MINUTE_TIMEOUT).unwrap();
+        publishing.await;
+        assert_eq!((sum("WorkerErrors"), sum("LeaseLost")), (8.0, 1.0), "nothing is lost or published twice");
         assert_eq!(sum("Workers"), minutes, "a worker that ends is none any more");
-        publish(&vitals.take_sums(), None, &settings, Some(&cloudwatch), until).await;
-        assert_eq!(sum("WorkerErrors"), 8.0, "nothing is published twice");
     }
 }

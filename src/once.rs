@@ -7,7 +7,8 @@
 //! 3. records how the message ended, if the key still has this delivery's token.
 //!
 //! A duplicate of a finished message is deleted without running. A duplicate of a message that another process is working on
-//! is deferred until that process's lease ends. If the store cannot be reached, the handler does not run.
+//! is deferred until that process's lease ends. If the store cannot be reached, the handler does not run:
+//! redrive treats that as an outage of a dependency of all messages.
 //!
 //! **What a lease cannot do.** A process can stop for longer than its lease, then go on. The token keeps it from changing the
 //! record of its successor, but nothing keeps it from finishing its call to another service. Pass
@@ -72,13 +73,15 @@ pub trait Store: Send + Sync + 'static {
     /// 5 s for the answer.
     ///
     /// # Errors
-    /// The store did not answer. The message is then retried without running.
+    /// The store did not answer. redrive tries again for a quarter of the message's time, at most 30 s. Then the message returns to
+    /// the queue without running, as in an [outage](crate::Failure::outage).
     fn claim(&self, claim: &Claim) -> impl Future<Output = Result<Claimed, BoxError>> + Send;
 
     /// Changes the record if it still has this token, and returns whether it does.
     ///
     /// # Errors
-    /// The store did not answer. redrive tries three times to record how a message ended, and renews until the lease ends.
+    /// The store did not answer. redrive tries to record how a message ended until its time ends, to release a key three times,
+    /// and to renew until the lease ends.
     fn change(
         &self,
         key: &str,

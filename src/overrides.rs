@@ -51,11 +51,12 @@ pub(crate) fn max_attempts(
 }
 
 impl Overrides {
-    /// How long a message waits that asks for `asked` where the consumer's own delay is `own`.
+    /// How long a message waits that asks for `asked` if the consumer's own delay is `own`.
     pub(crate) fn grant(self, asked: Duration, own: Duration) -> Duration {
         match self {
             Self::Off => own,
-            Self::Less => asked.min(own),
+            // Shorter delays would let a sender have a message retried at once, again and again.
+            Self::Less => asked.max(own),
             Self::UpTo(most) => asked.min(own.max(most)),
         }
     }

@@ -12,7 +12,7 @@ use crate::engine::decide::Policy;
 use crate::facts::asked;
 use crate::overrides::Asked;
 use crate::record::{Limits, Record};
-use crate::record_fn::QueueFn;
+use crate::record_fn::UserFn;
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
 #[derive(Debug)]
@@ -20,16 +20,25 @@ pub(crate) struct Polled {
     message: Message,
     attempt: u32,
     attributes: Option<Arc<Attributes>>,
+    context: Arc<ReceiveContext>,
+}
+
+/// What the messages of one receive share.
+#[derive(Debug)]
+pub(crate) struct ReceiveContext {
+    /// The queue's ARN.
+    pub(crate) arn: Arc<str>,
+    pub(crate) limits: Limits,
 }
 
 impl Polled {
     /// `None` without a message id: such a message could not be reported.
-    pub(crate) fn new(mut message: Message) -> Option<Self> {
+    pub(crate) fn new(mut message: Message, context: &Arc<ReceiveContext>) -> Option<Self> {
         message.message_id().filter(|id| !id.is_empty())?;
         let attributes = message.message_attributes.take().filter(|attributes| !attributes.is_empty());
         let attributes = attributes.map(|attributes| Arc::new(owned(attributes)));
         let count = text(&message, &Name::ApproximateReceiveCount).and_then(|count| count.parse().ok());
-        Some(Self { attempt: count.unwrap_or(1), attributes, message })
+        Some(Self { attempt: count.unwrap_or(1), attributes, context: Arc::clone(context), message })
     }
 
     pub(crate) fn receipt_handle(&self) -> &str {
@@ -63,10 +72,10 @@ impl Polled {
 
 impl Polled {
     /// What the user's function says of it.
-    fn ask<T: Default>(&self, function: Option<QueueFn<'_, T>>) -> T {
+    fn ask<T: Default>(&self, function: Option<UserFn<'_, T>>) -> T {
         let answer = function.and_then(|function| {
-            let record = Record::new(self.entry(function.source), &Limits::default())?;
-            Some(function.of(&record))
+            let ReceiveContext { arn, limits } = &*self.context;
+            Some(function.of(&Record::new(self.entry(arn), limits)?))
         });
         answer.unwrap_or_default()
     }

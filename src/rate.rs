@@ -101,7 +101,7 @@ impl Rate {
         self.period().saturating_mul(messages) / self.messages.max(1)
     }
 
-    /// What a bucket holds, in nanoseconds times messages: a message costs the nanoseconds of a period.
+    /// The most that a bucket holds, in nanoseconds times messages: a message costs the nanoseconds of a period.
     pub(crate) fn capacity(&self) -> i128 {
         let cost = nanoseconds(self.period());
         match self.burst {

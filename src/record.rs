@@ -220,6 +220,11 @@ impl<'event> Record<'event> {
         Origin::find(&self.attributes())
     }
 
+    /// Whether it has an origin that anybody may have set.
+    pub(crate) fn has_unchecked_origin(&self) -> bool {
+        self.limits.origin_senders.is_none() && self.origin().is_some()
+    }
+
     /// The X-Ray trace header of the sender, `AWSTraceHeader`.
     #[must_use]
     pub fn trace_header(&self) -> Option<&str> {

@@ -8,30 +8,26 @@ use redrive_executor::catch;
 
 pub(crate) type RecordFn<T> = Arc<dyn Fn(&Record<'_>) -> T + Send + Sync>;
 
-/// Such a function for messages of one queue.
-pub(crate) struct QueueFn<'a, T> {
-    pub(crate) call: &'a RecordFn<T>,
-    /// The queue's ARN.
-    pub(crate) source: &'a str,
-}
+/// Such a function, as the engine has it.
+pub(crate) struct UserFn<'a, T>(pub(crate) &'a RecordFn<T>);
 
-impl<T> Clone for QueueFn<'_, T> {
+impl<T> Clone for UserFn<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for QueueFn<'_, T> {}
+impl<T> Copy for UserFn<'_, T> {}
 
-impl<T: Default> QueueFn<'_, T> {
+impl<T: Default> UserFn<'_, T> {
     /// Nothing if the user's function panics.
     pub(crate) fn of(self, record: &Record<'_>) -> T {
-        catch(|| (self.call)(record)).unwrap_or_default()
+        catch(|| (self.0)(record)).unwrap_or_default()
     }
 }
 
-impl<T> fmt::Debug for QueueFn<'_, T> {
+impl<T> fmt::Debug for UserFn<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueueFn").field("source", &self.source).finish_non_exhaustive()
+        f.debug_struct("UserFn").finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
 //! The crates whose types appear in redrive's signatures, in the versions that redrive uses. A new major version of such a
-//! crate needs a new one of redrive; `CONTRIBUTING.md` says why each is there.
+//! crate needs a new one of redrive; `CONTRIBUTING.md` says when a signature may have one.
 //!
 //! ```
 //! use redrive::reexports::{aws_lambda_events::sqs::SqsEvent, tokio::time::Instant};

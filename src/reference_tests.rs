@@ -140,14 +140,7 @@ fn settings() -> Vec<Setting> {
         default: "none".to_owned(),
         allowed: "the name of a table".to_owned(),
     };
-    let pause = Setting {
-        variable: "REDRIVE_PAUSE_ROLE".to_owned(),
-        method: None,
-        what: "The role with which EventBridge Scheduler ends a pause of `redrive-pause`. Nothing else reads it.".to_owned(),
-        default: "none; the function never pauses its event source mapping".to_owned(),
-        allowed: "the ARN of a role".to_owned(),
-    };
-    variables().into_iter().map(of_variable).chain([queue_url, table, pause, log]).collect()
+    variables().into_iter().map(of_variable).chain([queue_url, table, log]).collect()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redrive_sqs::is_same_queue;
 
 use crate::Error;
-use crate::engine::decide::{Case, Policy, decide_lane};
+use crate::engine::decide::{Case, Policy, Unstarted, decide_lane};
 use crate::engine::{Action, Outcome};
 use crate::overrides::Asked;
 use crate::settings::{LastDelivery, Settings};
@@ -59,6 +59,14 @@ impl Retries {
         Ok(Self { settings, queue: queue.to_owned() })
     }
 
+    /// Whether a function starts with these settings.
+    ///
+    /// # Errors
+    /// A setting is for workers only; the error names it, its value and what to set instead.
+    pub fn check_function(&self) -> Result<(), Error> {
+        Ok(self.settings.check_function()?)
+    }
+
     /// What follows attempt number `attempt` (from 1) when its handler returns an error.
     ///
     /// `random` is a number from 0 to 1 that places the delay within the jitter.
@@ -69,7 +77,7 @@ impl Retries {
         let policy = Policy::of(&self.settings, &self.queue, has_dead_letter_queue);
         let (outcome, asked) = (Outcome::TimedOut, Asked::default());
         let case = Case { outcome: &outcome, attempt, asked: &asked, age: Duration::ZERO, random };
-        match decide_lane(&[case], &policy, false).swap_remove(0) {
+        match decide_lane(&[case], &policy, Unstarted::Backoff).swap_remove(0) {
             Action::ByRedrivePolicy => Retry::Never(LastDelivery::RedrivePolicy),
             Action::DeadLetter { .. } => Retry::Never(LastDelivery::DeadLetter),
             Action::Retry { after } | Action::Release { after } => Retry::In(after),
@@ -88,60 +96,51 @@ mod tests {
         })
     }
 
-    fn waits(queue: &str, variables: &[(&str, &str)], attempts: &[u32]) -> Vec<Retry> {
-        let retries = retries(queue, variables).unwrap();
-        attempts.iter().map(|attempt| retries.after(*attempt, 0.5)).collect()
-    }
-
     const fn after(seconds: u64) -> Retry {
         Retry::In(Duration::from_secs(seconds))
     }
 
-    const MAX: (&str, &str) = ("REDRIVE_MAX_RECEIVE_COUNT", "3");
-    const DEAD: (&str, &str) =
-        ("REDRIVE_DEAD_LETTER_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/123456789012/orders-dead");
     const BY_POLICY: Retry = Retry::Never(LastDelivery::RedrivePolicy);
     const BY_LETTER: Retry = Retry::Never(LastDelivery::DeadLetter);
 
     #[test]
-    fn the_last_delivery_ends_as_the_kind_of_queue_and_the_settings_say() {
-        assert_eq!(waits("orders", &[MAX, DEAD], &[1, 2, 3, 4]), [after(2), after(4), BY_POLICY, BY_LETTER]);
-        assert_eq!(waits("orders.fifo", &[MAX, DEAD], &[2, 3]), [after(4), BY_LETTER]);
-        assert_eq!(waits("orders.fifo", &[MAX], &[2, 3, 4]), [after(4), BY_POLICY, after(16)]);
-        let asked = ("REDRIVE_LAST_DELIVERY", "dead-letter");
-        assert_eq!(waits("orders", &[MAX, DEAD, asked], &[3]), [BY_LETTER]);
-        assert_eq!(waits("orders", &[], &[3, 1_000]), [after(8), after(43_170)]);
-    }
-
-    #[test]
-    fn a_dead_letter_queue_that_is_the_source_is_none() {
-        let arn = "arn:aws:sqs:eu-west-1:123456789012:orders-dead";
-        assert_eq!(waits(arn, &[MAX, DEAD], &[3, 4]), [BY_POLICY, after(16)]);
-    }
-
-    #[test]
-    fn a_queue_has_the_settings_of_its_entry() {
+    fn a_retry_depends_on_the_queue_and_its_settings() {
         let arn = |name: &str| format!("arn:aws:sqs:eu-west-1:123456789012:{name}");
-        let queues = format!(r#"{{"{}": {{"max_receive_count": 2}}, "{}": {{}}}}"#, arn("a"), arn("b"));
-        let queues = [("REDRIVE_QUEUES", queues.as_str())];
-        assert_eq!(waits(&arn("a"), &queues, &[1, 2]), [after(2), BY_POLICY]);
-        assert_eq!(waits(&arn("b"), &queues, &[2, 1_000]), [after(4), after(43_170)]);
-        assert!(retries(&arn("c"), &queues).is_err());
-    }
-
-    #[test]
-    fn delays_stay_within_what_is_left_of_12_hours() {
-        let visibility = ("REDRIVE_VISIBILITY_TIMEOUT", "180");
-        assert_eq!(
-            waits("orders", &[visibility], &[15, 16, u32::MAX]),
-            [after(32_768), after(43_020), after(43_020)]
-        );
+        let max = ("REDRIVE_MAX_RECEIVE_COUNT", "3");
+        let dead =
+            ("REDRIVE_DEAD_LETTER_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/123456789012/orders-dead");
+        let last = ("REDRIVE_LAST_DELIVERY", "dead-letter");
+        let timeout = ("REDRIVE_VISIBILITY_TIMEOUT", "180");
+        let queues = format!(r#"{{"{}": {{"max_receive_count": 2}}}}"#, arn("a"));
+        let queues = ("REDRIVE_QUEUES", queues.as_str());
+        for (queue, variables, expected) in [
+            ("orders", &[max, dead][..], &[(2, after(4)), (3, BY_POLICY), (4, BY_LETTER)][..]),
+            ("orders.fifo", &[max, dead], &[(2, after(4)), (3, BY_LETTER)]),
+            ("orders.fifo", &[max], &[(3, BY_POLICY), (4, after(16))]),
+            ("orders", &[max, dead, last], &[(3, BY_LETTER)]),
+            // What is left of 12 hours.
+            ("orders", &[], &[(15, after(32_768)), (1_000, after(43_170))]),
+            ("orders", &[timeout], &[(u32::MAX, after(43_020))]),
+            // Its dead-letter queue is the queue itself.
+            (&arn("orders-dead"), &[max, dead], &[(4, after(16))]),
+            (&arn("a"), &[queues], &[(1, after(2)), (2, BY_POLICY)]),
+        ] {
+            let retries = retries(queue, variables).unwrap();
+            for (attempt, retry) in expected {
+                assert_eq!(retries.after(*attempt, 0.5), *retry, "{queue} {variables:?} {attempt}");
+            }
+        }
     }
 
     #[test]
     fn a_variable_that_cannot_be_kept_is_named() {
-        let refused = |name, value| retries("orders", &[(name, value)]).unwrap_err().to_string();
-        assert!(refused("REDRIVE_MAX_RECEIVE_COUNT", "none").contains("a whole number from 1 to 1000"));
-        assert!(refused("REDRIVE_BACKOFF", r#"{"max": 43200}"#).contains("delays of at most 43170 s"));
+        for (name, value, said) in [
+            ("REDRIVE_MAX_RECEIVE_COUNT", "none", "a whole number from 1 to 1000"),
+            ("REDRIVE_BACKOFF", r#"{"max": 43200}"#, "delays of at most 43170 s"),
+            ("REDRIVE_QUEUES", r#"{"arn:aws:sqs:eu-west-1:123456789012:a": {}}"#, "REDRIVE_QUEUES"),
+        ] {
+            let error = retries("orders", &[(name, value)]).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
     }
 }

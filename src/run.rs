@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use bytes::Bytes;
 use lambda_runtime::tower::Service;
 use lambda_runtime::tower::layer::layer_fn;
 use lambda_runtime::{LambdaEvent, LambdaInvocation, Runtime, service_fn};
@@ -21,7 +22,7 @@ use crate::message::FromMessage;
 use crate::records::Received;
 use crate::settings::InvalidSetting;
 use crate::work::Input;
-use crate::{BoxError, Bulk, Consumer, Handler, log};
+use crate::{BoxError, Bulk, Consumer, Handler, Invocation, log};
 use redrive_executor::{Executor, front};
 use redrive_observers::stdout;
 
@@ -155,9 +156,13 @@ where
     async fn poll(self, executor: Executor) -> Result<(), Error> {
         let shutdown = Arc::new(Shutdown::default());
         let consumer = self.hosted_by(executor, Arc::clone(&shutdown)).connect().await?;
+        consumer.setup.settings.check_function()?;
         let service = service_fn(move |event: LambdaEvent<()>| -> Answer<Response> {
             let consumer = consumer.clone();
-            Box::pin(async move { consumer.answer(PAYLOAD.get(), &event.context.into()).await })
+            Box::pin(async move {
+                let Taken { payload, simulated } = TAKEN.get();
+                consumer.answer(payload, &Invocation::of(event.context, simulated)).await
+            })
         });
         let taking = |inner| TakingPayload { inner, shutdown: Arc::clone(&shutdown) };
         // Boxed, since the compiler cannot prove otherwise that the future is Send.
@@ -249,9 +254,21 @@ where
 type Answer<R> = Pin<Box<dyn Future<Output = Result<R, Error>> + Send>>;
 
 tokio::task_local! {
-    /// The payload of the invocation that is being handled.
-    static PAYLOAD: bytes::Bytes;
+    /// Of the invocation that is being handled.
+    static TAKEN: Taken;
 }
+
+/// What lambda_runtime does not pass on as it is.
+#[derive(Clone)]
+struct Taken {
+    payload: Bytes,
+    /// The time by the clock of `redrive local`.
+    simulated: Option<Duration>,
+}
+
+/// The header with which `redrive local` says the time of its clock, in milliseconds since the epoch. Lambda's Runtime API does
+/// not send it, and nobody else can.
+const LOCAL_TIME: &str = "redrive-local-time-ms";
 
 /// Takes the payload before lambda_runtime parses it into types that cannot borrow: the consumer parses the bytes itself,
 /// once. When the inner service is done, it has answered Lambda.
@@ -275,8 +292,10 @@ where
     }
 
     fn call(&mut self, mut invocation: LambdaInvocation) -> Self::Future {
-        let payload = std::mem::replace(&mut invocation.body, bytes::Bytes::from_static(b"null"));
-        let answered = PAYLOAD.scope(payload, self.inner.call(invocation));
+        let payload = std::mem::replace(&mut invocation.body, Bytes::from_static(b"null"));
+        let time = invocation.parts.headers.get(LOCAL_TIME).and_then(|time| time.to_str().ok()?.parse().ok());
+        let taken = Taken { payload, simulated: time.map(Duration::from_millis) };
+        let answered = TAKEN.scope(taken, self.inner.call(invocation));
         let shutdown = Arc::clone(&self.shutdown);
         shutdown.received();
         Box::pin(async move {

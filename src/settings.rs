@@ -54,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) drain: Option<Drain>,
     pub(crate) health: Option<SocketAddr>,
     pub(crate) task_protection: Option<bool>,
+    /// The process does not end with a handler that does.
+    pub(crate) outlives_handlers: bool,
     /// By the ARNs of the queues; empty if these settings are those of whatever queue feeds the function.
     pub(crate) queues: BTreeMap<String, Self>,
     /// Why values of the code are not allowed, by the names of the settings.
@@ -137,6 +139,20 @@ impl Settings {
         }
     }
 
+    /// Messages that wait in a function for their turn cost its time, and those that go back cost deliveries.
+    ///
+    /// # Errors
+    /// A rate is set.
+    pub(crate) fn check_function(&self) -> Result<(), InvalidSetting> {
+        let rates = [
+            ("the rate (REDRIVE_RATE)", self.rate.as_deref()),
+            ("the rate of a key", self.rate_of_key.as_deref()),
+        ];
+        let allowed = "none on Lambda: set MaximumConcurrency and BatchSize of the event source mapping, or run a worker";
+        let mut set = rates.into_iter().filter_map(|(name, rate)| Some((name, rate?)));
+        set.next().map_or(Ok(()), |(name, rate)| Err(InvalidSetting::new(name, rate, allowed)))
+    }
+
     pub(crate) fn concurrency(&self) -> usize {
         self.concurrency.map_or(10, NonZeroUsize::get)
     }
@@ -190,7 +206,10 @@ impl InvalidSetting {
         Self::new(
             "REDRIVE_LOG",
             Quoted(filter),
-            format!("levels by target such as \"info,orders=debug\" ({})", cut_to(&error.to_string(), 256)),
+            format!(
+                "off, error, warn, info, debug or trace, also by target such as \"info,orders=debug\" ({})",
+                cut_to(&error.to_string(), 256)
+            ),
         )
     }
 

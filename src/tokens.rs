@@ -66,7 +66,7 @@ impl<T: Tokens> AnyTokens for T {
 }
 
 /// A token, in billionths.
-const ONE: i128 = 1_000_000_000;
+pub(crate) const ONE: i128 = 1_000_000_000;
 /// Leases take tokens that come within this time, so that a worker need not ask for each.
 const AHEAD: Duration = Duration::from_secs(1);
 
@@ -92,7 +92,41 @@ impl Bucket {
     /// A bucket that holds the burst.
     #[must_use]
     pub fn full(rate: &Rate) -> Self {
-        Self { level: narrow(capacity(rate)), at: Duration::ZERO }
+        Self::full_at(rate, Duration::ZERO)
+    }
+
+    pub(crate) fn full_at(rate: &Rate, now: Duration) -> Self {
+        Self { level: narrow(capacity(rate)), at: now }
+    }
+
+    /// Tokens that it holds.
+    pub(crate) fn tokens(&self, rate: &Rate, now: Duration) -> usize {
+        usize::try_from(self.level(rate, now).div_euclid(ONE)).unwrap_or_default()
+    }
+
+    /// Takes tokens, also those that are yet to come.
+    pub(crate) fn take(&mut self, tokens: usize, rate: &Rate, now: Duration) {
+        let level = self.level(rate, now).saturating_sub(billionths(tokens));
+        *self = Self { level: narrow(level), at: now.max(self.at) };
+    }
+
+    pub(crate) fn give_back(&mut self, tokens: usize, rate: &Rate, now: Duration) {
+        let level = self.level(rate, now).saturating_add(billionths(tokens)).min(capacity(rate));
+        *self = Self { level: narrow(level), at: now.max(self.at) };
+    }
+
+    /// When it holds so many tokens, if none is taken.
+    pub(crate) fn holds_at(&self, tokens: usize, rate: &Rate) -> Duration {
+        self.at.saturating_add(time_for(billionths(tokens) - i128::from(self.level), rate))
+    }
+
+    /// When it is full.
+    pub(crate) fn is_full_at(&self, rate: &Rate) -> Duration {
+        self.at.saturating_add(time_for(capacity(rate) - i128::from(self.level), rate))
+    }
+
+    fn level(&self, rate: &Rate, now: Duration) -> i128 {
+        (i128::from(self.level) + gained(rate, now.saturating_sub(self.at))).min(capacity(rate))
     }
 
     /// Takes up to `most` tokens: those in the bucket, and those that arrive within a second.
@@ -127,32 +161,36 @@ impl Lease {
 
     /// How long after the lease so many have come; it may have fewer.
     pub(crate) fn comes(&self, tokens: usize) -> Duration {
-        self.reaches(i128::try_from(tokens).unwrap_or(i128::MAX / ONE).saturating_mul(ONE))
+        time_for(billionths(tokens) - i128::from(self.level), &self.rate)
     }
 
     /// How long after an empty one the next may have a token.
     pub(crate) fn again(&self) -> Duration {
-        self.reaches(ONE - gained(&self.rate, AHEAD))
+        time_for(ONE - gained(&self.rate, AHEAD) - i128::from(self.level), &self.rate)
     }
 
     /// How many come in a time, at least one.
     pub(crate) fn most_in(&self, time: Duration) -> usize {
         usize::try_from(gained(&self.rate, time) / ONE).unwrap_or(usize::MAX).max(1)
     }
-
-    fn reaches(&self, level: i128) -> Duration {
-        let missing = level.saturating_sub(self.level.into()).max(0).unsigned_abs();
-        let nanos =
-            missing.saturating_mul(self.rate.period().as_secs().into()).div_ceil(self.rate.messages().into());
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-    }
 }
 
-fn capacity(rate: &Rate) -> i128 {
+/// In which time this much comes.
+fn time_for(missing: i128, rate: &Rate) -> Duration {
+    let missing = missing.max(0).unsigned_abs();
+    let nanos = missing.saturating_mul(rate.period().as_secs().into()).div_ceil(rate.messages().into());
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+fn billionths(tokens: usize) -> i128 {
+    i128::try_from(tokens).unwrap_or(i128::MAX / ONE).saturating_mul(ONE)
+}
+
+pub(crate) fn capacity(rate: &Rate) -> i128 {
     rate.capacity() / i128::from(rate.period().as_secs())
 }
 
-fn gained(rate: &Rate, time: Duration) -> i128 {
+pub(crate) fn gained(rate: &Rate, time: Duration) -> i128 {
     nanoseconds(time).saturating_mul(rate.messages().into()) / i128::from(rate.period().as_secs())
 }
 
@@ -188,6 +226,20 @@ mod tests {
     }
 
     #[test]
+    fn a_bucket_holds_the_burst_and_gains_the_rate() {
+        let rate = Rate::per_second(50).burst(20);
+        let mut bucket = Bucket::full(&rate);
+        assert_eq!(bucket.tokens(&rate, millis(1_000)), 20);
+        bucket.take(20, &rate, millis(1_000));
+        let times = [1_019, 1_020, 1_399, 1_400, 9_000].map(millis);
+        assert_eq!(times.map(|at| bucket.tokens(&rate, at)), [0, 1, 19, 20, 20]);
+        assert_eq!((bucket.holds_at(1, &rate), bucket.is_full_at(&rate)), (millis(1_020), millis(1_400)));
+        bucket.take(5, &rate, millis(1_000));
+        bucket.give_back(4, &rate, millis(1_000));
+        assert_eq!(bucket.holds_at(1, &rate), millis(1_040), "one is yet to come");
+    }
+
+    #[test]
     fn a_token_of_a_slow_rate_is_leased_no_more_than_a_second_before_it_comes() {
         let rate = Rate::per_hour(36).burst(1);
         let mut bucket = Bucket::full(&rate);
@@ -220,6 +272,40 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn in_any_window_as_many_start_as_the_burst_and_the_rate_allow(
+            messages in 1_u32..200, burst in prop::option::of(1_u32..100), unit in 0_usize..3,
+            steps in prop::collection::vec((0_u64..5_000, 0_usize..40), 1..60),
+        ) {
+            let rate = [Rate::per_second, Rate::per_minute, Rate::per_hour][unit](messages);
+            let rate = burst.map_or(rate, |burst| rate.burst(burst));
+            let per_milli = f64::from(messages) / rate.period().as_secs_f64() / 1_000.0;
+            let most = burst.map_or(1.0 + 500.0 * per_milli, f64::from);
+            let (mut some, mut all) = (Bucket::full(&rate), Bucket::full(&rate));
+            let (mut now, mut starts, mut taken, mut is_full) = (0, Vec::new(), all.tokens(&rate, millis(0)), false);
+            all.take(taken, &rate, millis(0));
+            for (later, wanted) in steps {
+                now += later;
+                let count = wanted.min(some.tokens(&rate, millis(now)));
+                some.take(count, &rate, millis(now));
+                starts.push((now, count));
+                let tokens = all.tokens(&rate, millis(now));
+                // What a full bucket would gain is lost.
+                is_full |= tokens as f64 + 1.0 > most;
+                all.take(tokens, &rate, millis(now));
+                taken += tokens;
+                prop_assert!(is_full || taken as f64 + 1.0 >= most + now as f64 * per_milli - 1e-6);
+            }
+            for first in 0..starts.len() {
+                let mut sum = 0;
+                for (at, count) in &starts[first..] {
+                    sum += count;
+                    let time = (at - starts[first].0) as f64;
+                    prop_assert!(sum as f64 <= most + time * per_milli + 1e-6);
+                }
+            }
+        }
+
         #[test]
         fn no_more_tokens_come_in_any_window_than_the_burst_and_the_rate_and_none_is_lost_while_all_are_leased(
             messages in 1_u32..500, burst in prop::option::of(1_u32..100), unit in 0_usize..3,

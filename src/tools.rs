@@ -11,9 +11,7 @@ pub use crate::meaning::Meaning;
 pub use crate::metrics::metric_names;
 pub use crate::retries::{Retries, Retry};
 pub use crate::settings::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
-use crate::{Consumer, Error, Record};
-#[cfg(feature = "worker")]
-use crate::{Handler, Input};
+use crate::{Consumer, Error, Handler, Input, Record};
 
 /// Prepares a consumer for a simulation: it reads variables and the wall clock from these functions. Only
 /// [`Consumer::handle`] uses the clock, which must advance with tokio's.
@@ -40,6 +38,12 @@ pub fn work_when<H: Handler<M>, M: Input>(
     queue_url: impl Into<String>,
 ) -> impl Future<Output = Result<(), Error>> {
     consumer.work_when(is_ready, queue_url.into())
+}
+
+/// For a handler whose work runs in another process. If that process ends, only its own messages fail, so redrive does not run
+/// any message last and alone.
+pub fn outlives_handlers<H: Handler<M>, M: Input>(consumer: Consumer<H, M>) -> Consumer<H, M> {
+    consumer.outlives_handlers()
 }
 
 /// The receipt handle, which tells two deliveries of a message apart.

@@ -6,6 +6,7 @@
 
 mod chunk;
 mod chunk_runner;
+mod lease;
 mod once;
 mod ready_queue;
 mod runner;
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 use tracing::Span;
 
 pub(crate) use self::chunk::Chunks;
+pub(crate) use self::lease::Lease;
 pub(crate) use self::once::OnceTerms;
 use self::once::Recording;
 pub(crate) use self::ready_queue::ReadyQueue;
@@ -28,9 +30,9 @@ use self::runner::Runner;
 use crate::Handler;
 use crate::bodies::AnyBodies;
 use crate::bulk::Bulk;
-use crate::engine::Ran;
 pub(crate) use crate::engine::Worked;
-use crate::engine::keys::BatchKey;
+use crate::engine::keys::{BatchKey, MessageKey};
+use crate::engine::{GRACE, Ran};
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message::FromMessage;
@@ -119,6 +121,8 @@ pub(crate) struct Begun {
     /// The parent of the messages' spans.
     pub(crate) span: Span,
     pub(crate) phase: Phase,
+    /// Of a worker's messages. Lambda's have the deadline.
+    pub(crate) lease: Option<Lease>,
 }
 
 /// Whether messages of a batch may begin and run. Changes under the lock of the queue.
@@ -143,6 +147,11 @@ impl Phase {
 }
 
 impl Begun {
+    /// Whether its handlers may be polled, as far as its leases were looked at.
+    fn is_ours(&self) -> bool {
+        !self.lease.as_ref().is_some_and(Lease::has_ended)
+    }
+
     /// The record at this place in the order in which they begin.
     pub(crate) fn record(&self, at: usize) -> &Record<'_> {
         &self.records.list()[self.order[at]]
@@ -212,20 +221,24 @@ where
     /// When to check again how long messages take.
     pub(crate) fn check_at(&self, now: Instant) -> Option<Instant> {
         let limit = self.0.terms.time_limit;
-        let limit = limit.and_then(|limit| self.0.queue.first_started_at(now)?.checked_add(limit));
-        limit.into_iter().chain(self.slow_at(now).map(|(at, _)| at)).min()
+        let queue = &self.0.queue;
+        let ends = limit.and_then(|limit| queue.first_started_at(now)?.checked_add(limit));
+        let overdue = limit.and_then(|limit| queue.first_cancelled_at()?.checked_add(limit + GRACE));
+        ends.into_iter().chain(overdue).chain(self.slow_at(now).map(|(at, _)| at)).min()
     }
 
-    /// Cancels messages that have exceeded their time limit, and starts another runner if all running messages are slow.
-    pub(crate) fn check(&self, now: Instant) {
-        if let Some(limit) = self.0.terms.time_limit
-            && let Some(since) = now.checked_sub(limit)
-        {
-            self.0.queue.cancel_started_by(since);
-        }
+    /// Cancels messages that have exceeded their time limit, and starts another runner if all running messages are slow. Returns
+    /// those that were cancelled before and still run.
+    pub(crate) fn check(&self, now: Instant) -> Vec<MessageKey> {
+        let started_before = |limit| now.checked_sub(limit);
+        let limit = self.0.terms.time_limit;
+        limit.and_then(started_before).iter().for_each(|since| self.0.queue.cancel_started_by(*since));
+        let overdue = limit.and_then(|limit| started_before(limit + GRACE));
+        let overdue = overdue.map_or_else(Vec::new, |since| self.0.queue.take_overdue(since));
         if self.slow_at(now).is_some_and(|(_, is_now)| is_now) {
             Runner::start(&self.0);
         }
+        overdue
     }
 
     fn slow_at(&self, now: Instant) -> Option<(Instant, bool)> {

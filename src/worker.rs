@@ -9,14 +9,16 @@ mod queue;
 
 use std::future::ready;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::OptionFuture;
 use futures_util::stream::{self, Stream, StreamExt};
-use redrive_observers::health;
 use redrive_observers::protection::Protection;
 use redrive_observers::vitals::Vitals;
+use redrive_observers::{health, stdout};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
@@ -30,8 +32,12 @@ use crate::work::Input;
 use crate::{Consumer, Handler, log, metrics, run};
 use redrive_executor::front;
 
-/// How long the last metrics may take.
-const TO_PUBLISH: Duration = Duration::from_secs(1);
+/// How long everything but settling may take together at the end: the store of `once`, hooks, the observer and metrics. Settling has
+/// 3 s after the drain, and after a drain of 25 s and 5 s more ECS and Kubernetes kill the process.
+const TO_END: Duration = Duration::from_millis(1_500);
+
+/// How long its last lines may take to be written.
+const TO_WRITE: Duration = Duration::from_millis(400);
 
 impl<H, M> Consumer<H, M>
 where
@@ -82,9 +88,21 @@ where
         url: String,
     ) -> Result<(), Error> {
         run::start_log()?;
+        stdout::worker_begins();
+        let end = self.work_to_the_end(is_ready, url).await;
+        stdout::worker_ends(TO_WRITE);
+        end
+    }
+
+    async fn work_to_the_end(
+        self,
+        is_ready: impl Future<Output = Result<(), String>> + Send + 'static,
+        url: String,
+    ) -> Result<(), Error> {
         let stops = signals().map_err(|error| Error(Kind::Runtime(error.into())))?;
         let ended = front(self.setup.context(), false, |executor| async move {
-            let consumer = self.hosted_by(executor, Arc::new(Shutdown::default())).connected().await?;
+            let consumer = self.hosted_by(executor, Arc::new(Shutdown::default()));
+            let consumer = consumer.connected(Some(&url)).await?;
             Box::pin(consumer.attend(&url, stops, is_ready)).await
         });
         let end = ended.await.map_err(|error| Error(Kind::Runtime(error.into())))?.unwrap_or_else(|| {
@@ -225,7 +243,7 @@ where
             sqs,
             queue: &queue,
             vitals,
-            protection: protection.as_ref(),
+            protection,
             tokens: self.setup.tokens.as_deref(),
             receiving,
         };
@@ -238,23 +256,22 @@ where
             dead_letter_queue = settings.dead_letter_queue_url.as_deref(),
             "the worker polls"
         );
+        let mut drive = Drive::<H, M>::new(worker, policy);
+        let (ends, ended) = oneshot::channel();
+        let cloudwatch = self.setup.cloudwatch.as_ref();
+        let mut publishing = pin!(metrics::publish_minutes(vitals, &settings, cloudwatch, ended));
         let end = tokio::select! {
-            end = Drive::<H, M>::new(worker, policy).run(stops) => end,
-            never = metrics::publish_each_minute(vitals, &settings, self.setup.cloudwatch.as_ref()) => match never {},
+            end = drive.run(&mut stops) => end,
+            () = &mut publishing => unreachable!("the worker has not ended"),
         };
-        let until = Instant::now() + TO_PUBLISH;
         if !matches!(end, Err(Error(Kind::AtOnce(_)))) {
-            // Without gauges: a worker that ends is none any more.
-            let sums = vitals.take_sums();
-            let last = async {
-                tokio::join!(
-                    flow.flush_hooks(),
-                    metrics::publish(&sums, None, &settings, self.setup.cloudwatch.as_ref(), until),
-                    OptionFuture::from(protection.map(Protection::release))
-                )
+            let until = Instant::now() + TO_END;
+            let _ = ends.send(until);
+            let reporting = async {
+                let protection = drive.finish(&mut stops).await;
+                tokio::join!(flow.flush_hooks(), OptionFuture::from(protection.map(Protection::release)))
             };
-            // The platform's limit is near.
-            let _ = timeout_at(until, last).await;
+            let _ = timeout_at(until, async { tokio::join!(publishing, reporting) }).await;
         }
         tracing::info!(error = end.as_ref().err().map(tracing::field::display), "the worker has ended");
         end

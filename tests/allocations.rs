@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::sync::{Mutex, PoisonError};
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
-use redrive::{Consumer, Failure};
+use redrive::{Consumer, Failure, Record};
 use redrive_local::{Config, Local};
 use serde::Deserialize;
 use tokio::runtime::{Builder, Runtime};
@@ -78,6 +78,30 @@ fn a_message_that_succeeds_allocates_little_and_a_batch_hardly_more() {
         let most = PER_BATCH + (PER_MESSAGE + PER_BODY) * messages as f64;
         assert!(allocated <= most, "{messages} messages: {allocated} allocations, {most} at most");
     }
+}
+
+/// The bank of this customer is down.
+async fn charge(customer: String) -> Result<(), Failure> {
+    Err(Failure::outage("the bank is down").of(customer))
+}
+
+#[test]
+fn names_that_senders_choose_are_not_kept_in_memory() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    let name = |record: &Record<'_>| Some(record.body().trim_matches('"').to_owned());
+    let consumer = Consumer::new(charge).depends_on(name).max_receive_count(10);
+    let profiler = dhat::Profiler::builder().testing().build();
+    for number in 0..100 {
+        let mut event = event(1);
+        event.records[0].body = Some(format!("\"{number}{}\"", "k".repeat(1_000_000)));
+        let response = runtime.block_on(consumer.handle(event, Instant::now() + Duration::from_secs(60)));
+        assert_eq!(response.map(|response| response.batch_item_failures.len()).ok(), Some(1));
+    }
+    let kept = dhat::HeapStats::get().curr_bytes;
+    drop(profiler);
+    println!("{kept} bytes after 100 names of 1 MB");
+    assert!(kept < 100_000, "{kept} bytes");
 }
 
 fn create_queue(endpoint: &str, number: usize) {

@@ -18,7 +18,7 @@ use crate::tokens::Tokens;
 use crate::work::Input;
 use crate::{
     Backoff, BatchReport, Bodies, BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Hook,
-    MessageReport, OnOutage, OtherEvent, QueueSettings, Rate, Record,
+    MessageReport, OtherEvent, QueueSettings, Rate, Record,
 };
 
 impl<H, M> Consumer<H, M>
@@ -86,7 +86,8 @@ where
     }
 
     /// What a message may override with its attributes `redrive.backoff` and `redrive.max-attempts`, which the sender
-    /// sets. Default: shorter delays than the consumer's, and fewer attempts than the queue's maxReceiveCount.
+    /// sets. Default: fewer attempts than the queue's maxReceiveCount, and on a standard queue longer delays than the
+    /// consumer's.
     pub fn overrides(self, allowed: Overrides) -> Self {
         self.setting(|settings| settings.overrides = Some(allowed))
     }
@@ -96,7 +97,9 @@ where
     /// removes the origin that any other sender set, and the key is then the message id. SQS reports the sender in
     /// `SenderId`, which no sender can choose. A role's id covers all its sessions; anyone who may assume the role
     /// chooses the session name. An account's 12 digits cover its root user and its federated users. An empty
-    /// variable is rejected, because it would trust everyone.
+    /// variable is rejected, because it would trust everyone. Set it if the consumer has a store for
+    /// [`once`](Self::once) without a [key](Once::key) of yours: otherwise, messages with an origin become dead letters
+    /// (`origin-sender`).
     pub fn origin_senders(self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.setting(|settings| settings.origin_senders = settings.keep(OriginSenders::new(ids)))
     }
@@ -130,8 +133,8 @@ where
     /// How many messages start per second, minute or hour, for example 50 a second. Default: as many as the concurrency
     /// allows. A [worker](Self::work) receives no more messages than it may start, so that messages wait in the queue and use
     /// up no deliveries. Each process has its own rate, so four workers with 50 a second start 200 a second, unless they
-    /// [share](Self::share_rate) it. On Lambda, each sandbox has its own rate, and messages wait for up to a quarter of the
-    /// function's time. Messages whose turn comes later go back to the queue, which costs each one delivery.
+    /// [share](Self::share_rate) it. A function with a rate ends with an error: set `MaximumConcurrency` and `BatchSize` of its
+    /// event source mapping instead.
     ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -145,7 +148,7 @@ where
 
     /// Shares the [`rate`](Self::rate) with all workers that have the same bucket, such as one in a table of DynamoDB: together
     /// they start as many messages as one worker would by itself. Default: each worker has its own bucket. While the bucket
-    /// cannot be reached, the worker receives no more messages. On Lambda it has no effect, except for a warning.
+    /// cannot be reached, the worker receives no more messages.
     ///
     /// ```
     /// # use redrive::tokens::Tokens;
@@ -166,10 +169,11 @@ where
     /// Messages of one key do not delay those of others. A [worker](Self::work) keeps as many messages as the
     /// [concurrency](Self::concurrency) waiting for their turn, if it comes within the visibility timeout. Further messages go
     /// back to the queue until their turn, which costs each one delivery. A message on its last delivery does not go back: it
-    /// starts at once if it cannot wait. Each process has its own rates. On Lambda messages wait for up to 2 s.
+    /// starts at once if it cannot wait. Each process has its own rates. A function with a rate ends with an error.
     ///
     /// redrive calls `key` when a message is received. Other messages wait meanwhile, so `key` must not block. If it panics,
-    /// the message has no key. redrive tracks 10,000 keys that were used up recently; all others share one rate.
+    /// the message has no key. redrive tracks 10,000 keys, by their hashes. If more are in use, it forgets those that have all
+    /// their tokens soonest.
     ///
     /// ```
     /// use redrive::{Attribute, Consumer, Rate};
@@ -193,7 +197,8 @@ where
     /// without running it (see [`Failure::outage`]). Default: all messages need the same dependency, which has no name.
     ///
     /// redrive calls `names` only around an outage. Other messages wait meanwhile, so it must not block. If it panics or
-    /// returns nothing, the default applies.
+    /// returns nothing, the default applies. redrive tracks 10,000 names, by their hashes. If more have outages, it forgets
+    /// those whose last outage is the longest ago.
     ///
     /// ```
     /// use redrive::{Attribute, Consumer};
@@ -251,14 +256,6 @@ where
     /// Adds code around each call of the handler, inside the hooks added before.
     pub fn hook(self, hook: impl Hook) -> Self {
         self.set(|setup| setup.hooks.add(hook))
-    }
-
-    /// Calls `hook` after each batch on Lambda whose messages all stay in the queue, while the dependency of all messages is
-    /// down. It may run until 100 ms before the function's deadline. It is not called for an outage [of a named
-    /// dependency](crate::Failure::of), in a worker, or by [`handle`](Self::handle), which does not know the function. Default:
-    /// none.
-    pub fn on_outage(self, hook: impl OnOutage) -> Self {
-        self.set(|setup| setup.on_outage = Some(Arc::new(hook)))
     }
 
     /// Fetches bodies that are not in the message itself. Default: the message's own body.
@@ -326,6 +323,10 @@ where
     /// ```
     pub fn classify(self, classify: impl Fn(Failure) -> Failure + Send + Sync + 'static) -> Self {
         self.set(|setup| setup.judge.classify = Some(Arc::new(classify)))
+    }
+
+    pub(crate) fn outlives_handlers(self) -> Self {
+        self.setting(|settings| settings.outlives_handlers = true)
     }
 
     fn set(mut self, set: impl FnOnce(&mut Setup)) -> Self {

@@ -4,16 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::breaker::{Breakers, each};
-use super::decide::{Case, Policy, decide_lane};
+use super::breaker::{Admission, STORE, UNNAMED, each};
+use super::decide::{Case, Policy, Unstarted, decide_lane};
 use super::guards::{Guard, holds};
 use super::keys::{LeaseKey, MessageKey};
-use super::line::{LONGEST_OF_KEY, Line, Waiting};
 use super::outbox::Kind;
 use super::plan::{Plan, plan};
 use super::settled::{Action, Outcome, Ran, Settled, State};
-use super::turns::{Candidates, Turn};
-use super::{BatchLimits, Facts, Shared, Time};
+use super::{Facts, Shared, Time};
 use crate::deliveries::Standing;
 use crate::failure::Ruling;
 use crate::overrides::Asked;
@@ -25,6 +23,8 @@ pub(crate) const GRACE: Duration = Duration::from_millis(50);
 /// almost all of the time has to end, too.
 const ALONE: f64 = 0.25;
 const LONGEST_ALONE: Duration = Duration::from_secs(5);
+/// The part of a batch that a function may leave unstarted before these messages are spread.
+const MOST_OF_A_BATCH: f64 = 0.75;
 
 /// The outcome of a message, and when its handler ran.
 #[derive(Debug, Clone)]
@@ -80,8 +80,12 @@ pub(crate) struct Message<F> {
     /// Of a worker's message.
     pub(super) lease: Option<LeaseKey>,
     asked: Option<Box<Asked>>,
+    /// It was admitted to try a dependency that is down.
+    pub(super) is_trial: bool,
     /// How often SQS was called for what its state asks for.
     pub(super) tries: u32,
+    /// Until when it is hidden at least, if SQS has carried out a call that it did not answer and that sets this.
+    pub(super) hidden_until: Option<Time>,
 }
 
 /// What the decisions of all batches share.
@@ -95,6 +99,8 @@ pub(crate) struct Rules<'a> {
     pub(super) now: Time,
     /// Dependencies that are down from now on, with the error, or work again.
     pub(super) turned: Vec<(String, Option<String>)>,
+    /// How many messages of how many time ran out for, if most of a batch.
+    pub(super) overload: Option<(usize, usize)>,
     /// Ids of messages, and which of their attributes cannot be read.
     pub(super) ignored: Vec<(String, String)>,
 }
@@ -106,19 +112,23 @@ impl Rules<'_> {
     }
 }
 
+/// How fast a function works, which spreads the messages that it did not start: they come back as it has time for them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    of_each: Duration,
+    /// How many messages come back before the next.
+    before: u32,
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Batch<F> {
     /// In the order in which they begin.
     pub(super) messages: Vec<Message<F>>,
     lanes: Vec<Range<usize>>,
-    /// The rests of lanes whose first message runs last and alone.
+    /// Lanes of one message that run last and alone.
     alone: Vec<Range<usize>>,
     /// From then on nothing waits to run alone. `None` if nothing has to.
     alone_until: Option<Time>,
-    /// The others have ended, and it is not yet that time.
-    is_alone: bool,
-    /// In a function with a rate.
-    pub(super) line: Option<Line>,
     /// What follows next, in order.
     pub(super) steps: Vec<Step>,
     pub(super) phase: Phase,
@@ -137,6 +147,8 @@ pub(super) struct Batch<F> {
     /// It is not reported, because no handler was to begin it.
     pub(super) is_silent: bool,
     pub(super) something_finished: bool,
+    /// Of a function that could start only a small part of it.
+    pub(super) pace: Option<Pace>,
     /// The worker does not wait for its handlers any longer.
     pub(super) is_interrupted: bool,
     /// A dependency is down from now on, or was already. Messages were taken back for these.
@@ -159,7 +171,9 @@ impl<F: Facts> Batch<F> {
             record,
             lease,
             asked: None,
+            is_trial: false,
             tries: 0,
+            hidden_until: None,
         };
         let mut messages: Vec<_> = messages.enumerate().map(message).collect();
         let Plan { order, lanes } = plan(&messages, is_fifo, |message| &message.facts);
@@ -174,8 +188,6 @@ impl<F: Facts> Batch<F> {
             lanes,
             alone: Vec::new(),
             alone_until: None,
-            is_alone: false,
-            line: None,
             steps: Vec::new(),
             phase: Phase::Open,
             began,
@@ -186,6 +198,7 @@ impl<F: Facts> Batch<F> {
             running: 0,
             is_silent: false,
             something_finished: false,
+            pace: None,
             is_interrupted: false,
             withdraws: false,
             withdrawn: Vec::new(),
@@ -195,18 +208,21 @@ impl<F: Facts> Batch<F> {
 
     /// Has messages run last and alone that may have ended a process. Others are deleted before them.
     pub(super) fn isolate(&mut self, policy: &Policy<'_>) {
-        let may_end_it = |message: &Message<F>| message.facts.attempt() >= policy.suspects_from;
-        let [_, _, ..] = self.messages.as_slice() else { return };
-        if self.messages.iter().any(may_end_it) && holds(Guard::SuspectsRunAlone) {
+        if self.messages.len() > 1 && self.has_suspects(policy) && holds(Guard::SuspectsRunAlone) {
             let time = self.until.saturating_sub(self.began).mul_f64(ALONE);
-            let after = self.line.as_ref().map_or(self.began, |line| line.until);
-            self.alone_until = Some(after + time.min(LONGEST_ALONE));
+            self.alone_until = Some(self.began + time.min(LONGEST_ALONE));
         }
     }
 
-    /// Has messages wait for their turn by the rates.
-    pub(super) fn keep_to_rates(&mut self, limits: BatchLimits) {
-        self.line = Some(Line::new(limits, self.began));
+    /// Whether one of its messages may have ended a process.
+    fn has_suspects(&self, policy: &Policy<'_>) -> bool {
+        self.messages.iter().any(|message| message.facts.attempt() >= policy.suspects_from)
+    }
+
+    /// Whether it has such messages, and all of them ran.
+    pub(super) fn ran_suspects(&self, policy: &Policy<'_>) -> bool {
+        let is_suspect = |at: &usize| self.messages[*at].facts.attempt() >= policy.suspects_from;
+        self.has_suspects(policy) && (0..self.messages.len()).filter(is_suspect).all(|at| !self.never_ran(at))
     }
 
     /// Begins its messages.
@@ -217,98 +233,32 @@ impl<F: Facts> Batch<F> {
         }
     }
 
-    /// Begins the rest of a lane, or has it wait for its turn, or until its first message can run alone.
+    /// Begins the rest of a lane, or has it wait until it can run alone.
     fn begin_lane(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
-        match self.turn_of(&rest, rules) {
-            Turn::After(after) => self.hold_back(rest, Outcome::OverRate(after), rules),
-            _ if self.is_suspect(rest.start, rules) => self.alone.push(rest),
-            Turn::Now => self.admit(rest, rules),
-            Turn::At(at) => {
-                let head = self.head(rest.clone(), rules);
-                let turn = at.saturating_sub(rules.epoch);
-                self.line
-                    .iter_mut()
-                    .for_each(|line| line.add(turn, Waiting { head: head.clone(), rest: rest.clone() }));
-            }
+        let attempt = self.messages[rest.start].facts.attempt();
+        if self.alone_until.is_some() && attempt >= rules.policy.suspects_from {
+            self.alone.push(rest);
+        } else {
+            self.admit(rest, rules);
         }
     }
 
-    /// When the rates allow the first messages of the rest of a lane. A message that will not come back starts over the rate.
-    fn turn_of(&mut self, rest: &Range<usize>, rules: &mut Rules<'_>) -> Turn {
-        let Some(line) = &self.line else { return Turn::Now };
-        let (until, has_client) = (line.until, line.has_client);
-        if self.is_down(rest, rules, |breakers, names, now| breakers.may_run(names, now)) {
-            return Turn::Now;
-        }
-        let first = &self.messages[rest.start].facts;
-        let (came_before, key) = (first.attempt() > 1, first.rate_key(&rules.policy));
-        let candidates = Candidates {
-            messages: self.head(rest.clone(), rules).len(),
-            came_before,
-            must_stay: !has_client || !self.have_more_deliveries(rest.clone(), rules),
-            may_wait_until: Some(rules.epoch + until),
-        };
-        let now = rules.wall();
-        rules.shared.rates.turn(&rules.policy, key.as_deref(), (candidates, LONGEST_OF_KEY), now)
-    }
-
-    /// Whether a message may have ended a process, and there is time to run it alone.
-    fn is_suspect(&self, at: usize, rules: &Rules<'_>) -> bool {
-        self.alone_until.is_some_and(|until| rules.now < until)
-            && self.messages[at].facts.attempt() >= rules.policy.suspects_from
-    }
-
-    /// Whether a message is next that runs alone. Everything else has ended and is settled; the messages that had their turn
-    /// before it only wait to be delayed together.
+    /// Whether a message is next that runs alone: nothing runs, and what is done is deleted.
     pub(super) fn begins_alone(&self) -> bool {
-        let waits = if self.is_alone { self.delaying } else { 0 };
-        let is_idle =
-            self.running == 0 && self.asking == waits && self.line.as_ref().is_none_or(Line::is_empty);
+        let is_idle = self.running == 0 && self.asking == self.delaying;
         self.phase == Phase::Open && is_idle && !self.alone.is_empty()
-    }
-
-    /// Whether messages that ran alone wait to be delayed together, so that they also come back together.
-    pub(super) fn delays_later(&self) -> bool {
-        let goes_on =
-            self.running > 0 || self.asking > self.delaying || !self.alone.is_empty() || self.is_in_line();
-        self.is_alone && self.phase == Phase::Open && goes_on
     }
 
     /// Begins a message that runs alone. The order is random: if the same messages come together again, others go before the
     /// one that ends the process.
     pub(super) fn begin_alone(&mut self, rules: &mut Rules<'_>) {
-        self.is_alone = true;
         let next = rules.rng.usize(..self.alone.len());
         let rest = self.alone.swap_remove(next);
         self.admit(rest, rules);
     }
 
-    /// Whether messages wait for their turn by a rate.
-    pub(super) fn is_in_line(&self) -> bool {
-        self.phase == Phase::Open && self.line.as_ref().is_some_and(|line| !line.is_empty())
-    }
-
-    /// Begins messages whose turn has come, as long as there are places.
-    pub(super) fn begin_in_turn(&mut self, rules: &mut Rules<'_>) {
-        while let Some(Waiting { head, rest }) =
-            self.line.as_mut().and_then(|line| line.next(self.running, rules.now))
-        {
-            if self.is_down(&rest, rules, Breakers::admit) {
-                self.hold_back(rest, Outcome::BreakerOpen, rules);
-            } else {
-                self.run(head);
-            }
-        }
-    }
-
-    /// Whether nothing more may wait to run alone.
-    pub(super) fn is_alone_too_long(&self, now: Time) -> bool {
-        (self.is_alone || !self.alone.is_empty()) && self.alone_until.is_some_and(|until| until <= now)
-    }
-
     /// Begins all that would run alone, while there is time for it.
     pub(super) fn begin_all(&mut self, rules: &mut Rules<'_>) {
-        self.is_alone = false;
         self.alone.sort_unstable_by_key(|rest| rest.start);
         for rest in std::mem::take(&mut self.alone) {
             self.admit(rest, rules);
@@ -322,6 +272,18 @@ impl<F: Facts> Batch<F> {
         (batch.phase, batch.is_silent) = (Phase::Over, true);
         batch.messages[0].settled.action = Action::Release { after };
         batch.ask(0, State::Delaying);
+        batch
+    }
+
+    /// A message that came back although it is over.
+    pub(super) fn finished(facts: F, lease: LeaseKey, now: Time) -> Self {
+        let message = std::iter::once((facts, Some(lease)));
+        let (mut batch, _) = Self::new(message, false, (now, now), Deletes::ByWorker);
+        (batch.phase, batch.is_silent) = (Phase::Over, true);
+        let settled = &mut batch.messages[0].settled;
+        (settled.state, settled.outcome, settled.action) = (State::Running, Outcome::Replayed, Action::Ack);
+        batch.running = 1;
+        batch.delete(0);
         batch
     }
 
@@ -348,103 +310,121 @@ impl<F: Facts> Batch<F> {
         self.steps.push(Step::Ask(at));
     }
 
-    /// The messages of the rest of a lane that may run now: the first one, if each must be deleted before the next begins,
-    /// and none that runs alone after another.
-    fn head(&self, rest: Range<usize>, rules: &Rules<'_>) -> Range<usize> {
+    /// The messages of the rest of a lane that may run now: the first one, if each must be deleted before the next begins.
+    fn head(&self, rest: Range<usize>) -> Range<usize> {
         let is_first_only = self.deletes == Deletes::InTurn && holds(Guard::NextAfterDelete);
-        let mut behind = rest.start + 1..rest.end;
-        let end = behind.find(|&at| is_first_only || self.is_suspect(at, rules));
-        rest.start..end.unwrap_or(rest.end)
+        if is_first_only { rest.start..rest.start + 1 } else { rest }
     }
 
-    /// Runs the rest of a lane, unless a circuit breaker is open for its first messages.
+    /// Runs the first messages of the rest of a lane, or returns all of it to the queue while a circuit breaker is open for them.
     fn admit(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
-        if self.is_down(&rest, rules, Breakers::admit) {
-            self.hold_back(rest, Outcome::BreakerOpen, rules);
-        } else {
-            self.run(self.head(rest, rules));
+        let head = self.head(rest.clone());
+        if !rules.shared.breakers.is_empty() && holds(Guard::NoneWhileDown) {
+            let names = self.dependencies(head.clone(), rules);
+            let now = rules.wall();
+            match rules.shared.breakers.admit(&names, now) {
+                Admission::Free => {}
+                Admission::Trial => self.messages[head.start].is_trial = true,
+                Admission::Refused if self.have_more_deliveries(rest.clone(), rules) => {
+                    self.messages[rest.start].settled.outcome = Outcome::BreakerOpen;
+                    return self.stop(rest, rules);
+                }
+                Admission::Refused => {}
+            }
         }
-    }
-
-    /// Whether a circuit breaker is open for the first messages of the rest of a lane, and all can wait for another delivery.
-    fn is_down(
-        &mut self,
-        rest: &Range<usize>,
-        rules: &mut Rules<'_>,
-        may_run: impl Fn(&mut Breakers, &[String], Time) -> bool,
-    ) -> bool {
-        if rules.shared.breakers.is_empty() || !holds(Guard::NoneWhileDown) {
-            return false;
-        }
-        let (names, now) = (self.dependencies(self.head(rest.clone(), rules), rules), rules.wall());
-        !may_run(&mut rules.shared.breakers, &names, now) && self.have_more_deliveries(rest.clone(), rules)
-    }
-
-    fn hold_back(&mut self, rest: Range<usize>, why: Outcome, rules: &mut Rules<'_>) {
-        self.messages[rest.start].settled.outcome = why;
-        self.stop(rest, rules);
+        self.run(head);
     }
 
     /// What any of these messages needs.
     fn dependencies(&self, range: Range<usize>, rules: &Rules<'_>) -> Vec<String> {
-        self.messages[range].iter().flat_map(|it| it.facts.dependencies(&rules.policy)).collect()
+        let mut names: Vec<_> =
+            self.messages[range].iter().flat_map(|it| own_dependencies(&it.facts, &rules.policy)).collect();
+        if rules.policy.has_store {
+            names.extend(names.is_empty().then(|| UNNAMED.to_owned()));
+            names.push(STORE.to_owned());
+        }
+        names
     }
 
     /// Whether each of these messages will certainly be delivered again.
-    fn have_more_deliveries(&mut self, mut range: Range<usize>, rules: &mut Rules<'_>) -> bool {
+    fn have_more_deliveries(&self, mut range: Range<usize>, rules: &Rules<'_>) -> bool {
         range.all(|at| {
-            self.read_asked(at, rules);
-            let Message { facts, asked, .. } = &self.messages[at];
-            let own = asked.as_deref().and_then(|asked| asked.max_attempts);
-            rules.policy.deliveries().standing(facts.attempt(), own) == Standing::More
+            let attempt = self.messages[at].facts.attempt();
+            rules.policy.deliveries().standing(attempt, None) == Standing::More
         })
-    }
-
-    /// Whether a failure would end the deliveries of a message.
-    fn is_last(&mut self, at: usize, rules: &mut Rules<'_>) -> bool {
-        self.read_asked(at, rules);
-        let Message { facts, asked, .. } = &self.messages[at];
-        let own = asked.as_deref().and_then(|asked| asked.max_attempts);
-        rules.policy.deliveries().end_with(facts.attempt(), own)
     }
 
     /// What the outcome of a message says of its dependencies. `counted` are those that the same call has reported.
     fn note_outage(&mut self, at: usize, counted: &mut Vec<(Option<Ran>, String)>, rules: &mut Rules<'_>) {
+        if rules.policy.has_store {
+            self.note_store(at, rules);
+        }
         let Message { facts, settled: Settled { outcome, ran, .. }, .. } = &self.messages[at];
         match outcome {
-            Outcome::Failed(fault) if fault.ruling == Ruling::Outage => {
-                let needed = facts.dependencies(&rules.policy);
+            Outcome::Failed(fault) if fault.ruling == Ruling::Outage && !fault.is_of_store => {
+                let needed = own_dependencies(facts, &rules.policy);
                 let is_it = |name: &&str| fault.dependency.as_deref().is_none_or(|only| only == *name);
                 for name in each(&needed).filter(is_it) {
                     let call = (ran.map(|ran| Ran { is_shared: false, ..ran }), name.to_owned());
                     if ran.is_some_and(|ran| ran.is_shared) && counted.contains(&call) {
                         continue;
                     }
-                    let opens = rules.shared.breakers.outage(name, rules.wall());
-                    if opens {
-                        rules.turned.push((name.to_owned(), Some(fault.error.clone())));
-                    }
-                    let is_known = self.withdrawn.iter().any(|known| known == name);
-                    if opens || !is_known && rules.shared.breakers.is_down(name, rules.wall()) {
-                        self.withdraws = true;
-                        self.withdrawn.extend((!is_known).then(|| name.to_owned()));
-                    }
+                    let withdrawn = (&mut self.withdraws, &mut self.withdrawn);
+                    count_outage(name, &fault.error, withdrawn, rules);
                     counted.push(call);
                 }
             }
             Outcome::Done | Outcome::Unrecorded if !rules.shared.breakers.is_empty() => {
                 let began = ran.map_or(rules.now, |ran| self.began + ran.ended.saturating_sub(ran.took));
-                for name in each(&facts.dependencies(&rules.policy)) {
+                for name in each(&own_dependencies(facts, &rules.policy)) {
                     if rules.shared.breakers.success(name, rules.epoch + began) {
                         rules.turned.push((name.to_owned(), None));
                     }
                 }
             }
-            outcome if !rules.shared.breakers.is_empty() && says_nothing(outcome) => {
-                let wall = rules.wall();
-                rules.shared.breakers.end_rest(&facts.dependencies(&rules.policy), wall);
-            }
+            outcome if says_nothing(outcome) => self.end_trial(at, rules),
             _ => {}
+        }
+    }
+
+    /// A message has proved nothing of its dependencies. If it was to try one, the next message may.
+    fn end_trial(&mut self, at: usize, rules: &mut Rules<'_>) {
+        let never_ran = self.never_ran(at);
+        let message = &mut self.messages[at];
+        if std::mem::take(&mut message.is_trial) || !holds(Guard::TrialEndsRest) {
+            let (names, now) = (own_dependencies(&message.facts, &rules.policy), rules.wall());
+            rules.shared.breakers.end_trial(&names, now);
+            if never_ran {
+                rules.shared.breakers.end_trial(&[STORE.to_owned()], now);
+            }
+        }
+    }
+
+    /// What the outcome of a message says of the idempotency store. Whatever the store answers to a claim, it answers.
+    fn note_store(&mut self, at: usize, rules: &mut Rules<'_>) {
+        let Settled { outcome, ran, .. } = &self.messages[at].settled;
+        let answered = match (outcome, ran) {
+            (Outcome::Failed(fault), _) if fault.is_of_store && fault.ruling == Ruling::Outage => {
+                let withdrawn = (&mut self.withdraws, &mut self.withdrawn);
+                return count_outage(STORE, &fault.error, withdrawn, rules);
+            }
+            (_, Some(ran)) => Some(self.began + ran.ended.saturating_sub(ran.took)),
+            (Outcome::Failed(fault), None) if fault.is_of_store => Some(self.began),
+            (Outcome::Replayed, None) => Some(self.began),
+            _ => None,
+        };
+        if rules.shared.breakers.is_empty() {
+            return;
+        }
+        match answered {
+            Some(began) if rules.shared.breakers.success(STORE, rules.epoch + began) => {
+                rules.turned.push((STORE.to_owned(), None));
+            }
+            None if says_nothing(outcome) && self.messages[at].is_trial => {
+                let wall = rules.wall();
+                rules.shared.breakers.end_trial(&[STORE.to_owned()], wall);
+            }
+            Some(_) | None => {}
         }
     }
 
@@ -464,12 +444,6 @@ impl<F: Facts> Batch<F> {
         if !heads.is_empty() {
             self.steps.push(Step::Withdraw(heads));
         }
-        let Some(mut line) = self.line.take() else { return };
-        let down = line.remove(|waiting| {
-            self.is_down(&waiting.rest, rules, |breakers, names, now| breakers.may_run(names, now))
-        });
-        self.line = Some(line);
-        down.into_iter().for_each(|waiting| self.hold_back(waiting.rest, Outcome::BreakerOpen, rules));
     }
 
     fn run(&mut self, head: Range<usize>) {
@@ -529,6 +503,9 @@ impl<F: Facts> Batch<F> {
             if self.messages[at].settled.state == State::Running {
                 self.set(at, State::Waiting);
             }
+            if self.never_ran(at) {
+                self.end_trial(at, rules);
+            }
         }
         self.decide(rest.clone(), rules);
         self.settle(rest);
@@ -537,7 +514,7 @@ impl<F: Facts> Batch<F> {
     /// Nothing runs any more: releases what was not begun.
     pub(super) fn release_untouched(&mut self, rules: &mut Rules<'_>) {
         self.phase = Phase::Over;
-        self.line = None;
+        self.set_pace(rules);
         for rest in std::mem::take(&mut self.alone) {
             self.stop(rest, rules);
         }
@@ -547,6 +524,40 @@ impl<F: Facts> Batch<F> {
             {
                 self.stop(next..lane.end, rules);
             }
+        }
+    }
+
+    /// If time ran out for most of a batch of Lambda's, those messages must not all come back at once: they would use up their
+    /// deliveries before the function has time for them.
+    fn set_pace(&mut self, rules: &mut Rules<'_>) {
+        let unstarted = (0..self.messages.len()).filter(|&at| self.is_unstarted(at)).count();
+        let (all, ran) = (self.messages.len(), self.messages.len() - unstarted);
+        let is_most = unstarted as f64 > MOST_OF_A_BATCH * all as f64;
+        if self.deletes == Deletes::ByLambda && self.something_finished && is_most {
+            let of_each =
+                rules.now.saturating_sub(self.began) / u32::try_from(ran).unwrap_or(u32::MAX).max(1);
+            self.pace = Some(Pace { of_each, before: 0 });
+            rules.overload = Some((unstarted, all));
+        }
+    }
+
+    /// Whether time ran out for a message.
+    fn is_unstarted(&self, at: usize) -> bool {
+        let settled = &self.messages[at].settled;
+        let is_open = matches!(settled.state, State::Running | State::Waiting);
+        is_open && matches!(settled.outcome, Outcome::NotStarted)
+    }
+
+    /// When so many messages come back that were not started.
+    fn unstarted(&mut self, messages: usize) -> Unstarted {
+        match &mut self.pace {
+            Some(pace) => {
+                let after = pace.of_each.saturating_mul(pace.before);
+                pace.before = pace.before.saturating_add(u32::try_from(messages).unwrap_or(u32::MAX));
+                Unstarted::After(after)
+            }
+            None if self.something_finished => Unstarted::AtOnce,
+            None => Unstarted::Backoff,
         }
     }
 
@@ -596,11 +607,7 @@ impl<F: Facts> Batch<F> {
     fn after_letter(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
         let lane = self.lanes[self.lane_of(at)].clone();
         let all_are_over = (lane.start..at + 1).all(|at| self.is_over(at));
-        let goes_on_later = match self.deletes {
-            Deletes::ByLambda => all_are_over && self.messages[at].settled.state == State::Deleting,
-            Deletes::ByWorker => false,
-            Deletes::InTurn => confirmed,
-        };
+        let goes_on_later = confirmed && self.deletes == Deletes::InTurn;
         if self.never_ran(at) || goes_on_later {
             return;
         }
@@ -612,12 +619,7 @@ impl<F: Facts> Batch<F> {
     }
 
     fn after_delete(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
-        let is_next = match self.deletes {
-            Deletes::ByLambda => self.next_waits(at, |settled| settled.state == State::Gone),
-            Deletes::ByWorker => false,
-            Deletes::InTurn => true,
-        };
-        if !is_next || self.never_ran(at) {
+        if self.deletes != Deletes::InTurn || self.never_ran(at) {
             return;
         }
         let is_done = matches!(self.messages[at].settled.action, Action::Ack);
@@ -643,23 +645,12 @@ impl<F: Facts> Batch<F> {
 
     /// Deletes a message that is over. Lambda does so by itself, unless the process may not live to respond.
     fn delete(&mut self, at: usize) {
-        let is_early = self.alone_until.is_some()
-            && self.phase == Phase::Open
-            && (!self.alone.is_empty() || self.next_waits(at, Settled::is_over));
+        let is_early = self.phase == Phase::Open && !self.alone.is_empty();
         if self.deletes == Deletes::ByLambda && !is_early {
             self.set(at, State::Gone);
         } else if !matches!(self.messages[at].settled.state, State::Deleting | State::Gone | State::Left) {
             self.ask(at, State::Deleting);
         }
-    }
-
-    /// Whether, after a message and all before it in its lane `are_past`, the next one waits only for them.
-    fn next_waits(&self, at: usize, are_past: impl Fn(&Settled) -> bool) -> bool {
-        let mut lane = self.lanes[self.lane_of(at)].clone();
-        let next = lane.find(|&at| !are_past(&self.messages[at].settled));
-        next.is_some_and(|next| {
-            next > at && matches!(self.messages[next].settled.state, State::Waiting | State::Ended)
-        })
     }
 
     /// Decides on the rest of a lane, from the message at which it stopped.
@@ -668,6 +659,7 @@ impl<F: Facts> Batch<F> {
             self.read_asked(at, rules);
         }
         let nothing = Asked::default();
+        let unstarted = self.unstarted(rest.len());
         let messages = self.messages[rest.clone()].iter();
         let cases = messages.map(|message| Case {
             outcome: &message.settled.outcome,
@@ -677,7 +669,7 @@ impl<F: Facts> Batch<F> {
             random: rules.rng.f64(),
         });
         let cases: Vec<_> = cases.collect();
-        let actions = decide_lane(&cases, &rules.policy, self.something_finished);
+        let actions = decide_lane(&cases, &rules.policy, unstarted);
         for (at, action) in rest.zip(actions) {
             self.messages[at].settled.action = action;
         }
@@ -725,11 +717,11 @@ impl<F: Facts> Batch<F> {
     }
 
     /// The worker ends: begins no more messages, unless one of them would have no delivery left. The others go back at once.
-    pub(super) fn stops_unless_one_is_last(&mut self, rules: &mut Rules<'_>) -> bool {
-        for at in 0..self.messages.len() {
-            if self.never_ran(at) && self.is_last(at, rules) {
-                return false;
-            }
+    pub(super) fn stops_unless_one_is_last(&mut self, rules: &Rules<'_>) -> bool {
+        let deliveries = rules.policy.deliveries();
+        let is_last = |at: usize| deliveries.end_with(self.messages[at].facts.attempt(), None);
+        if (0..self.messages.len()).any(|at| self.never_ran(at) && is_last(at)) {
+            return false;
         }
         (self.something_finished, self.phase) = (true, Phase::Stopped);
         true
@@ -748,14 +740,37 @@ impl<F: Facts> Batch<F> {
     pub(super) fn due_at(&self) -> Option<Time> {
         match self.phase {
             Phase::Open => {
-                let alone = self.alone_until.filter(|_| self.is_alone || !self.alone.is_empty());
-                let turn = self.line.as_ref().and_then(|line| line.due_at(self.running));
-                alone.into_iter().chain(turn).chain([self.until]).min()
+                let alone = self.alone_until.filter(|_| !self.alone.is_empty());
+                alone.into_iter().chain([self.until]).min()
             }
             Phase::Stopped => Some(self.until),
             Phase::Closing(until) => Some(until),
             Phase::GivingUp | Phase::Over => None,
         }
+    }
+
+    /// Whether a message with this id must not begin beside what is done about the lane of another: SQS has it, or delivers a copy.
+    /// Once the others of a FIFO group are only being deleted, SQS may deliver the next before it answers.
+    pub(super) fn holds(&self, at: usize, id: &str) -> bool {
+        self.lanes[self.lane_of(at)].clone().any(|at| {
+            let Message { facts, settled, .. } = &self.messages[at];
+            let is_held = !settled.state.is_final() && settled.state != State::Delaying;
+            is_held && (settled.state != State::Deleting || facts.id() == id)
+        })
+    }
+
+    /// Whether a handler of the lane of this message blocks its thread.
+    pub(super) fn is_blocked(&self, at: usize) -> bool {
+        let mut lane = self.lanes[self.lane_of(at)].clone();
+        lane.any(|at| matches!(self.messages[at].settled.outcome, Outcome::Stuck))
+    }
+
+    /// A message is known to be over: it is deleted again, and does not run.
+    pub(super) fn replay(&mut self, at: usize, rules: &mut Rules<'_>) {
+        self.end_trial(at, rules);
+        let settled = &mut self.messages[at].settled;
+        (settled.outcome, settled.action) = (Outcome::Replayed, Action::Ack);
+        self.delete(at);
     }
 
     /// How many messages SQS was asked nothing for yet.
@@ -771,8 +786,8 @@ impl<F: Facts> Batch<F> {
     /// The worker has lost the lease of this message. Says whether all that may be running is lost.
     pub(super) fn lost(&mut self, at: usize) -> bool {
         self.messages[at].settled.is_lost = true;
-        let is_lost = |at: usize| self.messages[at].settled.is_lost;
-        self.lanes.iter().all(|lane| lane.clone().find(|&at| !self.is_over(at)).is_none_or(is_lost))
+        let runs = |message: &&Message<F>| message.settled.state == State::Running;
+        self.running > 0 && self.messages.iter().filter(runs).all(|message| message.settled.is_lost)
     }
 
     pub(super) fn lane_of(&self, at: usize) -> usize {
@@ -797,9 +812,36 @@ impl<F: Facts> Batch<F> {
     }
 }
 
-/// Whether a message has ended without a word of its dependencies, and may not even have called them.
+/// What a message needs by the user's function. Nobody names the store.
+pub(super) fn own_dependencies(facts: &impl Facts, policy: &Policy<'_>) -> Vec<String> {
+    let mut names = facts.dependencies(policy);
+    let is_reserved = |name: &&mut String| policy.has_store && *name == STORE;
+    names.iter_mut().filter(is_reserved).for_each(|name| name.push('\''));
+    names
+}
+
+/// Counts an outage of a dependency. If that is down, messages are taken back, once for each batch.
+fn count_outage(
+    name: &str,
+    error: &str,
+    (withdraws, withdrawn): (&mut bool, &mut Vec<String>),
+    rules: &mut Rules<'_>,
+) {
+    let opens = rules.shared.breakers.outage(name, rules.wall());
+    if opens {
+        rules.turned.push((name.to_owned(), Some(error.to_owned())));
+    }
+    let is_known = withdrawn.iter().any(|known| known == name);
+    if opens || !is_known && rules.shared.breakers.is_down(name, rules.wall()) {
+        *withdraws = true;
+        withdrawn.extend((!is_known).then(|| name.to_owned()));
+    }
+}
+
+/// Whether a message has ended without proof of its dependencies, and may not even have called them.
 fn says_nothing(outcome: &Outcome) -> bool {
     match outcome {
+        Outcome::Failed(fault) if fault.is_of_store => true,
         Outcome::Failed(fault) => {
             matches!(fault.ruling, Ruling::Discard | Ruling::Reject | Ruling::Malformed)
         }

@@ -1,10 +1,12 @@
 //! A circuit breaker for each dependency: after several outages in a row, messages that need it do not run, except one at a
 //! time that tries it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Time;
+#[cfg(test)]
+use super::names::NameHash;
+use super::names::{ByName, Secret};
 
 /// After so many outages in a row, without a success between them, a dependency is down.
 pub(super) const OUTAGES: u32 = 3;
@@ -12,19 +14,23 @@ pub(super) const OUTAGES: u32 = 3;
 pub(crate) const REST: Duration = Duration::from_secs(60);
 /// A dependency that no message has tried for so long is forgotten: none may need it any more.
 const FORGOTTEN: Duration = Duration::from_secs(3_600);
-/// How many dependencies are tracked, so that names without end take no memory without end.
-const MOST: usize = 1_000;
 
 /// The name of what messages need that name no dependency.
 pub(crate) const UNNAMED: &str = "";
+/// The name of the idempotency store, which all messages need if there is one.
+pub(crate) const STORE: &str = "idempotency-store";
 
 /// Those of all dependencies that had outages since their last success. Times are of the wall clock.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Breakers(BTreeMap<Box<str>, Breaker>);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Breakers(ByName<Breaker>);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Breaker {
     outages: u32,
+    /// When the last one was reported.
+    last: Time,
+    /// It is not forgotten, however many names senders make up.
+    is_reserved: bool,
     /// `None` while the breaker is closed.
     open: Option<Open>,
 }
@@ -41,6 +47,22 @@ impl Breaker {
     fn open(&self, now: Time) -> Option<Open> {
         self.open.filter(|open| now < open.until + FORGOTTEN)
     }
+
+    /// If there are too many, those with the earliest times are forgotten.
+    fn matters_until(&self) -> Time {
+        let until = self.open.map_or(self.last, |open| open.until.max(self.last));
+        if self.is_reserved { Time::MAX } else { until }
+    }
+}
+
+/// Whether a message may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// Nothing that it needs is down.
+    Free,
+    /// It tries what is down.
+    Trial,
+    Refused,
 }
 
 impl Open {
@@ -51,31 +73,38 @@ impl Open {
 }
 
 impl Breakers {
+    pub(super) const fn new(secret: Secret) -> Self {
+        Self(ByName::new(secret))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether a message may run by now.
-    pub(super) fn may_run(&self, names: &[String], now: Time) -> bool {
+    fn may_run(&self, names: &[String], now: Time) -> bool {
         let open = |name| self.0.get(name).and_then(|breaker| breaker.open(now));
         each(names).filter_map(open).all(|open| open.is_due(now))
     }
 
-    /// Whether a message may run. If it tries a dependency, the others wait for it, or for [`REST`] if it says nothing.
-    pub(crate) fn admit(&mut self, names: &[String], now: Time) -> bool {
+    /// Whether a message may run. While it tries a dependency that is down, the others wait for its end, at most for [`REST`].
+    pub(crate) fn admit(&mut self, names: &[String], now: Time) -> Admission {
         if !self.may_run(names, now) {
-            return false;
+            return Admission::Refused;
         }
+        let mut admission = Admission::Free;
         for name in each(names) {
-            if let Some(open) = self.0.get_mut(name).and_then(|breaker| breaker.open.as_mut()) {
-                *open = Open { since: open.since.min(now), until: now + REST };
+            let Some(breaker) = self.0.get_mut(name) else { continue };
+            if let Some(open) = breaker.open(now) {
+                breaker.open = Some(Open { since: open.since.min(now), until: now + REST });
+                admission = Admission::Trial;
             }
         }
-        true
+        admission
     }
 
-    /// A message has ended that says nothing of these: the next one may try them.
-    pub(crate) fn end_rest(&mut self, names: &[String], now: Time) {
+    /// The message that tried these has ended and proved nothing, or never ran: the next one may try.
+    pub(crate) fn end_trial(&mut self, names: &[String], now: Time) {
         for name in each(names) {
             if let Some(open) = self.0.get_mut(name).and_then(|breaker| breaker.open.as_mut()) {
                 open.until = open.until.min(now);
@@ -85,13 +114,11 @@ impl Breakers {
 
     /// Counts an outage, and says whether the dependency is down from now on.
     pub(crate) fn outage(&mut self, name: &str, now: Time) -> bool {
-        if self.0.len() >= MOST && !self.0.contains_key(name) {
-            self.0.retain(|_, breaker| breaker.open(now).is_some());
-            if self.0.len() >= MOST {
-                return false;
-            }
+        let breaker = self.0.get_or_insert(name, Breaker::default, Breaker::matters_until);
+        if breaker.open.is_some() && breaker.open(now).is_none() {
+            *breaker = Breaker::default();
         }
-        let breaker = self.0.entry(name.into()).or_default();
+        (breaker.last, breaker.is_reserved) = (now, [UNNAMED, STORE].contains(&name));
         breaker.outages = breaker.outages.saturating_add(1);
         let opens = breaker.open(now).is_none() && breaker.outages >= OUTAGES;
         if opens {
@@ -110,12 +137,7 @@ impl Breakers {
 
     /// Whether this is down, also while a message tries it.
     pub(crate) fn is_down(&self, name: &str, now: Time) -> bool {
-        self.down_since(name, now).is_some()
-    }
-
-    /// Since when this is down.
-    pub(crate) fn down_since(&self, name: &str, now: Time) -> Option<Time> {
-        Some(self.0.get(name)?.open(now)?.since)
+        self.0.get(name).is_some_and(|breaker| breaker.open(now).is_some())
     }
 
     /// When the next message may try this, if none may now.
@@ -124,16 +146,24 @@ impl Breakers {
         Some(open.until).filter(|_| !open.is_due(now))
     }
 
-    /// How many dependencies are down.
+    /// How many dependencies are down, and no message may try them yet. One that nobody needs does not count for long.
     pub(crate) fn down(&self, now: Time) -> usize {
-        self.0.values().filter(|breaker| breaker.open(now).is_some()).count()
+        let is_down = |breaker: &&Breaker| breaker.open(now).is_some_and(|open| !open.is_due(now));
+        self.0.values().filter(is_down).count()
     }
 
     /// Each with its outages and the times of an open one.
     #[cfg(test)]
-    pub(super) fn each(&self) -> impl Iterator<Item = (&str, u32, Option<(Time, Time)>)> {
+    pub(super) fn each(&self) -> impl Iterator<Item = (NameHash, u32, Option<(Time, Time)>)> {
         let times = |breaker: &Breaker| breaker.open.map(|open| (open.since, open.until));
-        self.0.iter().map(move |(name, breaker)| (&**name, breaker.outages, times(breaker)))
+        self.0.each().map(move |(name, breaker)| (name, breaker.outages, times(breaker)))
+    }
+}
+
+#[cfg(test)]
+impl Default for Breakers {
+    fn default() -> Self {
+        Self::new(Secret::FOR_TESTS)
     }
 }
 
@@ -144,6 +174,7 @@ pub(super) fn each(names: &[String]) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::MOST;
     use super::*;
 
     fn at(seconds: u64) -> Time {
@@ -164,14 +195,14 @@ mod tests {
     #[test]
     fn three_outages_in_a_row_stop_messages_that_need_the_dependency_and_no_others() {
         let mut breakers = down("bank");
-        assert!(
-            !breakers.admit(&needs(&["bank"]), at(2)) && !breakers.admit(&needs(&["post", "bank"]), at(61))
-        );
-        assert!(breakers.admit(&needs(&["post"]), at(2)) && breakers.admit(&needs(&[]), at(2)));
+        assert_eq!(breakers.admit(&needs(&["bank"]), at(2)), Admission::Refused);
+        assert_eq!(breakers.admit(&needs(&["post", "bank"]), at(61)), Admission::Refused);
+        assert_eq!(breakers.admit(&needs(&["post"]), at(2)), Admission::Free);
+        assert_eq!(breakers.admit(&needs(&[]), at(2)), Admission::Free);
         assert_eq!((breakers.down(at(2)), breakers.is_down(UNNAMED, at(2))), (1, false));
         let mut breakers = down(UNNAMED);
-        assert!(!breakers.admit(&needs(&[]), at(2)));
-        assert!(breakers.admit(&needs(&["bank"]), at(2)), "it says what it needs");
+        assert_eq!(breakers.admit(&needs(&[]), at(2)), Admission::Refused);
+        assert_eq!(breakers.admit(&needs(&["bank"]), at(2)), Admission::Free, "it says what it needs");
     }
 
     #[test]
@@ -188,19 +219,22 @@ mod tests {
     fn one_message_tries_each_minute_until_one_succeeds() {
         let (mut breakers, bank) = (down("bank"), needs(&["bank"]));
         assert_eq!(breakers.due_at("bank", at(3)), Some(at(62)));
-        assert!(breakers.admit(&bank, at(62)) && !breakers.admit(&bank, at(62)));
+        let trials = [62, 62].map(|second| breakers.admit(&bank, at(second)));
+        assert_eq!(trials, [Admission::Trial, Admission::Refused]);
         assert!(!breakers.outage("bank", at(70)), "it was down already");
-        assert!(!breakers.admit(&bank, at(121)));
-        assert!(breakers.admit(&bank, at(122)), "the first message may have died");
-        assert!(breakers.success("bank", at(122)) && breakers.admit(&bank, at(123)));
+        assert_eq!(breakers.admit(&bank, at(121)), Admission::Refused);
+        assert_eq!(breakers.admit(&bank, at(122)), Admission::Trial, "the first message may have died");
+        assert!(breakers.success("bank", at(122)));
+        assert_eq!(breakers.admit(&bank, at(123)), Admission::Free);
     }
 
     #[test]
     fn a_message_waits_until_all_it_needs_may_be_tried() {
         let (mut breakers, both) = (down("bank"), needs(&["bank", "post"]));
         assert!((10..13).any(|second| breakers.outage("post", at(second))));
-        assert!(!breakers.admit(&both, at(70)), "the post rests until 72");
-        assert!(breakers.admit(&both, at(72)) && !breakers.admit(&needs(&["bank"]), at(72)));
+        assert_eq!(breakers.admit(&both, at(70)), Admission::Refused, "the post rests until 72");
+        assert_eq!(breakers.admit(&both, at(72)), Admission::Trial);
+        assert_eq!(breakers.admit(&needs(&["bank"]), at(72)), Admission::Refused);
     }
 
     #[test]
@@ -211,41 +245,76 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_says_nothing_lets_the_next_one_try() {
+    fn a_trial_that_proves_nothing_lets_the_next_message_try() {
         let (mut breakers, bank) = (down("bank"), needs(&["bank"]));
-        assert!(breakers.admit(&bank, at(62)) && !breakers.admit(&bank, at(63)));
-        breakers.end_rest(&bank, at(63));
-        assert!(breakers.admit(&bank, at(63)) && !breakers.admit(&bank, at(63)));
+        let mut admit = |second| breakers.admit(&bank, at(second));
+        assert_eq!([62, 63].map(&mut admit), [Admission::Trial, Admission::Refused]);
+        breakers.end_trial(&bank, at(63));
+        let mut admit = |second| breakers.admit(&bank, at(second));
+        assert_eq!([63, 63].map(&mut admit), [Admission::Trial, Admission::Refused]);
     }
 
     #[test]
     fn what_nobody_has_tried_for_an_hour_is_forgotten() {
         let breakers = down("bank");
-        assert_eq!([3_661, 3_662].map(|second| breakers.down(at(second))), [1, 0]);
-        assert_eq!(breakers.down_since("bank", at(3_661)), Some(at(2)));
+        assert!(breakers.is_down("bank", at(3_661)));
         assert_eq!((breakers.is_down("bank", at(3_662)), breakers.due_at("bank", at(3_662))), (false, None));
+    }
+
+    #[test]
+    fn a_forgotten_breaker_does_not_revive_with_its_old_date() {
+        let (mut breakers, bank) = (down("bank"), needs(&["bank"]));
+        assert_eq!(breakers.admit(&bank, at(3_662)), Admission::Free);
+        assert_eq!((breakers.down(at(3_663)), breakers.is_down("bank", at(3_663))), (0, false));
+        assert_eq!(
+            [3_670, 3_671, 3_672].map(|second| breakers.outage("bank", at(second))),
+            [false, false, true]
+        );
+        assert!(!breakers.success("bank", at(3_671)), "what began before the new date proves nothing");
+    }
+
+    #[test]
+    fn a_dependency_is_down_until_the_next_message_may_try_it() {
+        let (mut breakers, bank) = (down("bank"), needs(&["bank"]));
+        assert_eq!([61, 62].map(|second| breakers.down(at(second))), [1, 0]);
+        assert_eq!(breakers.admit(&bank, at(70)), Admission::Trial);
+        assert_eq!([71, 129, 130].map(|second| breakers.down(at(second))), [1, 1, 0]);
     }
 
     #[test]
     fn a_clock_that_is_set_back_does_not_keep_a_breaker_open() {
         let mut breakers = down("bank");
         let before = at(2) - Duration::from_secs(3_600);
-        assert!(breakers.admit(&needs(&["bank"]), before) && breakers.success("bank", before));
+        assert_eq!(breakers.admit(&needs(&["bank"]), before), Admission::Trial);
+        assert!(breakers.success("bank", before));
+    }
+
+    #[test]
+    fn names_that_senders_make_up_do_not_switch_off_the_breaker_of_another() {
+        let mut breakers = down("bank");
+        let made_up = |breakers: &mut Breakers, prefix: &str, times: usize| {
+            for number in 0..1_000 {
+                for _ in 0..times {
+                    breakers.outage(&format!("{prefix} {number}"), at(3));
+                }
+            }
+        };
+        made_up(&mut breakers, "down", 3);
+        assert!(breakers.is_down("bank", at(3)));
+        for second in [4, 5, 6] {
+            assert_eq!(breakers.outage("post", at(second)), second == 6);
+            made_up(&mut breakers, "between", 1);
+        }
+        assert!(breakers.is_down("post", at(6)) && !breakers.is_down("made up", at(6)));
     }
 
     #[test]
     fn names_without_end_take_no_memory_without_end() {
-        let mut breakers = Breakers::default();
-        for number in 0..2 * MOST {
-            for _ in 0..3 {
-                breakers.outage(&number.to_string(), at(0));
-            }
+        let mut breakers = down("bank");
+        for number in 0..10 * MOST {
+            breakers.outage(&number.to_string(), at(3));
         }
-        assert_eq!(breakers.each().count(), MOST);
-        assert!(breakers.is_down("0", at(0)) && !breakers.is_down(&MOST.to_string(), at(0)));
-        assert!(
-            !breakers.outage("new", at(3_700)) && breakers.each().count() == 1,
-            "the old ones are forgotten"
-        );
+        assert!(breakers.each().count() <= MOST && !std::mem::needs_drop::<Breaker>());
+        assert!(breakers.is_down("bank", at(3)), "it matters more than what has failed once");
     }
 }

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use redrive_sqs::MAX_ENTRIES;
+
 use super::Time;
-use super::rate::{Bucket, enough};
 use crate::rate::Rate;
-use crate::tokens::Lease;
+use crate::tokens::{Bucket, Lease, ONE, capacity, gained};
+
+/// Tokens wait for others for so long, so that one receive asks for them together.
+const GATHERING: Duration = Duration::from_millis(100);
 
 /// From one lease to the next, at least.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -18,7 +22,7 @@ const KEPT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Budget {
-    Own(Bucket),
+    Own(Rate, Bucket),
     Leased(Leased),
 }
 
@@ -46,13 +50,17 @@ pub(super) struct Leased {
 /// `asked` is how many messages the receives under way ask for.
 impl Budget {
     pub(super) fn new(rate: Rate, is_shared: bool) -> Self {
-        if is_shared { Self::Leased(Leased::new(rate)) } else { Self::Own(Bucket::full(rate, Time::ZERO)) }
+        if is_shared { Self::Leased(Leased::new(rate)) } else { Self::Own(rate, Bucket::full(&rate)) }
     }
 
-    /// How many messages receives may ask for together.
+    /// How many messages receives may ask for together: no more until there are enough tokens for another receive.
     pub(super) fn ask(&self, asked: usize, now: Time) -> usize {
         match self {
-            Self::Own(bucket) => bucket.ask(asked, now),
+            // The tokens stay in the bucket until messages come, so that it does not fill meanwhile.
+            Self::Own(rate, bucket) => match bucket.tokens(rate, now) {
+                tokens if tokens >= asked + enough(rate) => tokens,
+                tokens => asked.min(tokens),
+            },
             Self::Leased(leased) => leased.ask(asked, now),
         }
     }
@@ -60,28 +68,32 @@ impl Budget {
     /// When they may ask for more, if not now.
     pub(super) fn due_at(&self, asked: usize, now: Time) -> Option<Time> {
         match self {
-            Self::Own(bucket) => bucket.due_at(asked, now),
+            Self::Own(rate, bucket) => {
+                let wanted = asked + enough(rate);
+                let at = bucket.holds_at(wanted, rate);
+                Some(at).filter(|at| *at > now && wanted <= most_of(rate))
+            }
             Self::Leased(leased) => leased.due_at(asked, now),
         }
     }
 
     pub(super) fn take(&mut self, messages: usize, now: Time) {
         match self {
-            Self::Own(bucket) => bucket.take(messages, now),
+            Self::Own(rate, bucket) => bucket.take(messages, rate, now),
             Self::Leased(leased) => leased.take(messages),
         }
     }
 
     pub(super) fn give_back(&mut self, messages: usize, now: Time) {
         match self {
-            Self::Own(bucket) => bucket.give_back(messages, now),
+            Self::Own(rate, bucket) => bucket.give_back(messages, rate, now),
             Self::Leased(leased) => leased.taken = leased.taken.saturating_sub(messages),
         }
     }
 
     pub(super) const fn leased(&mut self) -> Option<&mut Leased> {
         match self {
-            Self::Own(_) => None,
+            Self::Own(..) => None,
             Self::Leased(leased) => Some(leased),
         }
     }
@@ -216,6 +228,17 @@ impl Leased {
     }
 }
 
+/// Tokens that a receive waits for.
+fn enough(rate: &Rate) -> usize {
+    let gathered = usize::try_from(gained(rate, GATHERING) / ONE).unwrap_or(MAX_ENTRIES);
+    gathered.min(most_of(rate)).clamp(1, MAX_ENTRIES)
+}
+
+/// Tokens of a full bucket.
+fn most_of(rate: &Rate) -> usize {
+    usize::try_from(capacity(rate) / ONE).unwrap_or(usize::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -237,6 +260,26 @@ mod tests {
         let lease = tokens::Bucket::full(&rate).lease(tokens, &rate, millis(0));
         leased(&mut budget).granted(lease, 0, millis(0), 0.0);
         budget
+    }
+
+    #[test]
+    fn a_receive_waits_for_ten_tokens_or_those_of_a_tenth_of_a_second() {
+        let rates = [
+            Rate::per_second(5_000),
+            Rate::per_second(50),
+            Rate::per_hour(10),
+            Rate::per_second(50).burst(2),
+        ];
+        assert_eq!(rates.map(|rate| enough(&rate)), [10, 5, 1, 2]);
+        let mut budget = Budget::new(Rate::per_second(50), false);
+        assert_eq!((budget.ask(0, millis(0)), budget.due_at(0, millis(0))), (26, None));
+        budget.take(26, millis(0));
+        assert_eq!((budget.ask(0, millis(99)), budget.due_at(0, millis(99))), (0, Some(millis(100))));
+        assert_eq!((budget.ask(0, millis(100)), budget.due_at(0, millis(100))), (5, None));
+        // While one receive asks for five, another has to wait for five more.
+        assert_eq!((budget.ask(5, millis(180)), budget.due_at(5, millis(180))), (5, Some(millis(200))));
+        assert_eq!((budget.ask(5, millis(200)), budget.ask(26, millis(9_000))), (10, 26));
+        assert_eq!(budget.due_at(26, millis(200)), None, "the bucket never holds so many");
     }
 
     #[test]

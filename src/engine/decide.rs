@@ -11,8 +11,7 @@ use crate::deliveries::{Deliveries, Standing};
 use crate::engine::{Action, Outcome};
 use crate::failure::Ruling;
 use crate::overrides::Asked;
-use crate::rate::Rate;
-use crate::record_fn::QueueFn;
+use crate::record_fn::UserFn;
 use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
 
 /// The messages behind a failed head of a FIFO group wait this much longer than the head, so that it comes back alone and
@@ -38,6 +37,8 @@ pub(crate) struct Policy<'a> {
     pub(crate) backoff: &'a Backoff,
     /// What a message may ask for.
     pub(crate) overrides: Overrides,
+    /// A message that waits holds up the rest of its group.
+    pub(crate) is_fifo: bool,
     /// SQS refuses longer delays.
     pub(crate) longest: Duration,
     pub(crate) max_receive_count: Option<u32>,
@@ -48,11 +49,10 @@ pub(crate) struct Policy<'a> {
     /// For how long a message is retried while a dependency is down, as far as its deliveries allow.
     pub(crate) outage_horizon: Duration,
     /// What messages need, by the user's function.
-    pub(crate) depends_on: Option<QueueFn<'a, Vec<String>>>,
-    pub(crate) rate_by: Option<QueueFn<'a, Option<String>>>,
-    /// How many messages a function starts in a time, and how many of each key.
-    pub(crate) rate: Option<Rate>,
-    pub(crate) rate_of_key: Option<Rate>,
+    pub(crate) depends_on: Option<UserFn<'a, Vec<String>>>,
+    /// Whether they need the idempotency store.
+    pub(crate) has_store: bool,
+    pub(crate) rate_by: Option<UserFn<'a, Option<String>>>,
     /// From this delivery on, a message may be one that ends the process.
     pub(crate) suspects_from: u32,
     /// The process ends after this batch.
@@ -95,7 +95,6 @@ fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
             retry(policy.delay(case), case, policy)
         }
         Outcome::BreakerOpen => Action::Release { after: policy.outage_delay(case) },
-        Outcome::OverRate(after) => Action::Release { after: policy.within_limits(*after) },
         Outcome::Stuck | Outcome::LeaseLost | Outcome::NotStarted => Action::Leave,
         Outcome::Interrupted => release(Duration::ZERO, case, policy),
     }
@@ -135,13 +134,24 @@ fn letter(ours: &'static str, or_retry: Duration, case: &Case<'_>, policy: &Poli
     Action::DeadLetter { reason, or_retry: policy.floored(or_retry, case) }
 }
 
+/// When messages come back that were not started in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unstarted {
+    /// At once: the batch has finished others, so this cannot go on forever.
+    AtOnce,
+    /// After the function has had time for those before them.
+    After(Duration),
+    /// As after a failure: the batch has finished nothing.
+    Backoff,
+}
+
 /// What happens to the messages of one lane, in order, should the letter of its failed head not be confirmed. Behind the
 /// head only those have an outcome that a call took together with it.
-pub(crate) fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, something_finished: bool) -> Vec<Action> {
+pub(crate) fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, unstarted: Unstarted) -> Vec<Action> {
     let head = cases.iter().find(|case| !case.outcome.lets_the_lane_go_on());
     let released_after = head.and_then(|head| match head.outcome {
         // A group that was not started is released with one delay, to keep its order.
-        Outcome::NotStarted => Some(released_after(head, policy, something_finished)),
+        Outcome::NotStarted => Some(released_after(head, policy, unstarted)),
         _ => decide(head, policy).back_after().map(|after| policy.within_limits(after + BEHIND)),
     });
     let action = |case: &Case<'_>| match (case.outcome, released_after) {
@@ -152,38 +162,40 @@ pub(crate) fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, something_fin
     cases.iter().map(action).collect()
 }
 
-fn released_after(case: &Case<'_>, policy: &Policy<'_>, something_finished: bool) -> Duration {
-    match policy.standing(case) {
-        // Each invocation finishes something, so this cannot go on forever.
-        Standing::More | Standing::Last | Standing::Unknown if something_finished => Duration::ZERO,
-        Standing::More | Standing::Last | Standing::Unknown | Standing::Beyond => {
-            policy.floored(policy.delay(case), case)
+fn released_after(case: &Case<'_>, policy: &Policy<'_>, unstarted: Unstarted) -> Duration {
+    match (policy.deliveries().standing(case.attempt, None), unstarted) {
+        (Standing::More | Standing::Last | Standing::Unknown, Unstarted::AtOnce) => Duration::ZERO,
+        (Standing::More | Standing::Last | Standing::Unknown, Unstarted::After(after)) => {
+            policy.within_limits(after)
         }
+        (Standing::Beyond, _) | (_, Unstarted::Backoff) => policy.floored(policy.delay(case), case),
     }
 }
 
 /// Releases a message that did not run to its end. On its last delivery it gets a letter, since SQS would move it without a note.
+/// What it asks for itself is for attempts, and it was none.
 fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
-    let last = policy.deliveries().limit(case.asked.max_attempts) == Some(case.attempt);
+    let last = policy.max_receive_count == Some(case.attempt);
     if last && policy.has_dead_letter_queue {
         let reason = if matches!(case.outcome, Outcome::Interrupted) { "interrupted" } else { "not-started" };
         return letter(reason, policy.delay(case), case, policy);
     }
-    match policy.standing(case) {
+    match policy.deliveries().standing(case.attempt, None) {
         Standing::Last => Action::ByRedrivePolicy,
-        Standing::More | Standing::Beyond | Standing::Unknown => {
-            Action::Release { after: policy.floored(after, case) }
-        }
+        Standing::More => Action::Release { after },
+        Standing::Beyond | Standing::Unknown => Action::Release { after: policy.floored(after, case) },
     }
 }
 
 impl<'a> Policy<'a> {
     /// The rules for the batches of a queue.
     pub(crate) fn of(settings: &'a Settings, source: &str, has_dead_letter_queue: bool) -> Self {
-        let default = if is_fifo(source) { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
+        let is_fifo = is_fifo(source);
+        let default = if is_fifo { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
         Self {
             backoff: settings.backoff.as_ref().unwrap_or(&Backoff::DOUBLING),
             overrides: settings.overrides.unwrap_or_default(),
+            is_fifo,
             longest: settings.longest(),
             max_receive_count: settings.max_receive_count.as_deref().copied(),
             last_delivery: settings.last_delivery.unwrap_or(default),
@@ -192,10 +204,9 @@ impl<'a> Policy<'a> {
             has_dead_letter_queue,
             outage_horizon: settings.outage_horizon(),
             depends_on: None,
+            has_store: false,
             rate_by: None,
-            rate: settings.rate.as_deref().copied(),
-            rate_of_key: settings.rate_of_key.as_deref().copied(),
-            suspects_from: SUSPECTS_FROM,
+            suspects_from: if settings.outlives_handlers { u32::MAX } else { SUSPECTS_FROM },
             ends: false,
         }
     }
@@ -209,7 +220,11 @@ impl<'a> Policy<'a> {
         };
         let own = by_failure.unwrap_or_else(|| self.backoff.delay(case.attempt, case.random));
         let asked = case.asked.backoff.as_ref().map(|backoff| backoff.delay(case.attempt, case.random));
-        self.within_limits(asked.map_or(own, |asked| self.overrides.grant(asked, own)))
+        let granted = |asked| match self.overrides {
+            Overrides::Less if self.is_fifo => own,
+            overrides => overrides.grant(asked, own),
+        };
+        self.within_limits(asked.map_or(own, granted))
     }
 
     /// A minute, doubled for each delivery up to an hour; longer if the deliveries left would not last for the horizon.
@@ -238,10 +253,6 @@ impl<'a> Policy<'a> {
             Standing::More | Standing::Last => after,
             Standing::Beyond | Standing::Unknown => after.max(AT_LEAST),
         }
-    }
-
-    pub(super) const fn has_rate(&self) -> bool {
-        self.rate.is_some() || self.rate_of_key.is_some()
     }
 
     pub(crate) const fn deliveries(&self) -> Deliveries {

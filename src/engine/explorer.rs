@@ -12,6 +12,8 @@ mod take;
 mod words;
 mod world;
 
+use std::time::Duration;
+
 use self::search::{explore, replay};
 use super::guards::{Guard, REMOVED};
 
@@ -50,6 +52,16 @@ struct Bounds {
     suspects_from: u32,
     /// Whether workers share such a rate.
     shares_rate: bool,
+    /// How often a message is delivered.
+    deliveries: u32,
+    /// What a worker asks for with each receive.
+    visibility: Duration,
+    /// How many messages a call of a bulk handler takes.
+    chunk: Option<usize>,
+    /// How often SQS delivers a message once more although somebody has it.
+    duplicates: u8,
+    /// How many calls arrive once more, or after nobody waits for them any more.
+    strays: u8,
 }
 
 const ONE_WORKER: Bounds = Bounds {
@@ -69,6 +81,11 @@ const ONE_WORKER: Bounds = Bounds {
     has_rate: false,
     suspects_from: 3,
     shares_rate: false,
+    deliveries: 2,
+    visibility: Duration::from_secs(3),
+    chunk: None,
+    duplicates: 0,
+    strays: 0,
 };
 
 const FIFO: Bounds = Bounds {
@@ -84,15 +101,13 @@ const SANDBOXES: &[Consumes] = &[Consumes::Sandbox, Consumes::Sandbox];
 const WORKERS: &[Consumes] = &[Consumes::Worker, Consumes::Worker];
 const BOTH: &[Consumes] = &[Consumes::Worker, Consumes::Sandbox];
 
-/// Explores bounds, or with `make explore` larger ones.
+/// Explores small bounds, and then larger ones: `make explore` all of them, and CI the first states, as many as `REDRIVE_STATES` says.
 fn check(small: &'static Bounds, large: &'static Bounds, at_least: usize) {
-    let bounds = if option_env!("REDRIVE_EXPLORE").is_some() { large } else { small };
-    match explore(bounds) {
-        Ok(states) => assert!(states >= at_least, "{}: {states} states", bounds.name),
-        Err(example) => {
-            let text = example.to_string();
-            panic!("{text}");
-        }
+    let states = explore(small, usize::MAX).unwrap_or_else(|example| panic!("{example}"));
+    assert!(states >= at_least, "{}: {states} states", small.name);
+    let first = option_env!("REDRIVE_STATES").map(|states| states.parse().expect("it is a number"));
+    if let Some(most) = option_env!("REDRIVE_EXPLORE").map(|_| usize::MAX).or(first) {
+        explore(large, most).unwrap_or_else(|example| panic!("{example}"));
     }
 }
 
@@ -111,6 +126,8 @@ macro_rules! explored {
 
 const QUIET: Bounds = Bounds { losses: 0, patience: 1, ..ONE_WORKER };
 const SHORT: Bounds = Bounds { patience: 1, ..ONE_WORKER };
+/// Longer than a call may take.
+const LONG: Duration = Duration::from_secs(7);
 const SHORT_FIFO: Bounds = Bounds { patience: 1, ..FIFO };
 const REJECTS: Bounds = Bounds { rejects: true, by_redrive_policy: false, ..ONE_WORKER };
 
@@ -154,7 +171,7 @@ explored! {
     two_sandboxes: 500 states,
         Bounds { consumers: SANDBOXES, kills: 1, ..QUIET },
         Bounds { consumers: SANDBOXES, kills: 1, deaf: 1, ..REJECTS };
-    two_sandboxes_and_a_group: 500 states,
+    two_sandboxes_and_a_group: 400 states,
         Bounds { consumers: SANDBOXES, kills: 1, losses: 0, ..SHORT_FIFO },
         Bounds { consumers: SANDBOXES, kills: 2, losses: 2, deaf: 1, patience: 3, ..FIFO };
     two_workers: 1_000 states,
@@ -163,36 +180,63 @@ explored! {
     two_workers_and_a_group: 1_000 states,
         Bounds { consumers: WORKERS, losses: 0, kills: 1, ..SHORT_FIFO },
         Bounds { consumers: WORKERS, kills: 1, ..FIFO };
+    a_worker_with_three_deliveries: 1_000 states,
+        Bounds { deliveries: 3, groups: &[""], patience: 1, ..ONE_WORKER },
+        Bounds { deliveries: 3, losses: 2, ..REJECTS };
+    a_worker_whose_answers_take_longer_than_a_delay: 1_000 states,
+        Bounds { visibility: LONG, groups: &[""], signals: 1, ..REJECTS },
+        Bounds { visibility: LONG, deliveries: 3, losses: 2, ..ONE_WORKER };
+    a_group_whose_answers_take_longer_than_a_delay: 1_000 states,
+        Bounds { visibility: LONG, losses: 1, ..SHORT_FIFO },
+        Bounds { visibility: LONG, deliveries: 3, signals: 1, ..FIFO };
+    a_worker_that_gets_a_message_twice: 1_000 states,
+        Bounds { duplicates: 1, deliveries: 3, groups: &[""], ..ONE_WORKER },
+        Bounds { duplicates: 2, deliveries: 3, deaf: 1, ..SHORT };
+    two_workers_that_get_a_message_twice: 700 states,
+        Bounds { consumers: WORKERS, duplicates: 1, deliveries: 3, groups: &[""], ..QUIET },
+        Bounds { consumers: WORKERS, duplicates: 1, deliveries: 3, groups: &[""], ..SHORT };
+    a_worker_whose_calls_arrive_late_or_twice: 1_000 states,
+        Bounds { strays: 1, deliveries: 3, groups: &[""], kills: 1, rejects: true, ..QUIET },
+        Bounds { strays: 2, deliveries: 3, groups: &[""], kills: 1, ..REJECTS };
+    a_group_whose_calls_arrive_late_or_twice: 1_000 states,
+        Bounds { strays: 1, losses: 0, ..SHORT_FIFO },
+        Bounds { strays: 2, deliveries: 3, rejects: true, kills: 1, losses: 0, ..SHORT_FIFO };
+    a_sandbox_whose_calls_arrive_late_or_twice: 1_000 states,
+        Bounds { consumers: SANDBOX, strays: 2, deliveries: 3, losses: 0, groups: &[""], ..REJECTS },
+        Bounds { consumers: SANDBOXES, strays: 2, deliveries: 3, losses: 0, kills: 1, ..REJECTS };
+    a_bulk_worker: 1_000 states,
+        Bounds { chunk: Some(2), concurrency: 2, ..SHORT },
+        Bounds { chunk: Some(2), concurrency: 2, duplicates: 1, rejects: true, ..SHORT };
+    a_bulk_worker_that_gets_a_message_twice: 1_000 states,
+        Bounds { chunk: Some(2), concurrency: 2, duplicates: 1, deliveries: 3, deaf: 1, losses: 0, ..SHORT },
+        Bounds { chunk: Some(2), concurrency: 2, duplicates: 2, deliveries: 3, deaf: 1, ..QUIET };
+    a_bulk_worker_with_two_groups: 500 states,
+        Bounds { chunk: Some(2), concurrency: 2, groups: &["a", "b", "b"], losses: 0, ..SHORT_FIFO },
+        Bounds { chunk: Some(2), concurrency: 2, groups: &["a", "a", "b"], deaf: 1, ..SHORT_FIFO };
+    a_bulk_worker_and_an_outage: 500 states,
+        Bounds { chunk: Some(2), concurrency: 2, outages: 2, ..QUIET },
+        Bounds { chunk: Some(2), concurrency: 2, outages: 2, ..SHORT };
     a_worker_and_an_outage: 500 states,
         Bounds { outages: 2, ..QUIET },
-        Bounds { outages: 2, kills: 1, signals: 1, rejects: true, patience: 2, ..ONE_WORKER };
+        Bounds { outages: 2, kills: 1, rejects: true, ..SHORT };
     a_worker_and_an_outage_with_a_group: 500 states,
         Bounds { outages: 2, losses: 0, ..SHORT_FIFO },
-        Bounds { outages: 2, kills: 1, signals: 1, rejects: true, ..FIFO };
+        Bounds { outages: 2, kills: 1, rejects: true, ..SHORT_FIFO };
     a_sandbox_and_an_outage: 500 states,
         Bounds { outages: 2, consumers: SANDBOX, concurrency: 1, groups: &["", "", ""], ..QUIET },
         Bounds { outages: 2, consumers: SANDBOX, concurrency: 1, groups: &["", "", ""], deaf: 1, rejects: true, ..SHORT };
     a_sandbox_and_an_outage_with_two_groups: 500 states,
         Bounds { outages: 2, consumers: SANDBOX, concurrency: 1, groups: &["a", "a", "b"], losses: 0, ..SHORT_FIFO },
-        Bounds { outages: 2, consumers: SANDBOX, groups: &["a", "a", "b"], deaf: 1, rejects: true, ..SHORT_FIFO };
+        Bounds { outages: 2, consumers: SANDBOX, groups: &["a", "a", "b"], rejects: true, ..SHORT_FIFO };
     a_worker_with_a_rate: 500 states,
         Bounds { has_rate: true, concurrency: 1, groups: &["", "", ""], ..QUIET },
-        Bounds { has_rate: true, concurrency: 1, groups: &["", "", ""], signals: 1, kills: 1, ..ONE_WORKER };
+        Bounds { has_rate: true, concurrency: 1, groups: &["", "", ""], signals: 1, kills: 1, ..SHORT };
     a_worker_with_a_rate_and_two_groups: 500 states,
         Bounds { has_rate: true, concurrency: 1, groups: &["a", "a", "b"], losses: 0, signals: 1, ..SHORT_FIFO },
         Bounds { has_rate: true, concurrency: 1, groups: &["a", "a", "b"], signals: 1, kills: 1, ..FIFO };
-    a_sandbox_with_a_rate: 500 states,
-        Bounds { has_rate: true, consumers: SANDBOX, groups: &["", "", ""], ..QUIET },
-        Bounds { has_rate: true, consumers: SANDBOX, groups: &["", "", ""], concurrency: 1, suspects_from: 2, outages: 2, deaf: 1, rejects: true, ..SHORT };
-    a_sandbox_with_a_rate_and_two_groups: 500 states,
-        Bounds { has_rate: true, consumers: SANDBOX, groups: &["a", "a", "b"], suspects_from: 2, losses: 0, ..SHORT_FIFO },
-        Bounds { has_rate: true, consumers: SANDBOX, groups: &["a", "a", "b"], suspects_from: 2, kills: 1, rejects: true, ..SHORT_FIFO };
     a_sandbox_that_isolates: 500 states,
         Bounds { consumers: SANDBOX, groups: &["", "", ""], suspects_from: 2, ..QUIET },
         Bounds { consumers: SANDBOX, groups: &["", "", ""], suspects_from: 2, kills: 1, deaf: 1, rejects: true, ..SHORT };
-    a_sandbox_that_isolates_groups: 500 states,
-        Bounds { consumers: SANDBOX, groups: &["a", "a", "b"], suspects_from: 2, losses: 0, ..SHORT_FIFO },
-        Bounds { consumers: SANDBOX, groups: &["a", "a", "b"], suspects_from: 2, kills: 1, rejects: true, ..SHORT_FIFO };
     two_workers_that_share_a_rate: 5_000 states,
         Bounds { shares_rate: true, consumers: WORKERS, signals: 1, ..QUIET },
         Bounds { shares_rate: true, consumers: WORKERS, losses: 1, signals: 1, ..QUIET };
@@ -208,7 +252,7 @@ explored! {
 /// and with real consumers in the kit. With the guard it does not.
 fn removed(guard: Guard, bounds: &'static [Bounds], is_in_kit: bool) {
     REMOVED.set(Some(guard));
-    let examples = bounds.iter().filter_map(|bounds| explore(bounds).err());
+    let examples = bounds.iter().filter_map(|bounds| explore(bounds, usize::MAX).err());
     let shortest = examples.min_by_key(|example| example.steps.len());
     let shortest = shortest.unwrap_or_else(|| panic!("nothing goes wrong without {guard:?}"));
     let (violation, _) = replay(shortest.bounds, &shortest.steps);
@@ -244,6 +288,9 @@ found! {
     those_behind_a_message_wait_for_its_letter: FollowersWait, Bounds { rejects: true, ..FIFO };
     the_letters_of_a_group_are_written_one_by_one: LettersInTurn, Bounds { groups: &["a", "b", "b"], consumers: SANDBOX, concurrency: 1, losses: 0, kills: 1, patience: 3, ..FIFO };
     a_lease_begins_when_its_receive_was_sent: LeaseFromTheStart, Bounds { patience: 3, ..ONE_WORKER };
+    a_visibility_timeout_is_set_again_only_while_the_message_is_hidden: RepeatWhileHidden, Bounds { signals: 1, groups: &[""], ..ONE_WORKER };
+    a_message_that_is_over_does_not_run_again: FinishedIsKnown, Bounds { groups: &[""], deliveries: 3, ..ONE_WORKER };
+    a_handler_is_polled_only_while_its_lease_holds: PollWhileLeased, Bounds { consumers: WORKERS, groups: &[""], ..ONE_WORKER };
     a_message_whose_handler_blocks_is_left_alone: BlockedIsLeft, Bounds { groups: &[""], deaf: 1, consumers: SANDBOXES, ..ONE_WORKER };
 }
 
@@ -254,10 +301,10 @@ found! {
     no_message_begins_after_the_stop: NoneAfterTheStop, Bounds { signals: 1, ..QUIET };
 }
 
-/// These rules are for sandboxes, and each has its own bounds.
+/// These rules are for sandboxes and bulk handlers, and each has its own bounds.
 fn is_found(guard: Guard, bounds: &'static Bounds, violation: &str) {
     REMOVED.set(Some(guard));
-    let example = explore(bounds).expect_err("nothing goes wrong without it");
+    let example = explore(bounds, usize::MAX).expect_err("nothing goes wrong without it");
     REMOVED.set(None);
     assert!(example.violation.ends_with(violation), "{example}");
     assert_eq!(replay(bounds, &example.steps).0, None, "the guard prevents it");
@@ -267,6 +314,26 @@ fn is_found(guard: Guard, bounds: &'static Bounds, violation: &str) {
 fn no_message_runs_while_what_it_needs_is_down() {
     static BOUNDS: Bounds = Bounds { outages: 2, consumers: SANDBOX, concurrency: 1, ..QUIET };
     is_found(Guard::NoneWhileDown, &BOUNDS, "what it needs is down");
+}
+
+#[test]
+fn a_bulk_handler_does_not_get_a_message_that_it_has() {
+    static BOUNDS: Bounds =
+        Bounds { chunk: Some(2), concurrency: 2, groups: &[""], duplicates: 1, losses: 0, ..SHORT };
+    is_found(Guard::SecondReceiveIsIgnored, &BOUNDS, "in the process that has done it");
+}
+
+#[test]
+fn only_the_message_that_tries_a_dependency_ends_its_rest() {
+    static BOUNDS: Bounds = Bounds {
+        outages: 2,
+        consumers: SANDBOX,
+        concurrency: 2,
+        groups: &["", "", ""],
+        rejects: true,
+        ..QUIET
+    };
+    is_found(Guard::TrialEndsRest, &BOUNDS, "what it needs is down");
 }
 
 #[test]
@@ -281,7 +348,7 @@ fn a_group_goes_back_in_order_whichever_end_goes_first_and_a_late_call_ends_with
     static BOUNDS: [Bounds; 2] = [SHORT_FIFO, Bounds { groups: &[""], ..ONE_WORKER }];
     for (guard, bounds) in [Guard::TailFirst, Guard::NoneTooLate].into_iter().zip(&BOUNDS) {
         REMOVED.set(Some(guard));
-        assert!(explore(bounds).is_ok(), "{guard:?}");
+        assert!(explore(bounds, usize::MAX).is_ok(), "{guard:?}");
     }
     REMOVED.set(None);
 }

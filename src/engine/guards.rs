@@ -13,6 +13,16 @@ pub(super) enum Guard {
     DelayWaits,
     /// The next message of a group begins once the one before it is deleted.
     NextAfterDelete,
+    /// A visibility timeout is set again only while an earlier call may still hide the message.
+    RepeatWhileHidden,
+    /// A lease that has ended is lost, whatever an answer says that comes after it.
+    LeasesEndFirst,
+    /// A handler is polled only while the lease of its message holds.
+    PollWhileLeased,
+    /// A message that is over and comes back is deleted, and does not run again.
+    FinishedIsKnown,
+    /// Only the end of the message that tries a dependency lets the next one try.
+    TrialEndsRest,
     /// What is received while its handler runs is ignored.
     SecondReceiveIsIgnored,
     /// Those behind a message wait for its letter.

@@ -8,7 +8,7 @@ use super::batch::{Batch, Deletes, Worked};
 use super::breaker::UNNAMED;
 use super::budget::Budget;
 use super::guards::{Guard, holds};
-use super::keys::{BatchKey, LeaseKey};
+use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::plan::{by_number, group_numbers};
 use super::worker::{Life, Worker};
 use super::{Command, Engine, Facts, Note, Outcome, Time};
@@ -23,6 +23,8 @@ const FILLING: Duration = Duration::from_millis(500);
 /// How many bytes the messages in hand of a bulk handler have together, unless `chunk_bytes` asks for more: there are as many
 /// as concurrency times chunk size.
 const BYTES: usize = 64 * 1024 * 1024;
+/// How long messages are hidden at least that are received while a handler of their group blocks its thread.
+const BLOCKED: Duration = Duration::from_secs(15 * 60);
 /// How long a handler may run, so that there is time to settle.
 const IN_HAND: Duration = LONGEST.saturating_sub(Duration::from_secs(5));
 
@@ -58,6 +60,13 @@ pub(crate) struct Poll {
     pub(crate) sent: Time,
 }
 
+impl Poll {
+    /// When handlers of the messages that it brings are canceled.
+    pub(crate) fn until(&self) -> Time {
+        self.sent + IN_HAND
+    }
+}
+
 /// A message that a receive has brought.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival<F> {
@@ -75,6 +84,25 @@ pub(super) struct Gathered<F> {
     pub(super) messages: Vec<Arrival<F>>,
     /// When they wait for no more.
     pub(super) due: Option<Time>,
+}
+
+impl<F: Facts> Gathered<F> {
+    /// The lease of a message is lost. Returns it, and those behind it in its FIFO group, which must not overtake it.
+    pub(super) fn remove(&mut self, lease: LeaseKey, is_fifo: bool) -> Vec<Arrival<F>> {
+        let Some(at) = self.messages.iter().position(|message| message.lease == lease) else {
+            return Vec::new();
+        };
+        if !is_fifo {
+            return vec![self.messages.remove(at)];
+        }
+        let group = self.messages[at].facts.group().map(str::to_owned);
+        self.messages.extract_if(at.., |message| message.facts.group() == group.as_deref()).collect()
+    }
+
+    /// Whether this message, or another of its group, waits for a call.
+    fn contains(&self, facts: &F, is_fifo: bool) -> bool {
+        self.messages.iter().any(|message| name(&message.facts, is_fifo) == name(facts, is_fifo))
+    }
 }
 
 impl<F> Gathered<F> {
@@ -142,7 +170,7 @@ impl<F: Facts> Engine<'_, F> {
         }
         let worker = &self.worker;
         let most = worker.receiving.capacity();
-        let tries = match (self.is_paused(), self.paused_until()) {
+        let tries = match (self.is_down(), self.paused_until()) {
             (true, Some(_)) => return 0,
             (true, None) => usize::from(worker.gathered.messages.is_empty()),
             (false, _) => usize::MAX,
@@ -211,31 +239,84 @@ impl<F: Facts> Engine<'_, F> {
             return;
         }
         let is_full = messages.len() >= poll.messages;
+        let messages = self.without_finished(messages, poll.sent, now);
         let messages = self.in_turn(messages, poll.sent, now);
-        let worker = &mut self.worker;
-        if worker.receiving.chunk.is_some() && !worker.is_ending() {
-            let due = if is_full { now + FILLING } else { now };
-            messages.iter().for_each(|message| worker.take(message, poll.sent, now));
-            worker.gathered.messages.extend(messages);
-            worker.gathered.due = Some(worker.gathered.due.map_or(due, |other| other.min(due)));
-        } else {
-            let sent = if holds(Guard::LeaseFromTheStart) { poll.sent } else { now };
-            for messages in one_at_a_time(messages, worker.receiving.is_fifo) {
+        let Receiving { is_fifo, chunk, .. } = self.worker.receiving;
+        let due = if is_full { now + FILLING } else { now };
+        let sent = if holds(Guard::LeaseFromTheStart) { poll.sent } else { now };
+        for messages in one_at_a_time(messages, is_fifo) {
+            if chunk.is_none() || self.worker.is_ending() {
                 self.received_group(messages, sent, now);
+            } else if !self.ignores(&messages) {
+                let messages = self.until_finished(messages);
+                messages.iter().for_each(|message| self.worker.take(message, poll.sent, now));
+                let gathered = &mut self.worker.gathered;
+                gathered.messages.extend(messages);
+                gathered.due = Some(gathered.due.map_or(due, |other| other.min(due)));
             }
         }
     }
 
+    /// Deletes messages of a standard queue that are over, and returns the others. Those of a FIFO group wait for each other.
+    fn without_finished(&mut self, messages: Vec<Arrival<F>>, sent: Time, now: Time) -> Vec<Arrival<F>> {
+        if self.worker.finished.is_empty() || self.worker.receiving.is_fifo {
+            return messages;
+        }
+        let is_known = |it: &Arrival<F>| self.worker.finished.contains(it.facts.id());
+        let (known, others): (Vec<_>, Vec<_>) = messages.into_iter().partition(is_known);
+        for message in known {
+            self.worker.take(&message, sent, now);
+            self.delete_finished(message, now);
+        }
+        others
+    }
+
+    /// The messages of a group for a bulk handler, up to one behind others that is over: the handler would get it again. What
+    /// follows comes back.
+    fn until_finished(&mut self, mut messages: Vec<Arrival<F>>) -> Vec<Arrival<F>> {
+        let is_known = |it: &Arrival<F>| self.worker.finished.contains(it.facts.id());
+        let unknown = messages.iter().position(|it| !is_known(it)).unwrap_or(messages.len());
+        if let Some(known) = messages[unknown..].iter().position(is_known) {
+            let behind = messages.split_off(unknown + known);
+            self.commands.extend(behind.iter().map(|message| Command::Forget(message.lease)));
+        }
+        messages
+    }
+
+    fn delete_finished(&mut self, message: Arrival<F>, now: Time) {
+        let key = self.insert(Batch::finished(message.facts, message.lease, now));
+        self.follow(key, now);
+    }
+
+    /// Ignores messages of one group, or one message, if it is in hand. Their new leases are not kept, so that another worker
+    /// may receive them. While a handler blocks its thread they are hidden for a while: each receive costs all of them a delivery.
+    fn ignores(&mut self, messages: &[Arrival<F>]) -> bool {
+        let is_fifo = self.worker.receiving.is_fifo;
+        let is_in_hand =
+            |it: &&Arrival<F>| self.is_in_hand(&it.facts) && holds(Guard::SecondReceiveIsIgnored);
+        let Some(first) = messages.first().filter(is_in_hand) else { return false };
+        let again = Note::ReceivedAgain(name(&first.facts, is_fifo).to_owned());
+        let is_blocked = |key: &MessageKey| !self.batches.contains_key(&key.batch);
+        if self.worker.names.get(name(&first.facts, is_fifo)).is_some_and(is_blocked) {
+            let time = BLOCKED.max(self.worker.receiving.visibility).as_secs();
+            let hidden = messages.iter().map(|message| (message.lease, time));
+            self.commands.push_back(Command::Extend(hidden.collect()));
+        }
+        self.commands.extend(messages.iter().map(|message| Command::Forget(message.lease)));
+        self.note(again);
+        true
+    }
+
     /// The turn has come of messages that waited for it.
     pub(super) fn start_in_turn(&mut self, messages: Vec<Arrival<F>>, now: Time) {
-        if self.worker.receiving.chunk.is_some() {
-            self.worker.gathered.messages.extend(messages);
-            self.worker.gathered.due.get_or_insert(now + FILLING);
-        } else if messages.first().is_some_and(|first| self.is_in_hand(&first.facts)) {
+        if messages.first().is_some_and(|first| self.is_in_hand(&first.facts)) {
             for Arrival { lease, .. } in messages {
                 self.worker.leases.forget(lease);
                 self.release(lease);
             }
+        } else if self.worker.receiving.chunk.is_some() {
+            self.worker.gathered.messages.extend(messages);
+            self.worker.gathered.due.get_or_insert(now + FILLING);
         } else {
             self.start(messages, now);
         }
@@ -248,21 +329,20 @@ impl<F: Facts> Engine<'_, F> {
             Life::Draining { .. } if messages.iter().any(|it| self.is_last_attempt(it)) => true,
             Life::Draining { .. } | Life::Closing { .. } | Life::Over => !holds(Guard::NoneAfterTheStop),
         };
-        if begins
-            && holds(Guard::SecondReceiveIsIgnored)
-            && let Some(first) = messages.first().filter(|first| self.is_in_hand(&first.facts))
-        {
-            // Its new lease is not extended, so that another worker may receive it.
-            let name = name(&first.facts, self.worker.receiving.is_fifo).to_owned();
-            self.commands.extend(messages.iter().map(|message| Command::Forget(message.lease)));
-            self.note(Note::ReceivedAgain(name));
+        if begins && self.ignores(&messages) {
             return;
         }
         messages.iter().for_each(|message| self.worker.take(message, sent, now));
         if begins {
             self.start(messages, now);
         } else {
-            messages.into_iter().for_each(|message| self.hand_back(message, Time::ZERO, now));
+            for message in messages {
+                if self.worker.finished.contains(message.facts.id()) {
+                    self.delete_finished(message, now);
+                } else {
+                    self.hand_back(message, Time::ZERO, now);
+                }
+            }
         }
     }
 
@@ -360,20 +440,26 @@ impl<F: Facts> Engine<'_, F> {
         let Receiving { is_fifo, chunk, .. } = self.worker.receiving;
         let held = messages.iter().filter_map(|message| self.worker.held.get(&message.lease));
         let until = held.map(|held| held.received + IN_HAND).min().unwrap_or(now);
-        let first = messages.first().filter(|_| chunk.is_none());
-        let name = first.map(|first| name(&first.facts, is_fifo).into());
         let leases = messages.iter().map(|message| message.lease).collect();
         let messages = messages.into_iter().map(|message| (message.facts, Some(message.lease)));
         let deletes = if is_fifo && chunk.is_none() { Deletes::InTurn } else { Deletes::ByWorker };
         let (batch, order) = Batch::new(messages, is_fifo, (now, until), deletes);
-        let key = self.begin(batch, order, leases);
-        self.worker.names.extend(name.map(|name| (name, key)));
+        let batch_key = BatchKey(self.next_batch);
+        let names = batch.messages.iter().map(|message| name(&message.facts, is_fifo));
+        let names = names.enumerate().map(|(at, name)| (name.into(), MessageKey { batch: batch_key, at }));
+        self.worker.names.extend(names);
+        self.begin(batch, order, leases);
     }
 
-    /// Whether the handler of this message, or of its group, still runs, as after a lost lease.
+    /// Whether this message, or another of its group, is in hand, also after its lease was lost, and not on its way back.
     pub(super) fn is_in_hand(&self, facts: &F) -> bool {
-        let latest = self.worker.names.get(name(facts, self.worker.receiving.is_fifo));
-        latest.is_some_and(|key| self.batches.get(key).is_none_or(|batch| batch.unasked() > 0))
+        let is_fifo = self.worker.receiving.is_fifo;
+        let Some(key) = self.worker.names.get(name(facts, is_fifo)) else {
+            return self.worker.gathered.contains(facts, is_fifo);
+        };
+        // If its batch has ended, a handler of it blocks its thread.
+        self.batches.get(&key.batch).is_none_or(|batch| batch.holds(key.at, facts.id()))
+            || self.worker.gathered.contains(facts, is_fifo)
     }
 
     /// How many messages a worker has received whose handlers have not ended, and how many of these have not begun: those

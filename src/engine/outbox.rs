@@ -30,8 +30,6 @@ pub(crate) struct Outbox {
     /// The letters in flight.
     pub(super) writing: Vec<(MessageKey, GroupKey)>,
     in_flight: usize,
-    /// Changes wait, however long.
-    pub(super) delays_later: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +49,7 @@ impl Outbox {
     /// One whose calls wait this long for more entries.
     pub(crate) fn gathering(gathering: Duration) -> Self {
         let (letters, deletes, changes) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        Self { gathering, letters, deletes, changes, writing: Vec::new(), in_flight: 0, delays_later: false }
+        Self { gathering, letters, deletes, changes, writing: Vec::new(), in_flight: 0 }
     }
 
     /// Adds a message of this lane. The letters of a lane are sent one by one, to keep their order: SQS may refuse an entry of
@@ -67,7 +65,7 @@ impl Outbox {
 
     /// The next call that is due; `flush` makes all of them due. Letters come first, since the response depends on them.
     pub(crate) fn next_call(&mut self, now: Duration, flush: bool) -> Option<(Kind, Vec<MessageKey>)> {
-        if self.in_flight == IN_FLIGHT {
+        if self.in_flight >= IN_FLIGHT {
             return None;
         }
         let gathering = self.gathering;
@@ -81,11 +79,7 @@ impl Outbox {
         } else {
             let others = [(Kind::Deletes, &mut self.deletes), (Kind::Changes, &mut self.changes)];
             let count = |entries: &VecDeque<Entry>| entries.len().min(MAX_ENTRIES);
-            let waits = |kind: Kind| kind == Kind::Changes && self.delays_later;
-            let is_due =
-                |kind: Kind, them: &VecDeque<Entry>| !waits(kind) && is_due(them.front(), count(them));
-            let mut due = others.into_iter().filter(|(kind, them)| is_due(*kind, them));
-            let (kind, entries) = due.next()?;
+            let (kind, entries) = others.into_iter().find(|(_, them)| is_due(them.front(), count(them)))?;
             (kind, entries.drain(..count(entries)).map(|entry| entry.key).collect())
         };
         self.in_flight += 1;
@@ -120,6 +114,11 @@ impl Outbox {
         leaving.into_iter().map(|(key, _)| key).collect()
     }
 
+    /// So many calls are made instead of one.
+    pub(crate) const fn split(&mut self, calls: usize) {
+        self.in_flight = self.in_flight + calls - 1;
+    }
+
     pub(crate) const fn call_ended(&mut self) {
         self.in_flight -= 1;
     }
@@ -132,8 +131,7 @@ impl Outbox {
     /// When the next call is due if nothing is added, unless too many are in flight.
     pub(crate) fn due_at(&self) -> Option<Duration> {
         let free = self.letters.iter().find(|letter| !self.is_writing(letter));
-        let changes = self.changes.front().filter(|_| !self.delays_later);
-        let fronts = free.into_iter().chain(self.deletes.front()).chain(changes);
+        let fronts = free.into_iter().chain(self.deletes.front()).chain(self.changes.front());
         let first = fronts.map(|entry| entry.since).min();
         first.filter(|_| self.in_flight < IN_FLIGHT).map(|since| since + self.gathering)
     }

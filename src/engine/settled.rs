@@ -36,8 +36,6 @@ pub(crate) enum Outcome {
     NotStarted,
     /// It was not started, because a dependency is down.
     BreakerOpen,
-    /// It was not started, because of a rate: its turn comes after this time.
-    OverRate(Duration),
 }
 
 impl Outcome {
@@ -56,14 +54,13 @@ impl Outcome {
             | Self::Interrupted
             | Self::LeaseLost
             | Self::NotStarted
-            | Self::BreakerOpen
-            | Self::OverRate(_) => false,
+            | Self::BreakerOpen => false,
         }
     }
 
     /// Whether no handler has begun the message.
     pub(crate) const fn never_ran(&self) -> bool {
-        matches!(self, Self::NotStarted | Self::BreakerOpen | Self::OverRate(_))
+        matches!(self, Self::NotStarted | Self::BreakerOpen)
     }
 
     /// The handler reported an outage, so the message is not at fault.
@@ -100,7 +97,6 @@ impl Outcome {
                 ("not-started", error, "")
             }
             Self::BreakerOpen => ("not-started", "it was not started: a dependency is down", ""),
-            Self::OverRate(_) => ("not-started", "it was not started: the rate allows no more messages", ""),
         };
         Description { reason: Some(reason), error, exception }
     }

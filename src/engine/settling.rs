@@ -1,11 +1,12 @@
 //! Letters, visibility timeouts and deletes: which call is due, and what its answer means. A worker's calls end with the
 //! leases of their messages, and are made again while those hold.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::batch::{Batch, Phase};
+use super::batch::Phase;
 use super::guards::{Guard, holds};
-use super::keys::{BatchKey, LeaseKey, MessageKey};
+use super::keys::{LeaseKey, MessageKey};
 use super::outbox::Kind;
 use super::settled::State;
 use super::{Command, Engine, Facts, Note, Time};
@@ -15,6 +16,8 @@ use redrive_sqs::lease::{LONGEST, Standing};
 const CALL: Duration = Duration::from_secs(5);
 /// With less time left on a lease no call is made, which would have to be answered by then.
 const TOO_LATE: Duration = Duration::from_millis(50);
+/// How long before a message may be visible again its visibility timeout is no longer set.
+const MARGIN: Duration = Duration::from_millis(500);
 /// The first pause before a call is made again, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -25,8 +28,19 @@ pub(crate) struct Call {
     pub(crate) kind: Kind,
     /// Each with its visibility timeout if that is to be set.
     pub(crate) messages: Vec<(MessageKey, Duration)>,
+    pub(crate) sent: Time,
     /// When it must have been answered, with all its tries.
     pub(crate) until: Time,
+}
+
+/// What SQS says of a message of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Confirmation {
+    Done,
+    /// SQS would refuse it again.
+    Refused,
+    /// It was not done, and may be if it is sent again.
+    NotDone,
 }
 
 /// The answer to the extension of a lease.
@@ -53,13 +67,12 @@ impl<F: Facts> Engine<'_, F> {
         };
         let leases = &mut self.worker.leases;
         let standing = match kind {
-            // Its lease is extended until its delete.
-            Kind::Letters if leases.until(lease).is_some() => Standing::Held,
-            Kind::Letters => Standing::Lost,
-            Kind::Deletes | Kind::Changes => leases.settle(lease),
+            // Its lease is extended until it is deleted. An extension that comes after that undoes nothing.
+            Kind::Letters | Kind::Deletes if leases.until(lease).is_some() => Standing::Held,
+            Kind::Letters | Kind::Deletes => Standing::Lost,
+            Kind::Changes => leases.settle(lease),
         };
-        // An extension that comes after a delete undoes nothing.
-        let waits = standing == Standing::Extending && kind == Kind::Changes && holds(Guard::DelayWaits);
+        let waits = standing == Standing::Extending && holds(Guard::DelayWaits);
         if let Some(held) = self.worker.held.get_mut(&lease) {
             self.worker.in_hand -= usize::from(!std::mem::replace(&mut held.is_asked, true));
             held.waits = waits;
@@ -77,14 +90,6 @@ impl<F: Facts> Engine<'_, F> {
         }
     }
 
-    /// Begins what would run alone, while there is time for it. Lambda deletes what SQS was not called for yet.
-    pub(super) fn begin_all(&mut self, key: BatchKey, now: Time) {
-        for entry in std::mem::take(&mut self.outbox.deletes) {
-            self.message_answered(Kind::Deletes, entry.key, false, now);
-        }
-        self.with(key, now, Batch::begin_all);
-    }
-
     /// Makes the calls that are due.
     pub(super) fn call(&mut self, now: Time) {
         while let Some(&(at, key)) = self.worker.again.first().filter(|(at, _)| *at <= now) {
@@ -98,7 +103,6 @@ impl<F: Facts> Engine<'_, F> {
             Some(_) => self.batches.values().all(|batch| batch.running == 0 || batch.phase == Phase::Over),
             None => is_fifo || is_ending,
         };
-        self.outbox.delays_later = self.limits.is_some() && self.batches.values().any(Batch::delays_later);
         while let Some((kind, mut keys)) = self.outbox.next_call(now, flush) {
             if is_fifo && holds(Guard::TailFirst) {
                 // The end of a group first, so that its messages come back in order.
@@ -109,37 +113,50 @@ impl<F: Facts> Engine<'_, F> {
                 Some(limits) => now + limits.settle_until.saturating_sub(now).mul_f64(0.8),
                 None => (now + CALL).min(self.worker.settle_until()),
             };
-            let mut call = Call { kind, messages: Vec::with_capacity(keys.len()), until };
-            keys.retain(|&key| !self.add(key, &mut call, now));
-            if call.messages.is_empty() {
-                self.outbox.call_ended();
-            } else {
-                self.commands.push_back(Command::Call(call));
-            }
+            // One message whose time ends soon must not shorten the call of the others.
+            let mut calls: BTreeMap<u32, Call> = BTreeMap::new();
+            keys.retain(|&key| {
+                let Some((after, time)) = self.entry(kind, key, now) else { return true };
+                let until = until.min(time);
+                let left = until.saturating_sub(now).as_millis();
+                let call = Call { kind, messages: Vec::new(), sent: now, until };
+                let call = calls.entry(left.checked_ilog2().unwrap_or_default()).or_insert(call);
+                call.messages.push((key, after));
+                call.until = call.until.min(until);
+                false
+            });
+            self.outbox.split(calls.len());
+            self.commands.extend(calls.into_values().map(Command::Call));
             for lost in keys {
                 self.message_answered(kind, lost, false, now);
             }
         }
     }
 
-    /// Adds a message to a call, unless its lease is lost.
-    fn add(&mut self, key: MessageKey, call: &mut Call, now: Time) -> bool {
-        let message = self.batches.get_mut(&key.batch).and_then(|batch| batch.messages.get_mut(key.at));
-        let Some(message) = message else { return false };
-        let mut after = message.settled.action.back_after().unwrap_or_default();
-        if let Some(lease) = message.lease {
-            let margin = if holds(Guard::NoneTooLate) { TOO_LATE } else { Duration::ZERO };
-            let until = self.worker.leases.until(lease).filter(|until| *until > now + margin);
-            let Some(until) = until.or((!holds(Guard::LostIsLeft)).then_some(call.until)) else {
-                return false;
-            };
-            let received = self.worker.held.get(&lease).map_or(Time::ZERO, |held| held.received);
-            after = after.min((received + LONGEST).saturating_sub(now));
-            call.until = call.until.min(until);
-            message.tries += 1;
-        }
-        call.messages.push((key, after));
-        true
+    /// The visibility timeout for a message that a call is made for now, and when the call must have been answered. `None` if it
+    /// must not be made any more.
+    fn entry(&mut self, kind: Kind, key: MessageKey, now: Time) -> Option<(Duration, Time)> {
+        let until = self.may_call_until(kind, key);
+        let message = self.batches.get_mut(&key.batch)?.messages.get_mut(key.at)?;
+        let after = message.settled.action.back_after().unwrap_or_default();
+        let Some(lease) = message.lease else { return Some((after, Time::MAX)) };
+        let margin = if holds(Guard::NoneTooLate) { TOO_LATE } else { Duration::ZERO };
+        let until = until.filter(|until| *until > now + margin);
+        let until = until.or((!holds(Guard::LostIsLeft)).then_some(Time::MAX))?;
+        message.tries += 1;
+        let received = self.worker.held.get(&lease).map_or(Time::ZERO, |held| held.received);
+        let longest = Duration::from_secs((received + LONGEST).saturating_sub(now).as_secs());
+        Some((after.min(longest), until))
+    }
+
+    /// Until when SQS may be called for a worker's message: until its lease ends. If an earlier call may have set its visibility
+    /// timeout, SQS would set it for whoever receives the message after that: on a standard queue an old receipt handle does.
+    fn may_call_until(&self, kind: Kind, key: MessageKey) -> Option<Time> {
+        let message = self.message(key)?;
+        let until = self.worker.leases.until(message.lease?)?;
+        let is_repeat = kind == Kind::Changes && holds(Guard::RepeatWhileHidden);
+        let hidden = message.hidden_until.filter(|_| is_repeat);
+        Some(hidden.map_or(until, |hidden| until.min(hidden.saturating_sub(MARGIN))))
     }
 
     /// A call has ended. A worker's deletes and changes that SQS did not confirm are tried again while their leases hold,
@@ -147,29 +164,33 @@ impl<F: Facts> Engine<'_, F> {
     pub(super) fn answered(
         &mut self,
         call: &Call,
-        confirmed: &[MessageKey],
-        refused: &[MessageKey],
+        answers: &[(MessageKey, Confirmation)],
         took: Duration,
         now: Time,
     ) {
         self.outbox.call_ended();
-        for &(key, _) in &call.messages {
+        for &(key, after) in &call.messages {
+            let answer = answers.iter().find(|(known, _)| *known == key).map(|(_, answer)| *answer);
             if let Some(batch) = self.batches.get_mut(&key.batch) {
                 batch.called(call.kind, key.at, took, now);
+                if call.kind == Kind::Changes && answer.is_none() {
+                    batch.messages[key.at].hidden_until.get_or_insert(call.sent + after);
+                }
             }
-            let is_confirmed = confirmed.contains(&key);
-            let is_final = is_confirmed || refused.contains(&key) || call.kind == Kind::Letters;
-            if is_final || !self.tries_again(key, now) {
-                self.message_answered(call.kind, key, is_confirmed, now);
+            let is_final = matches!(answer, Some(Confirmation::Done | Confirmation::Refused));
+            if is_final || call.kind == Kind::Letters || !self.tries_again(call.kind, key, now) {
+                self.message_answered(call.kind, key, answer == Some(Confirmation::Done), now);
             }
         }
     }
 
-    fn tries_again(&mut self, key: MessageKey, now: Time) -> bool {
+    fn tries_again(&mut self, kind: Kind, key: MessageKey, now: Time) -> bool {
         let Some(message) = self.message(key) else { return false };
-        let until = message.lease.and_then(|lease| self.worker.leases.until(lease));
         let tries = message.tries.saturating_sub(1).min(10);
         let at = now + FIRST_PAUSE.saturating_mul(1 << tries).min(LONGEST_PAUSE);
+        // The lease of a message that is to be deleted is extended.
+        let until =
+            self.may_call_until(kind, key).map(|until| if kind == Kind::Deletes { Time::MAX } else { until });
         let in_time = until.is_some_and(|until| at < until.min(self.worker.settle_until()));
         if in_time {
             self.worker.again.insert((at, key));
@@ -192,15 +213,19 @@ impl<F: Facts> Engine<'_, F> {
 
     /// Extends leases that are due, and gives up those that have ended.
     pub(super) fn keep_leases(&mut self, now: Time) {
-        for lease in self.worker.leases.expired(now) {
-            self.lost(lease, now);
-        }
+        self.expire_leases(now);
         loop {
             let due = self.worker.leases.due(now);
             if due.is_empty() {
                 return;
             }
             self.commands.push_back(Command::Extend(due));
+        }
+    }
+
+    pub(super) fn expire_leases(&mut self, now: Time) {
+        for lease in self.worker.leases.expired(now) {
+            self.lost(lease, now);
         }
     }
 
@@ -249,8 +274,8 @@ impl<F: Facts> Engine<'_, F> {
         self.worker.leases.forget(lease);
         self.note(Note::LeaseLost);
         let Some(key) = self.worker.held.get(&lease).and_then(|held| held.key) else {
-            self.worker.gathered.messages.retain(|message| message.lease != lease);
-            for behind in self.worker.waiting.remove(lease) {
+            let behind = self.worker.gathered.remove(lease, self.worker.receiving.is_fifo);
+            for behind in behind.into_iter().chain(self.worker.waiting.remove(lease)) {
                 self.worker.leases.forget(behind.lease);
                 self.release(behind.lease);
             }

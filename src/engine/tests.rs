@@ -3,9 +3,11 @@
 mod calls_of_many;
 
 use super::keys::LeaseKey;
+use super::once::{Next, TimeLeft, after_claim};
 use super::*;
 use crate::failure::Ruling;
-use crate::record_fn::{QueueFn, RecordFn};
+use crate::once::{Claimed, End};
+use crate::record_fn::{RecordFn, UserFn};
 use crate::settings::Settings;
 use crate::{Failure, Rate};
 
@@ -79,7 +81,10 @@ impl Bench {
             is_rate_shared: false,
             rate_of_key: None,
         };
-        Self { engine: Engine::of_worker(receiving, policy, Time::ZERO, 7), commands: Vec::new() }
+        Self {
+            engine: Engine::of_worker(receiving, policy, Time::ZERO, (7, Secret::FOR_TESTS)),
+            commands: Vec::new(),
+        }
     }
 
     /// One that has received so many messages at 0 s: on a FIFO queue those of one group.
@@ -104,6 +109,12 @@ impl Bench {
         self.turn(now);
     }
 
+    /// The poll that is under way ends, and another begins.
+    fn receive_nothing(&mut self, now: Time) {
+        self.receive(&[], 1, now);
+        self.turn(now + millis(10));
+    }
+
     fn turn(&mut self, now: Time) {
         self.commands.extend(std::iter::from_fn(|| self.engine.next(now)));
     }
@@ -125,16 +136,17 @@ impl Bench {
     }
 
     fn answer(&mut self, call: Call, confirmed: bool, now: Time) {
-        let confirmed =
-            if confirmed { call.messages.iter().map(|(key, _)| *key).collect() } else { Vec::new() };
-        self.engine.on(Event::Answered { call, confirmed, refused: Vec::new(), took: millis(5) }, now);
-        self.turn(now);
+        self.say(call, confirmed.then_some(Confirmation::Done), now);
     }
 
     /// SQS would refuse the call for each of its messages again.
     fn refuse(&mut self, call: Call, now: Time) {
-        let refused = call.messages.iter().map(|(key, _)| *key).collect();
-        self.engine.on(Event::Answered { call, confirmed: Vec::new(), refused, took: millis(5) }, now);
+        self.say(call, Some(Confirmation::Refused), now);
+    }
+
+    fn say(&mut self, call: Call, answer: Option<Confirmation>, now: Time) {
+        let answers = call.messages.iter().filter_map(|(key, _)| Some((*key, answer?))).collect();
+        self.engine.on(Event::Answered { call, answers, took: millis(5) }, now);
         self.turn(now);
     }
 
@@ -154,6 +166,12 @@ impl Bench {
             self.engine.on(Event::Ended(vec![Worked { key, outcome: outcome.clone(), ran: None }]), now);
         }
         self.turn(now);
+    }
+
+    /// How many dependencies are down, and whether it is paused, as probes and metrics see it.
+    fn shown(&mut self, now: Time) -> (usize, bool) {
+        self.turn(now);
+        (self.engine.down(), self.engine.is_paused())
     }
 
     fn paused_until(&mut self, now: Time) -> Option<Time> {
@@ -227,6 +245,18 @@ fn the_next_of_a_group_begins_once_the_one_before_it_is_deleted() {
 }
 
 #[test]
+fn the_next_of_a_group_begins_although_sqs_has_not_answered_the_delete() {
+    let mut bench = Bench::with(1, true, VISIBILITY);
+    bench.ends([0], &Outcome::Done, millis(5));
+    let (call, _) = bench.call(millis(5)).unwrap();
+    bench.receive(&[1], 1, millis(20));
+    assert!(bench.key(1).is_some(), "SQS delivers it because the one before it is gone");
+    bench.answer(call, true, millis(30));
+    bench.receive(&[2], 1, millis(60));
+    assert!(bench.key(2).is_none(), "another message of its group runs");
+}
+
+#[test]
 fn a_delay_waits_for_the_answer_to_an_extension_and_a_delete_does_not() {
     let mut bench = Bench::with(2, false, VISIBILITY);
     let leases = bench.extend(millis(10_000));
@@ -263,22 +293,144 @@ fn a_call_takes_no_longer_than_the_first_of_its_leases() {
 }
 
 #[test]
-fn a_delete_that_fails_is_tried_again_while_the_lease_holds_and_then_given_up() {
+fn a_done_message_keeps_its_lease_until_its_delete_is_confirmed() {
     let mut bench = Bench::with(1, true, VISIBILITY);
     bench.ends([0], &Outcome::Done, millis(0));
     let (mut now, mut tries) = (millis(0), 0);
-    let settled = loop {
-        let (call, _) = bench.call(now).expect("a delete is due");
-        tries += 1;
-        bench.answer(call, false, now);
-        let settled = bench.reports();
-        if !settled.is_empty() {
-            break settled;
+    while now < Duration::from_secs(200) {
+        bench.turn(now);
+        if let Some(Command::Extend(leases)) = bench.take(|command| matches!(command, Command::Extend(_))) {
+            bench.extended(now, leases, Extension::Granted, now);
         }
-        now = bench.engine.worker.again.first().unwrap().0;
-    };
-    assert!(settled[0].has_settle_error() && !settled[0].is_lost);
-    assert!(tries > 5 && now > millis(20_000) && now < millis(30_000), "{tries} tries until {now:?}");
+        if let Some((call, _)) = bench.call(now) {
+            assert_eq!(call.kind, Kind::Deletes);
+            tries += 1;
+            bench.answer(call, false, now);
+        }
+        assert!(bench.reports().is_empty());
+        now = bench.engine.wake_at().unwrap().max(now + millis(1));
+    }
+    assert!((30..60).contains(&tries), "{tries} tries");
+    bench.turn(now);
+    let (call, _) = bench.call(now + Duration::from_secs(5)).expect("it is tried again");
+    bench.answer(call, true, now + Duration::from_secs(5));
+    assert!(matches!(bench.reports()[..], [Settled { state: State::Gone, is_lost: false, .. }]));
+}
+
+#[test]
+fn a_done_message_that_comes_back_is_deleted_and_does_not_run_again() {
+    let mut bench = Bench::with(1, false, VISIBILITY);
+    bench.ends([0], &Outcome::Done, millis(0));
+    let (call, _) = bench.call(millis(100)).unwrap();
+    bench.answer(call, false, millis(110));
+    bench.turn(millis(31_000));
+    bench.turn(millis(36_000));
+    assert!(bench.reports()[0].is_lost, "nothing is confirmed while its lease holds");
+    bench.receive_nothing(millis(39_000));
+    bench.receive(&[0], 2, millis(40_000));
+    assert!(bench.key(0).is_none(), "it runs again");
+    let (call, ids) = bench.call(millis(40_100)).unwrap();
+    assert_eq!((call.kind, ids), (Kind::Deletes, vec!["0".to_owned()]));
+    bench.answer(call, true, millis(40_110));
+    assert!(bench.engine.batches.is_empty() && bench.engine.worker.held.is_empty());
+}
+
+#[test]
+fn a_late_extension_does_not_revive_a_lease() {
+    let mut bench = Bench::with(1, false, VISIBILITY);
+    let leases = bench.extend(millis(10_000));
+    // SQS acts on an old receipt handle, too; meanwhile the process stood still.
+    bench.extended(millis(29_000), leases, Extension::Granted, millis(31_000));
+    assert!(bench.take(|command| matches!(command, Command::Note(Note::LeaseLost))).is_some());
+    assert!(bench.take(|command| matches!(command, Command::Cancel(_))).is_some());
+}
+
+#[test]
+fn a_function_spreads_what_it_does_not_start_if_that_is_most_of_its_batch() {
+    for (finished, spread) in [(2, false), (1, true)] {
+        let mut settings = Settings::default();
+        settings.max_receive_count = settings.keep(3);
+        let policy = Policy::of(Box::leak(Box::new(settings)), "orders", true);
+        let limits = BatchLimits {
+            epoch: Time::ZERO,
+            until: millis(8_000),
+            settle_until: millis(9_000),
+            has_client: true,
+            ends_process: true,
+        };
+        let message = |id: usize| Fake { id: id.to_string(), attempt: 1, group: None };
+        let mut shared = Shared::default();
+        let mut engine = Engine::of_batch((0..12).map(message), false, policy, limits, &mut shared, 7);
+        let mut commands: Vec<_> = std::iter::from_fn(|| engine.next(millis(0))).collect();
+        let Some(Command::Begin { batch, .. }) = commands.first().cloned() else {
+            panic!("it does not begin")
+        };
+        for at in 0..finished {
+            let key = MessageKey { batch, at };
+            engine.on(Event::Ended(vec![Worked { key, outcome: Outcome::Done, ran: None }]), millis(8_000));
+        }
+        let timed_out =
+            Worked { key: MessageKey { batch, at: finished }, outcome: Outcome::TimedOut, ran: None };
+        engine.on(Event::GivenUp { batch, worked: vec![timed_out] }, millis(8_000));
+        commands.extend(std::iter::from_fn(|| engine.next(millis(8_020))));
+        let calls = commands.iter().filter_map(|command| match command {
+            Command::Call(call) => Some(call.messages.iter().map(|(_, after)| after.as_secs())),
+            _ => None,
+        });
+        let mut delays: Vec<_> = calls.flatten().collect();
+        delays.sort_unstable();
+        // The one that ran out of time waits 2 s.
+        let expected =
+            if spread { vec![0, 2, 4, 8, 12, 16, 20, 24, 28, 32, 36] } else { [&[0; 9][..], &[2]].concat() };
+        assert_eq!(delays, expected, "{finished} of 12");
+        let is_noted =
+            |command: &Command| matches!(command, Command::Note(Note::Overloaded { unstarted: 10, all: 12 }));
+        assert_eq!(commands.iter().any(is_noted), spread);
+    }
+}
+
+#[test]
+fn a_delay_of_zero_is_not_sent_again_without_an_answer() {
+    let mut bench = Bench::with(2, false, VISIBILITY);
+    bench.ends([0], &failed(Failure::retry_after(Duration::ZERO, "busy")), millis(0));
+    bench.ends([1], &failed(Failure::retry_after(Duration::from_secs(4), "busy")), millis(0));
+    let (call, _) = bench.call(millis(100)).unwrap();
+    bench.answer(call, false, millis(200));
+    let (mut again, mut now) = (Vec::new(), millis(200));
+    while now < VISIBILITY {
+        if let Some((call, ids)) = bench.call(now) {
+            assert!(call.until <= millis(100) + Duration::from_secs(4), "{call:?}");
+            again.push((now, ids));
+            bench.answer(call, false, now);
+        }
+        now += millis(50);
+    }
+    assert!(
+        !again.is_empty() && again.iter().all(|(at, ids)| *at < millis(3_600) && *ids == ["1"]),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn a_delay_that_sqs_did_not_set_is_sent_again() {
+    let mut bench = Bench::with(1, false, VISIBILITY);
+    bench.ends([0], &failed(Failure::retry_after(Duration::ZERO, "busy")), millis(0));
+    let (call, _) = bench.call(millis(100)).unwrap();
+    bench.say(call, Some(Confirmation::NotDone), millis(110));
+    bench.turn(millis(310));
+    assert!(bench.call(millis(410)).is_some());
+}
+
+#[test]
+fn a_lease_that_ends_soon_does_not_shorten_the_call_of_others() {
+    let mut bench = Bench::with(1, false, VISIBILITY);
+    bench.receive_nothing(millis(28_000));
+    bench.receive(&[1, 2], 1, millis(29_000));
+    bench.ends([0, 1, 2], &failed(Failure::reject("no")), millis(29_800));
+    let first = bench.call(millis(29_900)).unwrap();
+    let second = bench.call(millis(29_900)).unwrap();
+    assert_eq!((first.1, first.0.until), (ids(&[0]), millis(30_000)));
+    assert_eq!((second.1, second.0.until), (ids(&[1, 2]), millis(34_900)));
 }
 
 #[test]
@@ -337,6 +489,27 @@ fn a_message_that_is_received_again_while_its_handler_runs_is_not_begun_again() 
     bench.receive(&[0], 2, millis(10_110));
     assert_eq!(bench.engine.batches.len(), running);
     assert!(bench.take(|command| matches!(command, Command::Note(Note::ReceivedAgain(_)))).is_some());
+}
+
+/// Each receive costs a delivery, and SQS dead-letters a message that has none left, also one that never ran.
+#[test]
+fn messages_received_while_their_group_blocks_a_thread_are_hidden() {
+    let mut bench = Bench::with(2, true, VISIBILITY);
+    let key = bench.key(0).unwrap();
+    let leases = bench.extend(millis(10_000));
+    bench.extended(millis(10_000), leases, Extension::Refused, millis(10_100));
+    bench.turn(millis(10_100));
+    bench.receive(&[0, 1], 2, millis(10_110));
+    assert!(bench.take(|command| matches!(command, Command::Extend(_))).is_none(), "its handler may end");
+    bench.turn(millis(10_150));
+    assert!(bench.take(|command| matches!(command, Command::GiveUp(_))).is_some());
+    let worked = vec![Worked { key, outcome: Outcome::Stuck, ran: None }];
+    bench.engine.on(Event::GivenUp { batch: key.batch, worked }, millis(10_150));
+    bench.turn(millis(10_150));
+    bench.receive(&[0, 1], 3, millis(40_000));
+    let hidden = bench.take(|command| matches!(command, Command::Extend(_)));
+    let Some(Command::Extend(hidden)) = hidden else { panic!("{hidden:?}") };
+    assert_eq!(hidden.iter().map(|(_, seconds)| *seconds).collect::<Vec<_>>(), [900, 900]);
 }
 
 /// The answer may be lost after SQS has written the letter: the message comes back, and another letter may follow. It is
@@ -441,11 +614,8 @@ fn a_message_that_says_nothing_of_the_dependency_does_not_cost_a_minute() {
     bench.receive(&[30], 1, millis(60_050));
     assert_eq!(bench.paused_until(millis(60_051)), Some(millis(120_050)), "it tries");
     bench.ends([30], &failed(Failure::reject("no such customer")), millis(60_100));
-    assert_eq!(
-        (bench.paused_until(millis(60_101)), bench.engine.is_paused()),
-        (None, true),
-        "the next one may"
-    );
+    assert_eq!((bench.paused_until(millis(60_101)), bench.engine.free()), (None, 1), "the next one may");
+    assert_eq!(bench.shown(millis(60_101)), (0, false), "a probe that was discarded says nothing");
     bench.receive(&[31], 1, millis(60_200));
     bench.ends([31], &failed(Failure::retry("500")), millis(60_300));
     assert_eq!(
@@ -468,7 +638,17 @@ fn a_success_that_began_before_the_outage_does_not_end_the_pause() {
     let key = bench.key(30).expect("it runs");
     let ran = Some(Ran { took: millis(20), ended: millis(20), is_shared: false });
     bench.engine.on(Event::Ended(vec![Worked { key, outcome: Outcome::Done, ran }]), millis(60_080));
-    assert!(!bench.engine.is_paused());
+    assert!(bench.engine.rules.shared.breakers.is_empty());
+}
+
+/// Another worker may have emptied the queue, and a rollout waits until this one is ready.
+#[test]
+fn a_worker_without_messages_is_ready_once_the_next_one_may_try() {
+    let mut bench = paused();
+    assert_eq!([1, 59_999].map(|now| bench.shown(millis(now))), [(1, true); 2]);
+    assert_eq!([60_000, 3_600_000].map(|now| bench.shown(millis(now))), [(0, false); 2]);
+    bench.receive(&[30], 1, millis(3_600_010));
+    assert_eq!(bench.shown(millis(3_600_020)), (1, true), "it tries");
 }
 
 #[test]
@@ -476,9 +656,112 @@ fn an_outage_without_a_name_pauses_no_worker_whose_messages_name_their_dependenc
     let mut bench = Bench::with(20, false, millis(900_000));
     let names: RecordFn<Vec<String>> = Arc::new(|_| Vec::new());
     let call = Box::leak(Box::new(names));
-    bench.engine.rules.policy.depends_on = Some(QueueFn { call, source: "orders" });
+    bench.engine.rules.policy.depends_on = Some(UserFn(call));
     bench.ends(0..3, &failed(Failure::outage("503")), millis(0));
     assert_eq!((bench.engine.down(), bench.engine.is_paused(), bench.engine.free()), (1, false, 3));
+}
+
+/// What follows for a message from the answer to its claim.
+fn claimed(answer: Result<Claimed, &str>) -> Outcome {
+    let left = TimeLeft { claim: millis(9_000), message: millis(9_000), patience: Time::ZERO };
+    match after_claim(answer.map_err(str::to_owned), None, false, left) {
+        Next::Ended(outcome) => outcome,
+        next => panic!("{next:?}"),
+    }
+}
+
+/// A worker whose store did not answer three claims.
+fn without_its_store() -> Bench {
+    let mut bench = Bench::new(false, millis(900_000));
+    bench.engine.rules.policy.has_store = true;
+    bench.receive(&(0..20).collect::<Vec<_>>(), 1, millis(0));
+    bench.ends(0..3, &claimed(Err("no route")), millis(0));
+    bench
+}
+
+#[test]
+fn a_worker_without_its_store_receives_one_message_a_minute() {
+    for has_own_dependencies in [false, true] {
+        let mut bench = without_its_store();
+        if has_own_dependencies {
+            let names: RecordFn<Vec<String>> = Arc::new(|_| vec!["bank".to_owned()]);
+            let call = Box::leak(Box::new(names));
+            bench.engine.rules.policy.depends_on = Some(UserFn(call));
+        }
+        assert_eq!((bench.paused_until(millis(1)), bench.engine.free()), (Some(millis(60_000)), 0));
+        assert_eq!((bench.paused_until(millis(60_000)), bench.engine.free()), (None, 1));
+        let Some(note) = bench.take(|command| matches!(command, Command::Note(Note::IsDown { .. }))) else {
+            panic!("it is not said");
+        };
+        assert!(format!("{note:?}").contains("idempotency-store"), "{note:?}");
+    }
+}
+
+#[test]
+fn any_answer_of_the_store_ends_the_pause() {
+    let done = Claimed::Ended { end: End::Done, payload: None };
+    let rejected =
+        Claimed::Ended { end: End::Rejected { reason: None, error: String::new() }, payload: None };
+    let in_progress = Claimed::InProgress { left: millis(9_000), payload: None };
+    for answer in [done, rejected, in_progress] {
+        let mut bench = without_its_store();
+        bench.turn(millis(60_000));
+        bench.receive(&[30], 1, millis(60_050));
+        assert!(bench.engine.is_paused() && bench.engine.free() == 0, "it tries");
+        bench.ends([30], &claimed(Ok(answer.clone())), millis(60_100));
+        assert!(!bench.engine.is_paused(), "{answer:?}");
+    }
+    let mut bench = without_its_store();
+    bench.turn(millis(60_000));
+    bench.receive(&[30], 1, millis(60_050));
+    bench.ends([30], &failed(Failure::malformed("4x")), millis(60_100));
+    assert_eq!(
+        (bench.paused_until(millis(60_101)), bench.engine.is_down()),
+        (None, true),
+        "it proves nothing"
+    );
+    bench.receive(&[31], 1, millis(60_200));
+    let key = bench.key(31).expect("it runs");
+    let ran = Some(Ran { took: millis(20), ended: millis(30), is_shared: false });
+    let outcome = failed(Failure::retry("500"));
+    bench.engine.on(Event::Ended(vec![Worked { key, outcome, ran }]), millis(60_240));
+    assert!(!bench.engine.is_paused(), "its handler ran");
+}
+
+#[test]
+fn an_outage_that_a_handler_reports_says_nothing_against_the_store() {
+    let mut bench = Bench::new(false, millis(900_000));
+    bench.engine.rules.policy.has_store = true;
+    bench.receive(&(0..20).collect::<Vec<_>>(), 1, millis(0));
+    let names: RecordFn<Vec<String>> = Arc::new(|_| vec!["bank".to_owned()]);
+    bench.engine.rules.policy.depends_on = Some(UserFn(Box::leak(Box::new(names))));
+    bench.ends(0..3, &failed(Failure::outage("503").of("idempotency-store")), millis(0));
+    bench.ends(3..6, &failed(Failure::outage("503")), millis(0));
+    assert!(!bench.engine.is_paused());
+    // A sender chooses the name of its own dependency.
+    let forged = Fake { id: "idempotency-store/1".to_owned(), attempt: 1, group: None };
+    let named = super::batch::own_dependencies(&forged, &bench.engine.rules.policy);
+    assert_eq!(named, ["idempotency-store'"]);
+}
+
+#[test]
+fn a_process_has_outlived_suspects_once_all_of_a_batch_ran() {
+    let settings = Settings::default();
+    let policy = Policy::of(&settings, "orders", true);
+    let messages = [3, 1, 4].map(|attempt| (Fake { id: attempt.to_string(), attempt, group: None }, None));
+    let (mut batch, _) = Batch::new(messages.into_iter(), false, (Time::ZERO, millis(1)), Deletes::ByLambda);
+    let outlived = [0, 1].map(|at| {
+        batch.messages[at].settled.outcome = failed(Failure::from("503"));
+        batch.ran_suspects(&policy)
+    });
+    assert_eq!(outlived, [false, true], "those with the highest receive count come first");
+    let (first, _) = Batch::new(
+        [1].map(|attempt| (Fake { id: "a".to_owned(), attempt, group: None }, None)).into_iter(),
+        false,
+        (Time::ZERO, millis(1)),
+        Deletes::ByLambda,
+    );
+    assert!(!first.ran_suspects(&policy), "it has none");
 }
 
 #[test]
@@ -490,7 +773,6 @@ fn the_messages_of_one_call_count_as_one_outage() {
         until: millis(30_000),
         settle_until: millis(30_000),
         has_client: true,
-        places: Some(10),
         ends_process: false,
     };
     let facts = (0..6).map(|id: usize| Fake { id: id.to_string(), attempt: 1, group: None });
@@ -517,7 +799,6 @@ fn each_dependency_that_is_down_takes_back_its_messages() {
         until: millis(30_000),
         settle_until: millis(30_000),
         has_client: true,
-        places: Some(10),
         ends_process: false,
     };
     let ids = ["bank/0", "bank/1", "post/2", "post/3"];
@@ -549,7 +830,7 @@ fn large_messages_of_one_key_leave_room_for_those_of_others() {
         rate_of_key: Some(Rate::per_second(2).burst(1)),
         ..bench.engine.worker.receiving
     };
-    bench.engine.worker = Worker::new(receiving);
+    bench.engine.worker = Worker::new(receiving, Secret::FOR_TESTS);
     bench.engine.worker.pollers.under_way = 1;
     let arrival = |number| Arrival {
         lease: LeaseKey(number),

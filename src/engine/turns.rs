@@ -1,20 +1,11 @@
 //! When messages that share a key may start: a token bucket for each key.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Time;
-use super::decide::Policy;
-use super::rate::Bucket;
+use super::names::{ByName, Secret};
 use crate::rate::Rate;
-
-/// How many keys have their own buckets, so that keys without end take no memory without end. All others share one.
-const MOST: usize = 10_000;
-/// How often keys that have all their tokens are forgotten, while there are too many.
-const FORGETS: Duration = Duration::from_secs(1);
-
-/// A wall clock may be set back by less than this, and is then waited for.
-const SET_BACK: Duration = Duration::from_secs(1);
+use crate::tokens::Bucket;
 
 /// What follows for messages of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +32,7 @@ pub(super) struct Candidates {
 #[derive(Debug, Clone)]
 pub(super) struct Turns {
     rate: Rate,
-    keys: HashMap<Box<str>, Key>,
-    others: Key,
-    forgot: Time,
+    keys: ByName<Key>,
 }
 
 #[derive(Debug, Clone)]
@@ -53,120 +42,53 @@ struct Key {
     line_until: Time,
 }
 
-/// The rates of a function, which all batches of its process share.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Rates {
-    of_all: Option<Turns>,
-    of_keys: Option<Turns>,
-}
-
-impl Rates {
-    /// Decides by both rates when these messages may start, and for how long they wait at most if their key has no tokens.
-    pub(super) fn turn(
-        &mut self,
-        policy: &Policy<'_>,
-        key: Option<&str>,
-        (candidates, longest): (Candidates, Duration),
-        now: Time,
-    ) -> Turn {
-        let of_all = policy.rate.map(|rate| self.of_all.get_or_insert_with(|| Turns::new(rate)));
-        let waits_until = of_all.as_ref().map_or(now, |all| all.next_at("", now)).max(now + longest);
-        let of_key = key.zip(policy.rate_of_key).map_or(Turn::Now, |(key, rate)| {
-            let most = if candidates.must_stay { Time::MAX } else { waits_until };
-            let may_wait_until = candidates.may_wait_until.map(|until| until.min(most));
-            let candidates = Candidates { may_wait_until, ..candidates };
-            self.of_keys.get_or_insert_with(|| Turns::new(rate)).turn(key, candidates, now)
-        });
-        let Some(of_all) = of_all.filter(|_| !matches!(of_key, Turn::After(_))) else { return of_key };
-        let of_all = of_all.turn("", candidates, now);
-        match (of_key, of_all) {
-            (Turn::At(one), Turn::At(other)) => Turn::At(one.max(other)),
-            (Turn::At(at), Turn::Now) => Turn::At(at),
-            (_, Turn::After(after)) => {
-                let keys = self.of_keys.as_mut().zip(key);
-                keys.into_iter().for_each(|(keys, key)| keys.give_back(key, candidates.messages, now));
-                Turn::After(after)
-            }
-            (_, of_all) => of_all,
-        }
-    }
-
-    #[cfg(test)]
-    pub(super) fn each(&self) -> impl Iterator<Item = &Turns> {
-        self.of_all.iter().chain(&self.of_keys)
-    }
-}
-
 impl Key {
     fn new(rate: Rate, now: Time) -> Self {
-        Self { bucket: Bucket::full(rate, now), line_until: Time::ZERO }
+        Self { bucket: Bucket::full_at(&rate, now), line_until: Time::ZERO }
     }
 }
 
 impl Turns {
-    pub(super) fn new(rate: Rate) -> Self {
-        Self { rate, keys: HashMap::new(), others: Key::new(rate, Time::ZERO), forgot: Time::ZERO }
+    pub(super) const fn new(rate: Rate, secret: Secret) -> Self {
+        Self { rate, keys: ByName::new(secret) }
     }
 
     /// Decides when these messages may start, and takes their tokens unless they go back.
     pub(super) fn turn(&mut self, name: &str, candidates: Candidates, now: Time) -> Turn {
         let Candidates { messages, came_before, must_stay, may_wait_until } = candidates;
-        self.forget(now);
-        let key = if self.keys.len() >= MOST && !self.keys.contains_key(name) {
-            &mut self.others
-        } else {
-            self.keys.entry(name.into()).or_insert_with(|| Key::new(self.rate, now))
-        };
-        if key.bucket.counted_at() > now + SET_BACK {
-            *key = Key::new(self.rate, now);
-        }
-        let next = key.bucket.next_at(now);
+        let rate = self.rate;
+        // From then on it is like a key that is not known.
+        let matters_until = |key: &Key| key.bucket.is_full_at(&rate).max(key.line_until);
+        let key = self.keys.get_or_insert(name, || Key::new(rate, now), matters_until);
+        let next = key.bucket.holds_at(1, &rate).max(now);
         let is_in_line = !came_before && key.line_until > now;
         let may_wait = may_wait_until.is_some_and(|until| next <= until && (must_stay || !is_in_line));
         if next <= now && !is_in_line || must_stay && !may_wait {
             // Those over the rate take no tokens, so that others do not have to make up for them.
             if next <= now {
-                key.bucket.take(messages, now);
+                key.bucket.take(messages, &rate, now);
             }
             return Turn::Now;
         }
         if may_wait {
-            key.bucket.take(messages, now);
+            key.bucket.take(messages, &rate, now);
             return Turn::At(next);
         }
         let turn = next.max(key.line_until);
-        key.line_until = turn.saturating_add(self.rate.time_for(messages));
+        key.line_until = turn.saturating_add(rate.time_for(messages));
         Turn::After(turn.saturating_sub(now))
-    }
-
-    /// When the next message of a key may start.
-    fn next_at(&self, name: &str, now: Time) -> Time {
-        self.keys.get(name).map_or(now, |key| key.bucket.next_at(now))
-    }
-
-    /// Messages of a key that had their turn do not start.
-    fn give_back(&mut self, name: &str, messages: usize, now: Time) {
-        let key = self.keys.get_mut(name).unwrap_or(&mut self.others);
-        key.bucket.give_back(messages, now);
-    }
-
-    /// Keys that have all their tokens are like those that are not known.
-    fn forget(&mut self, now: Time) {
-        if self.keys.len() >= MOST && now >= self.forgot + FORGETS {
-            self.forgot = now;
-            self.keys.retain(|_, key| key.bucket.full_at() > now || key.line_until > now);
-        }
     }
 
     /// When each is full, and until when others have their turns.
     #[cfg(test)]
     pub(super) fn each(&self) -> impl Iterator<Item = (Time, Time)> {
-        self.keys.values().map(|key| (key.bucket.full_at(), key.line_until))
+        self.keys.values().map(|key| (key.bucket.is_full_at(&self.rate), key.line_until))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::MOST;
     use super::*;
 
     const fn at(seconds: u64) -> Time {
@@ -177,7 +99,7 @@ mod tests {
         Candidates { messages: 1, came_before: false, must_stay: false, may_wait_until: None };
 
     fn turns() -> Turns {
-        Turns::new(Rate::per_second(1).burst(1))
+        Turns::new(Rate::per_second(1).burst(1), Secret::FOR_TESTS)
     }
 
     #[test]
@@ -219,58 +141,22 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_does_not_stop_a_key() {
-        let mut turns = turns();
-        assert_eq!(turns.turn("a", NEW, at(3_600)), Turn::Now);
-        assert_eq!(
-            [0, 0, 1].map(|second| turns.turn("a", NEW, at(second))),
-            [Turn::Now, Turn::After(at(1)), Turn::After(at(1))]
-        );
-    }
-
-    fn of_both(policy: &Policy<'_>, wanted: &[(&str, u64, Turn)]) {
-        let mut rates = Rates::default();
-        for &(key, longest, turn) in wanted {
-            let candidates = Candidates { may_wait_until: Some(at(5)), ..NEW };
-            assert_eq!(rates.turn(policy, Some(key), (candidates, at(longest)), at(0)), turn, "{key}");
+    fn a_sender_with_more_keys_than_are_known_does_not_delay_a_new_customer() {
+        let mut turns = Turns::new(Rate::per_hour(10), Secret::FOR_TESTS);
+        for number in 0..10_080 {
+            turns.turn(&format!("made up {number}"), NEW, at(number * 29 / 10_080));
         }
+        assert_eq!(turns.turn("a new customer", NEW, at(29)), Turn::Now);
     }
 
     #[test]
-    fn a_message_waits_for_its_key_as_long_as_for_all() {
-        let settings = crate::settings::Settings::default();
-        let (rate, rate_of_key) = (Some(Rate::per_second(1).burst(1)), Some(Rate::per_second(1).burst(1)));
-        let both = Policy { rate, rate_of_key, ..Policy::of(&settings, "orders", true) };
-        of_both(
-            &both,
-            &[
-                ("a", 0, Turn::Now),
-                ("a", 0, Turn::At(at(1))),
-                ("b", 0, Turn::At(at(2))),
-                ("c", 0, Turn::At(at(3))),
-                ("a", 0, Turn::At(at(4))),
-                ("b", 0, Turn::At(at(5))),
-                ("c", 0, Turn::After(at(6))),
-                // Its key has its token back.
-                ("c", 0, Turn::After(at(7))),
-            ],
-        );
-        let keys = Policy { rate: None, ..both };
-        of_both(&keys, &[("a", 1, Turn::Now), ("a", 1, Turn::At(at(1))), ("a", 1, Turn::After(at(2)))]);
-    }
-
-    #[test]
-    fn keys_without_end_share_a_bucket_and_take_no_memory_without_end() {
+    fn the_keys_that_are_known_are_those_whose_turns_are_the_latest() {
         let mut turns = turns();
-        (0..=MOST).for_each(|number| assert_eq!(turns.turn(&number.to_string(), NEW, at(1)), Turn::Now));
-        assert_eq!(
-            turns.turn("one more", NEW, at(1)),
-            Turn::After(at(1)),
-            "the one before it took the token"
-        );
-        assert_eq!(turns.turn("and another", NEW, at(1)), Turn::After(at(2)));
-        assert_eq!(turns.keys.len(), MOST);
-        assert_eq!(turns.turn("new", NEW, at(2)), Turn::Now);
-        assert_eq!(turns.keys.len(), 1, "the others have their tokens again");
+        for _ in 0..20 {
+            turns.turn("busy", NEW, at(0));
+        }
+        (0..10 * MOST).for_each(|number| assert_eq!(turns.turn(&number.to_string(), NEW, at(1)), Turn::Now));
+        assert!(turns.each().count() <= MOST && !std::mem::needs_drop::<Key>(), "none has memory of its own");
+        assert_eq!(turns.turn("busy", NEW, at(1)), Turn::After(at(19)));
     }
 }

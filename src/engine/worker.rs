@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::batch::{Batch, Phase};
-use super::breaker::UNNAMED;
+use super::breaker::{STORE, UNNAMED};
 use super::budget::Budget;
+use super::finished::Finished;
+use super::guards::{Guard, holds};
 use super::intake::{Arrival, Gathered, Receiving, name};
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::limit::Limit;
+use super::names::Secret;
 use super::pollers::Pollers;
 use super::turns::Turns;
 use super::waiting::Waiting;
-use super::{Command, Engine, Facts, Note, Outcome, Time};
+use super::{Command, Engine, Facts, Note, Time};
 use redrive_sqs::lease::Leases;
 
 /// How long the first entry of a call waits for others.
@@ -87,8 +90,11 @@ pub(super) struct Worker<F> {
     pub(super) leases: Leases<LeaseKey>,
     pub(super) held: BTreeMap<LeaseKey, Held>,
     pub(super) gathered: Gathered<F>,
-    /// The latest batch of each group or message. If that batch has ended, a handler of it still blocks its thread.
-    pub(super) names: HashMap<Box<str>, BatchKey>,
+    /// The latest place of each message, or of the last one of each group. If its batch has ended, a handler of that still blocks
+    /// its thread.
+    /// So there are as many as messages in hand and blocked threads, and SQS allows 128 characters for a group.
+    pub(super) names: HashMap<Box<str>, MessageKey>,
+    pub(super) finished: Finished,
     /// Messages whose handlers have not ended.
     pub(super) in_hand: usize,
     /// Of the messages that are held.
@@ -138,8 +144,7 @@ impl<F: Facts> Engine<'_, F> {
         if self.worker.is_ending()
             && let Some(batch) = self.batches.get_mut(&key).filter(|batch| batch.phase == Phase::Open)
         {
-            let stops = batch.stops_unless_one_is_last(&mut self.rules);
-            self.note_rules(key);
+            let stops = batch.stops_unless_one_is_last(&self.rules);
             self.commands.extend(stops.then_some(Command::Stop(key)));
         }
     }
@@ -189,7 +194,13 @@ impl<F: Facts> Engine<'_, F> {
 
     /// Nothing more happens to a worker's message.
     pub(super) fn message_ended(&mut self, key: MessageKey, was_asked: bool) {
-        let Some(lease) = self.message(key).and_then(|message| message.lease) else { return };
+        let Some(message) = self.batches.get(&key.batch).and_then(|batch| batch.messages.get(key.at)) else {
+            return;
+        };
+        let Some(lease) = message.lease else { return };
+        if message.settled.is_over() && holds(Guard::FinishedIsKnown) {
+            self.worker.finished.insert(message.facts.id());
+        }
         let was_held = self.worker.leases.forget(lease);
         if self.worker.is_ending() && !was_asked && was_held {
             // Its handler blocks a thread.
@@ -208,22 +219,30 @@ impl<F: Facts> Engine<'_, F> {
     }
 
     /// Whether a dependency of all messages is down, so that a worker receives one message a minute.
-    pub(crate) fn is_paused(&self) -> bool {
-        self.rules.policy.depends_on.is_none()
-            && self.rules.shared.breakers.is_down(UNNAMED, self.rules.wall())
+    pub(super) fn is_down(&self) -> bool {
+        self.needed_by_all().any(|name| self.rules.shared.breakers.is_down(name, self.rules.wall()))
     }
 
-    /// How many dependencies are down.
+    fn needed_by_all(&self) -> impl Iterator<Item = &'static str> {
+        let policy = &self.rules.policy;
+        let names = [policy.depends_on.is_none().then_some(UNNAMED), policy.has_store.then_some(STORE)];
+        names.into_iter().flatten()
+    }
+
+    /// How many dependencies are down, and no message may try them yet.
     pub(crate) fn down(&self) -> usize {
         self.rules.shared.breakers.down(self.rules.wall())
     }
 
+    /// Whether a worker receives nothing because of that.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused_until().is_some()
+    }
+
     /// Until when such a worker receives nothing.
     pub(super) fn paused_until(&self) -> Option<Time> {
-        if !self.is_paused() {
-            return None;
-        }
-        let due_at = self.rules.shared.breakers.due_at(UNNAMED, self.rules.wall())?;
+        let due_at = |name| self.rules.shared.breakers.due_at(name, self.rules.wall());
+        let due_at = self.needed_by_all().filter_map(due_at).max()?;
         Some(due_at.saturating_sub(self.rules.epoch))
     }
 
@@ -251,7 +270,7 @@ impl<F: Facts> Engine<'_, F> {
 }
 
 impl<F> Worker<F> {
-    pub(super) fn new(receiving: Receiving) -> Self {
+    pub(super) fn new(receiving: Receiving, secret: Secret) -> Self {
         let limit = receiving.slow.map(|slow| Limit::new(receiving.concurrency, slow));
         Self {
             receiving: Receiving {
@@ -261,12 +280,13 @@ impl<F> Worker<F> {
             pollers: Pollers::new(receiving.capacity()),
             limit,
             budget: receiving.rate.map(|rate| Budget::new(rate, receiving.is_rate_shared)),
-            turns: receiving.rate_of_key.map(Turns::new),
+            turns: receiving.rate_of_key.map(|rate| Turns::new(rate, secret)),
             waiting: Waiting::default(),
             leases: Leases::new(receiving.visibility),
             held: BTreeMap::new(),
             gathered: Gathered { messages: Vec::new(), due: None },
             names: HashMap::new(),
+            finished: Finished::default(),
             in_hand: 0,
             bytes: 0,
             reporting: (0, 0),
@@ -305,18 +325,21 @@ impl<F> Worker<F> {
 impl<F: Facts> Worker<F> {
     /// Nothing more happens to the messages of a batch.
     pub(super) fn batch_ended(&mut self, key: BatchKey, batch: &Batch<F>) {
-        let Some(first) = batch.messages.first() else { return };
-        let name = name(&first.facts, self.receiving.is_fifo);
-        let blocks = || batch.messages.iter().any(|it| matches!(it.settled.outcome, Outcome::Stuck));
-        if self.names.get(name) == Some(&key) && !blocks() {
-            self.names.remove(name);
+        if self.names.is_empty() {
+            return;
+        }
+        for (at, message) in batch.messages.iter().enumerate() {
+            let name = name(&message.facts, self.receiving.is_fifo);
+            if self.names.get(name).is_some_and(|named| named.batch == key) && !batch.is_blocked(at) {
+                self.names.remove(name);
+            }
         }
     }
 
     /// No handler of a batch blocks a thread any more.
     pub(super) fn unblocked(&mut self, batch: BatchKey, batches: &BTreeMap<BatchKey, Batch<F>>) {
         if !batches.contains_key(&batch) {
-            self.names.retain(|_, named| *named != batch);
+            self.names.retain(|_, named| named.batch != batch);
         }
     }
 }

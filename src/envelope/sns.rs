@@ -38,30 +38,40 @@ pub struct Sns<T> {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Notification {
-    /// The id that SNS assigned: the same for every subscriber.
+    /// The id that SNS assigned: the same for every subscriber. Empty if it is missing.
     pub message_id: String,
     /// The topic that it was published to.
     pub topic_arn: String,
     /// The subject, if the publisher gave one.
     pub subject: Option<String>,
-    /// When it was published, as SNS writes it (RFC 3339).
+    /// When it was published, as SNS writes it (RFC 3339). Empty if it is missing.
     pub timestamp: String,
     /// The attributes that the publisher set; those of type `Binary` hold the base64 text.
     pub attributes: Attributes,
 }
 
+/// A body with these two fields is an envelope.
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "they only have to be there")]
+struct Head {
+    #[serde(rename = "Type")]
+    kind: String,
+    #[serde(rename = "TopicArn")]
+    topic_arn: String,
+}
+
+/// Emulators and tests omit fields that a consumer rarely reads.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Wire {
     #[serde(rename = "Type")]
     kind: String,
-    message_id: String,
     topic_arn: String,
+    message_id: Option<String>,
     subject: Option<String>,
     message: String,
-    timestamp: String,
-    #[serde(default)]
-    message_attributes: BTreeMap<String, WireAttribute>,
+    timestamp: Option<String>,
+    message_attributes: Option<BTreeMap<String, WireAttribute>>,
 }
 
 #[derive(Deserialize)]
@@ -74,9 +84,13 @@ struct WireAttribute {
 
 impl<T: FromMessage> FromMessage for Sns<T> {
     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
-        // Whatever lacks these fields was delivered raw.
-        let Ok(wire) = serde_json::from_str::<Wire>(record.body()) else {
-            return Ok(Self { message: T::from_message(record)?, notification: None });
+        let wire = match serde_json::from_str::<Wire>(record.body()) {
+            Ok(wire) => wire,
+            Err(error) if serde_json::from_str::<Head>(record.body()).is_ok() => {
+                return Err(format!("an SNS notification that cannot be read: {error}").into());
+            }
+            // It was delivered raw.
+            Err(_) => return Ok(Self { message: T::from_message(record)?, notification: None }),
         };
         if wire.kind != "Notification" {
             return Err(format!("an SNS message of type {}, not a Notification", wire.kind).into());
@@ -86,11 +100,11 @@ impl<T: FromMessage> FromMessage for Sns<T> {
         Ok(Self {
             message: T::from_message(&record.with_body(&wire.message))?,
             notification: Some(Notification {
-                message_id: wire.message_id,
+                message_id: wire.message_id.unwrap_or_default(),
                 topic_arn: wire.topic_arn,
                 subject: wire.subject,
-                timestamp: wire.timestamp,
-                attributes: wire.message_attributes.into_iter().map(attribute).collect(),
+                timestamp: wire.timestamp.unwrap_or_default(),
+                attributes: wire.message_attributes.into_iter().flatten().map(attribute).collect(),
             }),
         })
     }
@@ -119,6 +133,21 @@ mod tests {
         assert_eq!(notification.topic_arn, "arn:aws:sns:eu-central-1:123456789012:orders");
         assert_eq!(notification.subject.as_deref(), Some("new"));
         assert_eq!(notification.attributes["tenant"].as_str(), Some("acme"));
+    }
+
+    #[test]
+    fn a_notification_needs_no_more_than_its_type_its_topic_and_its_message() {
+        let body =
+            r#"{"Type": "Notification", "TopicArn": "arn", "Message": "tea", "MessageAttributes": null}"#;
+        let read_text: Sns<Text> = read(body).unwrap();
+        let notification = read_text.notification.unwrap();
+        assert_eq!((read_text.message.0.as_str(), notification.topic_arn.as_str()), ("tea", "arn"));
+        assert_eq!((notification.message_id, notification.timestamp), (String::new(), String::new()));
+        let error = read::<Text>(r#"{"Type": "Notification", "TopicArn": "arn"}"#).unwrap_err().to_string();
+        assert!(
+            error.starts_with("an SNS notification that cannot be read: missing field `Message`"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -40,12 +40,11 @@ impl Flow<'_> {
             BatchLimits {
                 epoch: self
                     .process
-                    .since_epoch(self.wall(), invocation.traced_at())
+                    .since_epoch(self.wall(), invocation.simulated())
                     .saturating_sub(began.elapsed()),
                 until: until.duration_since(began),
                 settle_until: settle_until.duration_since(began),
                 has_client: self.sqs.is_some(),
-                places: (!M::IS_BULK).then(|| self.settings.concurrency()),
                 ends_process: self.shutdown.is_some(),
             },
             &mut self.process.shared(),
@@ -55,7 +54,8 @@ impl Flow<'_> {
             unreachable!("first of all, a batch begins");
         };
         let (records, span) = (Arc::clone(shared), Span::current());
-        let begun = Begun { key: batch, records, order, began, until, span, phase: Phase::default() };
+        let (phase, lease) = (Phase::default(), None);
+        let begun = Begun { key: batch, records, order, began, until, span, phase, lease };
         let (begun, queue) = (Arc::new(begun), work.queue());
         let dead = self.settings.dead_letter_queue_url.as_deref().unwrap_or_default();
         let mut calls = FuturesUnordered::new();
@@ -130,6 +130,7 @@ impl Flow<'_> {
                     }
                     Command::Note(Note::IsDown { dependency, error }) => log::is_down(&dependency, &error),
                     Command::Note(Note::IsUp { dependency }) => log::is_up(&dependency),
+                    Command::Note(Note::Overloaded { unstarted, all }) => log::overloaded(unstarted, all),
                     // Those of a worker.
                     Command::Begin { .. }
                     | Command::Receive(_)
@@ -156,7 +157,7 @@ impl Flow<'_> {
                 biased;
                 () = work.changed() => {}
                 Some(answered) = calls.next(), if !calls.is_empty() => self.on(&mut engine, answered, began),
-                () = sleep_until(next.unwrap_or(settle_until)) => work.check(Instant::now()),
+                () = sleep_until(next.unwrap_or(settle_until)) => drop(work.check(Instant::now())),
             }
         }
     }
@@ -184,8 +185,6 @@ pub(crate) async fn make_call<F>(
         Some(sqs) => entries.send(sqs, queue, dead, until).await,
         None => Vec::new(),
     };
-    let key = |place: usize| call.messages[place].0;
-    let confirmed = ruled.iter().filter_map(|ruled| ruled.ok()).map(key).collect();
-    let refused = ruled.iter().filter_map(|ruled| ruled.err()).map(key).collect();
-    Event::Answered { call, confirmed, refused, took: sent.elapsed() }
+    let answers = ruled.into_iter().map(|(place, answer)| (call.messages[place].0, answer)).collect();
+    Event::Answered { call, answers, took: sent.elapsed() }
 }

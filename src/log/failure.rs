@@ -6,7 +6,7 @@ use crate::engine::{Action, Outcome, Settled};
 pub(super) fn is_logged(settled: &Settled) -> bool {
     match settled.outcome {
         Outcome::Done | Outcome::Replayed => false,
-        Outcome::NotStarted | Outcome::BreakerOpen | Outcome::OverRate(_) => {
+        Outcome::NotStarted | Outcome::BreakerOpen => {
             matches!(settled.action, Action::DeadLetter { .. } | Action::ByRedrivePolicy)
         }
         Outcome::Failed(_)

@@ -31,6 +31,7 @@ impl Claim {
 
 /// The answer to a [`Claim`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "a store has to know each")]
 pub enum Claimed {
     /// The key is this delivery's until the lease ends.
     Granted,
@@ -52,6 +53,7 @@ pub enum Claimed {
 
 /// How a message ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "a store has to know each")]
 pub enum End {
     /// Its handler returned `Ok`.
     Done,
@@ -68,6 +70,7 @@ pub enum End {
 
 /// A change to the record of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "a store has to know each")]
 pub enum Change {
     /// The handler still runs: the lease lasts this long from now.
     Renew(Duration),

@@ -49,6 +49,10 @@ pub(crate) struct Rules {
 
 impl<M: 'static> Once<M> {
     /// Uses this store, with [`Message::key`](crate::Message::key) as the key.
+    ///
+    /// Name those who run `redrive dlq retry` in [`Consumer::origin_senders`](crate::Consumer::origin_senders). Without this
+    /// setting, a message that was sent back becomes a dead letter again (`origin-sender`), because any sender could claim
+    /// the key of another message.
     pub fn new(store: impl Store) -> Self {
         let rules = Rules { store: Arc::new(store), key: None, checks_payload: false, keep: KEEP };
         Self { rules, message: PhantomData }

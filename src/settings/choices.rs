@@ -53,11 +53,12 @@ pub enum LastDelivery {
 pub enum Overrides {
     /// Nothing: redrive does not read the attributes.
     Off,
-    /// Fewer attempts than the queue's maxReceiveCount, and shorter delays than the consumer's. Longer delays would
-    /// let a sender block the rest of its FIFO group.
+    /// Fewer attempts than the queue's maxReceiveCount, and on a standard queue longer delays than the consumer's. On
+    /// a FIFO queue, longer delays would let a sender block the rest of its group.
     #[default]
     Less,
-    /// Fewer attempts, and delays up to this, or up to the consumer's own if that is longer.
+    /// Fewer attempts, and delays up to this, or up to the consumer's own if that is longer. Delays may also be
+    /// shorter than the consumer's, down to none: trust the senders.
     UpTo(Duration),
 }
 

@@ -171,6 +171,7 @@ impl Settings {
             adaptive_concurrency: all.adaptive_concurrency.clone(),
             rate: all.rate.clone(),
             rate_of_key: all.rate_of_key.clone(),
+            outlives_handlers: all.outlives_handlers,
             ..own
         }
     }

@@ -15,6 +15,7 @@ use tracing::warn;
 use super::entry::{Answer, Entry, Ruled, fall_back, place};
 use super::{Entries, by_size};
 use crate::aws::{CallOutcome, Endpoint, Sqs};
+use crate::engine::Confirmation;
 
 /// So many letters are written at a time.
 const IN_FLIGHT: usize = 16;
@@ -26,6 +27,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 const SHORTEST: Duration = Duration::from_millis(20);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long before a message may be visible again its visibility timeout is no longer set.
+const MARGIN: Duration = Duration::from_millis(500);
 
 /// Sends entries by an operation of the SDK. The operations have different types with the same methods.
 macro_rules! send_by {
@@ -93,21 +96,27 @@ where
     E: ProvideErrorMetadata + std::error::Error + 'static,
     R: Future<Output = Result<Answer, SdkError<E, HttpResponse>>>,
 {
-    let (mut ruled, rest) = try_together(entries, kind, &call).await;
-    let alone = rest.into_iter().map(|entry| try_together(vec![entry], kind, &call).map(|(ruled, _)| ruled));
+    let (mut ruled, rest, unclear_since) = try_together(entries, None, kind, &call).await;
+    let alone = rest
+        .into_iter()
+        .map(|entry| try_together(vec![entry], unclear_since, kind, &call).map(|(ruled, ..)| ruled));
     let alone: Vec<_> = alone.collect();
     let at_a_time = if kind.order == Order::Kept { 1 } else { MAX_ENTRIES };
     ruled.extend(stream::iter(alone).buffered(at_a_time).concat().await);
     ruled
 }
 
-/// Sends entries in one call, and again those that were not confirmed but may be. Returns what SQS has ruled on, and what is
-/// to be sent one by one.
+/// Sends entries in one call, and again those that were not confirmed but may be. Returns what SQS has ruled on, what is to be
+/// sent one by one, and when the first call was sent that SQS may have acted on.
+///
+/// SQS may act on a call without an answer, and the world goes on: once the message may be visible again, somebody else may have
+/// it, and on a standard queue the old receipt handle would still change its visibility.
 async fn try_together<T, E, R>(
     mut entries: Vec<T>,
+    mut unclear_since: Option<Instant>,
     kind: CallKind<'_>,
     call: impl Fn(Vec<T>) -> R,
-) -> (Vec<Ruled>, Vec<T>)
+) -> (Vec<Ruled>, Vec<T>, Option<Instant>)
 where
     T: Entry,
     E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -122,17 +131,28 @@ where
         if attempt > 1 {
             sleep_until(until.min(Instant::now() + PAUSE)).await;
         }
-        let limit = usual.min(until.saturating_duration_since(Instant::now()).mul_f64(0.8));
+        let sent = Instant::now();
+        let mut until = until;
+        if let Some(since) = unclear_since {
+            entries.retain(|entry| {
+                entry.hides_for().is_none_or(|hidden| sent + SHORTEST + MARGIN < since + hidden)
+            });
+            let hidden = entries.iter().filter_map(|entry| entry.hides_for()).min();
+            until = hidden.map_or(until, |hidden: Duration| until.min(since + hidden - MARGIN));
+        }
+        let limit = usual.min(until.saturating_duration_since(sent).mul_f64(0.8));
         // SQS may carry out a call whose answer nobody waits for.
-        if limit < SHORTEST {
+        if limit < SHORTEST || entries.is_empty() {
             break;
         }
         let outcome = endpoint.call(limit, call(entries.clone())).await;
         if matches!(outcome, CallOutcome::Answered(_) | CallOutcome::Refused(_)) {
             (usual, tries) = (CALL_TIMEOUT, tries.max(TRIES));
         }
+        let mut is_clear = false;
         match outcome {
             CallOutcome::Answered(answer) => {
+                is_clear = true;
                 for entry in &answer.failed {
                     warn!(
                         operation,
@@ -144,20 +164,25 @@ where
                 }
                 for entry in std::mem::take(&mut entries) {
                     match answer.reply(entry.id()).next() {
-                        Next::Done => ruled.push(Ok(place(&entry))),
+                        Next::Done => ruled.push((place(&entry), Confirmation::Done)),
                         Next::Bad => {
                             if fall_back(entry, &mut entries, &mut ruled) {
                                 tries = tries.max(attempt + 1);
                             }
                         }
-                        Next::Again | Next::Alone | Next::Denied | Next::Unclear => entries.push(entry),
+                        next @ (Next::Again | Next::Alone | Next::Denied | Next::Unclear) => {
+                            is_clear &= next != Next::Unclear;
+                            entries.push(entry);
+                        }
                     }
                 }
             }
             CallOutcome::Refused(error) => {
                 warn!(operation, attempt, entries = entries.len(), error = %DisplayErrorContext(&error), "call failed");
-                match reply(&error, entries.len()).next() {
-                    Next::Alone => return (ruled, entries),
+                let next = reply(&error, entries.len()).next();
+                is_clear = next != Next::Unclear;
+                match next {
+                    Next::Alone => return (ruled, entries, unclear_since),
                     Next::Bad => {
                         tries = tries.max(attempt + 1);
                         for entry in std::mem::take(&mut entries) {
@@ -177,8 +202,14 @@ where
                 warn!(operation, attempt, entries = entries.len(), patience = ?limit, "call timed out");
             }
         }
+        if !is_clear {
+            unclear_since.get_or_insert(sent);
+        }
     }
-    (ruled, Vec::new())
+    if unclear_since.is_none() {
+        ruled.extend(entries.iter().map(|entry| (place(entry), Confirmation::NotDone)));
+    }
+    (ruled, Vec::new(), unclear_since)
 }
 
 fn reply<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>, entries: usize) -> Reply<'_> {

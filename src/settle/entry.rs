@@ -1,6 +1,7 @@
 //! An entry of a call to SQS, and what the answer says of it.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use aws_sdk_sqs::types::{
     BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry,
@@ -9,12 +10,19 @@ use aws_sdk_sqs::types::{
 use redrive_sqs::DeadLetter;
 use redrive_sqs::batch::Reply;
 
-/// The place of a message in a call that SQS has confirmed, or the place of one that it would refuse again.
-pub(crate) type Ruled = Result<usize, usize>;
+use crate::engine::Confirmation;
+
+/// The place of a message in a call, and what SQS has said of it.
+pub(crate) type Ruled = (usize, Confirmation);
 
 /// An entry of a batch call; its id is the index of its record.
 pub(super) trait Entry: Clone {
     fn id(&self) -> &str;
+
+    /// How long its message is hidden once SQS has acted on it. After that the entry must not be sent again.
+    fn hides_for(&self) -> Option<Duration> {
+        None
+    }
 
     /// The entry without the part that it was probably refused for, if it can do without.
     fn fallback(self) -> Option<Self> {
@@ -43,6 +51,11 @@ impl Entry for DeleteMessageBatchRequestEntry {
 impl Entry for ChangeMessageVisibilityBatchRequestEntry {
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn hides_for(&self) -> Option<Duration> {
+        let seconds = u64::try_from(self.visibility_timeout.unwrap_or_default()).unwrap_or_default();
+        Some(Duration::from_secs(seconds))
     }
 }
 
@@ -74,7 +87,7 @@ pub(super) fn place(entry: &impl Entry) -> usize {
 pub(super) fn fall_back<T: Entry>(entry: T, entries: &mut Vec<T>, ruled: &mut Vec<Ruled>) -> bool {
     let place = place(&entry);
     let Some(entry) = entry.fallback() else {
-        ruled.push(Err(place));
+        ruled.push((place, Confirmation::Refused));
         return false;
     };
     entries.push(entry);

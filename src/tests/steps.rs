@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 
 use crate::Invocation;
-use crate::engine::decide::{Case, Policy, decide_lane};
+use crate::engine::decide::{Case, Policy, Unstarted, decide_lane};
 use crate::engine::{Outcome, Ran, Settled, State, plan};
 use crate::failure::{Fault, Ruling};
 use crate::overrides::Asked;
@@ -63,7 +63,15 @@ impl Batch {
 
 fn fault() -> Box<Fault> {
     let (error, exception) = ("poison".to_owned(), "error".into());
-    Box::new(Fault { ruling: Ruling::Retry, code: None, error, exception, delay: None, dependency: None })
+    Box::new(Fault {
+        ruling: Ruling::Retry,
+        code: None,
+        error,
+        exception,
+        delay: None,
+        dependency: None,
+        is_of_store: false,
+    })
 }
 
 /// A batch whose handlers have ended.
@@ -85,7 +93,7 @@ impl Worked {
             let outcome = &settled.outcome;
             let case =
                 Case { outcome, attempt: record.attempt(), asked: &asked, age: Duration::ZERO, random: 0.5 };
-            settled.action = decide_lane(&[case], &policy, true).remove(0);
+            settled.action = decide_lane(&[case], &policy, Unstarted::AtOnce).remove(0);
         }
         self.settled.iter().filter(|settled| settled.is_over()).count()
     }

@@ -83,6 +83,15 @@ struct Item {
     ran: Option<(u32, Ran)>,
 }
 
+impl Item {
+    /// Whether the handler failed it in the call under way. It may have stopped there, also if the message is discarded, so the
+    /// end of the call says nothing about those behind it.
+    fn has_failed(&self) -> bool {
+        self.is_taken
+            && matches!(&self.standing, Standing::Ended(outcome) if !matches!(outcome, Outcome::Done))
+    }
+}
+
 /// What is known of a message.
 #[derive(Debug)]
 enum Standing {
@@ -132,7 +141,7 @@ impl Chunk {
 
     /// Begins a call that takes what is open of these.
     pub(crate) fn begin(&mut self, items: &Range<usize>) -> Vec<usize> {
-        let mut open = self.open_behind(Standing::stops_its_lane);
+        let mut open = self.open_behind(|item| item.standing.stops_its_lane());
         open.retain(|item| items.contains(item));
         open.iter().for_each(|&item| self.items[item].is_taken = true);
         self.call += 1;
@@ -141,25 +150,25 @@ impl Chunk {
 
     /// What the call under way leaves open so far.
     pub(crate) fn open(&self) -> Vec<usize> {
-        self.taken_behind(Standing::stops_its_lane)
+        self.taken_behind(|item| item.standing.stops_its_lane() || item.has_failed())
     }
 
     /// The call under way leaves these open, and the handler got them: any may be to blame if it fails.
     fn held(&self) -> Vec<usize> {
-        self.taken_behind(Standing::withholds_its_lane)
+        self.taken_behind(|item| item.standing.withholds_its_lane())
     }
 
-    fn taken_behind(&self, stops: fn(&Standing) -> bool) -> Vec<usize> {
+    fn taken_behind(&self, stops: fn(&Item) -> bool) -> Vec<usize> {
         let mut open = self.open_behind(stops);
         open.retain(|&item| self.items[item].is_taken);
         open
     }
 
     /// What is open, unless it is behind a message that stops its lane.
-    fn open_behind(&self, stops: fn(&Standing) -> bool) -> Vec<usize> {
+    fn open_behind(&self, stops: fn(&Item) -> bool) -> Vec<usize> {
         let mut stopped = None;
         let is_open = |item: &Item| {
-            if stops(&item.standing) {
+            if stops(item) {
                 stopped = Some(item.lane);
             }
             item.standing.is_open() && stopped != Some(item.lane)
@@ -320,8 +329,7 @@ fn may_be_of_one(outcome: &Outcome) -> bool {
         | Outcome::Interrupted
         | Outcome::LeaseLost
         | Outcome::NotStarted
-        | Outcome::BreakerOpen
-        | Outcome::OverRate(_) => false,
+        | Outcome::BreakerOpen => false,
     }
 }
 

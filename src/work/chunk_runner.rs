@@ -115,7 +115,8 @@ where
                 continue;
             }
             let times = Times::default();
-            let (ended, has_waited) = runner.call(|| job.handle_all(&chunk, &items, &times), &times).await;
+            let handled = || job.handle_all(&chunk, &items, &times);
+            let (ended, has_waited) = runner.call(&of, handled, &times).await;
             let begun = std::mem::replace(&mut now, Instant::now());
             took = now.duration_since(begun);
             let ran = times.ran(now, of.began);
@@ -262,8 +263,10 @@ where
         let answer = match claim {
             Ok(Ok(claim)) => {
                 // The other messages of the call do not wait for the lease of another delivery.
-                let until = Instant::from_std(chunk.records[item].deadline());
-                let held = self.hold(once, claim, (until, until), false).await;
+                let record = chunk.records[item];
+                let until = Instant::from_std(record.deadline());
+                let stops_with = (!record.is_last_attempt()).then_some(chunk.of);
+                let held = self.hold(once, claim, (until, until), false, stops_with).await;
                 held.map(|mut held| {
                     // A lost key cancels nothing: the call has other messages too.
                     once.renewed.iter().for_each(|visibility| drop(self.renew(&mut held, *visibility)));

@@ -16,20 +16,24 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Duration, Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::runner::Runner;
-use super::{Job, Work};
+use super::{Begun, Job, Work};
 use crate::engine::Outcome;
-use crate::engine::once::{MARGIN, Next, TimeLeft, after_change, after_claim, change_after};
+use crate::engine::once::{
+    ANSWER, MARGIN, Next, TimeLeft, after_change, after_claim, change_after, origin_of_anybody, patience,
+};
 use crate::once::{Change, Claim, Claimed, Rules};
 use crate::record::Record;
 use crate::work::Input;
 use crate::{BoxError, Failure, Handler, log};
 use redrive_executor::panic_text;
 
-/// How long the store may take to answer, and how often the end of a message is recorded until it does.
-const ANSWER: Duration = Duration::from_secs(5);
+/// How often a change is tried at least, until the store answers.
 const TRIES: u32 = 3;
-/// The pause before the second try.
+/// The pause before the second try, and the longest.
 const PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The longest between two tries of a claim, for which a handler waits.
+const LONGEST_PAUSE_OF_CLAIM: Duration = Duration::from_secs(2);
 /// DynamoDB takes 2,048 bytes, of which a prefix needs some.
 const LONGEST_KEY: usize = 1_024;
 
@@ -46,14 +50,15 @@ pub(super) struct Held {
     claim: Claim,
     /// Nobody else is granted the key before.
     until: Instant,
-    /// Dropped when the handler has ended.
+    /// The deadline of the batch: until then, the end of the message is tried to be recorded.
+    batch_until: Instant,
+    /// Dropped when the message is recorded.
     renewals: Option<oneshot::Sender<()>>,
 }
 
 /// What the store has made of a message so far.
-pub(super) struct Passage {
-    /// The deadline of the batch: a handler that blocks its thread outlives the time limit of its message.
-    batch_until: Instant,
+pub(super) struct Passage<'a> {
+    of: &'a Begun,
     held: OnceLock<Held>,
     /// The outcome of a message whose handler did not run, or was canceled because the key was lost.
     ended: OnceLock<Outcome>,
@@ -63,6 +68,9 @@ impl OnceTerms {
     /// What is claimed for a message. Calls the user's function.
     pub(super) fn claim(&self, record: &Record<'_>, message: &dyn Any, body: &str) -> Result<Claim, Failure> {
         let own = self.rules.key.as_ref().and_then(|key| key(message));
+        if own.is_none() && record.has_unchecked_origin() {
+            return Err(origin_of_anybody(record.sender_id().unwrap_or("unknown")));
+        }
         let key = own.map_or_else(|| record.key(), Cow::Owned);
         if key.is_empty() || key.len() > LONGEST_KEY {
             let error = format!("the idempotency key has {} bytes, allowed: 1 to {LONGEST_KEY}", key.len());
@@ -121,21 +129,33 @@ where
     }
 }
 
-/// Records how a message ended, and returns whether the store has confirmed that.
-async fn record(rules: Rules, claim: Claim, change: Change) -> bool {
-    let mut pause = PAUSE;
-    for last in (0..TRIES).rev() {
-        match answered(|| rules.store.change(&claim.key, &claim.token, &change)).await {
+/// Records how a message ended, and returns whether the store has confirmed that. An end is tried until this time at least: what
+/// nobody knows would be done again.
+async fn record(rules: Rules, claim: Claim, change: Change, until: Instant) -> bool {
+    let is_end = matches!(change, Change::End { .. });
+    let (mut tries, mut pause) = (0, PAUSE);
+    loop {
+        let error = match answered(|| rules.store.change(&claim.key, &claim.token, &change)).await {
             Ok(is_recorded) => return is_recorded,
-            Err(error) if last == 0 => log::unrecorded(&error),
-            Err(_) => sleep(pause).await,
+            Err(error) => error,
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        let goes_on = is_end && !left.is_zero();
+        tries += 1;
+        if tries >= TRIES && !goes_on {
+            log::unrecorded(&error);
+            return false;
         }
-        pause *= 2;
+        if tries == TRIES {
+            log::not_recorded_yet(&error);
+        }
+        // The last try is at the end of the time.
+        sleep(if goes_on { pause.min(left) } else { pause }).await;
+        pause = (2 * pause).min(LONGEST_PAUSE);
     }
-    false
 }
 
-/// Renews a claim until its handler has ended, and notifies if the claim was lost.
+/// Renews a claim until it is no longer needed, and notifies if it was lost.
 async fn renew(
     (rules, claim, until): (Rules, Claim, Instant),
     every: Duration,
@@ -180,9 +200,9 @@ fn hash(texts: &[&str]) -> String {
     })
 }
 
-impl Passage {
-    pub(super) const fn new(batch_until: Instant) -> Self {
-        Self { batch_until, held: OnceLock::new(), ended: OnceLock::new() }
+impl<'a> Passage<'a> {
+    pub(super) const fn new(of: &'a Begun) -> Self {
+        Self { of, held: OnceLock::new(), ended: OnceLock::new() }
     }
 
     /// The outcome, if the handler did not run to its end.
@@ -204,8 +224,10 @@ impl Passage {
         F: Future<Output = Result<(), Failure>>,
     {
         let deadline = Instant::from_std(record.deadline());
-        let times = (self.batch_until, deadline);
-        let mut held = match job.hold(once, claim, times, record.is_last_attempt()).await {
+        // A handler that blocks its thread outlives the time limit of its message.
+        let times = (self.of.until, deadline);
+        let is_last = record.is_last_attempt();
+        let mut held = match job.hold(once, claim, times, is_last, (!is_last).then_some(self.of)).await {
             Ok(held) => held,
             Err(outcome) => return self.end(outcome),
         };
@@ -224,6 +246,7 @@ impl Passage {
         let result = match &outcome {
             Outcome::Failed(fault) => Err(Failure::restored(fault)),
             Outcome::LeaseLost => Err("the idempotency key was lost".into()),
+            Outcome::NotStarted => Err("no handler begins any more".into()),
             _ => Ok(()),
         };
         let _ = self.ended.set(outcome);
@@ -237,15 +260,19 @@ where
     M: Input,
 {
     /// Claims the key of a message, for a lease until the first time, to be handled until the second one. The error is the
-    /// outcome of a message whose handler does not run.
+    /// outcome of a message whose handler does not run, for example since its batch was stopped, unless this is its last delivery.
     pub(super) async fn hold(
         &self,
         once: &OnceTerms,
         claim: Claim,
         (lease_until, deadline): (Instant, Instant),
         is_last: bool,
+        stops_with: Option<&Begun>,
     ) -> Result<Held, Outcome> {
         let rules = &once.rules;
+        let began = Instant::now();
+        let patient_until = began + patience(is_last, deadline.saturating_duration_since(began));
+        let mut pause = PAUSE;
         loop {
             let sent = Instant::now();
             let until = once.renewed.map_or(lease_until, |visibility| sent + visibility);
@@ -257,13 +284,23 @@ where
             let left = TimeLeft {
                 claim: until.saturating_duration_since(now),
                 message: deadline.saturating_duration_since(now),
+                patience: patient_until.saturating_duration_since(now),
             };
-            match after_claim(answer, claim.payload.as_deref(), is_last, left) {
+            let next = after_claim(answer, claim.payload.as_deref(), is_last, left);
+            let is_stopped = stops_with.is_some_and(|batch| !batch.phase.is_open());
+            match if is_stopped { next.of_stopped() } else { next } {
                 Next::Run => {
                     let (rules, until) = (rules.clone(), sent + lease);
-                    return Ok(Held { rules, claim, until, renewals: None });
+                    return Ok(Held { rules, claim, until, batch_until: lease_until, renewals: None });
                 }
                 Next::ClaimAfter(pause) => sleep(pause).await,
+                Next::TryAgain(error) => {
+                    if is_last && pause == PAUSE {
+                        log::waits_for_the_store(&error);
+                    }
+                    sleep(pause.min(left.patience)).await;
+                    pause = (2 * pause).min(LONGEST_PAUSE_OF_CLAIM);
+                }
                 Next::Ended(outcome) => {
                     let rules = rules.clone();
                     if may_be_ours {
@@ -295,7 +332,7 @@ where
     M: Input,
 {
     /// Records how a message ended, if it has its key.
-    pub(super) async fn record(&self, passage: Passage, outcome: Outcome) -> Outcome {
+    pub(super) async fn record(&self, passage: Passage<'_>, outcome: Outcome) -> Outcome {
         match passage.held.into_inner() {
             Some(held) => {
                 self.job.queue.ended(self.slot, outcome.clone());
@@ -308,14 +345,15 @@ where
     /// Records how messages ended, in tasks that also end if nobody waits any more. Returns what then has happened.
     pub(super) async fn record_all(&self, ended: Vec<(Held, Outcome)>) -> Vec<Outcome> {
         let spawn = |(held, outcome): (Held, Outcome)| {
-            // From now on nothing is renewed.
-            let Held { rules, claim, .. } = held;
+            let Held { rules, claim, batch_until, renewals, .. } = held;
             let answer = change_after(&outcome, rules.keep).map(|change| {
                 let (told, answer) = oneshot::channel();
                 let open = Open::of(&self.job.recording);
                 self.job.tasks.spawn(async move {
-                    let is_recorded = record(rules, claim, change).await;
-                    drop(open);
+                    // An end that is not recorded yet keeps its key.
+                    let renewals = renewals.filter(|_| matches!(change, Change::End { .. }));
+                    let is_recorded = record(rules, claim, change, batch_until).await;
+                    drop((open, renewals));
                     let _ = told.send(is_recorded);
                 });
                 answer

@@ -40,6 +40,8 @@ struct State {
     worked: Vec<Worked>,
     /// Batches that were given up while a handler blocked its thread, and the handler has returned.
     unblocked: Vec<BatchKey>,
+    /// Batches whose leases may have ended, each with a runner that waits until they were looked at.
+    doubted: Vec<(BatchKey, Waker)>,
     /// Since the last call of `take`, something has happened that is told.
     changed: bool,
 }
@@ -54,6 +56,8 @@ struct Slot {
     waker: Option<Waker>,
     /// It has exceeded its time limit.
     is_cancelled: bool,
+    /// It has run on after that.
+    is_overdue: bool,
     /// How its call has ended, while that is recorded.
     ended: Option<Outcome>,
     /// The batch that ended without waiting for the runner.
@@ -207,16 +211,19 @@ impl ReadyQueue {
 
     /// The message waits; says whether it is to be cancelled instead.
     pub(super) fn wait(&self, slot: usize, waker: &Waker) -> bool {
+        self.state().wait(slot, waker)
+    }
+
+    /// The same for one whose lease may have ended. Its runner is woken once that is known.
+    pub(super) fn wait_for_lease(&self, slot: usize, waker: &Waker) -> bool {
         let mut state = self.state();
-        let running = state.slots[slot].running.as_ref();
-        let closed = state.is_closed || running.is_none_or(|running| running.of.phase.is_closed());
-        let slot = &mut state.slots[slot];
-        match &mut slot.waker {
-            Some(known) => known.clone_from(waker),
-            None => slot.waker = Some(waker.clone()),
+        let is_canceled = state.wait(slot, waker);
+        if let Some(running) = state.slots[slot].running.as_ref().filter(|_| !is_canceled) {
+            let batch = running.of.key;
+            state.doubted.push((batch, waker.clone()));
+            self.unlock(state, true);
         }
-        slot.is_polled = closed || slot.is_cancelled;
-        slot.is_polled
+        is_canceled
     }
 
     /// The call has ended. Messages of a chunk have outcomes already. Says whether the runner goes on: not if it was given
@@ -224,7 +231,7 @@ impl ReadyQueue {
     pub(super) fn finish(&self, slot: usize, outcome: Outcome, ran: Option<Ran>) -> bool {
         let mut state = self.state();
         let slot = &mut state.slots[slot];
-        (slot.waker, slot.is_cancelled) = (None, false);
+        (slot.waker, slot.is_cancelled, slot.is_overdue) = (None, false, false);
         let Some(running) = slot.running.take() else { return slot.given_up.is_none() };
         let known = state.worked.len();
         state.end(running, outcome, ran);
@@ -244,7 +251,10 @@ impl ReadyQueue {
         }
         state.free.push(slot);
         state.runners -= usize::from(given_up.is_none());
-        state.unblocked.extend(given_up);
+        // A batch of a bulk handler may have several calls.
+        let others_block =
+            state.slots.iter().any(|slot| slot.given_up.is_some() && slot.given_up == given_up);
+        state.unblocked.extend(given_up.filter(|_| !others_block));
         // A lane may have been added while this runner was ending.
         let is_told = state.runners == 0 || was_running || given_up.is_some() || !state.lanes.is_empty();
         self.unlock(state, is_told);
@@ -270,6 +280,32 @@ impl ReadyQueue {
             let is_started = slot.running.as_ref().is_some_and(|running| running.since <= since);
             is_started && !std::mem::replace(&mut slot.is_cancelled, true)
         });
+    }
+
+    /// When the oldest message was started that was cancelled and is not yet told to be overdue.
+    pub(super) fn first_cancelled_at(&self) -> Option<Instant> {
+        let state = self.state();
+        let cancelled = state.slots.iter().filter(|slot| slot.is_cancelled && !slot.is_overdue);
+        cancelled.filter_map(Slot::started_at).min()
+    }
+
+    /// The messages that were started at this time or before, and still run although they were cancelled. Each is told once.
+    pub(super) fn take_overdue(&self, since: Instant) -> Vec<MessageKey> {
+        let mut messages = Vec::new();
+        for slot in &mut self.state().slots {
+            let is_overdue = slot.is_cancelled && slot.started_at().is_some_and(|at| at <= since);
+            if is_overdue
+                && !std::mem::replace(&mut slot.is_overdue, true)
+                && let Some(Running { of, what, .. }) = &slot.running
+            {
+                let key = |at| MessageKey { batch: of.key, at };
+                match what {
+                    What::One(at) => messages.push(key(*at)),
+                    What::Chunk(chunk) => messages.extend(chunk.results().places().map(key)),
+                }
+            }
+        }
+        messages
     }
 
     /// Takes lanes back that begin with one of these messages, in order of their places, and that no runner has taken.
@@ -315,6 +351,11 @@ impl ReadyQueue {
         (std::mem::take(&mut state.worked), std::mem::take(&mut state.unblocked))
     }
 
+    /// The batches whose leases may have ended, and runners that wait until they were looked at.
+    pub(crate) fn take_doubted(&self) -> Vec<(BatchKey, Waker)> {
+        std::mem::take(&mut self.state().doubted)
+    }
+
     /// Gives up the running messages of a batch: those that block their threads, and those that wait for a thread to be
     /// cancelled on. Returns all outcomes of the batch that were not taken.
     pub(crate) fn give_up(&self, batch: &Begun) -> Vec<Worked> {
@@ -344,6 +385,11 @@ fn wake(mut state: MutexGuard<'_, State>, mut is_woken: impl FnMut(&mut Slot) ->
 }
 
 impl Slot {
+    /// When its message was started, unless that has ended and is being recorded.
+    fn started_at(&self) -> Option<Instant> {
+        self.running.as_ref().filter(|_| self.ended.is_none()).map(|running| running.since)
+    }
+
     fn runs(&self, batch: BatchKey) -> bool {
         self.running.as_ref().is_some_and(|running| running.of.key == batch)
     }
@@ -352,6 +398,18 @@ impl Slot {
 impl State {
     fn wants_runners(&self, concurrency: usize) -> bool {
         self.runners < concurrency && !self.lanes.is_empty()
+    }
+
+    fn wait(&mut self, slot: usize, waker: &Waker) -> bool {
+        let running = self.slots[slot].running.as_ref();
+        let closed = self.is_closed || running.is_none_or(|running| running.of.phase.is_closed());
+        let slot = &mut self.slots[slot];
+        match &mut slot.waker {
+            Some(known) => known.clone_from(waker),
+            None => slot.waker = Some(waker.clone()),
+        }
+        slot.is_polled = closed || slot.is_cancelled;
+        slot.is_polled
     }
 
     fn reach(&mut self, batch: &Begun, phase: u8) {

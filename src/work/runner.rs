@@ -14,8 +14,8 @@ use tokio::time::{Duration, Instant};
 use tracing::Instrument;
 
 use super::once::Passage;
-use super::ready_queue::What;
-use super::{Input, Job, SLOW, ran};
+use super::ready_queue::{ReadyQueue, What};
+use super::{Begun, Input, Job, SLOW, ran};
 use crate::engine::{Outcome, Ran};
 use crate::message::FromMessage;
 use crate::record::Record;
@@ -60,11 +60,13 @@ where
     }
 
     /// Polls user code until it ends or is canceled. When it first waits, another runner may take the next message. The error is
-    /// the outcome of a panic or of the cancellation; the bool says whether the code has waited.
+    /// the outcome of a panic or of the cancellation; the bool says whether the code has waited. Once a lease may have ended, the code
+    /// waits until the engine has looked at it.
     ///
     /// It makes the future itself: a future that is passed by value is stored twice, and each runner's would have 10 KB.
     pub(super) async fn call<F: Future>(
         &self,
+        of: &Begun,
         code: impl FnOnce() -> F,
         times: &Times,
     ) -> (Result<F::Output, Outcome>, bool) {
@@ -73,13 +75,16 @@ where
         let mut has_waited = false;
         let ended = poll_fn(|context| {
             let is_awaited = !has_waited || job.queue.resume(self.slot);
+            let is_ours = of.is_ours();
             if is_awaited
+                && is_ours
                 && let Some(code) = code.as_mut().as_pin_mut()
                 && let Poll::Ready(ended) = code.poll(context)
             {
                 return Poll::Ready(ended.map(Ok).map_err(panic_text));
             }
-            if !is_awaited || job.queue.wait(self.slot, context.waker()) {
+            let wait = if is_ours { ReadyQueue::wait } else { ReadyQueue::wait_for_lease };
+            if !is_awaited || wait(&job.queue, self.slot, context.waker()) {
                 // Dropping the handler's future runs user code.
                 return Poll::Ready(catch(|| code.set(None)).map(|()| Err(Outcome::TimedOut)));
             }
@@ -150,9 +155,9 @@ where
             let record = limited.as_ref().unwrap_or(record);
             let times = Times::default();
             let span = || log::message_span(&of.span, record);
-            let passage = Passage::new(of.until);
+            let passage = Passage::new(&of);
             let handled = || async { job.handle(record, &times, &passage).instrument(span()).await };
-            let (handled, has_waited) = runner.call(handled, &times).await;
+            let (handled, has_waited) = runner.call(&of, handled, &times).await;
             let mut outcome = handled.unwrap_or_else(|ended| ended);
             now = Instant::now();
             let ran = times.ran(now, of.began);
@@ -193,7 +198,7 @@ where
     M: FromMessage,
 {
     /// Calls the handler within the hooks.
-    async fn handle(&self, record: &Record<'_>, times: &Times, passage: &Passage) -> Outcome {
+    async fn handle(&self, record: &Record<'_>, times: &Times, passage: &Passage<'_>) -> Outcome {
         let result = self.terms.hooks.around(&[record], || self.call(record, times, passage)).await;
         if let Some(outcome) = passage.ended() {
             return outcome;
@@ -204,7 +209,7 @@ where
         }
     }
 
-    async fn call(&self, record: &Record<'_>, times: &Times, passage: &Passage) -> Result<(), Failure> {
+    async fn call(&self, record: &Record<'_>, times: &Times, passage: &Passage<'_>) -> Result<(), Failure> {
         let once = self.terms.once.as_ref();
         let (message, claim) = times
             .reads(async {

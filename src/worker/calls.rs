@@ -5,13 +5,15 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::{
     ChangeMessageVisibilityBatchRequestEntry, MessageSystemAttributeName, QueueAttributeName,
 };
+use aws_smithy_runtime_api::client::result::ConnectorError;
 use futures_util::FutureExt;
-use redrive_sqs::{RedrivePolicy, Refusal, has_lease_ended};
+use redrive_sqs::{RedrivePolicy, Refusal, has_lease_ended, is_expired_or_skewed};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
@@ -21,7 +23,7 @@ use crate::aws::{CallOutcome, Sqs};
 use crate::engine::keys::LeaseKey;
 use crate::engine::{Extension, Poll};
 use crate::error::Error;
-use crate::polled::Polled;
+use crate::polled::{Polled, ReceiveContext};
 use crate::tokens::{AnyTokens, Lease};
 
 /// How much longer than its wait a receive may take. The SDK's own timeouts do not bound a receive that is never answered.
@@ -33,6 +35,8 @@ const EXTENSION: Duration = Duration::from_secs(2);
 const ATTRIBUTES: Duration = Duration::from_secs(5);
 /// How long a lease of tokens may take.
 const LEASE: Duration = Duration::from_secs(3);
+/// What a profile needs that the SDK can only read with more code, of which most workers have no need.
+const FEATURES: &str = r#"add aws-config = { version = "1", default-features = false, features = ["sso", "credentials-login"] } to the dependencies in your Cargo.toml"#;
 /// The pause between two tries to reach SQS.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -61,21 +65,28 @@ pub(super) async fn attributes(sqs: &Sqs, url: &str) -> Result<Attributes, Error
                 });
             }
             CallOutcome::Refused(error) => {
-                let refusal = error.as_service_error().and_then(ProvideErrorMetadata::code).map(Refusal::of);
-                let is_passing = matches!(refusal, Some(Refusal::Throttled | Refusal::OfTheService))
-                    || error.raw_response().is_some_and(|response| response.status().is_server_error());
+                let code = error.as_service_error().and_then(ProvideErrorMetadata::code);
+                let is_passing = match (code.map(Refusal::of), error.raw_response()) {
+                    _ if code.is_some_and(is_expired_or_skewed) => true,
+                    // The answer is cut off or garbled.
+                    (None, answer) => {
+                        let status = answer.map(|answer| answer.status());
+                        status.is_some_and(|status| status.is_success() || status.is_server_error())
+                    }
+                    (Some(Refusal::Throttled | Refusal::OfTheService), _) => true,
+                    (Some(_), answer) => answer.is_some_and(|answer| answer.status().is_server_error()),
+                };
                 let why = error.as_service_error().and_then(reason);
                 (!is_passing, why.unwrap_or_else(|| DisplayErrorContext(&error).to_string()))
             }
             CallOutcome::ConnectionFailed(error) => {
                 let why = DisplayErrorContext(&error).to_string();
-                // Before there was a connection: there are no credentials. The lines that follow name every place of the SDK's.
-                match &error {
-                    SdkError::DispatchFailure(failure) if failure.is_other() => {
-                        let first = why.lines().next().unwrap_or_default();
-                        (true, first.trim_end_matches(" Attempted:").to_owned())
-                    }
-                    _ => (false, why),
+                // The lines that follow name every place where the SDK looks for credentials.
+                let first = why.lines().next().unwrap_or_default().trim_end_matches(" Attempted:");
+                match has_no_credentials(&error) {
+                    true if first.contains("cargo feature") => (true, format!("{first}; {FEATURES}")),
+                    true => (true, first.to_owned()),
+                    false => (false, why),
                 }
             }
             CallOutcome::TimedOut => (false, format!("no answer within {ATTRIBUTES:?}")),
@@ -90,11 +101,21 @@ pub(super) async fn attributes(sqs: &Sqs, url: &str) -> Result<Attributes, Error
     }
 }
 
+/// Whether there are no credentials to call SQS with. If the place where they are does not answer, there may be later.
+fn has_no_credentials(error: &(dyn StdError + 'static)) -> bool {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    let mut causes = causes.skip_while(|error| !error.is::<CredentialsError>());
+    let first = causes.next().and_then(|error| error.downcast_ref());
+    first.is_some_and(|error| !matches!(error, CredentialsError::ProviderTimedOut(_)))
+        && !causes.any(|error| error.is::<ConnectorError>())
+}
+
 /// Receives up to so many messages. The error is one line for the log.
 pub(super) async fn receive(
     sqs: &Sqs,
     queue: &SourceQueue,
     Poll { messages, wait, .. }: Poll,
+    context: ReceiveContext,
 ) -> Result<Vec<Arc<Polled>>, String> {
     let seconds = |duration: Duration| i32::try_from(duration.as_secs()).unwrap_or(i32::MAX);
     let call = sqs.client.receive_message().queue_url(&queue.url);
@@ -105,8 +126,9 @@ pub(super) async fn receive(
         .message_system_attribute_names(MessageSystemAttributeName::All)
         .message_attribute_names("All");
     let output = answer(sqs, wait + MARGIN, call.send()).await?;
+    let context = Arc::new(context);
     let known = |message| {
-        let message = Polled::new(message);
+        let message = Polled::new(message, &context);
         if message.is_none() {
             warn!("a message without an id was received, and is not handled");
         }

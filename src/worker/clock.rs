@@ -32,6 +32,13 @@ impl Clock {
     pub(super) fn steady(&self, at: Duration) -> Duration {
         at.saturating_sub(self.slept)
     }
+
+    /// What the wall clock will show at this time, by its last reading.
+    pub(super) fn wall(&self, at: Duration) -> SystemTime {
+        let (steady, wall) = self.last;
+        let now = steady + self.slept;
+        if at < now { wall - (now - at) } else { wall + (at - now) }
+    }
 }
 
 #[cfg(test)]
@@ -46,6 +53,7 @@ mod tests {
         assert_eq!(clock.read(seconds(10), wall(1_010)), seconds(10));
         assert_eq!(clock.read(seconds(11), wall(1_071)), seconds(71), "it slept for a minute");
         assert_eq!(clock.steady(seconds(80)), seconds(20));
+        assert_eq!([clock.wall(seconds(80)), clock.wall(seconds(70))], [wall(1_080), wall(1_070)]);
         assert_eq!(clock.read(seconds(12), wall(500)), seconds(72), "set back");
         assert_eq!(clock.read(seconds(14), wall(503)), seconds(74), "ahead by a second");
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use redrive_observers::protection::Protection;
 use redrive_observers::vitals::Vitals;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument, Span, info, warn};
 
 use super::calls;
@@ -20,15 +20,19 @@ use super::exit::result_of;
 use super::queue::SourceQueue;
 use crate::aws::Sqs;
 use crate::engine::keys::{BatchKey, LeaseKey, MessageKey};
-use crate::engine::{Arrival, Call, Command, Engine, Event, Exit, Note, Outcome, Poll, Receiving, Settled};
+use crate::engine::{
+    Arrival, Call, Command, Confirmation, Engine, Event, Note, Outcome, Poll, Receiving, Settled,
+};
 use crate::error::Error;
 use crate::flow::{Flow, make_call};
-use crate::polled::Polled;
+use crate::polled::{Polled, ReceiveContext};
+use crate::record::Limits;
 use crate::records::{Received, Records};
 use crate::report::report;
 use crate::settle::{Entries, Failed};
 use crate::tokens::AnyTokens;
-use crate::work::{Begun, Input, Phase, Work};
+use crate::wall::Wall;
+use crate::work::{Begun, Input, Lease, Phase, Work};
 use crate::{Handler, Invocation, log};
 
 /// The loop turns at least this often, to see whether the machine has slept.
@@ -37,7 +41,7 @@ const TURN: Duration = Duration::from_secs(2);
 const FLUSH: Duration = Duration::from_secs(1);
 /// How long settling may take if a handler ran until the last moment.
 const TO_SETTLE: Duration = Duration::from_secs(5);
-/// How long hooks and the observer may take at the end of a worker.
+/// How long the store of `once`, hooks and the observer may take at the end of a worker.
 const TO_REPORT: Duration = Duration::from_secs(1);
 
 /// What a worker is made of.
@@ -47,7 +51,7 @@ pub(super) struct Worker<'a, H> {
     pub(super) sqs: &'a Sqs,
     pub(super) queue: &'a SourceQueue,
     pub(super) vitals: &'a Vitals,
-    pub(super) protection: Option<&'a Protection>,
+    pub(super) protection: Option<Protection>,
     pub(super) tokens: Option<&'a dyn AnyTokens>,
     pub(super) receiving: Receiving,
 }
@@ -74,7 +78,7 @@ struct Batch {
 
 pub(super) struct Drive<'a, H, M> {
     worker: Worker<'a, H>,
-    started: Instant,
+    wall: Wall,
     clock: Clock,
     engine: Engine<'a, Arc<Polled>>,
     work: Work<H, M>,
@@ -100,12 +104,14 @@ where
     M: Input,
 {
     pub(super) fn new(worker: Worker<'a, H>, policy: crate::engine::decide::Policy<'a>) -> Self {
-        let wall = SystemTime::now();
-        let epoch = wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let wall = Wall::new();
+        let now = wall.now();
+        let epoch = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let secret = worker.flow.process.secret();
         Self {
-            started: Instant::now(),
-            clock: Clock::new(wall),
-            engine: Engine::of_worker(worker.receiving, policy, epoch, fastrand::u64(..)),
+            wall,
+            clock: Clock::new(now),
+            engine: Engine::of_worker(worker.receiving, policy, epoch, (fastrand::u64(..), secret)),
             work: Work::new(worker.handler, worker.flow.terms(true), worker.flow.host),
             added: 0,
             polled: HashMap::new(),
@@ -126,8 +132,8 @@ where
     /// # Errors
     /// Not everything was settled, or the process can handle no more messages.
     pub(super) async fn run(
-        mut self,
-        mut stops: impl Stream<Item = &'static str> + Unpin,
+        &mut self,
+        stops: &mut (impl Stream<Item = &'static str> + Unpin),
     ) -> Result<bool, Error> {
         loop {
             let now = self.now();
@@ -137,13 +143,13 @@ where
             self.engine.on(Event::Exhausted(self.worker.flow.host.is_exhausted()), now);
             while let Some(command) = self.engine.next(now) {
                 if let Command::Exit(exit) = command {
-                    if !matches!(exit, Exit::AtOnce(_)) {
-                        self.work.recorded(Instant::now() + TO_REPORT).await;
-                        self.finish_reporting(&mut stops).await;
-                    }
                     return result_of(exit, self.signal);
                 }
                 self.perform(command, now)?;
+            }
+            for (batch, runner) in self.work.queue().take_doubted() {
+                self.hold(batch);
+                runner.wake();
             }
             if self.added > 0 {
                 self.work.start(std::mem::take(&mut self.added));
@@ -155,7 +161,8 @@ where
                 continue;
             }
             if self.check_at.is_some_and(|at| at <= Instant::now()) {
-                self.work.check(Instant::now());
+                let overdue = self.work.check(Instant::now());
+                self.tell((!overdue.is_empty()).then_some(Event::Overdue(overdue)), now);
             }
             self.flush_hooks();
             self.show();
@@ -174,11 +181,12 @@ where
     }
 
     fn now(&mut self) -> Duration {
-        self.clock.read(self.started.elapsed(), SystemTime::now())
+        let (steady, wall) = self.wall.read();
+        self.clock.read(steady, wall)
     }
 
     fn instant(&self, at: Duration) -> Instant {
-        self.started + self.clock.steady(at)
+        self.wall.started + self.clock.steady(at)
     }
 
     fn tell(&mut self, events: impl IntoIterator<Item = Event<Arc<Polled>>>, now: Duration) {
@@ -224,8 +232,9 @@ where
             }
             Did::Flushed => return,
         };
-        if let Event::Answered { call, confirmed, took, .. } = &event {
-            self.worker.vitals.call_ended(*took, call.messages.len() - confirmed.len());
+        if let Event::Answered { call, answers, took } = &event {
+            let confirmed = answers.iter().filter(|(_, answer)| *answer == Confirmation::Done).count();
+            self.worker.vitals.call_ended(*took, call.messages.len() - confirmed);
         }
         self.engine.on(event, now);
     }
@@ -242,6 +251,7 @@ where
         match command {
             Command::Begin { batch, leases, order, until } => self.begin(batch, &leases, order, until)?,
             Command::Run { batch, lanes } => {
+                self.hold(batch);
                 if let Some(batch) = self.batches.get(&batch) {
                     self.added += lanes.len();
                     self.work.add(&batch.begun, lanes);
@@ -258,6 +268,7 @@ where
                 self.ending.push(batch);
             }
             Command::Cancel(batch) => {
+                self.hold(batch);
                 self.batches.get(&batch).iter().for_each(|it| self.work.queue().cancel(&it.begun));
                 self.ending.push(batch);
             }
@@ -269,8 +280,10 @@ where
             Command::Call(call) => self.call(call),
             Command::Receive(poll) => {
                 let (sqs, queue) = (self.worker.sqs, self.worker.queue);
+                let limits = self.limits(self.instant(poll.until()));
+                let context = ReceiveContext { arn: Arc::clone(&queue.arn), limits };
                 self.doing.push(Box::pin(async move {
-                    Did::Receive(poll, calls::receive(sqs, queue, poll).await)
+                    Did::Receive(poll, calls::receive(sqs, queue, poll, context).await)
                 }));
             }
             Command::Lease(most) => {
@@ -297,8 +310,8 @@ where
         until: Duration,
     ) -> Result<(), Error> {
         let until = self.instant(until);
-        let invocation = Invocation::until((until + TO_SETTLE).into_std());
-        let limits = self.worker.flow.limits(self.worker.flow.settings, until, &invocation);
+        let limits = self.limits(until);
+        let invocation = limits.invocation.clone();
         let messages = leases.iter().filter_map(|lease| self.polled.get(lease).map(Arc::clone)).collect();
         let received = Received::Polled(messages, Arc::clone(&self.worker.queue.arn));
         let (records, _) = Records::by_queue(received, |_| Ok(limits.clone()))?;
@@ -310,9 +323,23 @@ where
             )
         });
         let (records, began) = (Arc::new(records), Instant::now());
-        let begun = Arc::new(Begun { key, records, order, began, until, span, phase: Phase::default() });
-        self.batches.insert(key, Batch { begun, invocation, wall: SystemTime::now() });
+        let (phase, lease) = (Phase::default(), Some(Lease::new(self.wall)));
+        let begun = Arc::new(Begun { key, records, order, began, until, span, phase, lease });
+        self.batches.insert(key, Batch { begun, invocation, wall: self.wall.now() });
         Ok(())
+    }
+
+    /// What applies to messages whose handlers are canceled then.
+    fn limits(&self, until: Instant) -> Limits {
+        let invocation = Invocation::until((until + TO_SETTLE).into_std());
+        self.worker.flow.limits(self.worker.flow.settings, until, &invocation)
+    }
+
+    /// Handlers of a batch may be polled until its leases end, as far as the engine knows.
+    fn hold(&self, batch: BatchKey) {
+        let lease = self.batches.get(&batch).and_then(|batch| batch.begun.lease.as_ref());
+        let until = self.engine.held_until(batch).map(|at| (self.instant(at), self.clock.wall(at)));
+        lease.iter().for_each(|lease| lease.set(until));
     }
 
     fn call(&mut self, call: Call) {
@@ -328,7 +355,7 @@ where
                 invocation: &batch.invocation,
             })
         };
-        let (entries, without_note) = Entries::new(&call, dead, SystemTime::now(), handle, letter);
+        let (entries, without_note) = Entries::new(&call, dead, self.wall.now(), handle, letter);
         for key in without_note {
             if let Some(Batch { begun, .. }) = self.batches.get(&key.batch) {
                 log::letter_without_note(&begun.span, begun.record(key.at));
@@ -396,22 +423,28 @@ where
         }
     }
 
-    /// Hooks and the observer may still run for the last batches, but not for long: the platform's limit is near.
-    async fn finish_reporting(&mut self, stops: &mut (impl Stream<Item = &'static str> + Unpin)) {
+    /// Once it has ended, the store of `once`, hooks and the observer may still be called for the last messages, but not for long.
+    pub(super) async fn finish(
+        mut self,
+        stops: &mut (impl Stream<Item = &'static str> + Unpin),
+    ) -> Option<Protection> {
+        let until = Instant::now() + TO_REPORT;
+        let Self { work, doing, reporting: (left, _), .. } = &mut self;
         let reporting = async {
-            while self.reporting.0 > 0
-                && let Some(did) = self.doing.next().await
+            while *left > 0
+                && let Some(did) = doing.next().await
             {
                 if let Did::Reported { messages, .. } = did {
-                    self.reporting.0 -= messages;
+                    *left -= messages;
                 }
             }
         };
         tokio::select! {
-            () = reporting => {}
+            _ = async { tokio::join!(work.recorded(until), reporting) } => {}
             Some(_) = stops.next() => {}
-            () = sleep(TO_REPORT) => {}
+            () = sleep_until(until) => {}
         }
+        self.worker.protection
     }
 
     fn note(&self, note: Note) {
@@ -430,6 +463,7 @@ where
             }
             Note::IsDown { dependency, error } => log::is_down(&dependency, &error),
             Note::IsUp { dependency } => log::is_up(&dependency),
+            Note::Overloaded { .. } => {}
             Note::TokensFail(error) => {
                 warn!(error, "the shared rate cannot be reached; redrive receives nothing until it can");
             }

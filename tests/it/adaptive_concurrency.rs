@@ -10,8 +10,8 @@ use tokio::time::sleep;
 
 use crate::support::at_a_time;
 
-const MINUTE: Duration = Duration::from_secs(60);
-const MESSAGES: usize = 12_000;
+/// `make explore` takes a minute, as docs/rates.md says.
+const SECONDS: u32 = if option_env!("REDRIVE_EXPLORE").is_some() { 60 } else { 20 };
 const SLOW: Duration = Duration::from_millis(200);
 
 /// A service that answers in 100 ms up to 20 calls at a time. With more it slows down by the square, so it does less.
@@ -50,22 +50,25 @@ impl Service {
     fn figures(&self) -> (f64, Duration) {
         let took = &self.0.lock().unwrap().took;
         let count = u32::try_from(took.len()).unwrap();
-        (f64::from(count) / MINUTE.as_secs_f64(), took.iter().sum::<Duration>() / count.max(1))
+        (f64::from(count / SECONDS), took.iter().sum::<Duration>() / count.max(1))
     }
 }
 
-/// A worker for a minute with a concurrency of 100.
-async fn a_minute(slow: Option<Duration>) -> (f64, Duration) {
+/// A worker with a concurrency of 100, and as many messages as the service can answer.
+async fn behind(slow: Option<Duration>) -> (f64, Duration) {
     let (aws, service) = (TestAws::new(), Service::default());
     aws.latency(Duration::from_millis(20));
     let queue = aws.queue("orders").dead_letter_queue("orders-dead", 3).create();
-    (0..MESSAGES).for_each(|number| drop(queue.send(json!(number))));
+    (0..200 * SECONDS).for_each(|number| drop(queue.send(json!(number))));
     let consumer = Consumer::new(service.clone()).sqs(aws.sqs()).concurrency(at_a_time(100));
     let consumer = match slow {
         Some(slow) => consumer.adaptive_concurrency(slow),
         None => consumer,
     };
-    queue.worked_by(|url, stop| consumer.work_until(url, stop)).run_for(MINUTE).await;
+    queue
+        .worked_by(|url, stop| consumer.work_until(url, stop))
+        .run_for(Duration::from_secs(SECONDS.into()))
+        .await;
     let (each_second, took) = service.figures();
     println!("slow above {slow:?}: {each_second:.0} a second, {took:?}");
     (each_second, took)
@@ -73,7 +76,7 @@ async fn a_minute(slow: Option<Duration>) -> (f64, Duration) {
 
 #[tokio::test(start_paused = true)]
 async fn a_service_that_slows_down_gets_no_more_calls_than_it_can_answer() {
-    let (fixed, adaptive) = (a_minute(None).await, a_minute(Some(SLOW)).await);
+    let (fixed, adaptive) = (behind(None).await, behind(Some(SLOW)).await);
     assert!(adaptive.0 > 2.0 * fixed.0 && adaptive.1 < Duration::from_millis(200), "{fixed:?} {adaptive:?}");
 }
 

@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redrive::Consumer;
-use redrive_local::NewMessage;
+use redrive::{Consumer, Message};
 use redrive_local::kit::TestAws;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -14,12 +13,10 @@ use tokio::time::sleep;
 const DELIVERIES: u32 = 30;
 
 /// Handles ten messages, of which one ends the process each time. Says how often each ran, and how often each was received.
-async fn runs_and_receives(killer: u32, group: Option<&str>) -> (Vec<usize>, Vec<u32>) {
+async fn runs_and_receives(killer: u32) -> (Vec<usize>, Vec<u32>) {
     let aws = TestAws::new();
-    let (name, dead) = if group.is_some() { ("orders.fifo", "dead.fifo") } else { ("orders", "dead") };
-    let queue =
-        aws.queue(name).visibility_timeout(Duration::from_secs(60)).dead_letter_queue(dead, DELIVERIES);
-    let queue = queue.create();
+    let queue = aws.queue("orders").visibility_timeout(Duration::from_secs(60));
+    let queue = queue.dead_letter_queue("dead", DELIVERIES).create();
     let (killed, runs) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
     let handler = {
         let (killed, runs) = (Arc::clone(&killed), Arc::clone(&runs));
@@ -50,14 +47,7 @@ async fn runs_and_receives(killer: u32, group: Option<&str>) -> (Vec<usize>, Vec
             }
         }
     });
-    let send = |number| {
-        let message = NewMessage::from(json!(number));
-        queue.send(match group {
-            Some(group) => message.group(group),
-            None => message,
-        })
-    };
-    let orders: Vec<_> = (0..10).map(send).collect();
+    let orders: Vec<_> = (0..10).map(|number| queue.send(json!(number))).collect();
     mapping.until_idle().await;
     assert_eq!(orders[killer as usize].dead_letter().attempts, DELIVERIES);
     let receives = orders.iter().enumerate().filter(|(number, _)| *number != killer as usize);
@@ -68,7 +58,7 @@ async fn runs_and_receives(killer: u32, group: Option<&str>) -> (Vec<usize>, Vec
 
 #[tokio::test(start_paused = true)]
 async fn a_message_that_ends_the_process_dead_letters_no_other() {
-    let (mut runs, receives) = runs_and_receives(4, None).await;
+    let (mut runs, receives) = runs_and_receives(4).await;
     runs.remove(4);
     // Twice all run at once. Then each runs alone, and is deleted before the next one begins.
     assert_eq!(runs, [3; 9]);
@@ -77,8 +67,19 @@ async fn a_message_that_ends_the_process_dead_letters_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_group_those_before_it_are_deleted_too() {
-    let (mut runs, receives) = runs_and_receives(9, Some("a")).await;
-    runs.remove(9);
-    assert_eq!((runs, receives), (vec![3; 9], vec![3; 9]));
+async fn in_a_recovery_only_the_first_batch_of_a_process_runs_one_by_one() {
+    let aws = TestAws::new();
+    let queue = aws.queue("orders").dead_letter_queue("dead", DELIVERIES).create();
+    let handler = |order: Message<u32>| async move {
+        sleep(Duration::from_millis(100)).await;
+        if order.attempt < 3 { Err("503 Service Unavailable") } else { Ok(()) }
+    };
+    let consumer = Consumer::new(handler).sqs(aws.sqs()).max_receive_count(DELIVERIES);
+    (0..60).for_each(|number| drop(queue.send(json!(number))));
+    let mut mapping =
+        queue.invokes(|event, deadline| consumer.handle(event, deadline)).maximum_concurrency(1);
+    let invocations = mapping.until_idle().await;
+    let took: Vec<_> = invocations.iter().map(|invocation| invocation.took.as_millis()).collect();
+    let [first, others @ ..] = &took[12..] else { panic!("{took:?}") };
+    assert!(*first >= 1_000 && others.iter().all(|took| *took < 200), "{took:?}");
 }

@@ -8,7 +8,6 @@ mod support;
 /// The examples of docs/testing.md, word for word.
 mod guide;
 /// An alarm on a queue to which nothing is sent.
-mod idle_queue;
 /// Bodies in a format of one's own, read from a record that a test builds.
 mod own_format;
 /// The example with unit tests, which `cargo test` would only build.
@@ -19,13 +18,11 @@ mod tested;
 mod reference;
 /// What ARCHITECTURE.md says is so, as far as the source can show it.
 mod structure;
-/// Room to grow in the public interface, and the types of other crates in it.
-mod public;
 /// No example prints what a sender wrote.
 mod prints;
-/// The oldest Rust that compiles all this.
+/// The oldest Rust that compiles all this, as pages name it.
 mod rust_version;
-/// What is fetched and compiled here is what lock files and hashes name.
+/// What is fetched and compiled here is what lock files name.
 mod locked;
 
 /// Batches of every size, and calls that fail.
@@ -48,6 +45,7 @@ mod bulk;
 mod once;
 /// Every row of the table of outcomes: response, visibility, letter, counts.
 mod outcomes;
+mod overload;
 /// Generated runs, from the queue to the end of every message, with everything going wrong that can.
 mod simulation;
 
@@ -57,6 +55,8 @@ mod clients;
 mod cloudwatch;
 /// Workers as real processes.
 mod worker;
+/// Workers in virtual time.
+mod worker_clock;
 /// The probes of a worker.
 mod worker_health;
 /// Processes that are killed, and such as run into their timeout.

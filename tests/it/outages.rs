@@ -2,18 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
-use lambda_runtime::tower::Service;
-use lambda_runtime::{Context, LambdaEvent};
-use redrive::{Attribute, Consumer, Failure, Handler, OnOutage, Outage, Record};
+use redrive::{Attribute, Consumer, Failure, Handler, Record};
 use redrive_local::kit::{Queue, TestAws};
 use redrive_local::{Counts, NewMessage};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::support::{at_a_time, event};
+use crate::support::at_a_time;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DOWN: Duration = Duration::from_secs(4 * 3_600);
@@ -206,112 +203,4 @@ async fn a_message_on_its_last_delivery_runs_although_the_dependency_is_down() {
     mapping.until_idle().await;
     assert!(orders.iter().chain([&held]).all(|order| order.done().attempts == 2));
     assert_eq!(dead(&queue), 0);
-}
-
-const FUNCTION: &str = "arn:aws:lambda:eu-central-1:123456789012:function:orders:live";
-
-/// What redrive has told of outages.
-#[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<Outage>>>);
-
-impl OnOutage for Told {
-    async fn on_outage(&self, outage: Outage) {
-        self.0.lock().unwrap().push(outage);
-    }
-}
-
-/// Hands over messages that Lambda invokes a function with, which has 30 s.
-async fn invoke_once<H: Handler<Value>>(consumer: &Consumer<H, Value>, numbers: &[u32]) -> SqsBatchResponse {
-    let messages: SqsEvent = serde_json::from_value(event(numbers)).unwrap();
-    let mut context = Context::default();
-    let deadline = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + Duration::from_secs(30);
-    context.deadline = deadline.as_millis() as u64;
-    FUNCTION.clone_into(&mut context.invoked_function_arn);
-    consumer.clone().call(LambdaEvent::new(messages, context)).await.unwrap()
-}
-
-/// 503 for odd numbers.
-async fn odd_is_down(number: Value) -> Result<(), Failure> {
-    sleep(Duration::from_millis(1)).await;
-    if number.as_u64().unwrap() % 2 == 1 { Err(Failure::outage("503")) } else { Ok(()) }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_function_is_told_of_an_outage_after_batches_that_stay_in_the_queue() {
-    let told = Told::default();
-    let consumer = Consumer::new(odd_is_down).max_receive_count(10).on_outage(told.clone());
-    invoke_once(&consumer, &[1, 3]).await;
-    assert!(told.0.lock().unwrap().is_empty(), "two outages do not open the breaker");
-    let until = Instant::now() + Duration::from_millis(29_900);
-    let began = SystemTime::now();
-    invoke_once(&consumer, &[5]).await;
-    let lag = began.elapsed().unwrap();
-    invoke_once(&consumer, &[7]).await;
-    let outages = told.0.lock().unwrap().clone();
-    let [first, second] = &outages[..] else { panic!("{outages:?}") };
-    let arns = (first.queue_arn.as_str(), first.function_arn.as_str());
-    assert_eq!(arns, ("arn:aws:sqs:eu-west-1:123456789012:orders", FUNCTION));
-    assert!(first.began <= first.now && second.began <= second.now, "{outages:?}");
-    let apart =
-        |one: SystemTime, other: SystemTime| other.duration_since(one).unwrap_or_else(|it| it.duration());
-    assert!(apart(first.began, second.began) < Duration::from_secs(1), "{outages:?}");
-    let early = until.into_std().duration_since(first.until);
-    assert!(early < Duration::from_millis(100) + lag, "{early:?} with {lag:?} of real time");
-    let deadline = Instant::now() + Duration::from_secs(30);
-    consumer.handle(serde_json::from_value(event([9])).unwrap(), deadline).await.unwrap();
-    assert_eq!(told.0.lock().unwrap().len(), 2, "nobody knows the function");
-    // The wall clock runs as well, and may have been ahead when the breaker opened.
-    sleep(2 * MINUTE).await;
-    invoke_once(&consumer, &[2]).await;
-    invoke_once(&consumer, &[11]).await;
-    assert_eq!(told.0.lock().unwrap().len(), 2, "it works again");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_function_is_not_told_of_an_outage_of_a_named_dependency_or_of_a_batch_with_a_message_that_is_done()
-{
-    fn of_even(record: &Record<'_>) -> Option<&'static str> {
-        record.body().ends_with('2').then_some("even")
-    }
-    let told = Told::default();
-    let consumer =
-        Consumer::new(odd_is_down).max_receive_count(10).depends_on(of_even).on_outage(told.clone());
-    invoke_once(&consumer, &[1, 3, 5, 2]).await;
-    assert!(told.0.lock().unwrap().is_empty(), "Lambda deletes a message after the response");
-    invoke_once(&consumer, &[7]).await;
-    assert_eq!(told.0.lock().unwrap().len(), 1);
-
-    let named = |number: Value| async move { odd_is_down(number).await.map_err(|failure| failure.of("odd")) };
-    let consumer = Consumer::new(named).depends_on(|_: &Record<'_>| Some("odd")).max_receive_count(10);
-    let consumer = consumer.on_outage(told.clone());
-    invoke_once(&consumer, &[1, 3, 5]).await;
-    invoke_once(&consumer, &[7]).await;
-    assert_eq!(told.0.lock().unwrap().len(), 1);
-}
-
-struct Stuck;
-
-impl OnOutage for Stuck {
-    async fn on_outage(&self, _: Outage) {
-        std::future::pending().await
-    }
-}
-
-struct Panics;
-
-impl OnOutage for Panics {
-    async fn on_outage(&self, _: Outage) {
-        panic!("on purpose");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_told_of_an_outage_neither_changes_the_response_nor_outlives_the_deadline() {
-    let without = Consumer::new(odd_is_down).max_receive_count(10);
-    for consumer in [without.clone().on_outage(Stuck), without.clone().on_outage(Panics)] {
-        let began = Instant::now();
-        let response = invoke_once(&consumer, &[1, 3, 5]).await;
-        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
-        assert_eq!(response, invoke_once(&without, &[1, 3, 5]).await);
-    }
 }

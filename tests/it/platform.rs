@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redrive::{BoxError, Consumer, Failure, FromMessage, Invocation, Message, Record};
 use serde_json::{Value, json};
@@ -93,4 +93,19 @@ async fn a_test_makes_an_invocation_of_a_context() {
     assert_eq!((invocation.request_id(), invocation.trace_header()), (Some("r-1"), Some("Root=1-2-3")));
     assert_eq!(invocation.remaining(), Duration::from_secs(900), "there is no deadline in it");
     assert_eq!((invocation.function_arn(), invocation.memory_mb()), (None, None));
+}
+
+/// A producer chooses the trace of its message, and may choose that of the invocation.
+#[tokio::test]
+async fn only_the_runtime_api_moves_the_clock_of_a_circuit_breaker() {
+    let mut function = Function::start(example("ways"), &[("REDRIVE_MAX_RECEIVE_COUNT", "5")]).await;
+    let outages = event(["outage"; 3]);
+    assert_eq!(function.respond_with(None, outages).await, response(["m0", "m1", "m2"]));
+    let later =
+        |seconds| SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + Duration::from_secs(seconds);
+    let trace = format!("Root=1-{:08x}-bd862e3fe1be46a994272793;Sampled=1", later(61).as_secs());
+    let traced = Some(("lambda-runtime-trace-id", trace));
+    assert_eq!(function.respond_with(traced, event(["ok"])).await, response(["m0"]), "the breaker is open");
+    let local = Some(("redrive-local-time-ms", later(61).as_millis().to_string()));
+    assert_eq!(function.respond_with(local, event(["ok"])).await, response([""; 0]), "a minute has passed");
 }

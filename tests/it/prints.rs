@@ -33,6 +33,7 @@ fn no_example_prints_what_a_sender_wrote() {
         "sqs/src",
         "event/src",
         "executor/src",
+        "http/src",
         "observers/src",
         "s3/src",
         "local/src",

@@ -97,6 +97,18 @@ async fn every_mood_of_the_gateway_ends_as_documented() {
     assert!(story.totals.simulated > Duration::from_secs(14), "2, 4 and 8 s passed: {:?}", story.totals);
 }
 
+/// Three outages open the breaker. A minute passes within a moment.
+#[tokio::test]
+async fn a_circuit_breaker_closes_by_the_simulated_clock() {
+    let open = Open::start(shop(10)).await;
+    let ids = open.send(vec![order(json!({ "away_for": 1 })); 3]);
+    open.until_idle().await;
+    let story = open.close().await;
+    let ends: Vec<_> = ids.iter().map(|id| story.ends(id)).collect();
+    assert!(ends.iter().any(|end| *end == ["done 2"]), "the first that comes back tries: {ends:?}");
+    assert_eq!(story.totals.done, 3, "{ends:?}");
+}
+
 #[tokio::test]
 async fn orders_that_succeed_cost_no_aws_call() {
     let open = Open::start(shop(10)).await;

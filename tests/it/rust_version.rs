@@ -1,43 +1,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use serde_json::Value;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// What the lock file names for this machine, with what compiles it.
-fn packages() -> Vec<Value> {
-    let rustc = Command::new("rustc").arg("-vV").output().unwrap();
-    let host = String::from_utf8(rustc.stdout).unwrap();
-    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
-    let arguments = ["metadata", "--locked", "--offline", "--format-version=1", "--filter-platform", host];
-    let output = Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    serde_json::from_value(metadata["packages"].take()).unwrap()
-}
-
-fn version(text: &str) -> Vec<u32> {
-    let mut numbers: Vec<_> = text.split('.').map(|number| number.parse().unwrap()).collect();
-    numbers.resize(3, 0);
-    numbers
-}
-
-#[test]
-fn the_rust_version_is_the_one_that_the_aws_sdk_needs_and_no_dependency_needs_a_newer_one() {
-    let packages = packages();
-    let needed: Vec<_> = packages
-        .iter()
-        .filter_map(|package| Some((package["name"].as_str()?, package["rust_version"].as_str()?)))
-        .collect();
-    let (_, ours) = needed.iter().find(|(name, _)| *name == "redrive").unwrap();
-    let of_the_sdk = needed.iter().filter(|(name, _)| name.starts_with("aws-sdk-"));
-    assert_eq!(of_the_sdk.map(|(_, rust)| version(rust)).max(), Some(version(ours)));
-    let newer: Vec<_> = needed.iter().filter(|(_, rust)| version(rust) > version(ours)).collect();
-    assert!(newer.is_empty(), "{ours} cannot compile {newer:?}");
 }
 
 #[test]

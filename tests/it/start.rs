@@ -22,7 +22,14 @@ async fn a_bad_setting_stops_the_function_and_says_what_is_allowed() {
     let table = [
         ("REDRIVE_DEAD_LETTER_QUEUE_URL", "orders-dead", "a queue URL such as https://sqs."),
         ("REDRIVE_QUEUES", "orders", "JSON such as {\"arn:aws:sqs:eu-central-1:123456789012:orders\":{"),
-        ("REDRIVE_LOG", "redrive=loud", "levels by target such as \"info,orders=debug\""),
+        (
+            "REDRIVE_LOG",
+            "redrive=loud",
+            "warn, info, debug or trace, also by target such as \"info,orders=debug\"",
+        ),
+        // Python's name of a level, and one that is mistyped.
+        ("REDRIVE_LOG", "warning", "off, error, warn, info, debug or trace"),
+        ("REDRIVE_LOG", "info,debgu", "(debgu is not a level)"),
     ];
     for (name, value, allowed) in table {
         let (code, stdout, stderr) = refused(&environment(&[(name, value)])).await;

@@ -1,7 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// What may know of AWS, time, chance, threads or the environment. Everything else is pure.
 const IMPURE: &[&str] = &[
@@ -18,8 +17,10 @@ const IMPURE: &[&str] = &[
     "once/memory.rs",
     "run.rs",
     "settle/call.rs",
+    "wall.rs",
     "work.rs",
     "work/chunk_runner.rs",
+    "work/lease.rs",
     "work/once.rs",
     "work/ready_queue.rs",
     "work/runner.rs",
@@ -30,6 +31,7 @@ const IMPURE: &[&str] = &[
 
 /// The same in `observers/src`.
 const IMPURE_OBSERVERS: &[&str] = &[
+    "backlog.rs",
     "health.rs",
     "health/clients.rs",
     "lines.rs",
@@ -96,6 +98,7 @@ fn pure_files_name_no_client_runtime_clock_environment_or_chance() {
         "::now()",
         ".elapsed()",
         "fastrand",
+        "RandomState",
         "println!",
         "TcpListener",
         "TcpStream",
@@ -215,7 +218,7 @@ fn the_environment_and_the_wall_clock_are_read_by_the_shell_only() {
     assert_eq!(files_that_say("std::env"), ["consumer.rs", "run.rs"]);
     assert_eq!(
         files_that_say("SystemTime::now"),
-        ["aws/http.rs", "flow.rs", "invocation.rs", "metrics.rs", "once/memory.rs", "worker/drive.rs",]
+        ["aws/http.rs", "invocation.rs", "metrics.rs", "once/memory.rs", "wall.rs",]
     );
     assert_eq!(
         files_that_say("fastrand"),
@@ -292,18 +295,68 @@ fn a_release_build_unwinds_so_that_a_panic_ends_one_message_only() {
     assert_eq!(named.collect::<Vec<_>>(), ["default", "worker"], "nearly one build for everybody");
 }
 
+/// A queue, a policy or a file may be named by somebody else, and people type what redrive suggests.
 #[test]
-fn there_is_one_tls_stack_and_it_is_not_aws_lc() {
-    for package in ["redrive", "redrive-s3", "redrive-dynamodb", "redrive-pause"] {
-        let tree = Command::new(env!("CARGO"))
-            .args(["tree", "--offline", "--package", package, "--edges", "normal", "--prefix", "none"])
-            .current_dir(root())
-            .output()
-            .unwrap();
-        let tree = String::from_utf8(tree.stdout).unwrap();
-        assert!(tree.contains("\nring v"), "{tree}");
-        for crate_name in ["aws-lc", "native-tls", "openssl-sys", "s2n"] {
-            assert!(!tree.contains(&format!("\n{crate_name}")), "{crate_name} is linked into {package}");
+fn the_values_of_suggested_commands_are_quoted_for_a_shell() {
+    let commands = [
+        "aws sqs ",
+        "aws lambda ",
+        "chmod ",
+        "npm ",
+        "cp --",
+        "redrive dlq ",
+        "redrive queue ",
+        "redrive send ",
+    ];
+    // Numbers, names in which AWS allows no such characters, flags that an error is about, and what is quoted elsewhere.
+    let others = [
+        "--account {",
+        "--binary {path}",
+        "--binary {0}=PATH",
+        "--dead-letter-queue {0}",
+        "--endpoint-url {}",
+        "--example {name}",
+        "--ids {}",
+        "--max {}",
+        "--parameter {name}=VALUE",
+        "--port {port}",
+        "--queue {name}",
+        "--region {region}",
+        "--set {name}",
+        "--stack {name}",
+        "--to {to_name}",
+        "--ui {port}",
+        "--where {}",
+        "--logs{}",
+        "{origins}",
+        "{show}",
+        "{ORDERS}",
+        "{PLACE}",
+        "{which}",
+        "{with}",
+        "resume{}",
+    ];
+    let has_value =
+        |flag: &str| flag.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '-').starts_with(" {");
+    let is_command = |literal: &str| {
+        let rest = others.iter().fold(literal.replace("${", ""), |text, other| text.replace(other, ""));
+        let command = commands.iter().find_map(|command| rest.split_once(command));
+        let is_help = ["Example", "\n  redrive", "\n    redrive"].iter().any(|help| rest.contains(help));
+        !is_help
+            && (command.is_some_and(|(_, rest)| rest.contains('{'))
+                || rest.split(" --").skip(1).any(has_value))
+    };
+    let files = ["cli/src", "local/src/command"].into_iter().flat_map(|folder| sources(&root().join(folder)));
+    for file in files.filter(|file| !file.to_string_lossy().contains("/tests")) {
+        let text = fs::read_to_string(&file).unwrap();
+        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for statement in text.split(";\n") {
+            let mut literals = statement.split('"').skip(1).step_by(2);
+            assert!(
+                statement.contains("word(") || !literals.any(is_command),
+                "{}: a command without shell::word: {statement}",
+                file.display()
+            );
         }
     }
 }

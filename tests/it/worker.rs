@@ -10,6 +10,7 @@ mod proxy;
 mod rolling;
 mod running;
 mod starting;
+mod unread;
 
 use std::collections::HashMap;
 

@@ -139,6 +139,7 @@ async fn go(way: Way) -> Result<(), Failure> {
             std::future::pending::<()>().await;
         }
         "fail" => Err("down")?,
+        "outage" => Err(Failure::outage("down"))?,
         "spawn_blocking" => tokio::task::spawn_blocking(move || sleep(pause)).await?,
         "block_in_place" => tokio::task::block_in_place(|| sleep(pause)),
         "nested" => tokio::runtime::Handle::current().block_on(async {}),

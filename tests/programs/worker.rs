@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use redrive::{BoxError, Bulk, Consumer, Failure, FromMessage, Record};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
 use tokio::sync::Barrier;
 
 /// A message is through once so many wait here: never, if they have to wait for each other.
@@ -40,6 +42,10 @@ async fn obey(told: Told) -> Result<(), Failure> {
         match way {
             "sleep" => tokio::time::sleep(pause).await,
             "block" => std::thread::sleep(pause),
+            "hear" => {
+                let mut stream = TcpStream::connect(("127.0.0.1", pause.as_millis() as u16)).await?;
+                stream.read_u8().await?;
+            }
             "meet" => {
                 MET.wait().await;
             }

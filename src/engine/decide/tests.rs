@@ -27,6 +27,7 @@ fn policy() -> Policy<'static> {
     Policy {
         backoff: &Backoff::DOUBLING,
         overrides: Overrides::default(),
+        is_fifo: false,
         longest: secs(43_020),
         max_receive_count: Some(10),
         last_delivery: LastDelivery::RedrivePolicy,
@@ -35,9 +36,8 @@ fn policy() -> Policy<'static> {
         has_dead_letter_queue: true,
         outage_horizon: secs(4 * 3_600),
         depends_on: None,
+        has_store: false,
         rate_by: None,
-        rate: None,
-        rate_of_key: None,
         suspects_from: 3,
         ends: false,
     }
@@ -52,6 +52,7 @@ fn decided(outcome: &Outcome, attempt: u32, policy: &Policy<'_>) -> Action {
 }
 
 fn lane(outcomes: &[(Outcome, u32)], policy: &Policy<'_>, something_finished: bool) -> Vec<Action> {
+    let unstarted = if something_finished { Unstarted::AtOnce } else { Unstarted::Backoff };
     let asked = Asked::default();
     let cases: Vec<_> = outcomes
         .iter()
@@ -63,7 +64,7 @@ fn lane(outcomes: &[(Outcome, u32)], policy: &Policy<'_>, something_finished: bo
             random: 0.5,
         })
         .collect();
-    decide_lane(&cases, policy, something_finished)
+    decide_lane(&cases, policy, unstarted)
 }
 
 /// How long a message waits after each of its deliveries while something is down, from its first receive on.

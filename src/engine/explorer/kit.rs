@@ -20,7 +20,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use redrive_local::kit::TestAws;
 use redrive_local::{Delivery, NewMessage, QueueEvent};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use tokio::time::{Instant, advance};
@@ -31,8 +31,8 @@ use super::super::keys::BatchKey;
 use super::super::{Kind, Time};
 use super::search::text;
 use super::world::{
-    Checked, Consumer as Known, DEADLINE, DELIVERIES, DRAIN, Fact, Goes, Mood, OF_THE_QUEUE, Running, Says,
-    Step, UNTIL, UnderWay, VISIBILITY, What, World, names,
+    Checked, Consumer as Known, DEADLINE, DRAIN, Fact, Goes, Mood, OF_THE_QUEUE, Running, Says, Step, UNTIL,
+    UnderWay, What, World, names,
 };
 use super::{Bounds, Consumes};
 use crate::settings::{LastDelivery, Metrics, Overrides};
@@ -129,7 +129,8 @@ impl Kit {
     fn new(bounds: &'static Bounds) -> Self {
         let aws = TestAws::new();
         let (source, dead) = names(bounds);
-        let queue = aws.queue(source).dead_letter_queue(dead, DELIVERIES).visibility_timeout(OF_THE_QUEUE);
+        let queue =
+            aws.queue(source).dead_letter_queue(dead, bounds.deliveries).visibility_timeout(OF_THE_QUEUE);
         let queue = queue.create();
         let send = |(number, group): (usize, &&str)| {
             let message = NewMessage {
@@ -175,10 +176,10 @@ impl Kit {
             .metrics(Metrics::Off)
             .overrides(Overrides::Off)
             .concurrency(NonZeroUsize::new(bounds.concurrency).unwrap())
-            .visibility_timeout(VISIBILITY)
+            .visibility_timeout(bounds.visibility)
             .drain(DRAIN)
             .reserve(DEADLINE - UNTIL)
-            .max_receive_count(DELIVERIES)
+            .max_receive_count(bounds.deliveries)
             .dead_letter_queue_url(dead)
             .last_delivery(if by_policy { LastDelivery::RedrivePolicy } else { LastDelivery::DeadLetter });
         if self.blocks() {
@@ -209,7 +210,7 @@ impl Kit {
             |who: u8, handler: u8| &before.consumers[usize::from(who)].running[usize::from(handler)];
         match step {
             Step::Ends { who, handler, says } => {
-                let (who, fact) = (usize::from(who), &running(who, handler).fact);
+                let (who, fact) = (usize::from(who), &running(who, handler).facts[0]);
                 self.until("its handler runs", |kit| kit.handlers.run(who, fact)).await?;
                 self.end(who, fact, says);
             }
@@ -218,7 +219,7 @@ impl Kit {
                 self.end(who.into(), fact, Says::Done);
             }
             Step::IsCanceled { who, handler } => {
-                let (who, fact) = (usize::from(who), &running(who, handler).fact);
+                let (who, fact) = (usize::from(who), &running(who, handler).facts[0]);
                 self.until("its handler is canceled", |kit| !kit.handlers.run(who, fact)).await?;
             }
             Step::Calls { who, call, goes } => {
@@ -230,6 +231,7 @@ impl Kit {
                 self.call(who.into(), under_way, Some(most.into()), goes, (before, after)).await?;
             }
             Step::Delivers { who, most } => self.deliver(who.into(), most.into(), (before, after)).await?,
+            Step::Duplicates { message } => self.duplicate(message.into()),
             Step::Kill { who } => self.replace(who.into()),
             Step::Signal { who } => {
                 self.seen.consumer(who.into()).is_told = true;
@@ -240,18 +242,42 @@ impl Kit {
             Step::Time { .. } => self.time(after).await,
             // Such a handler blocks its thread from its beginning.
             Step::Ignores { .. } | Step::Sleep { .. } | Step::Wake { .. } => {}
+            Step::Arrives { .. } => return Err("the kit knows no call that arrives later".to_owned()),
         }
         self.agree(after);
         self.settle().await;
         for (who, consumer) in after.consumers.iter().enumerate().filter(|(_, it)| !it.is_asleep) {
             for it in consumer.running.iter().filter(|it| it.mood == Mood::Runs) {
-                self.until("a handler begins", |kit| kit.handlers.run(who, &it.fact)).await?;
+                self.until("a handler begins", |kit| kit.handlers.run(who, &it.facts[0])).await?;
             }
         }
         Ok(())
     }
 
+    /// SQS makes a message visible that somebody has.
+    fn duplicate(&mut self, message: usize) {
+        let held = self.facts.values().filter(|fact| fact.message == message).max_by_key(|fact| fact.attempt);
+        let handle = held.map(|fact| fact.handle.clone()).unwrap_or_default();
+        let body = json!({
+            "QueueUrl": self.aws.with(|account, _| account.queue_url(names(self.bounds).0)),
+            "ReceiptHandle": handle,
+            "VisibilityTimeout": 0,
+        });
+        let request = Request::post("/")
+            .header("x-amz-target", "AmazonSQS.ChangeMessageVisibility")
+            .header("content-type", "application/x-amz-json-1.0")
+            .body(Bytes::from(body.to_string()));
+        self.answer(&request.unwrap());
+        (self.seen.told[message].ran_out, self.seen.told[message].is_copied) = (true, true);
+    }
+
     fn end(&mut self, who: usize, fact: &Fact, says: Says) {
+        if says == Says::Done && self.bounds.consumers[who] == Consumes::Worker {
+            self.seen.now = self.aws.elapsed();
+            let judged = self.seen.may_take_effect(fact);
+            self.judge(judged);
+            self.seen.consumer(who).done.insert(fact.message);
+        }
         self.seen.told[fact.message].is_done |= says == Says::Done;
         self.handlers.end(who, fact, says);
     }
@@ -271,8 +297,9 @@ impl Kit {
     async fn time(&mut self, after: &World) {
         let polls = |kit: &Self, who: usize| {
             let waiting = kit.processes[who].wire.waiting();
-            let receives =
-                waiting.iter().filter(|it| it.answer.is_none() && asks(&it.request) == Asks::Receive);
+            let receives = waiting
+                .iter()
+                .filter(|it| it.answer.is_none() && asks(&it.request, kit.bounds) == Asks::Receive);
             receives.count()
         };
         let waited: Vec<_> = (0..self.processes.len()).map(|who| polls(self, who)).collect();
@@ -403,10 +430,11 @@ impl Kit {
                 let of_process = running.iter().filter(|it| it.0 == who);
                 let running = of_process.map(|&(_, message, attempt)| Running {
                     batch: BatchKey(0),
-                    lane: 0..1,
-                    fact: self.fact(message, attempt),
+                    lanes: std::iter::once(0..1).collect(),
+                    facts: vec![self.fact(message, attempt)],
                     mood: Mood::Runs,
                     began: Time::ZERO,
+                    is_trial: false,
                 });
                 let running = running.collect();
                 self.seen.consumer(who).running = running;
@@ -416,7 +444,7 @@ impl Kit {
             let batch = self.batches.iter().rev().find(|batch| batch.contains(&fact)).cloned();
             self.seen.consumer(who).batches.insert(BatchKey(0), batch.unwrap_or_default());
             self.seen.now = self.aws.elapsed();
-            let judged = self.seen.may_begin(who, BatchKey(0), &fact);
+            let judged = self.seen.may_begin(who, BatchKey(0), &fact, &[]);
             self.judge(judged);
         }
     }
@@ -463,9 +491,10 @@ impl Kit {
             |kit: &Self| kit.aws.with(|account, now| account.counts(source, now)).unwrap().visible > 0;
         self.until("a message can be received", is_there).await?;
         let delivery = self.aws.with(|account, now| account.deliver(source, most, now));
-        let delivery = delivery.map_err(|it| it.to_string())?.ok_or("nothing is delivered")?;
+        let delivery = delivery.map_err(|it| it.to_string())?;
         let judged = self.note_events();
         self.judge(judged);
+        let Some(delivery) = delivery else { return self.came(Vec::new(), worlds) };
         let facts = self.facts_of(&delivery);
         self.came(facts, worlds)?;
         let event = serde_json::from_slice(delivery.event()).map_err(|it| it.to_string())?;
@@ -550,7 +579,7 @@ impl Kit {
 
     fn is_for(&self, call: &Waiting, asks: Asks, facts: &[Arc<Fact>]) -> bool {
         let is_meant = |of: &Arc<Fact>| facts.iter().any(|fact| fact.message == of.message);
-        asks == self::asks(&call.request) && self.messages(&call.request).iter().all(is_meant)
+        asks == self::asks(&call.request, self.bounds) && self.messages(&call.request).iter().all(is_meant)
     }
 
     /// The messages of the entries of a call.
@@ -572,7 +601,7 @@ impl Kit {
         request: &Request<Bytes>,
         worlds: (&World, &World),
     ) -> Checked<Response<Bytes>> {
-        let (asks, facts) = (asks(request), self.messages(request));
+        let (asks, facts) = (asks(request, self.bounds), self.messages(request));
         let judged = facts.iter().try_for_each(|fact| self.judge_entry(who, asks, fact, &facts));
         self.judge(judged);
         let (sent, answer) = (entries(request), self.answer(request));
@@ -580,10 +609,15 @@ impl Kit {
         let successful = told["Successful"].as_array().map_or(&[][..], Vec::as_slice);
         for (entry, fact) in sent.iter().zip(&facts) {
             if successful.iter().any(|it| it["Id"] == entry["Id"]) {
-                let seen = &mut self.seen.told[fact.message];
                 match asks {
-                    Asks::Settle(Kind::Changes) => seen.is_delayed[fact.attempt as usize] = true,
-                    Asks::Extend => seen.leases[fact.attempt as usize] = self.seen.now + VISIBILITY,
+                    Asks::Settle(Kind::Changes) => {
+                        let seconds = entry["VisibilityTimeout"].as_u64().unwrap_or_default();
+                        self.seen.is_delayed(fact, Duration::from_secs(seconds));
+                    }
+                    Asks::Extend => {
+                        let until = self.seen.now + self.bounds.visibility;
+                        self.seen.told[fact.message].leases[fact.attempt as usize] = until;
+                    }
                     Asks::Settle(_) | Asks::Receive | Asks::Attributes => {}
                 }
             }
@@ -660,7 +694,7 @@ fn entries(request: &Request<Bytes>) -> Vec<Value> {
     body["Entries"].as_array().cloned().unwrap_or_default()
 }
 
-fn asks(request: &Request<Bytes>) -> Asks {
+fn asks(request: &Request<Bytes>, bounds: &Bounds) -> Asks {
     let target = request.headers()["x-amz-target"].to_str().unwrap();
     match target.rsplit('.').next() {
         Some("ReceiveMessage") => Asks::Receive,
@@ -668,7 +702,7 @@ fn asks(request: &Request<Bytes>) -> Asks {
         Some("DeleteMessageBatch") => Asks::Settle(Kind::Deletes),
         Some("ChangeMessageVisibilityBatch") => {
             // No delay of a message is as long.
-            let is_extension = |entry: &Value| entry["VisibilityTimeout"] == VISIBILITY.as_secs();
+            let is_extension = |entry: &Value| entry["VisibilityTimeout"] == bounds.visibility.as_secs();
             if entries(request).iter().all(is_extension) { Asks::Extend } else { Asks::Settle(Kind::Changes) }
         }
         _ => Asks::Attributes,

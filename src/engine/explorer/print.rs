@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::super::breaker::OUTAGES;
 use super::super::budget::Budget;
 use super::super::keys::{BatchKey, MessageKey};
-use super::super::line::Line;
 use super::super::outbox::Outbox;
 use super::super::pollers::Pollers;
 use super::super::turns::Turns;
@@ -35,6 +34,10 @@ impl World {
             self.consumers.iter().map(|it| Print::of_consumer(it, self.now)).collect();
         consumers.sort_unstable();
         print.add(consumers);
+        let strays = self.strays.iter().map(|stray| print.beside(|it| it.stray(stray)));
+        let mut strays: Vec<_> = strays.collect();
+        strays.sort_unstable();
+        print.add(strays);
         print.hasher.finish()
     }
 }
@@ -96,7 +99,7 @@ impl<'w> Print<'w> {
             if told.is_gone && told.letters > 0 {
                 continue;
             }
-            self.add((told.is_delayed, told.has_lost_letter, told.ran_out));
+            self.add((told.is_delayed, told.has_lost_letter, told.ran_out, told.is_copied));
             told.leases.iter().for_each(|lease| self.end(*lease));
         }
     }
@@ -118,7 +121,7 @@ impl<'w> Print<'w> {
             print.shared(&engine.rules.shared);
         }
         print.shared(&consumer.shared);
-        print.add(consumer.outages);
+        print.add((consumer.outages, consumer.has_outlived, &consumer.done));
         print.maybe(consumer.down_since);
         print.maybe(consumer.rests_until);
         print.now = by_engine;
@@ -136,9 +139,9 @@ impl<'w> Print<'w> {
         let mut others = 0_u64;
         for running in &consumer.running {
             others = others.wrapping_add(print.beside(|it| {
-                it.fact(&running.fact);
+                it.facts(&running.facts);
                 it.batch(running.batch);
-                it.add((&running.lane, running.mood));
+                it.add((&running.lanes, running.mood, running.is_trial));
                 it.maybe((consumer.outages > 0).then_some(running.began.saturating_sub(consumer.began)));
             }));
         }
@@ -178,7 +181,8 @@ impl<'w> Print<'w> {
                 self.facts(facts);
             }
             What::Receive(poll) => {
-                self.add((poll.messages, poll.wait));
+                let is_old = self.engine.is_some_and(|it| poll.sent < it.worker.pollers.failed_at);
+                self.add((poll.messages, poll.wait, is_old));
                 self.time(poll.sent);
             }
         }
@@ -194,6 +198,18 @@ impl<'w> Print<'w> {
         }
     }
 
+    fn stray(&mut self, what: &What) {
+        match what {
+            What::Settle { call, .. } => {
+                self.add(call.kind);
+                call.messages.iter().for_each(|(_, after)| self.add(after));
+            }
+            What::Extend { leases, .. } => leases.iter().for_each(|(_, seconds)| self.add(seconds)),
+            What::Receive(poll) => self.add(poll.messages),
+        }
+        self.facts(what.facts());
+    }
+
     fn engine(&mut self, engine: &Machine) {
         self.add(engine.rules.shared.streak);
         for batch in engine.batches.values() {
@@ -204,14 +220,11 @@ impl<'w> Print<'w> {
                 self.time(until);
             }
             self.time(batch.until);
-            for (at, waiting) in batch.line.iter().flat_map(Line::each) {
-                self.time(at);
-                self.add(waiting);
-            }
             for message in &batch.messages {
                 let settled = &message.settled;
                 self.fact(&message.facts);
-                self.add((message.lease, message.tries, settled.state, &settled.action));
+                self.add((message.lease, message.tries, settled.state, &settled.action, message.is_trial));
+                self.maybe(message.hidden_until);
                 self.add((settled.has_letter, settled.is_lost, std::mem::discriminant(&settled.outcome)));
                 if let Outcome::Failed(fault) = &settled.outcome {
                     self.add(fault.ruling.name());
@@ -243,7 +256,7 @@ impl<'w> Print<'w> {
             self.maybe(times.map(|(since, _)| since));
             self.maybe(times.map(|(_, until)| until));
         }
-        self.turns(shared.rates.each());
+        self.add(shared.outlived_suspects);
     }
 
     fn turns<'t>(&mut self, turns: impl Iterator<Item = &'t Turns>) {
@@ -255,8 +268,9 @@ impl<'w> Print<'w> {
 
     fn worker<'a>(&mut self, engine: &Engine<'a, Arc<Fact>>) {
         let worker = &engine.worker;
-        let Pollers { wanted, under_way, asked, errors, paused_until, room_since, .. } = worker.pollers;
-        self.add((wanted, under_way, asked, errors));
+        let Pollers { wanted, under_way, asked, errors, in_a_row, paused_until, room_since, .. } =
+            worker.pollers;
+        self.add((wanted, under_way, asked, errors, in_a_row));
         self.end(paused_until);
         self.maybe(room_since);
         for (lease, until, due, is_extending, is_settling) in worker.leases.each() {
@@ -270,10 +284,17 @@ impl<'w> Print<'w> {
         }
         let mut names: Vec<_> = worker.names.iter().collect();
         names.sort_unstable();
-        for (name, batch) in names {
+        for (name, key) in names {
             self.add(name);
-            self.batch(*batch);
+            self.key(*key);
         }
+        let mut finished: Vec<_> = worker.finished.each().collect();
+        finished.sort_unstable();
+        self.add(finished);
+        for message in &worker.gathered.messages {
+            self.fact(&message.facts);
+        }
+        self.maybe(worker.gathered.due);
         for (at, leases) in worker.waiting.each() {
             self.time(at);
             leases.for_each(|lease| self.add(lease));

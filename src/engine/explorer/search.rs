@@ -1,14 +1,24 @@
-//! Visits every state, shortest ways first.
+//! Visits every state, the shortest ways first as long as memory allows.
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
+use super::super::guards::REMOVED;
 use super::Bounds;
 use super::world::{Step, World};
 
-/// The shortest way to what must not happen.
+/// How many states wait to be visited before the latest ones go first: their worlds have about 10 KB each.
+const MOST_WAITING: usize = 150_000;
+/// From one of so many states, everything must come to rest once nothing goes wrong any more.
+const PROBED: usize = 8;
+/// How many steps that may take, and how much time.
+const STEPS_TO_REST: usize = 600;
+const TIME_TO_REST: Duration = Duration::from_secs(3_600);
+
+/// A way to what must not happen, the shortest one within small bounds.
 #[derive(Debug)]
 pub(super) struct Counterexample {
     pub(super) bounds: &'static Bounds,
@@ -22,8 +32,8 @@ struct Visited {
     depth: u32,
 }
 
-/// Visits all, and says how many states there are.
-pub(super) fn explore(bounds: &'static Bounds) -> Result<usize, Counterexample> {
+/// Visits all states, or about so many, and says how many these are.
+pub(super) fn explore(bounds: &'static Bounds, most: usize) -> Result<usize, Counterexample> {
     let first = World::new(bounds);
     let mut numbers = HashMap::from([(first.print(), 0_u32)]);
     let mut visited = vec![Visited { from: 0, step: None, depth: 0 }];
@@ -40,7 +50,20 @@ pub(super) fn explore(bounds: &'static Bounds) -> Result<usize, Counterexample> 
         steps.reverse();
         Counterexample { bounds, steps, violation }
     };
-    while let Some((from, world)) = next.pop_front() {
+    loop {
+        let waiting = next.len();
+        let first = if waiting > MOST_WAITING { next.pop_back() } else { next.pop_front() };
+        let Some((from, world)) = first else { break };
+        if visited.len() >= most {
+            println!("{}: the first {} states", bounds.name, visited.len());
+            return Ok(visited.len());
+        }
+        if (from as usize).is_multiple_of(PROBED)
+            && REMOVED.get().is_none()
+            && let Err(why) = comes_to_rest(&world)
+        {
+            return Err(example(&visited, from, None, why));
+        }
         if world.is_over() {
             ends.push(from);
             continue;
@@ -74,6 +97,29 @@ pub(super) fn explore(bounds: &'static Bounds) -> Result<usize, Counterexample> 
     let (states, steps) = (visited.len(), ways.len());
     println!("{}: {states} states, {steps} steps, the longest way has {longest}", bounds.name);
     Ok(states)
+}
+
+/// Whether everything comes to rest from here by itself, if nothing goes wrong any more: each message is done or has a letter, and
+/// no call is under way.
+fn comes_to_rest(world: &World) -> Result<(), String> {
+    let mut world = world.without_faults();
+    let until = world.now + TIME_TO_REST;
+    for _ in 0..STEPS_TO_REST {
+        if world.is_over() {
+            return Ok(());
+        }
+        let Some(step) = world.good_step() else {
+            return Err("nothing can happen any more, once nothing goes wrong".to_owned());
+        };
+        world = after(&world, step).map_err(|violation| format!("once nothing goes wrong: {violation}"))?;
+        if world.now > until {
+            break;
+        }
+    }
+    Err(format!(
+        "once nothing goes wrong, it does not come to rest in {:?}",
+        world.now + TIME_TO_REST - until
+    ))
 }
 
 fn after(world: &World, step: Step) -> Result<World, String> {

@@ -9,11 +9,11 @@ use redrive_local::rules::settle;
 
 use super::super::breaker::REST;
 use super::super::keys::{BatchKey, MessageKey};
-use super::super::{BatchLimits, Call, Command, Engine, Event, Exit, Message, Outcome, Time, Worked};
+use super::super::{BatchLimits, Call, Command, Engine, Event, Exit, Message, Outcome, Worked};
 use super::Consumes;
 use super::world::{
-    Checked, Consumer, DELIVERIES, ENDLESS, Fact, Machine, Mood, OF_THE_QUEUE, Running, SETTLE_UNTIL, Says,
-    UNTIL, UnderWay, VISIBILITY, Way, What, World, at, names, policy,
+    Checked, Consumer, ENDLESS, Fact, Machine, Mood, OF_THE_QUEUE, Running, SETTLE_UNTIL, Says, UNTIL,
+    UnderWay, Way, What, World, at, names, policy,
 };
 
 impl World {
@@ -31,7 +31,6 @@ impl World {
             until: UNTIL,
             settle_until: SETTLE_UNTIL,
             has_client: true,
-            places: Some(bounds.concurrency),
             ends_process: true,
         };
         let (facts, shared) = (facts.into_iter(), &mut consumer.shared);
@@ -158,11 +157,13 @@ impl World {
                 consumer.stop(batch);
                 let mut worked = Vec::new();
                 while let Some(place) = consumer.running.iter().position(|it| it.batch == batch) {
-                    let Running { lane, fact, mood, .. } = consumer.running.remove(place);
-                    let is_stuck = mood != Mood::Canceled;
-                    let outcome = if is_stuck { Outcome::Stuck } else { Outcome::TimedOut };
-                    consumer.blocked.extend(is_stuck.then_some((batch, fact)));
-                    worked.push(Worked { key: MessageKey { batch, at: lane.start }, outcome, ran: None });
+                    let running = consumer.running.remove(place);
+                    let is_stuck = running.mood != Mood::Canceled;
+                    for (at, fact) in running.places().zip(running.facts.clone()) {
+                        let outcome = if is_stuck { Outcome::Stuck } else { Outcome::TimedOut };
+                        consumer.blocked.extend(is_stuck.then_some((batch, fact)));
+                        worked.push(Worked { key: MessageKey { batch, at }, outcome, ran: None });
+                    }
                 }
                 if let Some(engine) = &mut consumer.engine {
                     engine.on(Event::GivenUp { batch, worked }, now);
@@ -182,7 +183,7 @@ impl World {
             }
             Command::Extend(leases) => {
                 let asked = self.now - self.consumers[who].began;
-                let limit = asked + Duration::from_secs(2).min(VISIBILITY / 4);
+                let limit = asked + Duration::from_secs(2).min(self.bounds.visibility / 4);
                 let consumer = self.consumer(who);
                 let facts = leases.iter().filter_map(|(lease, _)| consumer.leases.get(lease).map(Arc::clone));
                 let facts: Vec<_> = facts.collect();
@@ -201,6 +202,12 @@ impl World {
                 }
                 Consumes::Sandbox => {
                     let failed: Vec<_> = settled.iter().map(|settled| !settled.is_over()).collect();
+                    let suspects_from = self.bounds.suspects_from;
+                    let consumer = self.consumer(who);
+                    let facts = consumer.delivery.iter().map(|(_, fact)| fact).zip(&settled);
+                    let suspects = facts.filter(|(fact, _)| fact.attempt >= suspects_from);
+                    let ran: Vec<_> = suspects.map(|(_, settled)| !settled.outcome.never_ran()).collect();
+                    consumer.has_outlived |= !ran.is_empty() && ran.iter().all(|ran| *ran);
                     self.respond(who, &failed)?;
                 }
             },
@@ -264,25 +271,51 @@ impl World {
         while self.consumers[who].running.len() < self.bounds.concurrency
             && let Some((batch, lane)) = self.consumer(who).lanes.pop_front()
         {
-            let fact = Arc::clone(&self.consumers[who].batches[&batch][lane.start]);
-            self.may_begin(who, batch, &fact)?;
-            self.say(|it| format!("{} begins m{}", it.name(who), fact.message + 1));
+            let mut lanes = vec![lane];
+            let is_bulk = self.bounds.chunk.is_some() && self.consumers[who].consumes == Consumes::Worker;
+            if is_bulk {
+                // A call takes whole groups.
+                let mut room = self.bounds.chunk.unwrap_or_default().saturating_sub(lanes[0].len());
+                self.consumer(who).lanes.retain(|(of, lane)| {
+                    let fits = *of == batch && lane.len() <= room;
+                    room -= if fits { lane.len() } else { 0 };
+                    lanes.extend(fits.then(|| lane.clone()));
+                    !fits
+                });
+            }
+            let all = &self.consumers[who].batches[&batch];
+            let facts: Vec<_> = if is_bulk {
+                lanes.iter().cloned().flatten().map(|at| Arc::clone(&all[at])).collect()
+            } else {
+                vec![Arc::clone(&all[lanes[0].start])]
+            };
+            for (place, fact) in facts.iter().enumerate() {
+                self.may_begin(who, batch, fact, &facts[..place])?;
+                self.say(|it| format!("{} begins m{}", it.name(who), fact.message + 1));
+            }
             let now = self.now;
             let consumer = self.consumer(who);
-            if consumer.rests_until.is_some_and(|until| until <= now) {
+            let is_trial = consumer.rests_until.is_some_and(|until| until <= now);
+            if is_trial {
                 consumer.rests_until = Some(now + REST);
             }
-            consumer.running.push(Running { batch, lane, fact, mood: Mood::Runs, began: now });
+            consumer.running.push(Running { batch, lanes, facts, mood: Mood::Runs, began: now, is_trial });
         }
         Ok(())
     }
 
     /// What the end of a handler says of what messages need.
-    pub(super) fn learn(&mut self, who: usize, began: Time, says: Option<Says>) {
+    pub(super) fn learn(&mut self, who: usize, ended: &Running, says: Option<Says>) {
         let now = self.now;
         let consumer = self.consumer(who);
         match says {
-            Some(Says::Done) if consumer.down_since.is_none_or(|since| since <= began) => {
+            // A trial that proves nothing lets the next one try.
+            Some(Says::Rejects) if ended.is_trial => {
+                consumer.rests_until = consumer.rests_until.map(|until| until.min(now));
+            }
+            Some(Says::Done | Says::DoneInPart)
+                if consumer.down_since.is_none_or(|since| since <= ended.began) =>
+            {
                 (consumer.outages, consumer.down_since, consumer.rests_until) = (0, None, None);
             }
             Some(Says::Outage) => {
@@ -291,18 +324,38 @@ impl World {
                     (consumer.down_since, consumer.rests_until) = (Some(now), Some(now + REST));
                 }
             }
-            Some(Says::Done | Says::Fails | Says::Rejects) | None => {}
+            Some(Says::Done | Says::DoneInPart | Says::Fails | Says::Rejects) | None => {}
         }
     }
 
+    /// What must hold when a handler of a worker has its effect, which was not canceled.
+    pub(super) fn may_take_effect(&self, fact: &Fact) -> Checked {
+        let told = &self.told[fact.message];
+        let is_lost = told.leases[fact.attempt as usize] <= self.now;
+        if is_lost && told.deliveries > fact.attempt as usize {
+            return Err(format!("m{} has its effect although another has received it", fact.message + 1));
+        }
+        Ok(())
+    }
+
     /// What must hold when a handler begins.
-    pub(super) fn may_begin(&self, who: usize, batch: BatchKey, fact: &Fact) -> Checked {
+    pub(super) fn may_begin(
+        &self,
+        who: usize,
+        batch: BatchKey,
+        fact: &Fact,
+        together: &[Arc<Fact>],
+    ) -> Checked {
         let (message, number) = (fact.message, fact.message + 1);
+        if self.consumers[who].done.contains(&message) {
+            return Err(format!("m{number} begins again in the process that has done it"));
+        }
         for (other, consumer) in self.consumers.iter().enumerate() {
-            let running = consumer.running.iter().map(|it| &it.fact);
+            let running = consumer.running.iter().flat_map(|it| &it.facts);
             for theirs in running.chain(consumer.blocked.iter().map(|(_, fact)| fact)) {
                 let is_held = self.told[theirs.message].leases[theirs.attempt as usize] > self.now;
-                if theirs.message == message && is_held {
+                // SQS itself may deliver a message twice.
+                if theirs.message == message && is_held && !self.told[message].is_copied {
                     return Err(format!("m{number} begins although its handler runs whose lease is held"));
                 }
                 let is_same = theirs.message == message || fact.group.is_some() && theirs.group == fact.group;
@@ -313,15 +366,19 @@ impl World {
         }
         let groups = self.bounds.groups;
         let earlier = (0..message).filter(|&it| self.bounds.is_fifo && groups[it] == groups[message]);
-        if let Some(earlier) = earlier.into_iter().find(|&it| !self.is_proven(it)) {
+        let is_before = |it: usize| self.is_proven(it) || together.iter().any(|fact| fact.message == it);
+        if let Some(earlier) = earlier.into_iter().find(|&it| !is_before(it)) {
             return Err(format!("m{number} begins before m{} of its group is over", earlier + 1));
         }
         let mut later = message + 1..groups.len();
         let is_done = |it: &usize| groups[*it] == groups[message] && self.told[*it].is_done;
         // A sandbox that is killed has not told what is done.
         let tells = !self.bounds.consumers.contains(&Consumes::Sandbox);
+        // Nor has a bulk worker whose leases ended when all of a call was done.
+        let is_repeated = self.bounds.chunk.is_some() && self.told[message].is_done;
         if self.bounds.is_fifo
             && tells
+            && !is_repeated
             && let Some(later) = later.find(is_done)
         {
             return Err(format!(
@@ -330,16 +387,19 @@ impl World {
             ));
         }
         let consumer = &self.consumers[who];
-        let isolates = consumer.consumes == Consumes::Sandbox && fact.attempt >= self.bounds.suspects_from;
+        let isolates =
+            consumer.consumes == Consumes::Sandbox && !self.bounds.is_fifo && !consumer.has_outlived;
+        let isolates = isolates && fact.attempt >= self.bounds.suspects_from;
         let is_beside = consumer.running.iter().any(|it| it.mood == Mood::Runs);
         if isolates && is_beside && self.now < consumer.began + UNTIL / 4 {
             return Err(format!("m{number} begins beside another message"));
         }
-        if consumer.rests_until.is_some_and(|until| until > self.now) && fact.attempt < DELIVERIES {
+        if consumer.rests_until.is_some_and(|until| until > self.now) && fact.attempt < self.bounds.deliveries
+        {
             return Err(format!("m{number} begins although what it needs is down"));
         }
         let batch = &consumer.batches[&batch];
-        if consumer.is_told && batch.iter().all(|it| it.attempt < DELIVERIES) {
+        if consumer.is_told && batch.iter().all(|it| it.attempt < self.bounds.deliveries) {
             return Err(format!("m{number} begins after the worker was told to end"));
         }
         Ok(())

@@ -8,7 +8,7 @@ use redrive_local::{NewMessage, QueueEvent};
 
 use super::super::{Extension, Kind};
 use super::Bounds;
-use super::world::{Answer, Checked, Fact, Left, VISIBILITY, What, World, at, names};
+use super::world::{Answer, Checked, Fact, Left, What, World, at, names};
 
 impl World {
     /// What SQS does with a call.
@@ -48,7 +48,7 @@ impl World {
             }
             What::Receive(poll) => {
                 let most = most.unwrap_or(poll.messages);
-                let brought = self.receive(most, VISIBILITY)?;
+                let brought = self.receive(most, self.bounds.visibility)?;
                 Ok(Answer::Received(brought.into_iter().map(|(_, fact)| fact).collect()))
             }
         }
@@ -83,6 +83,11 @@ impl World {
 
     fn write_letter(&mut self, who: usize, fact: &Fact, together: &[Arc<Fact>]) -> Checked<bool> {
         self.may_write(who, fact, together)?;
+        self.send_letter(fact)?;
+        Ok(true)
+    }
+
+    fn send_letter(&mut self, fact: &Fact) -> Checked {
         let message = NewMessage {
             body: "tea".to_owned(),
             group_id: fact.group.map(str::to_owned),
@@ -95,7 +100,7 @@ impl World {
         if !self.queues().take_events().is_empty() {
             self.is_in_dead_letter_queue(fact.message)?;
         }
-        Ok(true)
+        Ok(())
     }
 
     pub(super) fn is_in_dead_letter_queue(&mut self, message: usize) -> Checked {
@@ -121,6 +126,10 @@ impl World {
 
     pub(super) fn delete(&mut self, fact: &Fact) -> Checked<bool> {
         self.may_settle(fact, "deleted")?;
+        self.delete_now(fact)
+    }
+
+    fn delete_now(&mut self, fact: &Fact) -> Checked<bool> {
         let (source, now) = (names(self.bounds).0, at(self.now));
         let deleted = self.queues().delete(source, &fact.handle, now);
         if !self.queues().take_events().is_empty() {
@@ -145,9 +154,69 @@ impl World {
         let is_delayed = self.queues().change_visibility(source, &fact.handle, after, now).is_ok();
         self.queues().take_events();
         if is_delayed {
-            self.told[fact.message].is_delayed[fact.attempt as usize] = true;
+            self.is_delayed(fact, after);
         }
         Ok(is_delayed)
+    }
+
+    /// From then on somebody else may have the message.
+    pub(super) fn is_delayed(&mut self, fact: &Fact, after: Duration) {
+        let now = self.now;
+        let told = &mut self.told[fact.message];
+        told.is_delayed[fact.attempt as usize] = true;
+        told.leases[fact.attempt as usize] = now + after;
+    }
+
+    /// SQS carries out a call after its caller has given up, or once more. No caller can prevent that this is too late for the message,
+    /// but it must never delete one that is not over.
+    pub(super) fn arrives(&mut self, stray: usize) -> Checked {
+        match self.strays.remove(stray) {
+            What::Settle { call, facts } => {
+                for (fact, &(_, after)) in facts.iter().zip(&call.messages) {
+                    match call.kind {
+                        Kind::Letters => self.send_letter(fact)?,
+                        Kind::Deletes => drop(self.delete_now(fact)?),
+                        Kind::Changes => self.hide_late(fact, after),
+                    }
+                }
+            }
+            What::Extend { leases, facts, .. } => {
+                for (fact, (_, seconds)) in facts.iter().zip(leases) {
+                    self.hide_late(fact, Duration::from_secs(seconds));
+                }
+            }
+            // What it brings, nobody has.
+            What::Receive(poll) => drop(self.receive(poll.messages, self.bounds.visibility)?),
+        }
+        self.look_at_queue();
+        Ok(())
+    }
+
+    /// On a standard queue, an old receipt handle changes the visibility timeout of a message that somebody else has by now.
+    fn hide_late(&mut self, fact: &Fact, after: Duration) {
+        let (source, now) = (names(self.bounds).0, at(self.now));
+        let is_done = self.queues().change_visibility(source, &fact.handle, after, now).is_ok();
+        self.queues().take_events();
+        if is_done {
+            let until = self.now + after;
+            let told = &mut self.told[fact.message];
+            let is_late = fact.attempt as usize != told.deliveries;
+            let held = &mut told.leases[told.deliveries];
+            *held = if is_late { until.max(*held) } else { until };
+            told.ran_out |= is_late;
+            told.is_copied |= is_late;
+        }
+    }
+
+    /// SQS makes a message visible that somebody has.
+    pub(super) fn duplicate(&mut self, message: usize) {
+        self.left.duplicates -= 1;
+        let (source, now) = (names(self.bounds).0, at(self.now));
+        let handle = self.told[message].handle.clone();
+        let _ = self.queues().change_visibility(source, &handle, Duration::ZERO, now);
+        self.queues().take_events();
+        (self.told[message].ran_out, self.told[message].is_copied) = (true, true);
+        self.look_at_queue();
     }
 
     /// A message whose lease may be extended.
@@ -194,6 +263,7 @@ impl World {
             let told = &mut self.told[message];
             told.deliveries += 1;
             told.leases[attempt as usize] = self.now + visibility;
+            told.handle.clone_from(&brought.receipt_handle);
             let group = self.bounds.is_fifo.then_some(self.bounds.groups[message]);
             let fact = Fact { message, attempt, group, handle: brought.receipt_handle.clone() };
             self.say(|_| format!("m{} is received, delivery {attempt}", message + 1));
@@ -208,8 +278,8 @@ impl World {
         let told = &mut self.told[message];
         if told.deliveries > 0 && !told.is_delayed[told.deliveries] {
             told.ran_out = true;
-            let Bounds { losses, kills, signals, deaf, .. } = *self.bounds;
-            if self.left == (Left { losses, kills, signals, deaf, ..self.left }) {
+            let Bounds { losses, kills, signals, deaf, duplicates, strays, .. } = *self.bounds;
+            if self.left == (Left { losses, kills, signals, deaf, duplicates, strays, ..self.left }) {
                 return Err(format!("the lease of m{} ran out, and nothing went wrong", message + 1));
             }
         }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::{Engine, Time};
 use super::Consumes;
-use super::world::{Consumer, Goes, Mood, Says, Step, UnderWay, Way, What, World, at, names};
+use super::world::{Consumer, Goes, Left, Mood, Says, Step, UnderWay, Way, What, World, at, names};
 
 impl World {
     /// What may come next.
@@ -21,9 +21,13 @@ impl World {
                 match running.mood {
                     Mood::Runs => {
                         is_running |= !is_asleep;
+                        if !consumer.is_polled(running, self.now) {
+                            continue;
+                        }
                         steps.extend([Says::Done, Says::Fails].map(ends));
                         steps.extend(self.bounds.rejects.then(|| ends(Says::Rejects)));
                         steps.extend((self.bounds.outages > 0).then(|| ends(Says::Outage)));
+                        steps.extend((running.facts.len() > 1).then(|| ends(Says::DoneInPart)));
                     }
                     Mood::Canceled => {
                         is_waiting = true;
@@ -41,11 +45,15 @@ impl World {
             for (call, under_way) in consumer.calls.iter().enumerate() {
                 let call = call as u8;
                 let is_late = under_way.limit + consumer.began <= self.now;
+                let may_stray = self.left.strays > 0 && !matches!(under_way.way, Way::Acted(_));
                 let mut goes: Vec<_> = match &under_way.way {
+                    // A process that stood still may see the answer first.
+                    Way::Acted(_) if is_late && is_asleep => vec![Goes::TimedOut, Goes::Answered],
                     _ if is_late => vec![Goes::TimedOut],
                     Way::Acted(_) => vec![Goes::Answered],
                     Way::Slow | Way::Fresh => vec![Goes::Well],
                 };
+                goes.extend(may_stray.then_some(Goes::Strays));
                 match &under_way.what {
                     What::Receive(poll) if !matches!(under_way.way, Way::Acted(_)) => {
                         if !self.is_receivable {
@@ -57,7 +65,11 @@ impl World {
                         }
                         let most = poll.messages.min(self.told.len()) as u8;
                         for goes in goes {
-                            let counts = if goes == Goes::Lost { most..=most } else { 1..=most };
+                            let counts = if matches!(goes, Goes::Lost | Goes::Strays) {
+                                most..=most
+                            } else {
+                                1..=most
+                            };
                             steps.extend(counts.map(|most| Step::Receives { who, call, most, goes }));
                         }
                         continue;
@@ -66,6 +78,7 @@ impl World {
                     What::Settle { .. } | What::Extend { .. } => {
                         let is_fresh = matches!(under_way.way, Way::Fresh) && !is_late;
                         is_waiting |= is_fresh;
+                        goes.extend((may_stray && is_fresh).then_some(Goes::Repeated));
                         if is_fresh && self.left.losses > 0 {
                             goes.extend([Goes::Lost, Goes::Unanswered, Goes::AnsweredLater, Goes::Later]);
                             let entries = under_way.facts().len();
@@ -98,6 +111,15 @@ impl World {
             }
             time_waits |= is_waiting && !is_asleep;
         }
+        steps.extend((0..self.strays.len()).map(|stray| Step::Arrives { stray: stray as u8 }));
+        if self.left.duplicates > 0 {
+            let is_held = |&message: &usize| {
+                let told = &self.told[message];
+                !told.is_gone && told.deliveries > 0 && told.leases[told.deliveries] > self.now
+            };
+            let held = (0..self.told.len()).filter(is_held);
+            steps.extend(held.map(|message| Step::Duplicates { message: message as u8 }));
+        }
         time_waits |= is_running && self.left.patience == 0;
         if !time_waits && self.due().is_some() {
             steps.push(Step::Time { old_polls: false });
@@ -107,6 +129,31 @@ impl World {
             }
         }
         steps
+    }
+
+    /// The same, in which nothing goes wrong from now on.
+    pub(super) fn without_faults(&self) -> Self {
+        let left =
+            Left { losses: 0, kills: 0, signals: 0, deaf: 0, duplicates: 0, strays: 0, patience: u8::MAX };
+        Self { left, ..self.clone() }
+    }
+
+    /// What comes next if everybody does what they can as soon as they can.
+    pub(super) fn good_step(&self) -> Option<Step> {
+        let rank = |step: &Step| match step {
+            Step::Wake { .. } => 0,
+            Step::Returns { .. } | Step::IsCanceled { .. } => 1,
+            Step::Ends { says: Says::Done, .. } => 2,
+            Step::Calls { goes: Goes::Well | Goes::Answered, .. } => 3,
+            Step::Calls { goes: Goes::TimedOut, .. } => 4,
+            Step::Receives { most, goes: Goes::Well | Goes::Answered, .. } | Step::Delivers { most, .. } => {
+                100 - most
+            }
+            Step::Receives { goes: Goes::TimedOut, .. } => 150,
+            Step::Time { old_polls: false } => 200,
+            _ => u8::MAX,
+        };
+        self.steps().into_iter().filter(|step| rank(step) < u8::MAX).min_by_key(rank)
     }
 
     /// When something is due.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::super::keys::MessageKey;
-use super::super::{Event, Kind, Outcome, Ran, Time, Worked};
+use super::super::{Confirmation, Event, Kind, Outcome, Ran, Time, Worked};
 use super::Consumes;
 use super::world::{
     Answer, Checked, Consumer, DEADLINE, Goes, Mood, Running, Says, Step, UnderWay, Way, What, World,
@@ -25,6 +25,14 @@ impl World {
             Step::Returns { who, blocked } => {
                 let (batch, fact) = self.consumer(who.into()).blocked.remove(blocked.into());
                 self.told[fact.message].is_done = true;
+                if self.bounds.chunk.is_some() {
+                    // A call of a bulk handler returns with all of its messages.
+                    let blocked = std::mem::take(&mut self.consumer(who.into()).blocked);
+                    let (returned, others) = blocked.into_iter().partition(|(of, _)| *of == batch);
+                    let returned: Vec<_> = returned;
+                    returned.iter().for_each(|(_, fact)| self.told[fact.message].is_done = true);
+                    self.consumer(who.into()).blocked = others;
+                }
                 match self.consumers[usize::from(who)].consumes {
                     Consumes::Worker => self.on(who.into(), Event::Unblocked(batch)),
                     Consumes::Sandbox => Ok(()),
@@ -35,8 +43,19 @@ impl World {
                 self.call(who.into(), call.into(), Some(most.into()), goes)
             }
             Step::Delivers { who, most } => self.deliver(who.into(), most.into()),
+            Step::Duplicates { message } => {
+                self.duplicate(message.into());
+                Ok(())
+            }
+            Step::Arrives { stray } => self.arrives(stray.into()),
             Step::Kill { who } => {
                 self.left.kills -= 1;
+                let calls = self.consumers[usize::from(who)].calls.clone();
+                for call in calls.into_iter().filter(|call| !matches!(call.way, Way::Acted(_))) {
+                    if self.left.strays > 0 {
+                        self.stray(call.what);
+                    }
+                }
                 self.replace(who.into())
             }
             Step::Signal { who } => {
@@ -96,51 +115,84 @@ impl World {
 
     /// A handler ends; of itself, or because it is canceled.
     pub(super) fn ends(&mut self, who: usize, handler: usize, says: Option<Says>) -> Checked {
-        let Running { batch, lane, fact, began, .. } = self.consumer(who).running.remove(handler);
-        let outcome = match says {
-            Some(Says::Done) => Outcome::Done,
-            Some(Says::Fails) => Outcome::Failed(Failure::from("down").reduce(None)),
-            Some(Says::Rejects) => Outcome::Failed(Failure::reject("no").reduce(None)),
-            Some(Says::Outage) => Outcome::Failed(Failure::outage("down").reduce(None)),
-            None => Outcome::TimedOut,
-        };
-        self.told[fact.message].is_done |= says == Some(Says::Done);
-        let rest = lane.start + 1..lane.end;
-        if outcome.lets_the_lane_go_on() && !rest.is_empty() && !self.consumers[who].ending.contains(&batch) {
-            self.consumer(who).lanes.push_front((batch, rest));
+        let ended = self.consumer(who).running.remove(handler);
+        let Running { batch, lanes, facts, began, mood, .. } = &ended;
+        let (batch, began) = (*batch, *began);
+        let is_worker = self.consumers[who].consumes == Consumes::Worker;
+        let is_held =
+            facts.iter().any(|fact| self.told[fact.message].leases[fact.attempt as usize] > self.now);
+        let mut outcomes = Vec::new();
+        for (place, fact) in facts.iter().enumerate() {
+            let outcome = match says {
+                Some(Says::DoneInPart) if place == 0 => Outcome::Done,
+                Some(Says::Done) => Outcome::Done,
+                Some(Says::Fails | Says::DoneInPart) => Outcome::Failed(Failure::from("down").reduce(None)),
+                Some(Says::Rejects) => Outcome::Failed(Failure::reject("no").reduce(None)),
+                Some(Says::Outage) => Outcome::Failed(Failure::outage("down").reduce(None)),
+                None => Outcome::TimedOut,
+            };
+            if matches!(outcome, Outcome::Done) {
+                // A call of a bulk handler goes on while one of its messages is held.
+                if is_worker && *mood == Mood::Runs && !is_held {
+                    self.may_take_effect(fact)?;
+                }
+                self.told[fact.message].is_done = true;
+                if is_worker {
+                    self.consumer(who).done.insert(fact.message);
+                }
+            }
+            outcomes.push(outcome);
+        }
+        if self.bounds.chunk.is_none() || !is_worker {
+            let rest = lanes[0].start + 1..lanes[0].end;
+            let goes_on = outcomes[0].lets_the_lane_go_on() && !rest.is_empty();
+            if goes_on && !self.consumers[who].ending.contains(&batch) {
+                self.consumer(who).lanes.push_front((batch, rest));
+            }
         }
         if says == Some(Says::Done) {
-            self.learn(who, began, says);
+            self.learn(who, &ended, says);
         }
         // The runner takes the next message before the engine hears of this one.
         self.begin(who)?;
         if says != Some(Says::Done) {
-            self.learn(who, began, says);
+            self.learn(who, &ended, says);
         }
         let consumer = &self.consumers[who];
         let of = consumer.engine.as_ref().and_then(|engine| engine.batches.get(&batch));
-        let ended = of.map_or(Time::ZERO, |of| self.now - consumer.began - of.began);
-        let ran = Some(Ran { took: self.now - began, ended, is_shared: false });
-        let key = MessageKey { batch, at: lane.start };
-        self.on(who, Event::Ended(vec![Worked { key, outcome, ran }]))
+        let since = of.map_or(Time::ZERO, |of| self.now - consumer.began - of.began);
+        let places = ended.places();
+        let worked = places.zip(outcomes).enumerate().map(|(number, (at, outcome))| {
+            let ran = Some(Ran { took: self.now - began, ended: since, is_shared: number > 0 });
+            Worked { key: MessageKey { batch, at }, outcome, ran }
+        });
+        let worked = worked.collect();
+        self.on(who, Event::Ended(worked))
     }
 
     /// A call goes its way.
     pub(super) fn call(&mut self, who: usize, call: usize, most: Option<usize>, goes: Goes) -> Checked {
-        let is_loss = !matches!(goes, Goes::Well | Goes::Answered | Goes::TimedOut);
+        let (is_good, may_arrive) = (
+            matches!(goes, Goes::Well | Goes::Answered | Goes::TimedOut),
+            matches!(goes, Goes::Strays | Goes::Repeated),
+        );
+        let is_loss = !is_good && !may_arrive;
         self.left.losses -= u8::from(is_loss);
         if goes == Goes::Later {
             self.consumer(who).calls[call].way = Way::Slow;
             return Ok(());
         }
         let UnderWay { what, way, limit } = self.consumer(who).calls.remove(call);
+        if may_arrive {
+            self.stray(what.clone());
+        }
         let skipped = match goes {
             Goes::Without(entry) => Some(entry.into()),
             _ => None,
         };
         let answer = match (way, goes) {
             (Way::Acted(answer), Goes::Answered) => Some(answer),
-            (_, Goes::Lost) => None,
+            (_, Goes::Lost | Goes::Strays) => None,
             (way, Goes::TimedOut) => {
                 if let Way::Acted(_) = way {
                     self.note_lost(&what);
@@ -163,6 +215,13 @@ impl World {
         }
     }
 
+    /// A call may arrive later, and nobody waits for its answer.
+    fn stray(&mut self, what: What) {
+        self.left.strays -= 1;
+        self.note_lost(&what);
+        self.strays.push(what);
+    }
+
     pub(super) fn note_lost(&mut self, what: &What) {
         if let What::Settle { call, facts } = what
             && call.kind == Kind::Letters
@@ -174,11 +233,13 @@ impl World {
     pub(super) fn answer(&mut self, who: usize, what: What, answer: Option<Answer>) -> Checked {
         let event = match (what, answer) {
             (What::Settle { call, .. }, answer) => {
-                let confirmed = match answer {
-                    Some(Answer::Settled(confirmed)) => confirmed,
+                let answers = match answer {
+                    Some(Answer::Settled(confirmed)) => {
+                        confirmed.into_iter().map(|key| (key, Confirmation::Done)).collect()
+                    }
                     _ => Vec::new(),
                 };
-                Event::Answered { call, confirmed, refused: Vec::new(), took: Duration::ZERO }
+                Event::Answered { call, answers, took: Duration::ZERO }
             }
             (What::Extend { asked, leases, .. }, answer) => {
                 let answers = match answer {

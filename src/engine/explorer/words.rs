@@ -16,19 +16,20 @@ impl World {
                     Says::Fails => "it fails",
                     Says::Rejects => "it rejects the message",
                     Says::Outage => "it reports an outage",
+                    Says::DoneInPart => "its first message is done, the others fail",
                 };
-                format!("{}: the handler of {} ends: {says}", self.name(who.into()), name(&handler.fact))
+                format!("{}: the handler of {} ends: {says}", self.name(who.into()), those(&handler.facts))
             }
             Step::IsCanceled { who, handler } => {
                 let handler = &self.consumers[usize::from(who)].running[usize::from(handler)];
-                format!("{}: the handler of {} is canceled", self.name(who.into()), name(&handler.fact))
+                format!("{}: the handler of {} is canceled", self.name(who.into()), those(&handler.facts))
             }
             Step::Ignores { who, handler } => {
                 let handler = &self.consumers[usize::from(who)].running[usize::from(handler)];
                 format!(
                     "{}: the handler of {} ignores that it is canceled",
                     self.name(who.into()),
-                    name(&handler.fact)
+                    those(&handler.facts)
                 )
             }
             Step::Returns { who, blocked } => {
@@ -61,11 +62,17 @@ impl World {
                     Goes::Later => "is slow",
                     Goes::Answered => "is answered",
                     Goes::TimedOut => "has taken too long",
+                    Goes::Strays => "gets no answer, and may arrive later",
+                    Goes::Repeated => "is done and answered, and may arrive once more",
                 };
                 format!("{}: {}{most} {goes}", self.name(who.into()), under_way(call))
             }
             Step::Delivers { who, most } => {
                 format!("Lambda invokes {} (at most {most} messages)", self.name(who.into()))
+            }
+            Step::Duplicates { message } => format!("SQS delivers m{} once more", message + 1),
+            Step::Arrives { stray } => {
+                format!("{} arrives, and nobody waits for it", what(&self.strays[usize::from(stray)]))
             }
             Step::Kill { who } => format!("{} is killed, and another begins", self.name(who.into())),
             Step::Sleep { who } => format!("{} stands still", self.name(who.into())),
@@ -81,18 +88,28 @@ fn name(fact: &Fact) -> String {
     format!("m{} (delivery {})", fact.message + 1, fact.attempt)
 }
 
+fn those(facts: &[Arc<Fact>]) -> String {
+    facts.iter().map(|fact| name(fact)).collect::<Vec<_>>().join(" and ")
+}
+
 fn names(facts: &[Arc<Fact>]) -> String {
     facts.iter().map(|fact| format!("m{}", fact.message + 1)).collect::<Vec<_>>().join(" and ")
 }
 
-fn under_way(UnderWay { what, way, .. }: &UnderWay) -> String {
-    match (what, way) {
-        (What::Settle { call: settle, facts }, _) => call(settle, facts),
-        (What::Extend { facts, .. }, _) => format!("the extension of {}", names(facts)),
+fn under_way(call: &UnderWay) -> String {
+    match (&call.what, &call.way) {
         (What::Receive(_), Way::Acted(Answer::Received(facts))) => {
             format!("the receive that brings {}", names(facts))
         }
-        (What::Receive(_), _) => "the receive".to_owned(),
+        (of, _) => what(of),
+    }
+}
+
+fn what(what: &What) -> String {
+    match what {
+        What::Settle { call: settle, facts } => call(settle, facts),
+        What::Extend { facts, .. } => format!("the extension of {}", names(facts)),
+        What::Receive(_) => "the receive".to_owned(),
     }
 }
 

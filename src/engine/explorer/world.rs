@@ -1,6 +1,6 @@
 //! A state of the whole cycle, the steps that may come next, and what each does.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use redrive_local::rules::{Received, Sqs};
 use super::super::breaker::UNNAMED;
 use super::super::decide::Policy;
 use super::super::keys::{BatchKey, LeaseKey, MessageKey};
-use super::super::{Arrival, Call, Engine, Extension, Facts, Poll, Receiving, Shared, Time};
+use super::super::{Arrival, Call, Engine, Extension, Facts, Poll, Receiving, Secret, Shared, Time};
 use super::{Bounds, Consumes};
 use crate::Rate;
 use crate::backoff::Backoff;
@@ -20,8 +20,6 @@ use crate::overrides::Asked;
 use crate::settings::{LastDelivery, OnFailure, Overrides};
 use crate::tokens::{Bucket, Lease};
 
-/// What a worker asks for. A lease is extended after a third of it.
-pub(super) const VISIBILITY: Duration = Duration::from_secs(3);
 /// Of the queue, which the mapping's receives have.
 pub(super) const OF_THE_QUEUE: Duration = Duration::from_secs(6);
 /// From a delivery to the deadline of the invocation, to when handlers are canceled, and to when calls end.
@@ -29,7 +27,6 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(3);
 pub(super) const UNTIL: Duration = Duration::from_secs(2);
 pub(super) const SETTLE_UNTIL: Duration = Duration::from_millis(2_900);
 pub(super) const DRAIN: Duration = Duration::from_secs(2);
-pub(super) const DELIVERIES: u32 = 2;
 /// If messages have a rate, it is this one.
 const SHARED: Rate = Rate::per_second(1).burst(1);
 /// How many commands may follow from one event.
@@ -82,6 +79,8 @@ pub(super) enum Says {
     Fails,
     Rejects,
     Outage,
+    /// Of a bulk handler: its first message is done, the others are not.
+    DoneInPart,
 }
 
 /// What goes wrong with a call.
@@ -102,6 +101,10 @@ pub(super) enum Goes {
     Answered,
     /// It has taken for as long as it may.
     TimedOut,
+    /// Nobody waits for it any more, and it may arrive yet.
+    Strays,
+    /// It is done and answered, and may arrive once more.
+    Repeated,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -143,6 +146,14 @@ pub(super) enum Step {
         who: u8,
         most: u8,
     },
+    /// SQS makes a message visible that somebody has.
+    Duplicates {
+        message: u8,
+    },
+    /// A call arrives for whose answer nobody waits.
+    Arrives {
+        stray: u8,
+    },
     Kill {
         who: u8,
     },
@@ -172,10 +183,14 @@ pub(super) enum Mood {
 #[derive(Debug, Clone)]
 pub(super) struct Running {
     pub(super) batch: BatchKey,
-    pub(super) lane: Range<usize>,
-    pub(super) fact: Arc<Fact>,
+    /// Those of a bulk handler's call, or one.
+    pub(super) lanes: Vec<Range<usize>>,
+    /// One message, or all of the lanes of a bulk handler's call.
+    pub(super) facts: Vec<Arc<Fact>>,
     pub(super) mood: Mood,
     pub(super) began: Time,
+    /// It tries what is down.
+    pub(super) is_trial: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -230,8 +245,12 @@ pub(super) struct Consumer {
     pub(super) delivery: Vec<(Received, Arc<Fact>)>,
     /// Between the batches of a sandbox.
     pub(super) shared: Shared,
+    /// What its handlers have done, of a worker.
+    pub(super) done: BTreeSet<usize>,
     /// So many outages have come in a row.
     pub(super) outages: u8,
+    /// The sandbox has responded to a batch with messages that may end a process.
+    pub(super) has_outlived: bool,
     /// Since when what messages need is down, and until when a message may begin only on its last delivery.
     pub(super) down_since: Option<Time>,
     pub(super) rests_until: Option<Time>,
@@ -245,6 +264,8 @@ pub(super) struct Told {
     pub(super) letters: u8,
     pub(super) is_gone: bool,
     pub(super) deliveries: usize,
+    /// The receipt handle of the last delivery.
+    pub(super) handle: String,
     /// Until when SQS hides each delivery.
     pub(super) leases: [Time; 4],
     /// Whether its consumer has set when it comes back.
@@ -253,6 +274,8 @@ pub(super) struct Told {
     pub(super) has_lost_letter: bool,
     /// It was visible again without anybody's call.
     pub(super) ran_out: bool,
+    /// SQS has delivered it although somebody had it.
+    pub(super) is_copied: bool,
 }
 
 /// How much may still go wrong.
@@ -262,6 +285,8 @@ pub(super) struct Left {
     pub(super) kills: u8,
     pub(super) signals: u8,
     pub(super) deaf: u8,
+    pub(super) duplicates: u8,
+    pub(super) strays: u8,
     /// How often time goes on while a handler runs.
     pub(super) patience: u8,
 }
@@ -277,6 +302,8 @@ pub(super) struct World {
     pub(super) bucket: Bucket,
     pub(super) consumers: Vec<Rc<Consumer>>,
     pub(super) told: Vec<Told>,
+    /// Calls that may arrive at any time, for whose answers nobody waits.
+    pub(super) strays: Vec<What>,
     pub(super) left: Left,
     /// What else happened in a step, if somebody reads it.
     pub(super) log: Option<Vec<String>>,
@@ -294,8 +321,11 @@ impl World {
         let (source, dead) = names(bounds);
         let fifo: &[_] = if bounds.is_fifo { &[("FifoQueue", "true")] } else { &[] };
         create(&mut queues, dead, fifo);
-        let policy =
-            format!(r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{DELIVERIES}}}"#, queues.arn(dead));
+        let policy = format!(
+            r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{}}}"#,
+            queues.arn(dead),
+            bounds.deliveries
+        );
         let visibility = OF_THE_QUEUE.as_secs().to_string();
         let attributes = [("RedrivePolicy", policy.as_str()), ("VisibilityTimeout", &visibility)];
         create(&mut queues, source, &[&attributes, fifo].concat());
@@ -321,11 +351,14 @@ impl World {
                 .collect(),
             told: vec![Told::default(); ids.len()],
             ids,
+            strays: Vec::new(),
             left: Left {
                 losses: bounds.losses,
                 kills: bounds.kills,
                 signals: bounds.signals,
                 deaf: bounds.deaf,
+                duplicates: bounds.duplicates,
+                strays: bounds.strays,
                 patience: bounds.patience,
             },
             log: None,
@@ -379,17 +412,19 @@ impl Consumer {
     pub(super) fn new(consumes: Consumes, bounds: &Bounds, began: Time) -> Self {
         let receiving = Receiving {
             is_fifo: bounds.is_fifo,
-            visibility: VISIBILITY,
+            visibility: bounds.visibility,
             concurrency: bounds.concurrency,
             slow: None,
-            chunk: None,
+            chunk: bounds.chunk.map(|messages| (messages, usize::MAX)),
             drain: DRAIN,
             rate: bounds.shares_rate.then_some(SHARED),
             is_rate_shared: bounds.shares_rate,
             rate_of_key: bounds.has_rate.then_some(RATE),
         };
         let engine = match consumes {
-            Consumes::Worker => Some(Engine::of_worker(receiving, policy(bounds), began, 1)),
+            Consumes::Worker => {
+                Some(Engine::of_worker(receiving, policy(bounds), began, (1, Secret::FOR_TESTS)))
+            }
             Consumes::Sandbox => None,
         };
         let (mut engine, mut shared) = (engine, Shared::default());
@@ -413,8 +448,10 @@ impl Consumer {
             is_told: false,
             is_asleep: false,
             delivery: Vec::new(),
+            done: BTreeSet::new(),
             shared,
             outages: bounds.outages,
+            has_outlived: false,
             down_since: None,
             rests_until: None,
         }
@@ -426,9 +463,24 @@ impl Consumer {
         Arrival { lease, facts, body: 3, bytes: 3 }
     }
 
+    /// Whether the process polls a handler: a worker does while the leases of its messages hold.
+    pub(super) fn is_polled(&self, running: &Running, now: Time) -> bool {
+        let engine = self.engine.as_ref().filter(|_| self.consumes == Consumes::Worker);
+        engine.is_none_or(|engine| {
+            engine.held_until(running.batch).is_some_and(|until| until > now - self.began)
+        })
+    }
+
     pub(super) fn stop(&mut self, batch: BatchKey) {
         self.ending.push(batch);
         self.lanes.retain(|(of, _)| *of != batch);
+    }
+}
+
+impl Running {
+    /// The places of its messages in their batch.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
+        self.lanes.iter().cloned().flatten().take(self.facts.len())
     }
 }
 
@@ -439,9 +491,15 @@ impl UnderWay {
     }
 
     pub(super) fn facts(&self) -> &[Arc<Fact>] {
-        match &self.what {
-            What::Settle { facts, .. } | What::Extend { facts, .. } => facts,
-            What::Receive(_) => &[],
+        self.what.facts()
+    }
+}
+
+impl What {
+    pub(super) fn facts(&self) -> &[Arc<Fact>] {
+        match self {
+            Self::Settle { facts, .. } | Self::Extend { facts, .. } => facts,
+            Self::Receive(_) => &[],
         }
     }
 }
@@ -461,17 +519,17 @@ pub(super) fn policy(bounds: &Bounds) -> Policy<'static> {
     Policy {
         backoff: &Backoff::DOUBLING,
         overrides: Overrides::Off,
+        is_fifo: bounds.is_fifo,
         longest: Duration::from_secs(43_200),
-        max_receive_count: Some(DELIVERIES),
+        max_receive_count: Some(bounds.deliveries),
         last_delivery: if by_policy { LastDelivery::RedrivePolicy } else { LastDelivery::DeadLetter },
         on_panic: OnFailure::DeadLetter,
         on_malformed: OnFailure::DeadLetter,
         has_dead_letter_queue: true,
         outage_horizon: Duration::from_secs(60),
         depends_on: None,
+        has_store: false,
         rate_by: None,
-        rate: bounds.has_rate.then_some(RATE),
-        rate_of_key: bounds.has_rate.then_some(RATE),
         suspects_from: bounds.suspects_from,
         ends: false,
     }

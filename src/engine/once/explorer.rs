@@ -125,6 +125,8 @@ enum Step {
     Acts(usize),
     Answered(usize),
     Lost(usize),
+    /// A process that claims the key or records an end gets no answer, and tries again.
+    TriesAgain(usize),
     Ends(usize, Ended),
     /// The batch ends without the handler, which goes on.
     GivesUp(usize),
@@ -267,6 +269,13 @@ impl World {
                     }
                 }
             }
+            let records_end = matches!(process, Process::Recording { change: Change::End { .. }, .. });
+            if records_end || matches!(process, Process::Claiming { answer: Some(_), .. }) {
+                steps.extend((self.losses > 0).then_some(Step::TriesAgain(at)));
+            }
+            if records_end {
+                steps.extend((self.renewals > 0).then_some(Step::Renews(at)));
+            }
             if self.crashes > 0 {
                 steps.push(Step::Crashes(at));
             }
@@ -323,6 +332,18 @@ impl World {
                     Process::Idle | Process::Running { .. } => {}
                 }
             }
+            Step::TriesAgain(at) => {
+                self.losses -= 1;
+                match &mut self.processes[at] {
+                    Process::Claiming { answer, .. } => *answer = None,
+                    Process::Recording { token, change, answer, .. } => {
+                        if answer.take().is_none() {
+                            self.late.push((at, *token, change.clone()));
+                        }
+                    }
+                    Process::Idle | Process::Running { .. } => {}
+                }
+            }
             Step::Ends(at, ended) => {
                 let Process::Running { message, token, renewal, .. } = self.processes[at].clone() else {
                     return Ok(());
@@ -355,9 +376,14 @@ impl World {
             }
             Step::Renews(at) => {
                 self.renewals -= 1;
-                let now = self.now;
-                if let Process::Running { renewal, .. } = &mut self.processes[at] {
-                    *renewal = Some((now, None));
+                let (now, lease) = (self.now, self.lease(bounds, DEADLINE));
+                match &mut self.processes[at] {
+                    Process::Running { renewal, .. } => *renewal = Some((now, None)),
+                    // The renewals of a key whose end is not recorded yet.
+                    Process::Recording { token, .. } => {
+                        self.late.push((at, *token, Change::Renew(lease)));
+                    }
+                    Process::Idle | Process::Claiming { .. } => {}
                 }
             }
             Step::Crashes(at) => {
@@ -475,7 +501,7 @@ impl World {
                 self.processes[at] = Process::Running { message: Some(message), token, until, renewal: None };
             }
             // It waits in the process, and claims the key again.
-            Next::ClaimAfter(_) => {
+            Next::ClaimAfter(_) | Next::TryAgain(_) => {
                 self.processes[at] = Process::Claiming { message, token, sent, answer: None };
             }
             Next::Ended(outcome) => self.over(at, message, &outcome),
@@ -550,7 +576,7 @@ impl World {
 
 const fn time_left(seconds: u64) -> TimeLeft {
     let left = Duration::from_secs(seconds);
-    TimeLeft { claim: left, message: left }
+    TimeLeft { claim: left, message: left, patience: Duration::ZERO }
 }
 
 /// Visits all states. The error is the shortest way to what must not happen, in words.

@@ -8,7 +8,7 @@ const fn secs(seconds: u64) -> Duration {
 }
 
 const fn left(seconds: u64) -> TimeLeft {
-    TimeLeft { claim: secs(seconds), message: secs(seconds) }
+    TimeLeft { claim: secs(seconds), message: secs(seconds), patience: Duration::ZERO }
 }
 
 fn in_progress(left: u64) -> Claimed {
@@ -46,8 +46,27 @@ fn a_handler_runs_only_for_a_claim_that_was_granted() {
         panic!("it runs although the store did not answer");
     };
     let unreachable = fault(unreachable);
-    assert_eq!((unreachable.ruling, unreachable.code.as_deref()), (Ruling::Retry, Some("idempotency-store")));
+    assert_eq!(
+        (unreachable.ruling, unreachable.code.as_deref()),
+        (Ruling::Outage, Some("idempotency-store"))
+    );
     assert_eq!(unreachable.error, "the idempotency store did not answer: no route");
+}
+
+#[test]
+fn an_unanswered_claim_is_repeated_for_part_of_the_messages_time() {
+    let patient = TimeLeft { patience: secs(1), ..left(60) };
+    assert!(matches!(after_claim(Err("no route".to_owned()), None, false, patient), Next::TryAgain(_)));
+    for (is_last, seconds, expected) in [
+        (false, 20, 5),
+        (false, 43_200, 30),
+        (false, 0, 0),
+        (true, 20, 14),
+        (true, 43_200, 43_194),
+        (true, 5, 0),
+    ] {
+        assert_eq!(patience(is_last, secs(seconds)), secs(expected), "{is_last} {seconds}");
+    }
 }
 
 #[test]

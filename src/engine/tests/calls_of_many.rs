@@ -32,7 +32,6 @@ impl Shell {
             until: UNTIL,
             settle_until: UNTIL + Duration::from_secs(5),
             has_client: true,
-            places: Some(10),
             ends_process: true,
         };
         let fact = |(id, (attempt, group)): (usize, &(u32, Option<u8>))| Fake {
@@ -100,8 +99,8 @@ impl Shell {
     fn answer(&mut self, which: &Index, is_confirmed: bool, now: Time) {
         let call = self.calls.remove(which.index(self.calls.len()));
         let keys = call.messages.iter().map(|(key, _)| *key);
-        let confirmed = keys.filter(|_| is_confirmed).collect();
-        self.engine.on(Event::Answered { call, confirmed, refused: Vec::new(), took: millis(5) }, now);
+        let answers = keys.filter(|_| is_confirmed).map(|key| (key, Confirmation::Done)).collect();
+        self.engine.on(Event::Answered { call, answers, took: millis(5) }, now);
     }
 }
 

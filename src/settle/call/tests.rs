@@ -4,7 +4,10 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use aws_sdk_sqs::error::ErrorMetadata;
-use aws_sdk_sqs::types::{BatchResultErrorEntry, MessageAttributeValue, SendMessageBatchRequestEntry};
+use aws_sdk_sqs::types::{
+    BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, MessageAttributeValue,
+    SendMessageBatchRequestEntry,
+};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::http::StatusCode;
 use proptest::prelude::*;
@@ -110,10 +113,80 @@ fn run(letters: usize, order: Order, script: &[Script]) -> ([Vec<usize>; 2], Vec
         };
         (send((0..letters).map(letter).collect(), kind, call).await, began.elapsed())
     });
-    let (confirmed, refused): (Vec<_>, Vec<_>) = ruled.into_iter().partition(Result::is_ok);
-    let places =
-        [confirmed, refused].map(|ruled| ruled.into_iter().map(|it| it.unwrap_or_else(|place| place)));
-    (places.map(Iterator::collect), made.into_inner(), took)
+    let places = |of: Confirmation| ruled.iter().filter(|it| it.1 == of).map(|it| it.0).collect();
+    ([Confirmation::Done, Confirmation::Refused].map(places), made.into_inner(), took)
+}
+
+/// Sets visibility timeouts of so many seconds while the script says what happens to each call. Returns when each call was sent,
+/// with its entries, and for which SQS surely did nothing.
+fn delay(seconds: &[i32], script: &[Script]) -> (Vec<(Duration, Vec<usize>)>, Vec<usize>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let made = RefCell::new(Vec::new());
+    let ruled = runtime.unwrap().block_on(async {
+        let (endpoint, began) = (Endpoint::default(), Instant::now());
+        let (until, order) = (began + LONGEST, Order::Free);
+        let kind = CallKind { operation: "Test", endpoint: &endpoint, until, order };
+        let call = |entries: Vec<ChangeMessageVisibilityBatchRequestEntry>| {
+            let indices: Vec<usize> = entries.iter().map(|entry| entry.id.parse().unwrap()).collect();
+            let everything_done = Script::Failed { code: "", sender_fault: false, mask: 0 };
+            let reply = script.get(made.borrow().len()).cloned().unwrap_or(everything_done);
+            made.borrow_mut().push((began.elapsed(), indices.clone()));
+            async move { reply.answer(&indices).await }
+        };
+        let entry = |(index, seconds): (usize, &i32)| {
+            let entry = ChangeMessageVisibilityBatchRequestEntry::builder().id(index.to_string());
+            entry.receipt_handle("handle").visibility_timeout(*seconds).build().unwrap()
+        };
+        send(seconds.iter().enumerate().map(entry).collect(), kind, call).await
+    });
+    let untouched = ruled.iter().filter(|it| it.1 == Confirmation::NotDone).map(|it| it.0).collect();
+    (made.into_inner(), untouched)
+}
+
+#[test]
+fn a_visibility_timeout_is_not_set_again_once_the_message_may_be_visible() {
+    let sent = |seconds: &[i32], script: &[Script]| delay(seconds, script).0.into_iter().map(|it| it.1);
+    // Nobody knows whether SQS has carried it out.
+    for unclear in [Script::Lost, Script::Blank, Script::Refused("InternalError", 500)] {
+        let script = [unclear.clone(), unclear];
+        assert_eq!(sent(&[0], &script).count(), 1, "{script:?}");
+        assert!(sent(&[1], &script).count() > 1, "{script:?}");
+        assert!(sent(&[0, 8], &script).skip(1).all(|entries| entries == [1]), "{script:?}");
+    }
+    let (calls, untouched) = delay(&[2, 4], &[Script::Nothing, Script::Nothing]);
+    assert_eq!(calls.iter().map(|it| &*it.1).collect::<Vec<_>>(), [&[0, 1][..], &[1]], "the first took 2 s");
+    assert!(untouched.is_empty());
+    // SQS did nothing, and says so.
+    for status in [400, 500] {
+        let throttled = vec![Script::Refused("RequestThrottled", status); 2];
+        let (calls, untouched) = delay(&[0], &throttled);
+        assert_eq!((calls.len(), untouched), (2, vec![0]), "{status}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_call_for_a_message_is_sent_or_waited_for_once_it_may_be_visible(
+        seconds in prop::collection::vec(0..6, 1..=10),
+        script in prop::collection::vec(reply(), 0..12),
+    ) {
+        let (calls, _) = delay(&seconds, &script);
+        let mut hidden: Vec<Option<Duration>> = vec![None; seconds.len()];
+        for (number, (sent, entries)) in calls.iter().enumerate() {
+            for &entry in entries {
+                prop_assert!(hidden[entry].is_none_or(|until| *sent < until), "{:?}", calls);
+                let is_clear = match script.get(number) {
+                    Some(Script::Refused(code, status)) => *code == "RequestThrottled" || *status < 500,
+                    Some(Script::Failed { .. }) | None => true,
+                    Some(Script::Lost | Script::Nothing | Script::Blank) => false,
+                };
+                if !is_clear {
+                    let until = *sent + Duration::from_secs(u64::try_from(seconds[entry]).unwrap());
+                    hidden[entry].get_or_insert(until);
+                }
+            }
+        }
+    }
 }
 
 fn reply() -> impl Strategy<Value = Script> {

@@ -81,7 +81,7 @@ fn named(outcome: &Outcome) -> &'static str {
         Outcome::Failed(fault) if fault.error == "own" => "own",
         Outcome::Failed(_) => "whole",
         Outcome::Stuck => "stuck",
-        Outcome::NotStarted | Outcome::BreakerOpen | Outcome::OverRate(_) => "not started",
+        Outcome::NotStarted | Outcome::BreakerOpen => "not started",
         Outcome::Panicked { .. }
         | Outcome::TimedOut
         | Outcome::Interrupted
@@ -141,7 +141,7 @@ proptest! {
         let item = |&standing: &(u8, bool)| Item { lane: 0, standing: make(&standing), is_taken: false, ran: None };
         let items = lane.iter().map(item).collect();
         let chunk = Chunk { batch: BatchKey::default(), segments: Vec::new(), items, call: 0, ended: None };
-        let may = chunk.open_behind(Standing::stops_its_lane);
+        let may = chunk.open_behind(|item| item.standing.stops_its_lane());
         let ended = ended(standings);
         for (at, &(kind, fails)) in lane.iter().enumerate() {
             let stopped = lane[..at].iter().any(|&(kind, fails)| kind == 2 || (kind != 0 && fails));

@@ -41,6 +41,17 @@ async fn behind_a_letter_the_group_goes_on_in_the_same_invocation() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_open_messages_behind_a_discarded_one_come_back_after_it() {
+    let aws = Aws::fifo();
+    let ids = send(&aws, &["A", "A discard", "A", "A done", "A", "B"]);
+    let (consumer, _) = noted(&aws, QUEUE);
+    let handled = aws.handle(&consumer, QUEUE, 10).await;
+    assert_eq!(handled.failed, [ids[2].clone(), ids[4].clone()]);
+    let report = handled.report;
+    assert_eq!((report.succeeded, report.discarded, report.not_started), (3, 1, 2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_done_behind_a_letter_is_not_done_again() {
     let aws = Aws::fifo();
     let ids = send(&aws, &["A reject", "A", "A done", "A reject", "A"]);

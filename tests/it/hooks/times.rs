@@ -15,7 +15,7 @@ struct Slow(Arc<AtomicUsize>);
 
 impl Hook for Slow {
     fn settled(&self, _: &MessageReport) {
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(20));
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -23,7 +23,7 @@ impl Hook for Slow {
 #[tokio::test]
 async fn a_slow_hook_is_told_of_as_many_messages_as_there_is_time_for_on_both_hosts() {
     let record = |at: u32| serde_json::json!({ "messageId": at.to_string(), "body": "a" });
-    let records: Vec<_> = (0..1_000).map(record).collect();
+    let records: Vec<_> = (0..250).map(record).collect();
     let event: SqsEvent = serde_json::from_value(serde_json::json!({ "Records": records })).unwrap();
     for workers in [None, Some(tokio::runtime::Handle::current())] {
         let (told, log) = (Arc::new(AtomicUsize::new(0)), Log::default());
@@ -33,7 +33,7 @@ async fn a_slow_hook_is_told_of_as_many_messages_as_there_is_time_for_on_both_ho
         }
         let consumer =
             consumer.hook(Slow(Arc::clone(&told))).hook(Witness { name: "other", log: Arc::clone(&log) });
-        let (began, left) = (Instant::now(), Duration::from_secs(1));
+        let (began, left) = (Instant::now(), Duration::from_secs(2));
         for (batch, event) in [event.clone(), event.clone()].into_iter().enumerate() {
             let before = told.swap(0, Ordering::Relaxed);
             assert_eq!(before > 0, batch > 0);
@@ -42,7 +42,7 @@ async fn a_slow_hook_is_told_of_as_many_messages_as_there_is_time_for_on_both_ho
         }
         assert!(began.elapsed() < 2 * left, "{:?}", began.elapsed());
         let told = told.load(Ordering::Relaxed);
-        assert!(told > 0 && told < 500, "{told}");
+        assert!(told > 0 && told < 250, "{told}");
         assert_eq!(log.lock().unwrap().iter().filter(|line| *line == "other flushes").count(), 2);
     }
 }

@@ -133,7 +133,7 @@ fn calm(
 ) -> Checked {
     let over = batch.deleted.contains(&message);
     let not_run = batch.run(message).is_none() && !scenario.messages[message].malformed;
-    let last = not_run && scenario.last_attempt(message) == Some(attempt);
+    let last = not_run && scenario.told == Some(attempt);
     let again = history.panicked_again(at, message);
     let must = last || (hopeless(scenario, batch, message) && again.is_none_or(|again| !again));
     let must = scenario.has_dead_letter_queue && must && !(again.is_none() && batch.panicked(message));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use super::swarm::Swarm;
 use super::{Backoff, Failure, Jitter, LastDelivery};
 
 /// One queue, one function, and what will be sent.
@@ -150,6 +151,25 @@ impl Scenario {
         }
     }
 
+    /// The same, without what is muted.
+    pub(crate) fn without(mut self, swarm: &Swarm) -> Self {
+        if !swarm.has("drift") {
+            self.told = self.limit;
+        }
+        self.odds.kills *= u32::from(swarm.has("kills"));
+        self.odds.losses *= u32::from(swarm.has("losses"));
+        self.bulk = self.bulk.filter(|_| swarm.has("bulk"));
+        self.time_limit = self.time_limit.filter(|_| swarm.has("time-limit"));
+        self.backoff = self.backoff.filter(|_| swarm.has("backoff"));
+        for message in &mut self.messages {
+            message.malformed &= swarm.has("malformed");
+            if !swarm.has("overrides") {
+                (message.max_attempts, message.backoff) = (None, None);
+            }
+        }
+        self
+    }
+
     /// Nobody told the function anything wrong.
     pub(crate) fn agrees(&self) -> bool {
         self.limit.is_some() && self.limit == self.told
@@ -166,11 +186,11 @@ impl Scenario {
         self.told.map_or(own, |told| Some(own.map_or(told, |own| own.min(told))))
     }
 
-    /// How long a message waits that has failed; it may ask for less than the consumer's own delay.
+    /// How long a message waits that has failed; on a standard queue it may ask for more than the consumer's own delay.
     pub(crate) fn delay_of(&self, message: usize, attempt: u32, random: f64) -> Duration {
         let ours = self.backoff.clone().unwrap_or_default().delay(attempt, random);
-        let own = self.messages[message].backoff.as_ref();
-        own.map_or(ours, |(_, own)| own.delay(attempt, random).min(ours))
+        let own = self.messages[message].backoff.as_ref().filter(|_| !self.fifo);
+        own.map_or(ours, |(_, own)| own.delay(attempt, random).max(ours))
     }
 }
 

@@ -82,6 +82,8 @@ pub(crate) struct Function {
 struct Offer {
     request_id: String,
     deadline_ms: u128,
+    /// Beside those of all invocations, or in place of one.
+    header: Option<(&'static str, String)>,
     event: String,
 }
 
@@ -147,8 +149,21 @@ impl Function {
     /// Hands over an event with whatever deadline, in milliseconds since the epoch.
     #[expect(clippy::needless_pass_by_value, reason = "callers make it on the spot")]
     pub(crate) fn offer_until(&self, request_id: &str, event: impl ToString, deadline_ms: u128) {
-        let offer = Offer { request_id: request_id.to_owned(), deadline_ms, event: event.to_string() };
-        self.offers.send(offer).unwrap();
+        let (request_id, event) = (request_id.to_owned(), event.to_string());
+        self.offers.send(Offer { request_id, deadline_ms, header: None, event }).unwrap();
+    }
+
+    /// The response to an event that may take 30 s and comes with this header.
+    pub(crate) async fn respond_with(
+        &mut self,
+        header: Option<(&'static str, String)>,
+        event: impl ToString,
+    ) -> String {
+        let deadline = SystemTime::now() + Duration::from_secs(30);
+        let deadline_ms = deadline.duration_since(UNIX_EPOCH).unwrap().as_millis();
+        let (request_id, event) = ("request".to_owned(), event.to_string());
+        self.offers.send(Offer { request_id, deadline_ms, header, event }).unwrap();
+        self.answer().await.body
     }
 
     /// The next answer to any of the offers.
@@ -194,7 +209,7 @@ async fn next(State(exchange): State<Arc<Exchange>>) -> Response {
         return Response::builder().status(StatusCode::INTERNAL_SERVER_ERROR).body(Body::empty()).unwrap();
     };
     exchange.waiting.fetch_sub(1, Ordering::SeqCst);
-    let response = Response::builder()
+    let mut response = Response::builder()
         .header("content-type", "application/json")
         .header("lambda-runtime-trace-id", trace_id(&offer.request_id))
         .header("lambda-runtime-aws-request-id", offer.request_id)
@@ -203,6 +218,9 @@ async fn next(State(exchange): State<Arc<Exchange>>) -> Response {
             "lambda-runtime-invoked-function-arn",
             "arn:aws:lambda:eu-west-1:123456789012:function:orders",
         );
+    if let Some((name, value)) = offer.header {
+        response.headers_mut().unwrap().insert(name, value.parse().unwrap());
+    }
     response.body(Body::from(offer.event)).unwrap()
 }
 

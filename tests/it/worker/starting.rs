@@ -1,12 +1,16 @@
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use redrive_local::EventKind;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 use super::proxy::{Fate, Proxy};
 use super::running::Running;
 use super::{open, until_done};
+use crate::support::function::PATIENCE;
 
 const NOWHERE: &str = "http://127.0.0.1:9/123456789012/orders";
 
@@ -48,7 +52,10 @@ async fn a_queue_that_cannot_be_read_ends_the_worker_with_one_line() {
     let missing = aws.local.queue_url("missing");
     let endpoint = aws.local.endpoint_url();
     let keys = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
-    let table: [(&str, &str, &[&str], &str); 3] = [
+    let regions = ["AWS_REGION", "AWS_DEFAULT_REGION"];
+    let of_aws = "https://sqs.eu-west-1.amazonaws.com/123456789012/missing";
+    let table: [(&str, &str, &[&str], &str); 4] = [
+        (&endpoint, of_aws, &regions, "NonExistentQueue: "),
         (&endpoint, &missing, &[], "NonExistentQueue: "),
         (&denies.url, &url, &[], "AccessDenied: as told"),
         (&endpoint, &url, &keys, "no credentials found in chain."),
@@ -74,12 +81,53 @@ async fn a_worker_waits_for_an_sqs_that_does_not_answer_and_says_so_once() {
     let endpoint = format!("http://127.0.0.1:{port}");
     let mut worker = Running::start(&endpoint, &url, &[("REDRIVE_DRAIN", "2")]);
     worker.says("SQS does not answer", 1).await;
-    let throttles =
-        |_: &_, before| if before < 2 { Fate::Refuse(400, "RequestThrottled") } else { Fate::Pass };
-    let proxy = Proxy::at(port, &aws.local.endpoint_url(), throttles).await;
+    let passing = ["RequestThrottled", "ExpiredToken", "RequestExpired", "RequestTimeTooSkewed"];
+    let refuses = move |_: &_, before| match passing.get(before).copied() {
+        Some(code) => Fate::Refuse(400, code),
+        None => Fate::Pass,
+    };
+    let proxy = Proxy::at(port, &aws.local.endpoint_url(), refuses).await;
     until_done(&mut aws, 1).await;
-    assert!(proxy.calls("GetQueueAttributes").len() > 2);
+    assert!(proxy.calls("GetQueueAttributes").len() > passing.len());
     assert_eq!(worker.stop().await.is_good().count("SQS does not answer"), 1);
+    aws.close().await;
+}
+
+/// The first call's connection is reset or closed, or its answer is cut off or garbled, and the next ones are answered.
+#[tokio::test]
+async fn a_worker_starts_though_its_first_call_fails_on_the_way() {
+    let aws = open(30).await;
+    let (endpoint, url) = (aws.local.endpoint_url(), aws.local.queue_url("orders"));
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/x-amz-json-1.0\r\ncontent-length: ";
+    let answers = [
+        None,
+        Some(String::new()),
+        Some(head[..30].to_owned()),
+        Some(format!("{head}100\r\n\r\n{{\"Attributes\": {{")),
+        Some(format!("{head}16\r\n\r\n{{\"Attributes\": {{")),
+        Some("GARBAGE\r\n\r\n".to_owned()),
+    ];
+    let starts = answers.into_iter().map(async |answer: Option<String>| {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut worker = Running::start(&format!("http://{address}"), &url, &[("REDRIVE_DRAIN", "2")]);
+        let (mut stream, _) = timeout(PATIENCE, listener.accept()).await.expect("it calls").unwrap();
+        drop(listener);
+        if let Some(answer) = &answer {
+            let mut request = vec![0; 16_384];
+            let mut read = 0;
+            while !request[..read].ends_with(b"}") {
+                read += stream.read(&mut request[read..]).await.unwrap();
+            }
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+        // What is closed with something unread is reset.
+        drop(stream);
+        let _proxy = Proxy::at(address.port(), &endpoint, |_, _| Fate::Pass).await;
+        worker.says("the worker polls", 1).await;
+        worker.stop().await.is_good();
+    });
+    join_all(starts).await;
     aws.close().await;
 }
 

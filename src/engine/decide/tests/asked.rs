@@ -39,26 +39,52 @@ fn a_message_may_ask_for_fewer_attempts_but_not_for_more() {
     assert_eq!(asked(5, 5, &five), Action::ByRedrivePolicy);
 }
 
+#[test]
+fn a_message_that_did_not_run_has_used_up_none_of_its_attempts() {
+    let asked = Asked { max_attempts: Some(1), backoff: None };
+    let head = failed("down");
+    let case = |outcome| Case { outcome, attempt: 1, asked: &asked, age: Duration::ZERO, random: 0.5 };
+    let none = Asked::default();
+    let behind = [Case { asked: &none, ..case(&head) }, case(&Outcome::NotStarted)];
+    let actions = decide_lane(&behind, &policy(), Unstarted::Backoff);
+    assert_eq!(actions, [retry_in(2), Action::Release { after: secs(4) }], "behind a failed head");
+    for (unstarted, after) in
+        [(Unstarted::AtOnce, 0), (Unstarted::Backoff, 2), (Unstarted::After(secs(7)), 7)]
+    {
+        let actions = decide_lane(&[case(&Outcome::NotStarted)], &policy(), unstarted);
+        assert_eq!(actions, [Action::Release { after: secs(after) }], "{unstarted:?}");
+    }
+    let interrupted = decide_lane(&[case(&Outcome::Interrupted)], &policy(), Unstarted::Backoff);
+    assert_eq!(interrupted, [Action::Release { after: secs(0) }]);
+}
+
 /// A message that asks for this delay, after an attempt for which the consumer's own is 16 s, under all four settings.
-fn waits(asked: u64) -> [u64; 4] {
+fn waits(asked: u64, is_fifo: bool) -> [u64; 4] {
     let asked = with_backoff(Backoff::fixed(secs(asked)).unwrap());
-    ALL.map(|overrides| wait(&failed("down"), 4, 0.5, &asked, &Policy { overrides, ..policy() }))
+    ALL.map(|overrides| wait(&failed("down"), 4, 0.5, &asked, &Policy { overrides, is_fifo, ..policy() }))
 }
 
 #[test]
-fn a_message_may_ask_for_a_shorter_delay_and_for_a_longer_one_as_far_as_the_consumer_says() {
-    assert_eq!(waits(9), [16, 9, 9, 9]);
-    assert_eq!(waits(16), [16; 4]);
-    assert_eq!(waits(30), [16, 16, 30, 30]);
-    assert_eq!(waits(43_200), [16, 16, 60, 43_020]);
+fn a_message_may_ask_for_a_longer_delay_and_not_for_a_shorter_one() {
+    assert_eq!(waits(0, false), [16, 16, 0, 0]);
+    assert_eq!(waits(9, false), [16, 16, 9, 9]);
+    assert_eq!(waits(16, false), [16; 4]);
+    assert_eq!(waits(30, false), [16, 30, 30, 30]);
+    assert_eq!(waits(43_200, false), [16, 43_020, 60, 43_020]);
 }
 
 #[test]
-fn the_users_own_schedule_goes_before_the_backoff_and_is_what_a_message_asks_less_of() {
+fn a_message_of_a_group_may_hold_it_up_only_if_the_consumer_says_so() {
+    assert_eq!(waits(0, true), [16, 16, 0, 0]);
+    assert_eq!(waits(30, true), [16, 16, 30, 30]);
+}
+
+#[test]
+fn a_message_asks_for_more_than_the_users_own_schedule() {
     let outcome = Outcome::Failed(Failure::from("busy").reduce(Some(secs(103))));
     assert_eq!(decided(&outcome, 3, &policy()), retry_in(103));
     let asking = |seconds| with_backoff(Backoff::fixed(secs(seconds)).unwrap());
-    assert_eq!([9, 104].map(|seconds| wait(&outcome, 3, 0.5, &asking(seconds), &policy())), [9, 103]);
+    assert_eq!([9, 104].map(|seconds| wait(&outcome, 3, 0.5, &asking(seconds), &policy())), [103, 104]);
     let endless = Outcome::Failed(Failure::from("busy").reduce(Some(Duration::MAX)));
     assert_eq!(decided(&endless, 3, &policy()), retry_in(43_020));
 }
@@ -82,7 +108,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn no_message_waits_longer_than_the_consumer_allows(
+    fn no_message_waits_for_a_time_that_the_consumer_does_not_allow(
         own in any_backoff(),
         asks in any_backoff(),
         attempt in 1..10_u32,
@@ -96,9 +122,10 @@ proptest! {
         let asked = with_backoff(asks);
         let with = |overrides| wait(&outcome, attempt, random, &asked, &Policy { overrides, ..policy });
         prop_assert_eq!(with(Overrides::Off), alone);
-        prop_assert!(with(Overrides::Less) <= alone);
+        prop_assert!(with(Overrides::Less) >= alone);
+        let in_group = Policy { is_fifo: true, ..policy.clone() };
+        prop_assert_eq!(wait(&outcome, attempt, random, &asked, &in_group), alone);
         let up_to = with(Overrides::UpTo(secs(most)));
         prop_assert!(up_to <= alone.max(most), "{up_to}");
-        prop_assert!(with(Overrides::Less) <= up_to);
     }
 }

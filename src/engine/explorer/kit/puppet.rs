@@ -90,7 +90,7 @@ impl Handler<Message<Text>> for Puppet {
             Some(Says::Done) => Ok(()),
             Some(Says::Rejects) => Err(Failure::reject("no")),
             Some(Says::Outage) => Err(Failure::outage("down")),
-            Some(Says::Fails) | None => Err("down".into()),
+            Some(Says::Fails | Says::DoneInPart) | None => Err("down".into()),
         }
     }
 }
