@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The key is the id of the payment, so a producer that sends one twice charges once too. One without an amount is rejected, and
-//! that is recorded as well. `tools/elsewhere/once.py` runs this function with the tables of emulators.
+//! that is recorded as well. `conformance/elsewhere/test_once.py` runs this program with the tables of emulators.
 
 use redrive::once::Once;
 use redrive::{BoxError, Consumer, Failure, Message};

@@ -6,8 +6,7 @@ use aws_config::BehaviorVersion;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::Client;
-use aws_smithy_http_client::Builder;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use redrive_http::Network;
 
 const CONNECT: Duration = Duration::from_secs(1);
 const FIRST_BYTE: Duration = Duration::from_millis(1_500);
@@ -23,14 +22,14 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// You can pass your own client instead. redrive waits 5 s for an answer about a record, and 3 s for a lease of tokens. Let your
 /// client give up sooner.
 pub async fn client() -> Client {
-    let tls = Provider::Rustls(CryptoMode::Ring);
+    let network = Network::of_environment_or_default().await;
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(CONNECT)
         .read_timeout(FIRST_BYTE)
         .operation_timeout(OPERATION)
         .build();
     let config = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(Builder::new().tls_provider(tls).build_https())
+        .http_client(network.client(None))
         .retry_config(RetryConfig::standard().with_initial_backoff(FIRST_PAUSE))
         .timeout_config(timeouts);
     Client::new(&config.load().await)

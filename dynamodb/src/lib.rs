@@ -71,6 +71,7 @@
 //!
 //! redrive compares payloads only with its own, because Powertools hashes them in another way. With Powertools'
 //! `payload_validation_jmespath`, records of redrive never match.
+#![warn(clippy::exhaustive_enums)]
 
 mod store;
 mod tokens;

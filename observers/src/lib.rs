@@ -3,6 +3,8 @@
 //! Only [`BatchReport`] is for users, who have it from redrive. All else is for redrive itself, and may change in any version.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may read the clock"))]
 
+#[cfg(feature = "worker")]
+mod backlog;
 #[doc(hidden)]
 pub mod emf;
 #[cfg(feature = "worker")]

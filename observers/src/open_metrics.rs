@@ -47,7 +47,7 @@ impl OpenMetrics {
             messages: added(it, "messages", "Messages by what became of them"),
             worker_errors: added(it, "worker_errors", "Messages that failed"),
             outages: added(it, "outages", "Messages whose handler reported an outage"),
-            down: added(it, "dependencies_down", "Dependencies whose circuit breaker is not closed"),
+            down: added(it, "dependencies_down", "Dependencies whose circuit breaker is open"),
             leases_lost: added(it, "leases_lost", "Messages whose lease ended before their handler"),
             poll_errors: added(it, "poll_errors", "Polls that failed"),
             settle_errors: added(it, "settle_errors", unconfirmed),

@@ -1,5 +1,6 @@
 #![doc = include_str!("crate.md")]
 #![allow(clippy::disallowed_methods, reason = "spans have times")]
+#![warn(clippy::exhaustive_enums)]
 
 mod telemetry;
 mod processes;

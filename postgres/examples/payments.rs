@@ -54,7 +54,7 @@ impl Handler<Message<Payment>> for Payments {
         let Payment { id, account, cents } = &payment.body;
         let mut client = self.pool.get().await?;
         let transaction = client.transaction().await?;
-        if !self.inbox.first_time(&transaction, id).await? {
+        if !self.inbox.first_time_of(&transaction, id, &payment).await? {
             tracing::info!(id, "was made before");
             return Ok(());
         }

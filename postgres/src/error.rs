@@ -18,7 +18,7 @@ pub enum InboxError {
     #[error("the inbox cannot record the key")]
     Key(#[source] Verdict),
     /// Another transaction has recorded the key and has not ended yet, or has a key with the same 64-bit hash. The message is
-    /// deferred for 30 s.
+    /// deferred for 30 s, which uses up a delivery.
     #[error("another transaction is handling the key")]
     Busy(#[source] Verdict),
     /// Postgres refused the query or did not answer. The message is retried.

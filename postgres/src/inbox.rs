@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use redrive::Message;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Transaction};
 
 use crate::InboxError;
+use crate::last_delivery::waits;
 use crate::names::{InboxName, check_key};
 use crate::statements::{FIRST_TIME, IS_MIGRATED, MIGRATE, PRUNE, PRUNED_AT_A_TIME, is_first};
 
@@ -18,7 +20,7 @@ use crate::statements::{FIRST_TIME, IS_MIGRATED, MIGRATE, PRUNE, PRUNED_AT_A_TIM
 ///
 /// async fn withdraw(client: &mut Client, inbox: &Inbox, cents: Message<i64>) -> Result<(), Failure> {
 ///     let transaction = client.transaction().await?;
-///     if inbox.first_time(&transaction, cents.key()).await? {
+///     if inbox.first_time_of(&transaction, cents.key(), &cents).await? {
 ///         transaction.execute("UPDATE accounts SET cents = cents - $1", &[&cents.body]).await?;
 ///         transaction.commit().await?;
 ///     }
@@ -58,6 +60,27 @@ impl Inbox {
             .await
             .map_err(InboxError::database)?;
         is_first(row.get("is_busy"), row.get("is_first"))
+    }
+
+    /// The same as [`first_time`](Self::first_time), for this message. On the message's last delivery it waits for a transaction
+    /// that is handling the key, until 2 s before the message's deadline: a deferral would make it a dead letter.
+    ///
+    /// The transaction must be READ COMMITTED, as it is by default. Otherwise, Postgres refuses a key that was recorded
+    /// meanwhile (error 40001).
+    ///
+    /// # Errors
+    /// As `first_time`, and [`InboxError::Busy`] on the last delivery if the other transaction has not ended in time.
+    pub async fn first_time_of<T>(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &str,
+        message: &Message<T>,
+    ) -> Result<bool, InboxError> {
+        let mut answer = self.first_time(transaction, key).await;
+        while matches!(answer, Err(InboxError::Busy(_))) && waits(message).await {
+            answer = self.first_time(transaction, key).await;
+        }
+        answer
     }
 
     /// Creates the table and its index unless the table exists, as [`SCHEMA`](crate::SCHEMA) does. Several processes may do so

@@ -1,10 +1,12 @@
 #![doc = include_str!("crate.md")]
+#![warn(clippy::exhaustive_enums)]
 
 #[cfg(feature = "tokio-postgres")]
 mod inbox;
 #[cfg(feature = "sqlx")]
 pub mod sqlx;
 mod error;
+mod last_delivery;
 mod names;
 mod statements;
 

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use ::sqlx::{PgPool, PgTransaction, query, query_as, query_scalar, raw_sql};
+use redrive::Message;
 
 use crate::InboxError;
+use crate::last_delivery::waits;
 use crate::names::{InboxName, check_key};
 use crate::statements::{FIRST_TIME, IS_MIGRATED, MIGRATE, PRUNE, PRUNED_AT_A_TIME, is_first};
 
@@ -17,7 +19,7 @@ use crate::statements::{FIRST_TIME, IS_MIGRATED, MIGRATE, PRUNE, PRUNED_AT_A_TIM
 ///
 /// async fn withdraw(pool: &PgPool, inbox: &Inbox, cents: Message<i64>) -> Result<(), Failure> {
 ///     let mut transaction = pool.begin().await?;
-///     if inbox.first_time(&mut transaction, cents.key()).await? {
+///     if inbox.first_time_of(&mut transaction, cents.key(), &cents).await? {
 ///         let update = sqlx::query("UPDATE accounts SET cents = cents - $1").bind(cents.body);
 ///         update.execute(&mut *transaction).await?;
 ///         transaction.commit().await?;
@@ -57,6 +59,24 @@ impl Inbox {
             .await
             .map_err(InboxError::database)?;
         is_first(is_busy, first)
+    }
+
+    /// The same for this message, for which it may wait on its last delivery: as
+    /// [`redrive_postgres::Inbox::first_time_of`](crate::Inbox::first_time_of).
+    ///
+    /// # Errors
+    /// As `first_time`.
+    pub async fn first_time_of<T>(
+        &self,
+        transaction: &mut PgTransaction<'_>,
+        key: &str,
+        message: &Message<T>,
+    ) -> Result<bool, InboxError> {
+        let mut answer = self.first_time(transaction, key).await;
+        while matches!(answer, Err(InboxError::Busy(_))) && waits(message).await {
+            answer = self.first_time(transaction, key).await;
+        }
+        answer
     }
 
     /// As [`redrive_postgres::Inbox::migrate`](crate::Inbox::migrate).

@@ -5,8 +5,7 @@ use std::time::Duration;
 use aws_config::BehaviorVersion;
 use aws_config::timeout::TimeoutConfig;
 use aws_sdk_s3::Client;
-use aws_smithy_http_client::Builder;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use redrive_http::Network;
 
 const CONNECT: Duration = Duration::from_secs(2);
 const FIRST_BYTE: Duration = Duration::from_secs(5);
@@ -16,10 +15,10 @@ const FIRST_BYTE: Duration = Duration::from_secs(5);
 /// It waits 2 s for a connection and 5 s for the first byte of an answer, and tries a call up to three times. You can pass
 /// your own client instead, with its own connections, retries and timeouts.
 pub async fn client() -> Client {
-    let tls = Provider::Rustls(CryptoMode::Ring);
+    let network = Network::of_environment_or_default().await;
     let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT).read_timeout(FIRST_BYTE).build();
     let config = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(Builder::new().tls_provider(tls).build_https())
+        .http_client(network.client(None))
         .timeout_config(timeouts);
     Client::new(&config.load().await)
 }

@@ -18,6 +18,7 @@
 //! ```
 //!
 //! The handler is the same as for small messages. [`Payloads`] says which failures are retried and which are not.
+#![warn(clippy::exhaustive_enums)]
 
 mod payloads;
 mod error;

@@ -1,11 +1,12 @@
 //! How a queue can be given: by its name, its URL, or its ARN.
 
-use crate::arn::{QueueArn, queue_name};
+use crate::arn::QueueArn;
 
 /// A queue as somebody typed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "SQS has no other")]
 pub enum Address<'given> {
-    /// An `http` or `https` URL that ends with a name.
+    /// An `http` or `https` URL that ends with a name, without a slash at its end.
     Url(&'given str),
     /// An ARN.
     Arn(QueueArn<'given>),
@@ -23,13 +24,15 @@ impl<'given> Address<'given> {
     /// It is none of the three.
     pub fn parse(given: &'given str) -> Result<Self, InvalidAddress> {
         if given.starts_with("http:") || given.starts_with("https:") {
-            return if queue_name(given).is_empty() { Err(InvalidAddress) } else { Ok(Self::Url(given)) };
+            let url = given.trim_end_matches('/');
+            let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+            return if path.is_some() { Ok(Self::Url(url)) } else { Err(InvalidAddress) };
         }
         let name = Some(Self::Name(given)).filter(|_| is_queue_name(given));
         name.or_else(|| QueueArn::parse(given).map(Self::Arn)).ok_or(InvalidAddress)
     }
 
-    /// The region, where the address says it.
+    /// The region in the address, if it has one, in the case in which it was typed.
     #[must_use]
     pub fn region(self) -> Option<&'given str> {
         match self {
@@ -49,15 +52,33 @@ pub fn is_queue_name(name: &str) -> bool {
     !stem.is_empty() && name.len() <= 80 && stem.chars().all(allowed)
 }
 
-/// Only AWS's own hosts say it: `sqs.REGION.amazonaws.com`, the same for a VPC, or the older `REGION.queue.amazonaws.com`.
+/// In all partitions, with FIPS, IPv6 or a VPC endpoint, it is behind the service: `sqs.REGION.amazonaws.com`,
+/// `sqs-fips.REGION.api.aws`, `ID.sqs.REGION.vpce.amazonaws.com`. In the older `REGION.queue.amazonaws.com` it is in front,
+/// and without it the queue is in us-east-1.
 /// <https://docs.aws.amazon.com/general/latest/gr/sqs-service.html>
 fn region_of_url(url: &str) -> Option<&str> {
     let host = url.split("://").nth(1)?.split(['/', ':']).next()?;
-    let labels = host.strip_suffix(".cn").unwrap_or(host).strip_suffix(".amazonaws.com")?;
-    match labels.split('.').collect::<Vec<_>>().as_slice() {
-        [region, "queue"] | [.., "sqs" | "sqs-fips", region] | [.., "sqs", region, "vpce"] => Some(region),
-        _ => None,
+    let labels: Vec<&str> = host.split('.').collect();
+    let is = |label: &str, names: &[&str]| names.iter().any(|name| label.eq_ignore_ascii_case(name));
+    if labels.iter().any(|label| is(label, &["localhost"])) {
+        return None;
     }
+    let found = labels.windows(2).find_map(|pair| match pair {
+        [service, region] if is(service, &["sqs", "sqs-fips"]) => Some(*region),
+        [region, service] if is(service, &["queue"]) => Some(*region),
+        _ => None,
+    });
+    found
+        .filter(|region| is_region(region))
+        .or_else(|| is(host, &["queue.amazonaws.com"]).then_some("us-east-1"))
+}
+
+/// Such as `eu-west-1` or `us-iso-east-1`.
+fn is_region(name: &str) -> bool {
+    let Some((place, number)) = name.rsplit_once('-') else { return false };
+    let is_word =
+        |word: &str| !word.is_empty() && word.chars().all(|character| character.is_ascii_alphabetic());
+    place.contains('-') && place.split('-').all(is_word) && number.parse::<u8>().is_ok()
 }
 
 #[cfg(test)]
@@ -71,9 +92,16 @@ mod tests {
         assert_eq!(Address::parse(arn).unwrap(), Address::Arn(QueueArn::parse(arn).unwrap()));
         let url = "http://127.0.0.1:4566/1/orders";
         assert_eq!(Address::parse(url).unwrap(), Address::Url(url));
-        for wrong in
-            ["", "a b", "arn:aws:sns:eu-west-1:1:orders", "orders.txt", "http://host/", &"a".repeat(81)]
-        {
+        assert_eq!(Address::parse(&format!("{url}/")).unwrap(), Address::Url(url));
+        for wrong in [
+            "",
+            "a b",
+            "arn:aws:sns:eu-west-1:1:orders",
+            "orders.txt",
+            "http://host/",
+            "https:",
+            &"a".repeat(81),
+        ] {
             assert_eq!(Address::parse(wrong), Err(InvalidAddress), "{wrong}");
         }
     }
@@ -86,6 +114,15 @@ mod tests {
             ("https://sqs.cn-north-1.amazonaws.com.cn/1/orders", Some("cn-north-1")),
             ("https://eu-west-1.queue.amazonaws.com/1/orders", Some("eu-west-1")),
             ("https://vpce-1.sqs.eu-west-1.vpce.amazonaws.com/1/orders", Some("eu-west-1")),
+            ("https://queue.amazonaws.com/1/orders", Some("us-east-1")),
+            ("https://sqs.us-west-2.api.aws/1/orders", Some("us-west-2")),
+            ("https://sqs-fips.us-west-2.api.aws/1/orders/", Some("us-west-2")),
+            ("https://sqs.cn-north-1.api.amazonwebservices.com.cn/1/orders", Some("cn-north-1")),
+            ("https://sqs.us-iso-east-1.c2s.ic.gov/1/orders", Some("us-iso-east-1")),
+            ("https://sqs.us-isob-east-1.sc2s.sgov.gov/1/orders", Some("us-isob-east-1")),
+            ("https://sqs.eusc-de-east-1.amazonaws.eu/1/orders", Some("eusc-de-east-1")),
+            ("https://SQS.EU-WEST-1.AMAZONAWS.COM/1/orders", Some("EU-WEST-1")),
+            ("https://sqs.corp.internal/1/orders", None),
             ("http://127.0.0.1:9324/1/orders", None),
             ("http://sqs.eu-west-1.localhost.localstack.cloud:4566/1/orders", None),
         ] {

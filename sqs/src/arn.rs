@@ -42,10 +42,16 @@ impl<'a> QueueArn<'a> {
     /// The URL of the queue on AWS.
     #[must_use]
     pub fn url(&self) -> String {
-        let own = SUFFIXES.iter().find(|(partition, _)| *partition == self.partition);
-        let suffix = own.map_or("amazonaws.com", |(_, suffix)| suffix);
+        let suffix = dns_suffix(self.partition);
         format!("https://sqs.{}.{suffix}/{}/{}", self.region, self.account, self.name)
     }
+}
+
+/// What the hosts of a partition end with.
+#[must_use]
+pub fn dns_suffix(partition: &str) -> &'static str {
+    let own = SUFFIXES.iter().find(|(name, _)| *name == partition);
+    own.map_or("amazonaws.com", |(_, suffix)| suffix)
 }
 
 /// The name in an ARN or a URL; a name is its own.

@@ -1,13 +1,16 @@
 //! The rules of SQS that redrive, its command and its local AWS share: values in, values out.
 //!
 //! Nothing here calls AWS, reads a clock or waits.
+#![warn(clippy::exhaustive_enums)]
 
 mod address;
 mod arn;
 mod attribute;
+#[expect(clippy::exhaustive_enums, reason = "for redrive alone")]
 #[doc(hidden)]
 pub mod batch;
 mod lanes;
+#[expect(clippy::exhaustive_enums, reason = "for redrive alone")]
 #[doc(hidden)]
 pub mod lease;
 mod limits;
@@ -15,7 +18,6 @@ mod message;
 mod note;
 mod origin;
 mod outgoing;
-mod pause;
 mod payload;
 mod policy;
 mod quote;
@@ -25,7 +27,7 @@ mod refusal;
 pub mod properties;
 
 pub use address::{Address, InvalidAddress, is_queue_name};
-pub use arn::{QueueArn, is_fifo, is_same_queue, queue_name};
+pub use arn::{QueueArn, dns_suffix, is_fifo, is_same_queue, queue_name};
 pub use attribute::{Attribute, Attributes};
 pub use lanes::{Lanes, Turn};
 pub use limits::{
@@ -40,10 +42,9 @@ pub use note::DeadLetter;
 pub use origin::{Origin, OriginSenders, origin_of_letter};
 pub use outgoing::{Outgoing, is_message_id};
 #[doc(hidden)]
-pub use pause::pause_schedules;
 pub use payload::{InvalidPointer, PayloadPointer};
 pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
 pub use quote::{Quoted, acts, cut_to};
 #[doc(hidden)]
 pub use refusal::has_lease_ended;
-pub use refusal::{Refusal, may_go_better, short};
+pub use refusal::{Refusal, is_expired_or_skewed, may_go_better, short};

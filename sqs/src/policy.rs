@@ -20,6 +20,7 @@ pub struct RedrivePolicy {
 
 /// Which queues may name this one in their redrive policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_enums, reason = "SQS has no other")]
 pub enum RedriveAllowPolicy {
     /// All of the account and region.
     #[default]

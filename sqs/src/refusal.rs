@@ -4,6 +4,7 @@
 
 /// What SQS refused a call or an entry for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the last is for all other codes")]
 pub enum Refusal {
     /// The rate of calls: nothing was done, and the next try may go better.
     Throttled,
@@ -99,6 +100,13 @@ impl Refusal {
     pub fn may_pass(self) -> bool {
         matches!(self, Self::Throttled | Self::OfTheService)
     }
+}
+
+/// Whether the credentials have expired or a clock is wrong. The same call may succeed once they are renewed or the clock is set.
+#[must_use]
+pub fn is_expired_or_skewed(code: &str) -> bool {
+    let codes = ["ExpiredToken", "ExpiredTokenException", "RequestExpired", "RequestTimeTooSkewed"];
+    codes.contains(&short(code))
 }
 
 /// A code without the prefix of a protocol.

@@ -1,5 +1,8 @@
-use redrive::Failure;
+use std::time::{Duration, Instant};
+
+use redrive::{Failure, Message};
 use redrive_postgres::InboxError;
+use tokio::time::timeout;
 
 use crate::once::inbox;
 use crate::server::Database;
@@ -26,6 +29,36 @@ async fn a_key_of_a_transaction_that_has_not_ended_is_busy_and_nobody_waits_for_
         }
         let transaction = other.transaction().await.unwrap();
         assert_eq!(inbox().first_time(&transaction, "k").await.unwrap(), !ends_in_commit);
+        transaction.rollback().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_last_delivery_waits_for_the_other_transaction() {
+    let Some(database) = Database::new().await else { return };
+    let (mut one, mut other) = (database.connect().await, database.connect().await);
+    let message = |attempt, seconds| {
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        Message::new(7_u64).attempt(attempt).max_attempts(3).deadline(deadline)
+    };
+    for ends_in_commit in [false, true] {
+        let holder = one.transaction().await.unwrap();
+        assert!(inbox().first_time(&holder, "k").await.unwrap());
+        let transaction = other.transaction().await.unwrap();
+        for (attempt, seconds) in [(2, 60), (3, 2)] {
+            let busy = inbox().first_time_of(&transaction, "k", &message(attempt, seconds)).await;
+            assert!(matches!(busy, Err(InboxError::Busy(_))), "{busy:?}");
+        }
+        let (inbox, last) = (inbox(), message(3, 60));
+        let mut answer = Box::pin(inbox.first_time_of(&transaction, "k", &last));
+        assert!(timeout(Duration::from_millis(300), &mut answer).await.is_err(), "it waits");
+        if ends_in_commit {
+            holder.commit().await.unwrap();
+        } else {
+            holder.rollback().await.unwrap();
+        }
+        assert_eq!(answer.as_mut().await.unwrap(), !ends_in_commit);
+        drop(answer);
         transaction.rollback().await.unwrap();
     }
 }

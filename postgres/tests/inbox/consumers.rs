@@ -20,7 +20,7 @@ impl Payments {
     async fn pay(&self, payment: &Message<String>) -> Result<(), Failure> {
         let mut client = in_real_time(self.pool.get()).await?;
         let transaction = in_real_time(client.transaction()).await?;
-        if !in_real_time(self.inbox.first_time(&transaction, payment.key())).await? {
+        if !in_real_time(self.inbox.first_time_of(&transaction, payment.key(), payment)).await? {
             return Ok(());
         }
         in_real_time(transaction.execute(EFFECT, &[])).await?;

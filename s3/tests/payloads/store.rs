@@ -1,4 +1,4 @@
-//! An S3 on loopback that answers `GetObject` by the key. What is real is in `tools/elsewhere/payloads.py`, against moto.
+//! An S3 on loopback that answers `GetObject` by the key. `conformance/elsewhere/test_payloads.py` uses those of emulators.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
