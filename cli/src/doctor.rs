@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use redrive_sqs::Quoted;
-use redrive_template::parse;
+use redrive_template::{is_pseudo, parse};
 
 use crate::aws::Aws;
 use crate::counted::counted;
@@ -32,7 +32,7 @@ use crate::wait::wait;
 use finding::Counts;
 use flags::{Chosen, Format, code};
 use paths::Files;
-use report::Report;
+use report::{Checked, Report};
 
 #[cfg(test)]
 use report::judge;
@@ -56,7 +56,10 @@ use report::judge;
 Values known only at deployment (another stack's outputs, parameters without a value) are listed, not checked. To accept a
 finding, put a comment in or above its resource: # redrive:accept=CODE: REASON
 
-Exit codes: 0 no problems, or warnings only; 1 errors, with --strict also warnings or unchecked resources; 2 wrong usage or input.")]
+The last line says how many queues, functions and workers were checked.
+
+Exit codes: 0 no problems, or warnings only; 1 errors, with --strict also warnings, and a queue, function or mapping that may be in
+what was not read; 2 wrong usage or input.")]
 pub(crate) struct Arguments {
     /// SAM or CloudFormation templates, Terraform plans as JSON, Kubernetes manifests, folders with them, or - for stdin [default: template.yaml]
     #[arg(value_name = "PATH", conflicts_with_all = ["template", "stack", "function"])]
@@ -69,7 +72,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
 
-    /// Fail on warnings too, and if resources under a condition could not be checked
+    /// Fail on warnings too, and if something was not read that can hold a queue, a function or a mapping
     #[arg(long)]
     strict: bool,
 
@@ -140,20 +143,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         return Err(problem);
     }
     let counts: Counts = reports.iter().map(Report::counts).sum();
-    let unchecked: usize = reports.iter().map(|report| report.unchecked().count()).sum();
-    let but = (unchecked > 0).then(|| format!(", but {} not checked", were(unchecked)));
-    let total = format!("{counts} in {name}{}", but.clone().unwrap_or_default());
+    let may_hold_more = !not_yet.is_empty() || reports.iter().any(|it| it.subject.may_hold_more());
+    let seen = arguments.seen(&reports, not_yet.len());
+    let total = format!("{counts} in {name}; {seen}");
     if !unread.is_empty() {
         return Err(Problem::Input(anyhow!("{total}; {} could not be read", counted(unread.len(), "file"))));
     }
     match counts {
         Counts { errors: 1.., .. } => Err(Problem::Failed(anyhow!(total))),
-        Counts { warnings, .. } if arguments.strict && warnings + unchecked > 0 => {
+        Counts { warnings, .. } if arguments.strict && (warnings > 0 || may_hold_more) => {
             Err(Problem::Failed(anyhow!(total)))
         }
         _ if format != Format::Text => Ok(()),
         Counts { warnings: 1.., .. } => print::end(&total).or_failed(),
-        _ => print::end(&arguments.nothing_found(&reports, &name, but.as_deref())).or_failed(),
+        _ => print::end(&format!("{}; {seen}", arguments.nothing_found(&reports, &name))).or_failed(),
     }
 }
 
@@ -164,20 +167,29 @@ fn were(count: usize) -> String {
 
 impl Arguments {
     /// What a run ends with that found nothing.
-    fn nothing_found(&self, reports: &[Report], name: &str, but: Option<&str>) -> String {
-        let found = format!("no problems found in {name}");
-        if let Some(but) = but {
-            return found + but;
-        }
-        if let Some(unknown) = reports.iter().find_map(|report| report.subject.unknown_queue()) {
-            return format!("{found}, but {unknown}");
-        }
+    fn nothing_found(&self, reports: &[Report], name: &str) -> String {
+        let is_known = !reports.iter().any(|report| report.subject.may_hold_more());
         // All of an account is not a template in which nobody wrote a mapping.
-        match !self.all && reports.iter().all(Report::is_idle) {
+        match !self.all && is_known && reports.iter().all(Report::is_idle) {
             true => {
                 format!("no queue feeds a function or a worker in {name}, and no other problem was found")
             }
-            false => found,
+            false => format!("no problems found in {name}"),
+        }
+    }
+
+    /// What was checked, and how many lines say what was not.
+    fn seen(&self, reports: &[Report], more_lines: usize) -> String {
+        let checked = reports.iter().fold(Checked::default(), |all, report| {
+            // In an account two groups may have a queue in common.
+            let name = if self.all { "" } else { &report.subject.name };
+            all.and(name, report.checked())
+        });
+        let lines = more_lines + reports.iter().map(|it| it.subject.not_seen.len()).sum::<usize>();
+        match lines {
+            0 => format!("checked {checked}"),
+            1 => format!("checked {checked}; 1 line above says what was not read"),
+            lines => format!("checked {checked}; {lines} lines above say what was not read"),
         }
     }
 
@@ -220,7 +232,11 @@ impl Arguments {
         }
         let declares = |file: &Path, name: &str| {
             let document = input::template(file).ok().and_then(|text| parse(&text).ok());
-            document.is_some_and(|it| it.get("Parameters").is_some_and(|it| it.get(name).is_some()))
+            let has = |section: &str| document.as_ref().and_then(|it| it.get(section));
+            match is_pseudo(name) {
+                true => has("Resources").is_some(),
+                false => has("Parameters").is_some_and(|it| it.get(name).is_some()),
+            }
         };
         for (name, _) in given {
             if !files.iter().any(|file| declares(file, name)) {
@@ -270,10 +286,4 @@ impl Arguments {
 }
 
 #[cfg(test)]
-mod mutations;
-#[cfg(test)]
 mod ours;
-#[cfg(test)]
-mod shapes;
-#[cfg(test)]
-mod workers;

@@ -26,7 +26,8 @@ pub mod properties;
 
 pub use comments::{Comment, comments};
 pub use document::{Node, TemplateError, Value};
-pub(crate) use resolve::{ACCOUNT, REGION};
+pub use parameters::is_pseudo;
+pub(crate) use resolve::{ACCOUNT, REGION, TRANSFORM, partition_of};
 pub use resolve::{
     Absent, DeployedResource, Doubtful, Gaps, Output, Property, Resolver, Resource, Surroundings, Varying,
 };

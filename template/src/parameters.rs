@@ -8,19 +8,32 @@ use crate::document::{Node, TemplateError, Value};
 use crate::nearest::or_known;
 use crate::resolve::Gaps;
 
+/// What CloudFormation gives to every template, as far as somebody can say it beforehand.
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/pseudo-parameter-reference.html>
+pub(crate) const PSEUDO: [&str; 5] =
+    ["AWS::AccountId", "AWS::Partition", "AWS::Region", "AWS::StackName", "AWS::URLSuffix"];
+
+/// Whether a parameter is CloudFormation's own, which no template declares.
+pub fn is_pseudo(name: &str) -> bool {
+    PSEUDO.contains(&name)
+}
+
 pub(crate) type Parameters = BTreeMap<String, Value>;
 
 /// Every declared parameter with its value: a text, or a list for the list types.
 ///
-/// `AllowedPattern` is not looked at. A parameter without a value is [`Value::Unknown`].
+/// `AllowedPattern` is not looked at. A parameter without a value is [`Value::Unknown`]. Of CloudFormation's own there are
+/// those that were given.
 pub(crate) fn check(
     template: &Node,
     given: &[(String, String)],
     gaps: Gaps,
 ) -> Result<Parameters, TemplateError> {
     let declared = template.entries_at("Parameters");
+    // `redrive local` has its own account and region.
+    let is_pseudo = |name: &str| gaps == Gaps::Kept && is_pseudo(name);
     if let Some((unknown, _)) =
-        given.iter().find(|(name, _)| !declared.iter().any(|(known, _)| known == name))
+        given.iter().find(|(name, _)| !is_pseudo(name) && !declared.iter().any(|(known, _)| known == name))
     {
         let known: Vec<&str> = declared.iter().map(|(name, _)| name.as_str()).collect();
         let place = template.get("Parameters").unwrap_or(template);
@@ -30,25 +43,25 @@ pub(crate) fn check(
         };
         return Err(place.error(format!("no parameter {unknown}{what}")));
     }
-    declared
-        .iter()
-        .map(|(name, parameter)| {
-            // As with most commands, the last one given counts.
-            let given = given.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-            let default = parameter.get("Default").map(|default| default.as_text().unwrap_or_default());
-            let is_kept_elsewhere = gaps != Gaps::Filled && kind(parameter).starts_with("AWS::SSM::");
-            let text = match (given, default) {
-                (Some(text), _) => text,
-                (None, Some(text)) if !is_kept_elsewhere => text,
-                (None, default) => {
-                    let why = default.map_or("has no default", |_| "is read from SSM");
-                    let why = format!("{name} {why}: pass --parameter {name}=VALUE");
-                    return Ok((name.clone(), Value::Unknown(parameter.error(why))));
-                }
-            };
-            Ok((name.clone(), read(name, parameter, text)?))
-        })
-        .collect()
+    let pseudo = given.iter().filter(|(name, _)| is_pseudo(name));
+    let pseudo = pseudo.map(|(name, text)| Ok((name.clone(), Value::Text(text.clone()))));
+    let declared = declared.iter().map(|(name, parameter)| {
+        // As with most commands, the last one given counts.
+        let given = given.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let default = parameter.get("Default").map(|default| default.as_text().unwrap_or_default());
+        let is_kept_elsewhere = gaps != Gaps::Filled && kind(parameter).starts_with("AWS::SSM::");
+        let text = match (given, default) {
+            (Some(text), _) => text,
+            (None, Some(text)) if !is_kept_elsewhere => text,
+            (None, default) => {
+                let why = default.map_or("has no default", |_| "is read from SSM");
+                let why = format!("{name} {why}: pass --parameter {name}=VALUE");
+                return Ok((name.clone(), Value::Unknown(parameter.error(why))));
+            }
+        };
+        Ok((name.clone(), read(name, parameter, text)?))
+    });
+    declared.chain(pseudo).collect()
 }
 
 /// A text or a list, if the parameter allows it.

@@ -5,10 +5,12 @@ mod conditions;
 mod functions;
 mod names;
 mod outputs;
+mod partition;
 
 pub use absent::{Absent, Property, Varying};
 pub(crate) use names::{ACCOUNT, REGION};
 pub use outputs::{DeployedResource, Output};
+pub(crate) use partition::partition_of;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -80,10 +82,12 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// Where its code is, as SAM (`CodeUri`) or CloudFormation (`Code`) says; none if that is not a path.
+    /// Where its code is, as SAM (`CodeUri`), CloudFormation (`Code`) or the CDK (in its metadata) says; none if that is not a path.
+    /// <https://docs.aws.amazon.com/cdk/v2/guide/assets.html>
     pub fn code(&self) -> Option<&str> {
         let code = ["CodeUri", "Code"].iter().find_map(|name| self.properties.get(name));
-        code.map_or(Some("."), Node::as_text)
+        let asset = || self.metadata.as_ref()?.get("aws:asset:path")?.as_text();
+        code.map_or(Some("."), Node::as_text).or_else(asset)
     }
 }
 
@@ -95,6 +99,10 @@ pub struct Doubtful {
 }
 
 type Result<T> = std::result::Result<T, TemplateError>;
+
+/// What adds to the part of a template in which it stands.
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference-transform.html>
+pub(crate) const TRANSFORM: &str = "Fn::Transform";
 
 /// What is said of a name that is made of itself.
 const ENDLESS: &str = "nested too deeply, or refers to itself";
@@ -161,10 +169,15 @@ impl<'a> Resolver<'a> {
 
     /// The resources of some kinds, in the template's order, without those whose condition is false.
     pub fn resources(&self, kinds: &[&str]) -> (Vec<Resource>, Vec<Doubtful>) {
+        self.resources_where(|kind| kinds.contains(&kind))
+    }
+
+    /// The same of all kinds that are wanted.
+    pub fn resources_where(&self, is_wanted: impl Fn(&str) -> bool) -> (Vec<Resource>, Vec<Doubtful>) {
         let (mut resources, mut doubtful) = (Vec::new(), Vec::new());
         for (id, resource) in self.template.entries_at("Resources") {
             let kind = resource.text_at("Type").unwrap_or_default();
-            if !kinds.contains(&kind) {
+            if !is_wanted(kind) {
                 continue;
             }
             let exists = |exists: bool| exists.then(|| self.resource_with(id, kind, resource)).transpose();
@@ -180,6 +193,9 @@ impl<'a> Resolver<'a> {
         let part = |name: &str| resource.get(name).and_then(|part| self.value(part));
         let empty = Node { line: resource.line, value: Value::Map(Vec::new()) };
         let mut properties = part("Properties").unwrap_or(empty);
+        if let (Some(transform), Value::Map(entries)) = (resource.get(TRANSFORM), &mut properties.value) {
+            entries.push((TRANSFORM.to_owned(), transform.clone()));
+        }
         if kind == "AWS::Serverless::Function"
             && let Some(globals) = self.globals("Function", resource.get("IgnoreGlobals"))
         {
@@ -192,6 +208,32 @@ impl<'a> Resolver<'a> {
             properties,
             metadata: part("Metadata"),
         })
+    }
+
+    /// The macros of the whole template that are not AWS's own, which may change all of it.
+    /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/transform-section-structure.html>
+    pub fn macros(&self) -> Vec<String> {
+        let Some(transform) = self.template.get("Transform") else { return Vec::new() };
+        let all = transform.as_list().unwrap_or(std::slice::from_ref(transform)).iter();
+        let name =
+            |item: &Node| item.as_text().or_else(|| item.text_at("Name")).unwrap_or("a macro").to_owned();
+        all.map(name).filter(|name| !name.starts_with("AWS::")).collect()
+    }
+
+    /// Whether a part of the whole template is in another file.
+    pub fn includes(&self) -> bool {
+        let transform = self.template.get("Transform");
+        let all = transform.map(|it| it.as_list().unwrap_or(std::slice::from_ref(it))).unwrap_or_default();
+        let is_include = |it: &Node| it.as_text().or_else(|| it.text_at("Name")) == Some("AWS::Include");
+        self.template.get(TRANSFORM).is_some() || all.iter().any(is_include)
+    }
+
+    /// The same of every resource that is not known to be absent.
+    pub fn possible_kinds(&self) -> Vec<(&'a str, &'a str)> {
+        let resources = self.template.entries_at("Resources").iter();
+        let possible = resources.filter(|(_, resource)| self.exists(resource) != Ok(false));
+        let kind = |resource: &'a Node| resource.text_at("Type").unwrap_or_default();
+        possible.map(|(id, resource)| (id.as_str(), kind(resource))).collect()
     }
 
     /// The logical id and the kind of every resource that is known to exist.

@@ -7,6 +7,7 @@ mod arn;
 mod index;
 pub mod kubernetes;
 mod mapping;
+mod not_read;
 mod process;
 mod table;
 pub mod template;
@@ -23,10 +24,13 @@ pub use index::Index;
 pub use mapping::{
     BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers,
 };
+pub use not_read::{MayHold, NotRead};
 pub use process::{Process, Statement};
 use redrive_sqs::{RedriveAllowPolicy, is_fifo, queue_name};
 pub use table::{IDEMPOTENCY_TABLE, Table};
-pub use template::{ASYNCHRONOUS_LIMITS, QUEUE_PROPERTIES, Sender, open_actions, policy_allows_others};
+pub use template::{
+    ASYNCHRONOUS_LIMITS, HOLDERS, QUEUE_PROPERTIES, RECEIVERS, Sender, open_actions, policy_allows_others,
+};
 pub use worker::{Platform, Probe, Scaler, Worker};
 
 use crate::{Absent, Node, Varying};
@@ -47,8 +51,6 @@ pub struct Subject {
     /// What scales those.
     pub scalers: Vec<Scaler>,
     pub tables: Vec<Table>,
-    /// The ids of mappings whose queue is not known, which may be of something else than a queue.
-    pub unknown_sources: Vec<String>,
     /// None where alarms could not be read.
     pub alarms: Option<Vec<Alarm>>,
     /// Whether there may be more alarms, which a condition, a macro or another stack decides.
@@ -59,8 +61,8 @@ pub struct Subject {
     pub absent: Vec<Absent>,
     /// Properties that have other values with other values of a template's parameters.
     pub varying: Vec<Varying>,
-    /// What was not looked at, and why, in words for people.
-    pub not_seen: Vec<String>,
+    /// What was not looked at, and why.
+    pub not_seen: Vec<NotRead>,
     /// What else is worth a word: rules that are not met, and what CloudFormation reads otherwise than it looks.
     pub notes: Vec<String>,
     /// For frequent lookups.
@@ -100,12 +102,12 @@ pub struct Queue {
     pub maximum_message_size: Option<u32>,
     /// Whether something else than a queue ends its letters here: a subscription, a rule or a function.
     pub takes_other_letters: bool,
-    /// Whether a subscription of an SNS topic does.
-    pub takes_undelivered: bool,
     /// What sends to it: rules, topics and buckets of the template.
     pub senders: Vec<Sender>,
     /// What it allows itself, with the statements of all policies of it.
     pub policy: Seen<Node>,
+    /// The id of what receives from it, but is neither a mapping nor a worker.
+    pub other_receiver: Option<String>,
     /// Whether a custom resource names it, which may watch it.
     pub may_be_watched_elsewhere: bool,
     /// Whether its own policy allows something to roles or accounts, to which ones was not worked out.
@@ -134,6 +136,10 @@ pub struct Function {
     /// In MB.
     pub memory: Option<u32>,
     pub reserved_concurrency: Seen<u32>,
+    /// Whether it has a layer, if that is known.
+    pub has_layers: Option<bool>,
+    /// The command that replaces the entry point of the image.
+    pub entry_point: Option<String>,
     /// Whether it runs on Lambda Managed Instances.
     pub has_capacity_provider: bool,
     pub process: Process,
@@ -212,14 +218,6 @@ impl Subject {
     /// The queue that feeds a mapping's function.
     pub fn source_of(&self, mapping: &Mapping) -> Option<&Queue> {
         self.queue(mapping.queue_arn.as_deref()?)
-    }
-
-    /// That the queue of a mapping is not known, if one's is not.
-    pub fn unknown_queue(&self) -> Option<String> {
-        let is_unknown = |mapping: &&Mapping| mapping.queue_arn.is_none() && mapping.lacks.is_none();
-        let mut unknown = self.mappings.iter().filter(is_unknown);
-        let id = unknown.next().map(|mapping| &mapping.id).or_else(|| self.unknown_sources.first())?;
-        Some(format!("the queue of {id} is not known"))
     }
 
     /// Whether nothing works on a queue.

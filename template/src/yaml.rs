@@ -21,6 +21,9 @@ const MOST_DOCUMENTS: usize = 5_000;
 /// As long as YAML lets a key be that no `?` marks. Keys are names, which reports repeat.
 const LONGEST_KEY: usize = 1_024;
 
+/// What is read again for these, in bytes.
+const MOST_READ_AGAIN: usize = 4 * 1_024 * 1_024;
+
 type Result<T> = std::result::Result<T, TemplateError>;
 
 /// More `-` without quotes than any template has in its lists.
@@ -58,7 +61,7 @@ type Stream = (Vec<Node>, Vec<TemplateError>);
 
 fn read_stream(source: &str) -> Result<Stream> {
     let mut text = source.to_owned();
-    for _ in 0..MOST_DASHES {
+    for _ in 0..MOST_DASHES.min(MOST_READ_AGAIN / source.len().max(1)) {
         match read_strictly(&text) {
             Err((_, Some(dash))) => text.replace_range(dash..=dash, "'-'"),
             read => return read.map_err(|(error, _)| error),

@@ -11,6 +11,7 @@ mod fifo;
 mod filter;
 mod grace_period;
 mod idempotency;
+mod layer;
 mod limits;
 mod mapping;
 mod panic;
@@ -75,6 +76,7 @@ pub(crate) const ALL: [&Check; 72] = [
     &variables::VISIBILITY_VARIABLE_DIFFERS,
     &variables::SETTING_REFUSED,
     &variables::SETTING_UNKNOWN,
+    &layer::LAYER_NEVER_RUNS,
     &permissions::PERMISSION_POLL,
     &permissions::PERMISSION_CHANGE_VISIBILITY,
     &permissions::PERMISSION_SEND_DEAD_LETTERS,
@@ -82,7 +84,6 @@ pub(crate) const ALL: [&Check; 72] = [
     &permissions::PERMISSION_KEY,
     &permissions::PERMISSION_TASK_PROTECTION,
     &permissions::PERMISSION_IDEMPOTENCY,
-    &permissions::PERMISSION_PAUSE,
     &idempotency::IDEMPOTENCY_KEY,
     &idempotency::IDEMPOTENCY_TTL,
     &idempotency::IDEMPOTENCY_RETENTION,

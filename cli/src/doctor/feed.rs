@@ -66,14 +66,15 @@ pub(super) fn redrive_consumers(subject: &Subject) -> impl Iterator<Item = Consu
     consumers(subject).filter(Consumer::may_run_redrive)
 }
 
-/// The queues that feed functions or workers, each once, with a word for these.
+/// The queues that feed functions, workers or others, each once, with a word for these.
 pub(super) fn sources(subject: &Subject) -> impl Iterator<Item = (&Queue, &'static str)> {
     subject.queues.iter().filter_map(|queue| Some((queue, fed_by(subject, queue)?)))
 }
 
 fn fed_by(subject: &Subject, queue: &Queue) -> Option<&'static str> {
     let function = subject.feeds_a_function(&queue.arn).then_some("function");
-    function.or_else(|| subject.feeds_a_worker(&queue.arn).then_some("worker"))
+    let worker = || subject.feeds_a_worker(&queue.arn).then_some("worker");
+    function.or_else(worker).or_else(|| queue.other_receiver.as_ref().map(|_| "consumer"))
 }
 
 /// Whether it is one of redrive's metrics, by any sink.
@@ -81,14 +82,14 @@ pub(super) fn is_ours(name: &str) -> bool {
     metric_names(Metrics::Emf).contains(&name)
 }
 
-/// The queues in which the letters of others end, or undelivered messages of an SNS topic, each once.
+/// The queues in which letters end, of queues or of others, each once.
 pub(super) fn letter_queues(subject: &Subject) -> impl Iterator<Item = &Queue> {
     subject.queues.iter().filter(|queue| is_letter_queue(subject, queue))
 }
 
 /// Whether it is one of those.
 pub(super) fn is_letter_queue(subject: &Subject, queue: &Queue) -> bool {
-    queue.takes_undelivered || subject.is_dead_letter_queue(&queue.arn)
+    queue.takes_other_letters || subject.is_dead_letter_queue(&queue.arn)
 }
 
 /// Whether something receives from a queue.

@@ -81,6 +81,7 @@ impl Check {
         found.dedup();
         let finding = |found: Found| {
             let runs_redrive = found.about.runs_redrive(subject);
+            debug_assert!(runs_redrive || !self.fix.is_of_redrive(), "{found:?} needs redrive");
             Finding { check: self, found, runs_redrive }
         };
         found.into_iter().map(finding).collect()

@@ -1,5 +1,5 @@
 //! What must be true of our templates, by the reader that judges everybody's. Each rule has faults that break it.
-//! Nothing is found in them: `nothing_is_found`, and for a worker `doctor/workers`.
+//! Nothing is found in them: `nothing_is_found`, and for a worker the case of `deploy/worker.yaml` in `cases.txt`.
 
 mod descriptions;
 mod encryption;

@@ -45,13 +45,44 @@ fn said([title, with_redrive]: [&str; 2], words: Words) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use redrive_template::subject::template::{Source, read};
+    use redrive_template::subject::{HOLDERS, RECEIVERS};
+
     use super::*;
+
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/doctor.md");
+
+    #[test]
+    fn each_type_that_is_recognized_and_not_read_is_told_and_documented() {
+        let page = std::fs::read_to_string(PAGE).unwrap();
+        for (start, why) in HOLDERS.iter().chain(&RECEIVERS) {
+            assert!(page.contains(&format!("`{start}")), "{start} is not on {PAGE}");
+            let kind =
+                if start.ends_with("::") { format!("{start}Environment") } else { (*start).to_owned() };
+            let text = format!(
+                "Resources:
+  Q: {{Type: AWS::SQS::Queue, Properties: {{QueueName: orders}}}}
+  R:
+    Type: {kind}
+    Properties:
+      ContainerDefinitions: [{{Environment: [{{Name: QUEUE, Value: !Ref Q}}]}}]
+      Source: !GetAtt Q.Arn
+      Definition: 'arn:aws:states:::aws-sdk:sqs:receiveMessage'
+"
+            );
+            let subject = read(&Source::new(Path::new("t.yaml"), &text, &[])).unwrap();
+            let lines = subject.lines_not_read();
+            assert!(lines.iter().any(|it| it.starts_with('R') && it.ends_with(why)), "{kind}: {lines:?}");
+            assert!(subject.may_hold_more(), "{kind}");
+        }
+    }
 
     /// `UPDATE=1 cargo test doctor::page` writes the table.
     #[test]
     fn the_page_lists_all_checks() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/doctor.md");
-        let page = std::fs::read_to_string(path).unwrap();
+        let page = std::fs::read_to_string(PAGE).unwrap();
         let (head, _) = page.split_once("| code | level | what |").unwrap();
         let mut table = "| code | level | what |\n| --- | --- | --- |\n".to_owned();
         for Check { code, level, title, .. } in ALL {
@@ -59,7 +90,7 @@ mod tests {
         }
         let wanted = format!("{head}{table}\nNext: [Cost](cost.md).\n");
         if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(path, wanted).unwrap();
+            std::fs::write(PAGE, wanted).unwrap();
         } else {
             assert_eq!(page, wanted, "docs/doctor.md is old: run UPDATE=1 cargo test doctor::page");
         }

@@ -94,12 +94,13 @@ fn is_foreign(entry: &DirEntry) -> bool {
 fn may_be_meant(path: &Path) -> bool {
     let kind = path.extension().and_then(|kind| kind.to_str()).map(str::to_ascii_lowercase);
     kind.is_some_and(|kind| KINDS.contains(&kind.as_str()))
-        && std::fs::metadata(path).is_ok_and(|file| file.len() <= input::PLAN)
-        && std::fs::read(path).is_ok_and(|bytes| is_meant(path, &String::from_utf8_lossy(&bytes)))
+        && input::found(path, input::PLAN)
+            .is_some_and(|bytes| is_meant(path, &String::from_utf8_lossy(&bytes)))
 }
 
 fn is_meant(path: &Path, text: &str) -> bool {
-    if (text.contains("aws_sqs_") || text.contains("aws_lambda_")) && terraform::is_shown(text) {
+    let of_terraform = ["aws_sqs_", "aws_lambda_", "awscc_sqs_", "awscc_lambda_", "REDRIVE_QUEUE_URL"];
+    if of_terraform.iter().any(|sign| text.contains(sign)) && terraform::is_shown(text) {
         return true;
     }
     if text.contains("REDRIVE_QUEUE_URL") && kubernetes::is_kubernetes(text) {

@@ -37,7 +37,7 @@ fn notes(report: &Report, whole: &str) -> Vec<String> {
     let not_found = not_found
         .iter()
         .map(|it| format!("accepted, but not found: {} at {}:{}", it.code, subject.name, it.line));
-    let not_seen = subject.not_seen.iter().map(|unseen| format!("not checked: {of}{unseen}"));
+    let not_seen = subject.lines_not_read().into_iter().map(|unseen| format!("not checked: {of}{unseen}"));
     let notes = subject.notes.iter().map(|note| format!("note: {of}{note}"));
     accepted.chain(not_found).chain(not_seen).chain(notes).collect()
 }
@@ -107,7 +107,8 @@ fn object(report: &Report) -> Value {
         "accepted": accepted.iter().map(reasoned).collect::<Vec<_>>(),
         "accepted_but_not_found":
             not_found.iter().map(|it| json!({ "code": it.code, "line": it.line })).collect::<Vec<_>>(),
-        "not_seen": subject.not_seen,
+        "checked": report.checked().to_json(),
+        "not_seen": subject.lines_not_read(),
         "resources_not_checked": report.unchecked().map(|it| &it.id).collect::<Vec<_>>(),
         "notes": subject.notes,
     })

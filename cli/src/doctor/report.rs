@@ -1,15 +1,18 @@
 //! What is told of one subject.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
 
 use redrive_template::Absent;
-use redrive_template::subject::Subject;
+use redrive_template::subject::{Function, Subject};
+use serde_json::{Value, json};
 
 use super::accept::Acceptance;
 use super::checks::ALL;
 use super::finding::{Counts, Finding};
 use super::flags::Chosen;
 use super::variants::{Variant, is_unchecked};
+use crate::counted::counted;
 
 #[derive(Debug)]
 pub(super) struct Report {
@@ -62,9 +65,59 @@ impl Report {
         self.subject.is_idle() && self.variants.iter().all(|variant| variant.subject.is_idle())
     }
 
+    /// What was checked, also with other values of parameters.
+    pub(super) fn checked(&self) -> Checked {
+        let mut checked = Checked::default();
+        for subject in self.variants.iter().map(|variant| &variant.subject).chain([&self.subject]) {
+            checked.add(subject);
+        }
+        checked
+    }
+
     /// Resources that may exist, but were not checked.
     pub(super) fn unchecked(&self) -> impl Iterator<Item = &Absent> {
         self.subject.absent.iter().filter(|it| is_unchecked(it))
+    }
+}
+
+/// The queues, and what works on these, by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    queues: BTreeSet<String>,
+    functions: BTreeSet<String>,
+    workers: BTreeSet<String>,
+}
+
+impl Checked {
+    fn add(&mut self, subject: &Subject) {
+        let fed = |function: &&Function| {
+            subject.mappings.iter().any(|it| it.function.as_deref() == Some(function.name.as_str()))
+        };
+        self.queues.extend(subject.queues.iter().map(|queue| queue.id.clone()));
+        self.functions.extend(subject.functions.iter().filter(fed).map(|it| it.id.clone()));
+        self.workers.extend(subject.workers.iter().map(|worker| worker.id.clone()));
+    }
+
+    /// With what was checked of another subject, whose names are its own.
+    pub(super) fn and(mut self, name: &str, other: Self) -> Self {
+        let own = |it: String| format!("{name} {it}");
+        self.queues.extend(other.queues.into_iter().map(own));
+        self.functions.extend(other.functions.into_iter().map(own));
+        self.workers.extend(other.workers.into_iter().map(own));
+        self
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let Self { queues, functions, workers } = self;
+        json!({ "queues": queues.len(), "functions": functions.len(), "workers": workers.len() })
+    }
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let queues = counted(self.queues.len(), "queue");
+        let functions = counted(self.functions.len(), "function");
+        write!(f, "{queues}, {functions}, {}", counted(self.workers.len(), "worker"))
     }
 }
 

@@ -40,14 +40,13 @@ fn log(reports: &[Report], unread: &[Problem]) -> Value {
     let results = reports
         .iter()
         .flat_map(|Report { subject, findings, .. }| findings.iter().map(|finding| result(subject, finding)));
-    let failed =
-        unread.iter().map(|problem| json!({ "level": "error", "message": { "text": problem.to_string() } }));
+    let failed = unread.iter().map(
+        |problem| json!({ "level": "error", "message": { "text": without_links(&problem.to_string()) } }),
+    );
     let notes = reports.iter().flat_map(|Report { subject, .. }| {
-        let text = |unseen: &String| format!("not checked: {}: {unseen}", subject.name);
-        subject
-            .not_seen
-            .iter()
-            .map(move |unseen| json!({ "level": "note", "message": { "text": text(unseen) } }))
+        let text = |unseen: &str| without_links(&format!("not checked: {}: {unseen}", subject.name));
+        let lines = subject.lines_not_read().into_iter();
+        lines.map(move |unseen| json!({ "level": "note", "message": { "text": text(unseen) } }))
     });
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -62,6 +61,11 @@ fn log(reports: &[Report], unread: &[Problem]) -> Value {
             "results": results.collect::<Vec<_>>(),
         }],
     })
+}
+
+/// Breaks links: viewers of SARIF show `[name](address)` as one, and the author of a template chooses the names in it.
+fn without_links(text: &str) -> String {
+    text.replace("](", "] (")
 }
 
 fn rule(check: &Check) -> Value {
@@ -83,7 +87,7 @@ fn result(subject: &Subject, finding: &Finding) -> Value {
         "ruleId": finding.check.code,
         "ruleIndex": ALL.iter().position(|check| check.code == finding.check.code),
         "level": finding.check.level.word(),
-        "message": { "text": format!("{} Fix: {}", found.what, finding.fix()) },
+        "message": { "text": without_links(&format!("{} Fix: {}", found.what, finding.fix())) },
         "locations": [{
             "physicalLocation": {
                 "artifactLocation": { "uri": utf8_percent_encode(file, NOT_IN_PATHS).to_string() },

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use redrive_template::subject::Subject;
+use redrive_template::subject::{MayHold, NotRead, Subject};
 use redrive_template::{Absent, Varying};
 
 use super::were;
+use crate::shell::word;
 use crate::target::Target;
 
 /// So many sets of values are read beside the defaults.
@@ -79,13 +80,13 @@ pub(super) fn read(subject: &mut Subject, target: &Target, otherwise: &Path) -> 
         subject.notes.push(format!("also checked with {with}: {} {have} then", some_of(&others)));
     }
     subject.varying.retain(|it| it.values.as_ref().is_none_or(|values| !tried_values.contains(values)));
-    let known: HashSet<&String> = subject.not_seen.iter().collect();
+    let known: HashSet<&str> = subject.lines_not_read().into_iter().collect();
     let more = variants.iter().flat_map(|variant| {
-        let more = variant.subject.not_seen.iter().filter(|unseen| !known.contains(unseen));
-        more.map(|unseen| format!("with {}: {unseen}", variant.values))
+        let more = variant.subject.not_seen.iter().filter(|unseen| !known.contains(unseen.what.as_str()));
+        more.map(|unseen| unseen.clone().worded(|what| format!("with {}: {what}", variant.values)))
     });
-    let more: Vec<String> =
-        more.chain(lines(&subject.absent)).chain(lines_of_varying(&subject.varying)).collect();
+    let absent = lines(&subject.absent).into_iter().chain(lines_of_varying(&subject.varying));
+    let more: Vec<NotRead> = more.chain(absent.map(|line| NotRead::new(MayHold::Consumer, line))).collect();
     subject.not_seen.extend(more);
     variants
 }
@@ -151,7 +152,9 @@ fn some_of(names: &[String]) -> String {
 
 fn flags(parameters: &[String], values: Option<&[(String, String)]>) -> String {
     let flags: Vec<_> = match values {
-        Some(values) => values.iter().map(|(name, value)| format!("--parameter {name}={value}")).collect(),
+        Some(values) => {
+            values.iter().map(|(name, value)| format!("--parameter {name}={}", word(value))).collect()
+        }
         None => parameters.iter().map(|name| format!("--parameter {name}=VALUE")).collect(),
     };
     flags.join(" ")

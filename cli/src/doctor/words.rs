@@ -27,6 +27,11 @@ impl Words {
         }
     }
 
+    /// Whether it says nothing to those without redrive.
+    pub(super) const fn is_of_redrive(self) -> bool {
+        matches!(self, Self::Redrive(_))
+    }
+
     /// What it says of functions that run redrive, where that is something else.
     pub(super) const fn of_redrive_alone(self) -> Option<&'static str> {
         match self {

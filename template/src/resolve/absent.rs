@@ -69,7 +69,7 @@ impl<'a> Resolver<'a> {
             let known = conditions.entry(condition).or_insert_with(|| {
                 let holds = self.named_condition(node);
                 let (parameters, values) =
-                    if holds == Ok(false) { search.of(condition, true) } else { (Vec::new(), None) };
+                    if holds == Ok(true) { (Vec::new(), None) } else { search.of(condition, true) };
                 (holds, parameters, values)
             });
             let (holds, parameters, values) = known.clone();
@@ -94,7 +94,7 @@ impl<'a> Resolver<'a> {
                 let (parameters, values) = known.entry(branch.clone()).or_insert_with(|| match branch {
                     Branch::Condition(condition) => match self.named_condition(&Node::text(0, condition)) {
                         Ok(holds) => search.of(condition, !holds),
-                        Err(_) => (Vec::new(), None),
+                        Err(_) => search.of(condition, true),
                     },
                     Branch::Key(name, value) => search.of_key(name, value),
                 });
@@ -174,7 +174,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn declared<'n>(&self, name: &'n str) -> Option<&'n str> {
-        self.parameters.contains_key(name).then_some(name)
+        (self.parameters.contains_key(name) || self.is_unsaid(name)).then_some(name)
     }
 }
 
@@ -184,7 +184,7 @@ struct Search<'r, 'a> {
     given: &'r [(String, String)],
     /// The same resolver with values that are tried, and what was there before these.
     trial: Resolver<'a>,
-    before: Vec<(String, Value)>,
+    before: Vec<(String, Option<Value>)>,
     trials: usize,
     steps: usize,
     visits: usize,
@@ -196,9 +196,14 @@ impl<'r, 'a> Search<'r, 'a> {
     }
 
     /// The parameters that a condition depends on, and values with which it is true, or false if that is wanted: one, or
-    /// two if one is not enough.
+    /// two if one is not enough. Where it cannot be worked out, only what CloudFormation gives is tried.
     fn of(&mut self, condition: &str, wanted: bool) -> Found {
-        let (parameters, choices) = self.resolver.choices(condition, &mut self.visits);
+        let is_unknown = self.resolver.named_condition(&Node::text(0, condition)).is_err();
+        let (mut parameters, mut choices) = self.resolver.choices(condition, &mut self.visits);
+        if is_unknown {
+            parameters.retain(|name| self.resolver.is_unsaid(name));
+            choices.retain(|(name, _)| self.resolver.is_unsaid(name));
+        }
         let is_given = |name: &str| self.given.iter().any(|(given, _)| given == name);
         let parameters: Vec<String> =
             parameters.into_iter().filter(|name| !is_given(name)).map(str::to_owned).collect();
@@ -227,6 +232,9 @@ impl<'r, 'a> Search<'r, 'a> {
                 return (parameters, Some(values));
             }
         }
+        if is_unknown {
+            return (Vec::new(), None);
+        }
         // One of two values each, of which all were tried: it exists with none.
         let is_possible = parameters.len() > 2 || !parameters.iter().all(|name| self.is_closed(name));
         (if is_possible { parameters } else { Vec::new() }, None)
@@ -235,10 +243,11 @@ impl<'r, 'a> Search<'r, 'a> {
     /// The same for another value of a parameter, if it is allowed.
     fn of_key(&mut self, name: &str, value: &str) -> Found {
         let is_given = self.given.iter().any(|(given, _)| given == name);
-        let is_other = self.resolver.parameters.get(name).is_some_and(|it| match it {
-            Value::Text(text) => text != value,
-            _ => false,
-        });
+        let is_other = match self.resolver.parameters.get(name) {
+            Some(Value::Text(text)) => text != value,
+            Some(_) => false,
+            None => self.resolver.is_unsaid(name),
+        };
         if is_given || !is_other || self.trials == MOST_TRIALS {
             return (Vec::new(), None);
         }
@@ -267,10 +276,18 @@ impl<'r, 'a> Search<'r, 'a> {
     /// None if the values are not allowed, by their parameters or by the rules of the template.
     fn try_values(&mut self, values: &[(String, String)]) -> Option<()> {
         self.trials += 1;
-        self.trial.parameters.extend(self.before.drain(..));
+        for (name, value) in self.before.drain(..) {
+            match value {
+                Some(value) => drop(self.trial.parameters.insert(name, value)),
+                None => drop(self.trial.parameters.remove(&name)),
+            }
+        }
         for (name, text) in values {
-            let value = parameters::read(name, self.trial.declared.get(name.as_str())?, text).ok()?;
-            self.before.push((name.clone(), self.trial.parameters.insert(name.clone(), value)?));
+            let value = match self.trial.declared.get(name.as_str()) {
+                Some(parameter) => parameters::read(name, parameter, text).ok()?,
+                None => Value::Text(text.clone()),
+            };
+            self.before.push((name.clone(), self.trial.parameters.insert(name.clone(), value)));
         }
         self.trial.steps.set(0);
         self.trial.unmet_rules(&[self.given, values].concat()).ok().map(drop)

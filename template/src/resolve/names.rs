@@ -1,11 +1,11 @@
 //! What resources are called: `Ref`, `Fn::GetAtt`, names, ARNs and URLs.
 
-use super::{ENDLESS, Gaps, Resolver, Result, STEP, Surroundings};
-use crate::document::Node;
+use redrive_sqs::dns_suffix;
+
+use super::{ENDLESS, Gaps, Resolver, Result, STEP, Surroundings, partition_of};
+use crate::document::{Node, Value};
 use crate::nearest::did_you_mean;
 use crate::scalar;
-
-pub(super) const PARTITION: &str = "aws";
 
 /// What stands for what is known at deployment only.
 pub(crate) const REGION: &str = "REGION";
@@ -33,8 +33,11 @@ impl<'a> Resolver<'a> {
             "AWS::AccountId" => self.account().to_owned(),
             "AWS::StackName" => self.stack().to_owned(),
             "AWS::StackId" => self.arn("cloudformation", &format!("stack/{}/{STACK_UUID}", self.stack())),
-            "AWS::Partition" => PARTITION.to_owned(),
-            "AWS::URLSuffix" => "amazonaws.com".to_owned(),
+            "AWS::Partition" => self.said_partition().to_owned(),
+            "AWS::URLSuffix" => {
+                let given = self.pseudo(name);
+                given.unwrap_or_else(|| dns_suffix(self.said_partition())).to_owned()
+            }
             name => {
                 if let Some(value) = self.parameters.get(name) {
                     return Ok(Some(Node { line: argument.line, value: value.clone() }));
@@ -87,7 +90,9 @@ impl<'a> Resolver<'a> {
                 self.table_arn(&name)
             }
             ("AWS::Logs::LogGroup", "Arn") => self.arn("logs", &format!("log-group:{name}:*")),
-            ("AWS::IAM::Role", "Arn") => format!("arn:{PARTITION}:iam::{}:role/{name}", self.account()),
+            ("AWS::IAM::Role", "Arn") => {
+                format!("arn:{}:iam::{}:role/{name}", self.partition(), self.account())
+            }
             (_, attribute) if attribute.ends_with("Name") => self.deployed_name(id, resource)?,
             (_, "Arn" | "TopicArn") if self.gaps == Gaps::Kept && self.arn_of(id).is_some() => {
                 self.arn_of(id).unwrap_or_default()
@@ -98,7 +103,7 @@ impl<'a> Resolver<'a> {
             (kind, attribute) => {
                 let why = format!("{attribute} of {id} ({kind}) is known only at deployment");
                 let made_up = || match attribute.ends_with("Arn") {
-                    true => Ok(made_up(kind, &name, self.region(), self.account())),
+                    true => Ok(made_up(kind, &name, (self.partition(), self.region(), self.account()))),
                     false => Ok(format!("{name}-{attribute}")),
                 };
                 self.beyond(argument, &path, why, made_up)?
@@ -252,7 +257,7 @@ impl<'a> Resolver<'a> {
                 Some(self.arn("events", &format!("rule/{}{name}", bus.unwrap_or_default())))
             }
             "AWS::S3::Bucket" => {
-                Some(format!("arn:{PARTITION}:s3:::{}", self.physical_name(id, resource).ok()?))
+                Some(format!("arn:{}:s3:::{}", self.partition(), self.physical_name(id, resource).ok()?))
             }
             "AWS::SNS::Topic" => Some(self.topic_arn(&self.physical_name(id, resource).ok()?)),
             _ => None,
@@ -265,26 +270,64 @@ impl<'a> Resolver<'a> {
     }
 
     fn arn(&self, service: &str, resource: &str) -> String {
-        format!("arn:{PARTITION}:{service}:{}:{}:{resource}", self.region(), self.account())
+        let partition = self.partition();
+        format!("arn:{partition}:{service}:{}:{}:{resource}", self.region(), self.account())
+    }
+
+    /// What somebody says for one of CloudFormation's own parameters.
+    fn pseudo(&self, name: &str) -> Option<&str> {
+        match self.parameters.get(name) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether nobody says what one of CloudFormation's own parameters is.
+    pub(super) fn is_unsaid(&self, name: &str) -> bool {
+        let Surroundings { region, account, stack, .. } = self.surroundings;
+        let said = match name {
+            "AWS::Region" | "AWS::Partition" | "AWS::URLSuffix" => {
+                region.as_deref().or_else(|| self.pseudo("AWS::Region"))
+            }
+            "AWS::AccountId" => account.as_deref(),
+            "AWS::StackName" => stack.as_deref(),
+            _ => return false,
+        };
+        said.or_else(|| self.pseudo(name)).is_none()
+    }
+
+    /// `aws` if nobody says the region.
+    fn partition(&self) -> &str {
+        let region = self.pseudo("AWS::Region").or(self.surroundings.region.as_deref());
+        self.pseudo("AWS::Partition").unwrap_or_else(|| partition_of(region.unwrap_or(REGION)))
+    }
+
+    /// The same where something may be decided by it.
+    fn said_partition(&self) -> &str {
+        self.pseudo("AWS::Partition").unwrap_or_else(|| partition_of(self.region()))
     }
 
     fn region(&self) -> &str {
         self.or_word(
-            self.surroundings.region.as_deref(),
+            self.pseudo("AWS::Region").or(self.surroundings.region.as_deref()),
             REGION,
             "the region is not known: pass --region REGION",
         )
     }
 
     fn account(&self) -> &str {
-        self.or_word(self.surroundings.account.as_deref(), ACCOUNT, "the account is known only at deployment")
+        self.or_word(
+            self.pseudo("AWS::AccountId").or(self.surroundings.account.as_deref()),
+            ACCOUNT,
+            "the account is not known: pass --parameter AWS::AccountId=ID",
+        )
     }
 
     pub(super) fn stack(&self) -> &str {
         self.or_word(
-            self.surroundings.stack.as_deref(),
+            self.pseudo("AWS::StackName").or(self.surroundings.stack.as_deref()),
             STACK,
-            "the stack's name is known only at deployment",
+            "the stack's name is not known: pass --parameter AWS::StackName=NAME",
         )
     }
 
@@ -349,7 +392,7 @@ const BEFORE_NAMES: [(&str, &str); 8] = [
 ];
 
 /// An ARN in the form of its service, as far as that is known here.
-fn made_up(kind: &str, name: &str, region: &str, account: &str) -> String {
+fn made_up(kind: &str, name: &str, (partition, region, account): (&str, &str, &str)) -> String {
     let service = match kind {
         "AWS::Serverless::SimpleTable" => "dynamodb".to_owned(),
         "AWS::Serverless::StateMachine" | "AWS::StepFunctions::StateMachine" => "states".to_owned(),
@@ -358,7 +401,7 @@ fn made_up(kind: &str, name: &str, region: &str, account: &str) -> String {
     let before = BEFORE_NAMES.iter().find(|(known, _)| *known == kind).map_or("", |(_, before)| before);
     match service.as_str() {
         // <https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-arn-format.html>
-        "s3" => format!("arn:{PARTITION}:s3:::{}", name.to_lowercase()),
-        _ => format!("arn:{PARTITION}:{service}:{region}:{account}:{before}{name}"),
+        "s3" => format!("arn:{partition}:s3:::{}", name.to_lowercase()),
+        _ => format!("arn:{partition}:{service}:{region}:{account}:{before}{name}"),
     }
 }

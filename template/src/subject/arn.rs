@@ -2,12 +2,13 @@
 
 use redrive_sqs::{Address, Quoted};
 
-use crate::{ACCOUNT, REGION};
+use crate::{ACCOUNT, REGION, partition_of};
 
 /// `arn:PARTITION:SERVICE:REGION:ACCOUNT:REST`
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arn<'a> {
+    pub partition: &'a str,
     pub service: &'a str,
     pub region: &'a str,
     pub account: &'a str,
@@ -21,8 +22,7 @@ impl<'a> Arn<'a> {
         if part()? != "arn" {
             return None;
         }
-        part()?;
-        Some(Self { service: part()?, region: part()?, account: part()?, rest: part()? })
+        Some(Self { partition: part()?, service: part()?, region: part()?, account: part()?, rest: part()? })
     }
 
     /// A queue by its URL, as `https://sqs.REGION.amazonaws.com/ACCOUNT/NAME` and in the older forms.
@@ -32,13 +32,21 @@ impl<'a> Arn<'a> {
         let (host, name) = url.rsplit_once('/')?;
         let (_, account) = host.split_once("://")?.1.rsplit_once('/')?;
         let region = Address::parse(url).ok()?.region().unwrap_or(REGION);
-        Some(Self { service: "sqs", region, account, rest: name })
+        Some(Self { partition: partition_of(region), service: "sqs", region, account, rest: name })
     }
 
     /// Whether both can be the same queue, as far as both are known.
     pub fn may_be(&self, other: &Arn<'_>) -> bool {
         let is_same = self.service == other.service && self.rest == other.rest;
-        is_same && !self.differs_in_region(other) && !self.differs_in_account(other)
+        is_same
+            && !self.differs_in_partition(other)
+            && !self.differs_in_region(other)
+            && !self.differs_in_account(other)
+    }
+
+    /// The region tells the partition.
+    pub fn differs_in_partition(&self, other: &Arn<'_>) -> bool {
+        self.partition != other.partition && self.region != REGION && other.region != REGION
     }
 
     pub fn differs_in_region(&self, other: &Arn<'_>) -> bool {
@@ -48,6 +56,13 @@ impl<'a> Arn<'a> {
     pub fn differs_in_account(&self, other: &Arn<'_>) -> bool {
         self.account != other.account && self.account != ACCOUNT && other.account != ACCOUNT
     }
+}
+
+/// Whether a text is the ARN or the URL of a queue, or holds such a URL.
+pub(super) fn is_of_a_queue(text: &str) -> bool {
+    let is_arn = || Arn::parse(text).is_some_and(|arn| arn.service == "sqs");
+    let has_region = || Address::parse(text).is_ok_and(|it| it.region().is_some());
+    text.contains("://sqs.") || is_arn() || has_region()
 }
 
 /// What a text is that stands where a queue's ARN belongs, `None` if it is an ARN. `queues` are the template's, by their

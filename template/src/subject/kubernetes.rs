@@ -9,9 +9,10 @@ use redrive_sqs::cut_to;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::MayHold::{Consumer, Other};
 use super::template::Source;
 use super::worker::QUEUE_URL;
-use super::{Platform, Scaler, Subject, Worker};
+use super::{NotRead, Platform, Scaler, Subject, Worker};
 use crate::{Absent, Node, TemplateError, Value, parse_stream, scalar};
 use containers::{Maps, Read, container};
 
@@ -104,7 +105,7 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     }
     let resources = resources(source.text)?;
     let (maps, mut not_seen) = (Maps::of(&resources), Vec::new());
-    let (mut workers, mut absent) = (Vec::new(), Vec::new());
+    let (mut workers, mut absent, mut jobs) = (Vec::new(), Vec::new(), HashSet::new());
     let known: HashSet<&str> = resources.iter().map(|(name, _)| name.as_str()).collect();
     for (name, resource) in &resources {
         let doubt = if WORKLOADS.iter().any(|kind| is(resource, kind)) {
@@ -116,7 +117,14 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
             let is_owned =
                 owners.iter().any(|it| text_at(it, &["name"]).is_some_and(|it| known.contains(it)));
             let kind = text_at(resource, &["kind"]).unwrap_or_default();
-            let has_worker = kind != "ConfigMap" && !is_owned && has_worker(resource);
+            let namespace = text_at(resource, &["metadata", "namespace"]);
+            let has_worker = kind != "ConfigMap" && !is_owned && has_worker(resource, &maps, namespace)?;
+            jobs.extend(Some(name.as_str()).filter(|_| has_worker));
+            let maker = text_at(resource, &["apiVersion"]).unwrap_or_default();
+            if ["sqs.", "lambda.", "pipes."].iter().any(|it| maker.starts_with(it)) {
+                let (kind, maker) = (cut_to(kind, LONGEST_NAME), cut_to(maker, LONGEST_NAME));
+                not_seen.push(NotRead::new(Consumer, format!("{name}: {kind} of {maker} is not read")));
+            }
             has_worker.then(|| {
                 format!(
                     "{name}: workers of the kind {} are not checked, only those of {}",
@@ -126,13 +134,16 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
             })
         };
         if let Some(doubt) = doubt {
-            not_seen.push(doubt);
+            not_seen.push(NotRead::new(Consumer, doubt));
             absent.push(Absent { id: name.clone(), parameters: Vec::new(), values: None, is_doubtful: true });
         }
     }
     let names: HashSet<&str> = workers.iter().filter_map(|worker| worker.id.split('.').next()).collect();
-    let scaled = resources.iter().filter(|(_, resource)| is(resource, "ScaledObject"));
-    let scalers = scaled.flat_map(|(name, resource)| scalers(name, resource, &names)).collect();
+    let urls: HashSet<&str> = workers.iter().filter_map(Worker::queue_url).collect();
+    let scaled =
+        resources.iter().filter(|(_, it)| ["ScaledObject", "ScaledJob"].iter().any(|kind| is(it, kind)));
+    let scalers =
+        scaled.flat_map(|(name, resource)| scalers(name, resource, (&names, &jobs), &urls)).collect();
     Ok(Subject {
         name: source.path.display().to_string(),
         workers,
@@ -145,11 +156,30 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
 }
 
 /// Whether a container in it, wherever that is, has a queue to poll.
-fn has_worker(node: &Node) -> bool {
-    let is_queue = |variable: &Node| text_at(variable, &["name"]) == Some(QUEUE_URL);
-    list_at(node, &["env"]).iter().any(is_queue)
-        || node.entries().iter().any(|(_, value)| has_worker(value))
-        || node.as_list().unwrap_or_default().iter().any(has_worker)
+fn has_worker(node: &Node, maps: &Maps, namespace: Option<&str>) -> Result<bool, TemplateError> {
+    let is_container = ["env", "envFrom", "command", "args"].iter().any(|name| node.get(name).is_some());
+    if is_container && (works_by_arguments(node) || !matches!(container(node, maps, namespace)?, Read::Other))
+    {
+        return Ok(true);
+    }
+    let parts = node.entries().iter().map(|(_, part)| part).chain(node.as_list().unwrap_or_default());
+    for part in parts {
+        if has_worker(part, maps, namespace)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What a container runs.
+fn words(container: &Node) -> impl Iterator<Item = &str> {
+    ["command", "args"].into_iter().flat_map(|name| list_at(container, &[name])).filter_map(Node::as_text)
+}
+
+/// Whether a container runs `redrive work --queue NAME`.
+fn works_by_arguments(container: &Node) -> bool {
+    let words: Vec<&str> = words(container).collect();
+    words.contains(&"work") && words.iter().any(|it| *it == "--queue" || it.starts_with("--queue="))
 }
 
 fn is(resource: &Node, kind: &str) -> bool {
@@ -173,7 +203,7 @@ fn workers_of(
     name: &str,
     workload: &Node,
     maps: &Maps,
-    not_seen: &mut Vec<String>,
+    not_seen: &mut Vec<NotRead>,
 ) -> Result<(Vec<Worker>, Option<String>), TemplateError> {
     let Some(pod) = at(workload, &["spec", "template", "spec"]) else { return Ok((Vec::new(), None)) };
     let grace_period = match at(pod, &["terminationGracePeriodSeconds"]).map(|it| &it.value) {
@@ -186,6 +216,14 @@ fn workers_of(
     for node in list_at(pod, &["containers"]) {
         match container(node, maps, namespace)? {
             Read::Worker(worker) => containers.push(worker),
+            Read::Other | Read::OfQueue if works_by_arguments(node) => {
+                doubt = Some(format!("{name}: a worker whose queue is in its arguments is not checked"));
+            }
+            Read::OfQueue => {
+                doubt = Some(format!(
+                    "{name} (names a queue): only containers with REDRIVE_QUEUE_URL are checked"
+                ));
+            }
             Read::Doubtful => {
                 let why = "a ConfigMap or Secret that is not in this file may set REDRIVE_QUEUE_URL";
                 doubt = Some(format!("whether {name} is a worker: {why}"));
@@ -197,9 +235,9 @@ fn workers_of(
     let mut workers = Vec::new();
     for found in containers {
         let id = if is_alone { name.to_owned() } else { format!("{name}.{}", found.name) };
-        not_seen.extend(
-            found.unknown.iter().map(|what| format!("{what} of {id}: its value is not in this file")),
-        );
+        let unknown =
+            found.unknown.iter().map(|what| format!("{what} of {id}: its value is not in this file"));
+        not_seen.extend(unknown.map(|it| NotRead::new(Consumer, it)));
         let worker = Worker {
             process: found.process,
             platform: Platform::Kubernetes,
@@ -210,21 +248,29 @@ fn workers_of(
             id,
         };
         let url = worker.queue_url().map(|url| format!(": {url} is not in this file"));
-        not_seen.push(format!("the queue of {}{}", worker.id, url.unwrap_or_default()));
-        not_seen.push(format!("the permissions of {}: its IAM role is not in this file", worker.id));
+        let queue = format!("the queue of {}{}", worker.id, url.unwrap_or_default());
+        let permissions = format!("the permissions of {}: its IAM role is not in this file", worker.id);
+        not_seen.extend([NotRead::new(Consumer, queue), NotRead::new(Other, permissions)]);
         workers.push(worker);
     }
     Ok((workers, doubt))
 }
 
-/// Those of a worker: by its name, or by the variable that has its queue.
+/// Those of a worker: by its name, by its own pod, by its queue, or by the variable that has its queue.
 /// <https://keda.sh/docs/latest/reference/scaledobject-spec/>
-fn scalers(name: &str, scaled: &Node, workers: &HashSet<&str>) -> Vec<Scaler> {
+fn scalers(
+    name: &str,
+    scaled: &Node,
+    (workers, jobs): (&HashSet<&str>, &HashSet<&str>),
+    urls: &HashSet<&str>,
+) -> Vec<Scaler> {
     let target = text_at(scaled, &["spec", "scaleTargetRef", "name"]).unwrap_or_default();
-    let is_worker = workers.contains(target);
+    let is_worker = workers.contains(target) || jobs.contains(name);
     let of_queue = list_at(scaled, &["spec", "triggers"]).iter().filter(|trigger| {
         let variable = text_at(trigger, &["metadata", "queueURLFromEnv"]);
-        text_at(trigger, &["type"]) == Some("aws-sqs-queue") && (is_worker || variable == Some(QUEUE_URL))
+        let is_its = || text_at(trigger, &["metadata", "queueURL"]).is_some_and(|url| urls.contains(url));
+        let is_of_worker = is_worker || variable == Some(QUEUE_URL) || is_its();
+        text_at(trigger, &["type"]) == Some("aws-sqs-queue") && is_of_worker
     });
     let scaler = |trigger: &Node| Scaler {
         counts_in_flight: match text_at(trigger, &["metadata", "scaleOnInFlight"]) {

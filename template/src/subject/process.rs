@@ -111,7 +111,8 @@ pub(super) fn names(pattern: &str, resource: &str) -> bool {
     let part = |pattern: &str, part: &str, unknown: &str| {
         part == unknown || pattern == unknown || is_like(part, pattern)
     };
-    is_like(resource.service, pattern.service)
+    (resource.region == REGION || is_like(resource.partition, pattern.partition))
+        && is_like(resource.service, pattern.service)
         && part(pattern.region, resource.region, REGION)
         && part(pattern.account, resource.account, ACCOUNT)
         && is_like(resource.rest, pattern.rest)

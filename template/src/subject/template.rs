@@ -8,11 +8,13 @@ mod manifest;
 mod not_yet;
 mod mappings;
 mod network;
+mod places;
 mod queue_policy;
 mod queues;
 mod roles;
 mod same;
 mod tables;
+mod unread;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,9 +26,17 @@ pub use not_yet::not_yet;
 pub use queue_policy::{Sender, open_actions, policy_allows_others};
 pub use queues::PROPERTIES as QUEUE_PROPERTIES;
 use roles::Roles;
+pub use unread::{HOLDERS, RECEIVERS};
 
-use super::{Function, IDEMPOTENCY_TABLE, Index, Mapping, Queue, Subject, kubernetes, not_an_arn, terraform};
-use crate::{Absent, Gaps, Node, Property, REGION, Resolver, Surroundings, TemplateError, Varying};
+use redrive_sqs::dns_suffix;
+
+use super::{
+    Function, IDEMPOTENCY_TABLE, Index, Mapping, MayHold, Queue, Seen, Subject, kubernetes, not_an_arn,
+    terraform,
+};
+use crate::{
+    Absent, Gaps, Node, Property, REGION, Resolver, Surroundings, TemplateError, Varying, partition_of,
+};
 
 /// A template and what is known besides it.
 pub struct Source<'a> {
@@ -59,17 +69,6 @@ pub struct Deployment<'a> {
     pub names: BTreeMap<String, String>,
 }
 
-/// What resources may hide others from us.
-const HIDING: [&str; 4] = [
-    "AWS::CloudFormation::Stack",
-    "AWS::CloudFormation::Macro",
-    "AWS::Serverless::Application",
-    "AWS::CloudFormation::ModuleDefaultVersion",
-];
-
-const EXPANDED: &str = "CloudFormation expands it only at deployment";
-const NESTED: &str = "the resources of another stack are not in this template";
-
 /// Reads a whole template, what Terraform prints of a plan, or manifests of Kubernetes.
 ///
 /// # Errors
@@ -92,7 +91,8 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         region: source.region.map(str::to_owned),
         account: deployment.map(|it| it.account.to_owned()),
         stack: deployment.map(|it| it.stack.to_owned()),
-        endpoint: endpoint.unwrap_or_else(|| format!("https://sqs.{region}.amazonaws.com")),
+        endpoint: endpoint
+            .unwrap_or_else(|| format!("https://sqs.{region}.{}", dns_suffix(partition_of(region)))),
         names: deployment.map(|it| it.names.clone()).unwrap_or_default(),
         ..Surroundings::default()
     };
@@ -119,35 +119,35 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     if document.get("Resources").is_none() {
         return Err(document.error("no Resources: this is not a CloudFormation template"));
     }
-    let about_others = Notes::default();
-    let mut hides_alarms = false;
-    for (id, resource) in document.entries_at("Resources") {
-        let kind = resource.text_at("Type").unwrap_or_default();
-        if HIDING.contains(&kind) || id.starts_with("Fn::") {
-            hides_alarms = true;
-            about_others.add(id, id, if kind.is_empty() { EXPANDED } else { NESTED });
-        }
-    }
-    let about_queues = Notes::default();
-    let about_functions = Notes::default();
-    let about_alarms = Notes::default();
+    let about_others = Notes::of(resolver, MayHold::Consumer);
+    let about_queues = Notes::of(resolver, MayHold::Consumer);
+    let about_alarms = Notes::of(resolver, MayHold::Other);
+    let about_functions = Notes::of(resolver, MayHold::Consumer);
     let mut queues = queues::read(resolver, &about_queues);
-    let roles = Roles::read(resolver, &about_functions);
+    let about_permissions = Notes::of(resolver, MayHold::Other);
+    let roles = Roles::read(resolver, &about_permissions);
     let (mut functions, resources) = functions::read(resolver, source, &roles, &about_functions);
-    let about_mappings = Notes::default();
+    let about_mappings = Notes::of(resolver, MayHold::Consumer);
     let (mut mappings, unknown_sources) = mappings::read(resolver, &resources, &about_mappings);
     same::call(&mut queues, &mut functions, &mut mappings);
-    let about_workers = Notes::default();
+    let about_workers = Notes::of(resolver, MayHold::Consumer);
     let workers = workers::read(resolver, &queues, &roles, &about_workers);
-    let about_tables = Notes::default();
+    let about_tables = Notes::of(resolver, MayHold::Other);
     let tables = tables::read(resolver, &about_tables);
-    elsewhere::read(resolver, &mut queues, &about_queues);
+    elsewhere::read(resolver, &mut queues, &about_alarms);
     elsewhere::tell_senders(resolver, &mut queues);
-    pipes(resolver, &queues, &about_queues);
-    network::read(resolver, (&functions, &resources), &mappings, &about_functions);
+    let mut hides_alarms =
+        unread::read(resolver, &mut queues, (&functions, &mappings), &roles, &about_others);
+    // What may hold alarms may hold policies too, and connectors make them.
+    if hides_alarms || roles.has_connectors {
+        let without = queues.iter_mut().filter(|queue| queue.policy.is_absent());
+        without.for_each(|queue| queue.policy = Seen::Unknown);
+    }
+    network::read(resolver, (&functions, &resources), &mappings, &about_permissions);
     let (alarms, all) = alarms::read(resolver, &about_alarms);
     hides_alarms |= !all;
-    if hides_alarms && queues.iter().any(|queue| !queue.redrive_policy.is_absent()) {
+    let has_letters = |queue: &Queue| !queue.redrive_policy.is_absent() || queue.takes_other_letters;
+    if hides_alarms && queues.iter().any(has_letters) {
         let what = "whether an alarm watches each dead-letter queue: some alarms may be defined elsewhere";
         about_alarms.add("", what, "");
     }
@@ -174,12 +174,13 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     }
     let has_queues =
         !(queues.is_empty() && mappings.is_empty() && unknown_sources.is_empty() && workers.is_empty());
-    let mut notes = about_queues.into_notes();
-    if has_queues {
-        notes.splice(..0, about_others.into_notes());
-    }
-    let about_functions = about_functions.into_notes().into_iter();
-    notes.extend(about_functions.filter(|note| concerns_a_queue(&note.id, &functions, &mappings, document)));
+    let mut notes = about_others.into_notes();
+    notes.extend(about_queues.into_notes());
+    let about_functions = about_functions.into_notes().into_iter().chain(about_permissions.into_notes());
+    notes
+        .extend(about_functions.filter(|note| {
+            note.id.is_empty() || concerns_a_queue(&note.id, &functions, &mappings, document)
+        }));
     notes.extend(about_workers.into_notes());
     let fed = functions.iter().filter(|it| is_fed(&it.name, &mappings));
     let consumers = fed.map(|it| (&it.id, &it.process)).chain(workers.iter().map(|it| (&it.id, &it.process)));
@@ -201,7 +202,6 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         workers,
         scalers: Vec::new(),
         tables,
-        unknown_sources,
         alarms: Some(alarms),
         hides_alarms,
         drift: Vec::new(),
@@ -228,12 +228,11 @@ fn absent(resolver: &Resolver<'_>, source: &Source<'_>) -> Vec<Absent> {
                 properties.is_none_or(|it| it.get("StartingPosition").or_else(|| it.get("Queues")).is_none())
             }
             Some("AWS::Serverless::Function") => has_queue_event(resource),
-            Some("AWS::ECS::TaskDefinition") => properties.is_some_and(workers::may_poll),
             Some(kind) if tables::KINDS.contains(&kind) => has_records,
             Some("AWS::CloudWatch::Alarm") => {
                 has_queues && properties.is_some_and(alarms::may_concern_a_queue)
             }
-            _ => false,
+            _ => unread::matters(resolver, resource),
         }
     })
 }
@@ -301,17 +300,6 @@ fn queue_events(function: &Node) -> impl Iterator<Item = &Node> {
     let events = function.get("Properties").and_then(|it| it.get("Events")).map(Node::entries);
     let events = events.unwrap_or_default().iter().map(|(_, event)| event);
     events.filter(|event| event.text_at("Type") == Some("SQS"))
-}
-
-/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-pipes-pipe.html>
-fn pipes(resolver: &Resolver<'_>, queues: &[Queue], notes: &Notes) {
-    for pipe in notes.resources(resolver, &["AWS::Pipes::Pipe"]) {
-        let source = pipe.properties.text_at("Source").unwrap_or_default();
-        if let Some(queue) = queues.iter().find(|queue| queue.arn == source) {
-            let what = format!("{}, which receives from {}", pipe.id, queue.id);
-            notes.add(&pipe.id, what, "EventBridge Pipes are not checked");
-        }
-    }
 }
 
 fn is_fed(function: &str, mappings: &[Mapping]) -> bool {

@@ -13,8 +13,8 @@ mod resources;
 
 use std::collections::HashMap;
 
-use super::Subject;
 use super::template::{self, Source};
+use super::{MayHold, NotRead, Subject};
 use crate::{Gaps, Node, Resolver, Surroundings, TemplateError, Value};
 use attributes::Attributes;
 use names::Names;
@@ -61,11 +61,9 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     let resolver = Resolver::new(&document, &[], &surroundings, Gaps::Kept)?;
     let mut subject = template::of(&resolver, source)?;
     let lacks = plan.lacks.map(|why| format!("the resources that this plan leaves out: {why}"));
-    subject.not_seen = lacks
-        .into_iter()
-        .chain(notes)
-        .chain(subject.not_seen.iter().map(|it| resources::in_words_of_terraform(it)))
-        .collect();
+    let lacks = lacks.into_iter().chain(notes).map(|it| NotRead::new(MayHold::Consumer, it));
+    let others = subject.not_seen.into_iter().map(|it| it.worded(resources::in_words_of_terraform));
+    subject.not_seen = lacks.chain(others).collect();
     // The place is the address.
     subject.is_plan = true;
     subject.queues.iter_mut().for_each(|queue| queue.line = None);
@@ -81,8 +79,10 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
 fn document(references: &References<'_>, names: &Names) -> Result<(Node, Vec<String>), TemplateError> {
     let of = |instance| Attributes::of(instance, references, names);
     let managed = || references.plan.instances.iter().filter(|instance| !instance.is_data);
-    let mut resources: Vec<Resource> =
-        managed().filter_map(|it| resources::resource(&of(it))).take(MOST_RESOURCES + 1).collect();
+    let mut resources: Vec<Resource> = managed()
+        .filter_map(|it| resources::resource(&of(it)).or_else(|| resources::not_read(&of(it))))
+        .take(MOST_RESOURCES + 1)
+        .collect();
     if resources.len() > MOST_RESOURCES {
         return Err(error(format!(
             "more than {MOST_RESOURCES} resources of queues, functions, roles and alarms"

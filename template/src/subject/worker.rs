@@ -7,6 +7,11 @@ use super::Process;
 /// What makes a container a worker.
 pub(super) const QUEUE_URL: &str = "REDRIVE_QUEUE_URL";
 
+/// Whether a variable is for a queue's URL, by its name.
+pub(super) fn is_variable(name: &str) -> bool {
+    name.ends_with("QUEUE_URL")
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct Worker {
     pub process: Process,

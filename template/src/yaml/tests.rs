@@ -143,3 +143,13 @@ fn what_nests_too_deep_is_refused_before_a_stack_is_needed() {
     assert!(parse(&"[".repeat(1_000_000)).is_err() && parse(&"{a: ".repeat(250_000)).is_err());
     assert!(parse(&format!("{}{}", "[".repeat(100), "]".repeat(100))).is_ok());
 }
+
+#[test]
+fn a_large_file_with_many_dashes_in_texts_is_refused() {
+    let lists = |count: usize, padding: usize| {
+        format!("a:\n{}# {}\n", "- [-, a]\n".repeat(count), "x".repeat(padding))
+    };
+    assert!(parse(&lists(60, 0)).is_ok());
+    assert!(parse(&lists(2, 1_000_000)).is_ok());
+    assert!(parse(&lists(60, 1_000_000)).is_err(), "each is another look at all of it");
+}

@@ -15,12 +15,6 @@ const AGE: &str = "ApproximateAgeOfOldestMessage";
 
 const PAGE: &str = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/dead-letter-queues-alarms-cloudwatch.html";
 
-/// Whether an alarm watches a queue, as far as is known.
-pub(super) fn is_watched(subject: &Subject, queue: &Queue) -> bool {
-    let mut alarms = subject.alarms.iter().flatten();
-    subject.alarms.is_none() || may_be_watched(subject, queue) || alarms.any(|alarm| is_on(alarm, queue))
-}
-
 /// Each dead-letter queue with the alarms on it; none if alarms were not read.
 fn watched(subject: &Subject) -> Vec<(&Queue, Vec<&Alarm>)> {
     let Some(alarms) = &subject.alarms else { return Vec::new() };

@@ -136,9 +136,11 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_ELSEWHERE: Check = Check {
         let mut found = Vec::new();
         for (queue, target) in targets(subject) {
             let (Some(ours), Some(theirs)) = (Arn::parse(&queue.arn), Arn::parse(target)) else { continue };
+            let partition = ours.differs_in_partition(&theirs);
+            let partition = partition.then_some((ours.partition, theirs.partition));
             let region = ours.differs_in_region(&theirs).then_some((ours.region, theirs.region));
             let account = ours.differs_in_account(&theirs).then_some((ours.account, theirs.account));
-            found.extend(region.into_iter().chain(account).map(|(here, there)| {
+            found.extend(partition.into_iter().chain(region).chain(account).map(|(here, there)| {
                 let dead = theirs.rest;
                 let what =
                     format!("{} is in {here}, but its dead-letter queue {dead} is in {there}.", queue.id);

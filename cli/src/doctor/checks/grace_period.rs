@@ -35,9 +35,9 @@ pub(in crate::doctor) const GRACE_PERIOD_SHORT: Check = Check {
                 worker.id,
                 grace.as_secs(),
                 drain.as_secs_f64(),
-                (drain + SETTLING).as_secs_f64(),
+                drain.saturating_add(SETTLING).as_secs_f64(),
             );
-            (grace < drain + SETTLING).then(|| Found::at(worker, what))
+            (grace < drain.saturating_add(SETTLING)).then(|| Found::at(worker, what))
         });
         short.collect()
     },

@@ -6,7 +6,7 @@ use redrive_template::subject::{Seen, Subject, Table};
 
 use crate::doctor::feed::{Consumer, consumers, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
-use crate::doctor::words::Words::{All, Redrive};
+use crate::doctor::words::Words::{All, Each, Redrive};
 use crate::span::lasting;
 
 const TTL: &str = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html";
@@ -27,10 +27,19 @@ pub(in crate::doctor) const IDEMPOTENCY_TTL: Check = Check {
          Without it the table grows with every message, and you pay for it.",
     ),
     link: TTL,
-    fix: All("Set TimeToLiveSpecification: {AttributeName: expiration, Enabled: true} on the table."),
+    fix: Each {
+        redrive: "Set TimeToLiveSpecification: {AttributeName: expiration, Enabled: true} on the table.",
+        other: "Set TimeToLiveSpecification: {AttributeName: NAME, Enabled: true} on the table, where NAME is the attribute in \
+                which your code stores when a record expires. Powertools stores it in expiration unless you choose a name.",
+    },
     find: |subject| {
         let everlasting = tables(subject).into_iter().filter_map(|table| {
+            let mut named = consumers(subject).filter_map(|consumer| consumer.idempotency_table());
+            let is_of_redrive =
+                named.any(|name| subject.table(name).is_some_and(|named| named.id == table.id));
             let what = match &table.ttl_attribute {
+                // Other libraries let their users choose the attribute.
+                Seen::There(_) if !is_of_redrive => return None,
                 Seen::There(attribute) if attribute == EXPIRATION => return None,
                 Seen::There(other) => {
                     format!("The TTL of {} is on {other}, but records have {EXPIRATION}.", table.id)
@@ -38,7 +47,8 @@ pub(in crate::doctor) const IDEMPOTENCY_TTL: Check = Check {
                 Seen::Absent => format!("{} has no TTL.", table.id),
                 Seen::Unknown => return None,
             };
-            Some(Found::at(table, what))
+            let fix = IDEMPOTENCY_TTL.fix.to(is_of_redrive);
+            Some(Found::at(table, what).fixed_by(Some(fix)))
         });
         everlasting.collect()
     },
@@ -96,7 +106,7 @@ pub(in crate::doctor) const IDEMPOTENCY_RETENTION: Check = Check {
                 lasting(letters),
                 lasting(RECORDS_LAST),
             );
-            (waiting + letters > RECORDS_LAST).then(|| Found::at(source, what))
+            (waiting.saturating_add(letters) > RECORDS_LAST).then(|| Found::at(source, what))
         });
         early.collect()
     },

@@ -2,7 +2,6 @@
 
 use redrive_template::subject::{BATCH_SIZE, Function, Mapping, Queue, Subject};
 
-use super::dead_letter_alarm::is_watched;
 use crate::doctor::feed::{Feed, feeds, is_letter_queue, is_received_from};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
@@ -47,9 +46,6 @@ fn runs_redrive(subject: &Subject, mapping: &Mapping) -> bool {
     subject.function_of(mapping).is_some_and(Function::may_run_redrive)
 }
 
-const LETTERS_UNWATCHED: &str = "Add an alarm on ApproximateNumberOfMessagesVisible of the queue. Leave the mapping disabled \
-                                 until the cause is fixed: once it is enabled, Lambda delivers every letter.";
-
 pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
     code: "mapping-disabled",
     level: Level::Warning,
@@ -68,15 +64,12 @@ pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
         for mapping in subject.mappings.iter().filter(|mapping| mapping.enabled == Some(false)) {
             let source = subject.source_of(mapping);
             // A switch for replays: an alarm says what waits, or is missing, which is another finding.
-            let is_switch = |queue: &Queue| {
-                is_letter_queue(subject, queue) || (queue.takes_other_letters && is_watched(subject, queue))
-            };
-            if source.is_some_and(|queue| is_switch(queue) || is_received_from(subject, queue)) {
+            let is_switch =
+                |queue: &Queue| is_letter_queue(subject, queue) || is_received_from(subject, queue);
+            if source.is_some_and(is_switch) {
                 continue;
             }
-            let is_of_letters = source.is_some_and(|queue| queue.takes_other_letters);
-            let what = format!("{} has Enabled: false.", mapping.id);
-            found.push(Found::at(mapping, what).fixed_by(is_of_letters.then_some(LETTERS_UNWATCHED)));
+            found.push(Found::at(mapping, format!("{} has Enabled: false.", mapping.id)));
         }
         found
     },

@@ -191,48 +191,12 @@ pub(in crate::doctor) const PERMISSION_IDEMPOTENCY: Check = Check {
                 Some(table) => (table.arn.clone(), table.id.as_str()),
                 None if named.starts_with("arn:") => (named.to_owned(), named),
                 None => {
-                    let Arn { region, account, .. } = Arn::parse(&consumer.source.arn)?;
-                    (format!("arn:aws:dynamodb:{region}:{account}:table/{named}"), named)
+                    let Arn { partition, region, account, .. } = Arn::parse(&consumer.source.arn)?;
+                    (format!("arn:{partition}:dynamodb:{region}:{account}:table/{named}"), named)
                 }
             };
             let is_denied = |action: &&str| consumer.process.may(action, &arn) == Some(false);
             lacks(consumer, &ACTIONS.into_iter().filter(is_denied).collect::<Vec<_>>(), name)
-        });
-        denied.collect()
-    },
-};
-
-pub(in crate::doctor) const PERMISSION_PAUSE: Check = Check {
-    code: "permission-pause",
-    level: Level::Error,
-    title: "The function is not allowed to pause its event source mapping",
-    why: Redrive(
-        "With REDRIVE_PAUSE_ROLE the function disables its event source mapping while a dependency is down. Without one of \
-         the permissions it goes on receiving, and messages use up their deliveries.",
-    ),
-    link: "https://docs.aws.amazon.com/scheduler/latest/UserGuide/setting-up.html",
-    fix: Redrive(
-        "Allow lambda:ListEventSourceMappings, lambda:UpdateEventSourceMapping, scheduler:CreateSchedule, \
-         scheduler:GetSchedule, scheduler:UpdateSchedule, and iam:PassRole on the role in REDRIVE_PAUSE_ROLE.",
-    ),
-    find: |subject| {
-        const ACTIONS: [&str; 6] = [
-            "lambda:ListEventSourceMappings",
-            "lambda:UpdateEventSourceMapping",
-            "scheduler:CreateSchedule",
-            "scheduler:GetSchedule",
-            "scheduler:UpdateSchedule",
-            "iam:PassRole",
-        ];
-        let pausing =
-            redrive_consumers(subject).filter(|consumer| match consumer.variable("REDRIVE_PAUSE_ROLE") {
-                Seen::There(role) => matches!(consumer.kind, Kind::Function(..)) && !role.is_empty(),
-                Seen::Absent | Seen::Unknown => false,
-            });
-        let denied = pausing.filter_map(|consumer| {
-            let is_denied = |action: &&str| consumer.process.may_somewhere(action) == Some(false);
-            let missing: Vec<_> = ACTIONS.into_iter().filter(is_denied).collect();
-            lacks(consumer, &missing, "a pause")
         });
         denied.collect()
     },
@@ -251,8 +215,8 @@ fn may_use(process: &Process, action: &str, key: &str, queue: &Queue) -> Option<
     if key.starts_with("arn:") {
         return process.may(action, key);
     }
-    let Arn { region, account, .. } = Arn::parse(&queue.arn)?;
-    process.may(action, &format!("arn:aws:kms:{region}:{account}:key/{key}"))
+    let Arn { partition, region, account, .. } = Arn::parse(&queue.arn)?;
+    process.may(action, &format!("arn:{partition}:kms:{region}:{account}:key/{key}"))
 }
 
 fn lacks(consumer: Consumer<'_>, actions: &[&str], object: &str) -> Option<Found> {
@@ -281,8 +245,8 @@ fn queue_at(subject: &Subject, url: &str) -> Option<(String, String)> {
     Some(match known {
         Some(queue) => (queue.arn.clone(), queue.id.clone()),
         None => {
-            let Arn { region, account, rest, .. } = named;
-            (format!("arn:aws:sqs:{region}:{account}:{rest}"), rest.to_owned())
+            let Arn { partition, region, account, rest, .. } = named;
+            (format!("arn:{partition}:sqs:{region}:{account}:{rest}"), rest.to_owned())
         }
     })
 }

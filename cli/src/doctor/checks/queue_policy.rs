@@ -1,6 +1,6 @@
 //! The policy of a queue itself.
 
-use redrive_template::subject::Seen;
+use redrive_template::subject::{Seen, Sender};
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
@@ -40,18 +40,25 @@ pub(in crate::doctor) const QUEUE_POLICY_REFUSES: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html",
     fix: All(
-        "In the queue policy, set aws:SourceArn to the sender: !GetAtt RULE.Arn, !Ref TOPIC or !GetAtt BUCKET.Arn, with its \
-         service as the Principal, such as {Service: events.amazonaws.com}.",
+        "In an AWS::SQS::QueuePolicy of the queue, allow sqs:SendMessage to the sender's service as the Principal, such as \
+         {Service: events.amazonaws.com}, and set aws:SourceArn to the sender: !GetAtt RULE.Arn, !Ref TOPIC or !GetAtt \
+         BUCKET.Arn.",
     ),
     find: |subject| {
         let mut found = Vec::new();
         for queue in &subject.queues {
-            let Seen::There(policy) = &queue.policy else { continue };
+            let id = &queue.id;
             for sender in &queue.senders {
-                found.extend(sender.refused_by(policy).map(|why| {
-                    let (id, sent_by, arn) = (&queue.id, &sender.id, &sender.arn);
-                    Found::at(queue, format!("The policy of {id} refuses {sent_by} ({arn}): {why}."))
-                }));
+                let Sender { id: sent_by, arn, .. } = sender;
+                let refused = |why| format!("The policy of {id} refuses {sent_by} ({arn}): {why}.");
+                let what = match &queue.policy {
+                    Seen::There(policy) => sender.refused_by(policy).map(refused),
+                    Seen::Absent => {
+                        Some(format!("{id} has no policy, so {sent_by} ({arn}) cannot send to it."))
+                    }
+                    Seen::Unknown => None,
+                };
+                found.extend(what.map(|what| Found::at(queue, what)));
             }
         }
         found

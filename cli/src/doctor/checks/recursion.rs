@@ -2,7 +2,7 @@
 
 use redrive_template::subject::{Function, Queue, Seen, Subject};
 
-use crate::doctor::feed::{Feed, feeds as all_feeds, redrive_consumers};
+use crate::doctor::feed::{Feed, consumers, feeds as all_feeds, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
 
@@ -73,7 +73,7 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
 pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
     code: "sends-to-own-source",
     level: Level::Warning,
-    title: "The function can send to the queue that feeds it",
+    title: "The consumer can send to the queue that feeds it",
     why: All(
         "A message that is sent again instead of retried gets a new id and a receive count of 1, so it never becomes \
          a dead letter. A message that always fails loops forever. Lambda stops the loops that it detects after \
@@ -89,16 +89,18 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
                 finding with --except sends-to-own-source.",
     },
     find: |subject| {
-        let returning = all_feeds(subject).filter_map(|Feed { function, source, .. }| {
-            let mut variables = function.process.environment.iter().flatten();
+        let returning = consumers(subject).filter_map(|consumer| {
+            let (id, source) = (consumer.id, consumer.source);
+            let mut variables = consumer.process.environment.iter().flatten();
             let (name, _) = variables.find(|(name, value)| {
-                let is_source = value.as_deref().is_some_and(|value| source.may_be_at(value));
-                is_source && !name.starts_with("REDRIVE_")
+                // A name alone may be that of anything.
+                let is_named = |value: &str| value == source.name() && name.to_uppercase().contains("QUEUE");
+                let is_source = |value: &str| source.may_be_at(value) || is_named(value);
+                value.as_deref().is_some_and(is_source) && !name.starts_with("REDRIVE_")
             })?;
-            let (id, source_id) = (&function.id, &source.id);
-            let what = format!("The variable {name} of {id} is {source_id}, and {id} may send to it.");
-            (function.process.may("sqs:SendMessage", &source.arn) == Some(true))
-                .then(|| Found::at(function, what))
+            let what = format!("The variable {name} of {id} is {}, and {id} may send to it.", source.id);
+            (consumer.process.may("sqs:SendMessage", &source.arn) == Some(true))
+                .then(|| Found::at(consumer, what))
         });
         returning.collect()
     },

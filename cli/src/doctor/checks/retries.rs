@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use redrive::tools::{Retries, Retry};
+use redrive_sqs::MAX_RECEIVE_COUNT;
 use redrive_template::subject::{Queue, Seen, Subject};
 
 use crate::doctor::feed::{Consumer, consumers};
@@ -55,7 +56,11 @@ pub(super) fn outlive(subject: &Subject, queue: &Queue) -> bool {
 
 /// The longest time between a message's first delivery and its last, if every one fails at once.
 fn waits(consumer: &Consumer<'_>, count: u32) -> Option<Duration> {
-    let between = count.saturating_sub(1);
+    // SQS refuses other counts: another check reports them.
+    if !MAX_RECEIVE_COUNT.contains(&count) {
+        return None;
+    }
+    let between = count - 1;
     if !consumer.may_run_redrive() {
         return Some(consumer.source.visibility_timeout?.saturating_mul(between));
     }

@@ -1,7 +1,5 @@
 //! What a function or a worker is told about its queue, and whether that is so.
 
-use std::fmt::Display;
-
 use redrive::tools::Retries;
 use redrive_template::subject::{Arn, IDEMPOTENCY_TABLE, Process, Queue, Subject};
 
@@ -22,7 +20,7 @@ const DEAD_LETTER_URL: &str = "REDRIVE_DEAD_LETTER_QUEUE_URL";
 const VISIBILITY_TIMEOUT: &str = "REDRIVE_VISIBILITY_TIMEOUT";
 
 /// All that redrive reads.
-const KNOWN: [&str; 25] = [
+pub(super) const KNOWN: [&str; 24] = [
     "REDRIVE_ADAPTIVE_CONCURRENCY",
     "REDRIVE_BACKOFF",
     "REDRIVE_CONCURRENCY",
@@ -40,7 +38,6 @@ const KNOWN: [&str; 25] = [
     "REDRIVE_ORIGIN_SENDERS",
     "REDRIVE_OUTAGE_HORIZON",
     "REDRIVE_OVERRIDES",
-    "REDRIVE_PAUSE_ROLE",
     "REDRIVE_QUEUES",
     QUEUE_URL,
     "REDRIVE_RATE",
@@ -215,11 +212,13 @@ pub(in crate::doctor) const SETTING_REFUSED: Check = Check {
     fix: Redrive("Set the variable to an allowed value; the reference lists them."),
     find: |subject| {
         let of_functions = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
-            let error = refused(&function.process, &source.arn)?;
+            let starts = retries(&function.process, &source.arn).and_then(|it| it.check_function());
+            let error = starts.err()?;
             Some(Found::at(function, format!("{}: {error}.", function.id)))
         });
         let of_workers = subject.workers.iter().filter_map(|worker| {
-            let error = refused(&worker.process, worker.queue_arn.as_deref().or(worker.queue_url())?)?;
+            let error =
+                retries(&worker.process, worker.queue_arn.as_deref().or(worker.queue_url())?).err()?;
             Some(Found::at(worker, format!("{}: {error}.", worker.id)))
         });
         of_functions.chain(of_workers).collect()
@@ -249,10 +248,10 @@ pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
     },
 };
 
-/// Why redrive does not start with these variables.
-fn refused(process: &Process, queue: &str) -> Option<impl Display> {
+/// What redrive makes of these variables.
+fn retries(process: &Process, queue: &str) -> Result<Retries, redrive::Error> {
     let variable = |name: &str| process.variable(name).there().map(|value| (*value).to_owned());
-    Retries::from_variables(queue, variable).err()
+    Retries::from_variables(queue, variable)
 }
 
 fn unknown<'a>(process: &'a Process, id: &'a str) -> impl Iterator<Item = String> {

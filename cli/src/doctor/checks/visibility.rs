@@ -23,12 +23,12 @@ impl Times {
 
     /// What a single delivery may take.
     fn least(&self) -> Duration {
-        self.timeout + self.window
+        self.timeout.saturating_add(self.window)
     }
 
     /// What AWS recommends.
     fn enough(&self) -> Duration {
-        6 * self.timeout + self.window
+        self.timeout.saturating_mul(6).saturating_add(self.window)
     }
 }
 
@@ -166,7 +166,7 @@ pub(in crate::doctor) const IDEMPOTENCY_LEASE: Check = Check {
                 feed.source.id,
                 times.visibility.as_secs(),
                 feed.function.id,
-                (times.timeout + MARGIN).as_secs(),
+                times.timeout.saturating_add(MARGIN).as_secs(),
             );
             Found::at(feed.source, what)
         });
@@ -177,5 +177,5 @@ pub(in crate::doctor) const IDEMPOTENCY_LEASE: Check = Check {
 /// Whether messages come back when their delivery has ended, but not their lease.
 fn is_shorter_than_lease(feed: &Feed<'_>, times: &Times) -> bool {
     let has_leases = feed.function.may_run_redrive() && feed.consumer().idempotency_table().is_some();
-    has_leases && (times.least()..times.timeout + MARGIN).contains(&times.visibility)
+    has_leases && (times.least()..times.timeout.saturating_add(MARGIN)).contains(&times.visibility)
 }

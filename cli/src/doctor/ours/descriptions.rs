@@ -89,6 +89,35 @@ fn is_command(typed: &str) -> bool {
     }
 }
 
+/// Also those of templates that have no rules.
+#[test]
+fn every_alarm_of_any_template_names_a_command_that_exists() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folders = [".", "deploy", "templates/any"];
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
+    let files = files
+        .map(|file| file.unwrap().path())
+        .filter(|file| file.extension().is_some_and(|end| end == "yaml"));
+    let mut alarms = 0;
+    for file in files {
+        let template = std::fs::read_to_string(&file).unwrap();
+        if !template.contains(ALARM) {
+            continue;
+        }
+        let ours = Ours::of(&template, "");
+        let mut given = [&super::worker::GIVEN[..], &[super::TOLD]].concat();
+        given.retain(|(known, _)| ours.declared("Parameters").iter().any(|(name, _)| name == known));
+        let ours = Ours { given: &given, ..ours };
+        for (alarm, description) in descriptions(&ours.with(&[])) {
+            if let Some((_, typed)) = description.rsplit_once("Type: ") {
+                assert!(is_command(typed), "{} of {}: {typed}", alarm.id, file.display());
+                alarms += 1;
+            }
+        }
+    }
+    assert!(alarms > 10, "{alarms} say what to type");
+}
+
 /// How many characters its pattern allows after the scheme.
 fn longest_address(ours: &Ours<'_>) -> usize {
     let parameter = ours.declared("Parameters").iter().find(|(name, _)| name == "RunbookUrl");

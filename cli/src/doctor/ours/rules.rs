@@ -47,7 +47,6 @@ pub(super) fn all() -> impl Iterator<Item = (&'static str, Rule)> {
     OF_FUNCTIONS.into_iter().chain(OF_ALL)
 }
 
-const PAUSES: [&str; 3] = ["scheduler:CreateSchedule", "scheduler:GetSchedule", "scheduler:UpdateSchedule"];
 const TIMEOUTS: [&str; 8] = ["3", "10", "30", "60", "120", "300", "600", "900"];
 const SINKS: [(&str, Metrics); 3] =
     [("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)];
@@ -64,12 +63,11 @@ fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
                 let key = ("KmsKeyArn", KEYS[usize::from(window == "0")]);
                 let kind = [("Fifo", fifo), ("BatchingWindow", window), key];
                 for idempotency in ["off", "on"] {
-                    let pauses = ("PauseOnOutage", if idempotency == "on" { "true" } else { "false" });
-                    let others = [("FunctionTimeout", timeout), ("Metrics", sink), TOLD, pauses];
+                    let others = [("FunctionTimeout", timeout), ("Metrics", sink), TOLD];
                     let stack = ours.with(&[&kind[..], &others, &[("Idempotency", idempotency)]].concat());
                     let found = judge(&stack.subject);
                     wrong.extend(found.iter().map(|it| format!("{}: {}", it.check.code, it.found.what)));
-                    wrong.extend(stack.subject.not_seen);
+                    wrong.extend(stack.subject.lines_not_read().into_iter().map(str::to_owned));
                 }
             }
         }
@@ -210,9 +208,7 @@ fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     let cases = SINKS.iter().flat_map(|(sink, _)| KEYS.map(|key| (*sink, key)));
     for (sink, key, idempotency) in cases.flat_map(|(sink, key)| ["off", "on"].map(|it| (sink, key, it))) {
-        let pauses = if idempotency == "on" { "false" } else { "true" };
-        let others = [("Idempotency", idempotency), ("PauseOnOutage", pauses)];
-        let stack = ours.with(&[&[("Metrics", sink), ("KmsKeyArn", key)], &others[..]].concat());
+        let stack = ours.with(&[("Metrics", sink), ("KmsKeyArn", key), ("Idempotency", idempotency)]);
         let mut granted = BTreeMap::new();
         for statement in stack.subject.functions[0].process.statements.iter().flatten() {
             for action in &statement.actions {
@@ -234,18 +230,6 @@ fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
             (sink == "cloudwatch")
                 .then(|| ("cloudwatch:PutMetricData", "* if cloudwatch:namespace=Redrive".to_owned())),
         );
-        if pauses == "true" {
-            let only = format!(" if lambda:FunctionArn={}", arn("lambda", "function:stack-orders"));
-            let mapping = arn("lambda", "event-source-mapping:*") + &only;
-            let schedule = arn("scheduler", "schedule/default/redrive-*");
-            let role = "arn:aws:iam::123456789012:role/stack-ResumeRole if iam:PassedToService=scheduler.amazonaws.com";
-            needed.extend([
-                ("lambda:ListEventSourceMappings", "*".to_owned()),
-                ("lambda:UpdateEventSourceMapping", mapping),
-                ("iam:PassRole", role.to_owned()),
-            ]);
-            needed.extend(PAUSES.map(|action| (action, schedule.clone())));
-        }
         let is_idempotent = idempotency == "on";
         if !key.is_empty() {
             let of_key = super::of_key(key, is_idempotent);

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use redrive::Metrics;
 use redrive::tools::metric_names;
 use redrive_template::Node;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Ours, RUNBOOK, TEMPLATE, TOLD, rules, text};
 
 const WORKER: &str = include_str!("../../../../deploy/worker.yaml");
-const GIVEN: [(&str, &str); 4] =
+pub(super) const GIVEN: [(&str, &str); 4] =
     [("Repository", "orders"), ("ImageTag", "1"), ("Subnets", "subnet-1"), ("SecurityGroups", "sg-1")];
 
 /// What says the same in both, so that what is checked of one holds of the other.
@@ -168,6 +168,29 @@ fn its_task_may_do_no_more_than_it_needs() {
     let key = super::of_key(super::KEY, false);
     let keys = [("kms:Decrypt", key.as_str()), ("kms:GenerateDataKey", &key), metrics];
     assert_eq!(granted(&[("KmsKeyArn", super::KEY)]), needed(&keys));
+}
+
+#[test]
+fn an_image_of_redrive_puts_an_app_beside_it() {
+    let containers = |given: &[(&str, &str)]| -> Vec<Value> {
+        let stack = worker().with(given);
+        let task = stack.all("AWS::ECS::TaskDefinition").next().unwrap();
+        let containers = task.properties.items_at("ContainerDefinitions").iter();
+        containers.map(Node::to_json).collect()
+    };
+    let own = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/orders:1";
+    let [worker] = &containers(&[])[..] else { panic!("more than a worker") };
+    assert_eq!(
+        (&worker["Image"], &worker["Command"], &worker["DependsOn"]),
+        (&json!(own), &Value::Null, &Value::Null)
+    );
+    let [redrive, app] = &containers(&[("RedriveImage", "redrive:1")])[..] else {
+        panic!("no app beside it")
+    };
+    assert_eq!((&redrive["Image"], &app["Image"]), (&json!("redrive:1"), &json!(own)));
+    let queue = "https://sqs.eu-west-1.amazonaws.com/123456789012/stack-orders";
+    assert_eq!(redrive["Command"], json!(["work", "--queue", queue, "--http", "http://127.0.0.1:8080/"]));
+    assert_eq!(redrive["DependsOn"], json!([{"ContainerName": app["Name"], "Condition": "START"}]));
 }
 
 #[test]

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use redrive_sqs::cut_to;
 
-use super::super::worker::QUEUE_URL;
+use super::super::arn::is_of_a_queue;
+use super::super::worker::{QUEUE_URL, is_variable};
 use super::super::{Probe, Process};
-use super::{LONGEST_NAME, at, is, list_at, text_at};
+use super::{LONGEST_NAME, at, is, list_at, text_at, words};
 use crate::{Node, TemplateError, scalar};
 
 const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
@@ -86,6 +87,8 @@ pub(super) enum Read {
     Worker(Container),
     /// It has a setting of redrive, and what is not in this file may name its queue.
     Doubtful,
+    /// It has a queue, but not as redrive does.
+    OfQueue,
     Other,
 }
 
@@ -114,7 +117,15 @@ pub(super) fn container(node: &Node, maps: &Maps, namespace: Option<&str>) -> Re
     if !environment.contains_key(QUEUE_URL) {
         let is_ours = |name: &String| name.starts_with("REDRIVE_");
         let is_doubtful = has_more_variables && environment.keys().any(is_ours);
-        return Ok(if is_doubtful { Read::Doubtful } else { Read::Other });
+        let is_variable_of_queue = |(name, value): (&String, &Option<String>)| {
+            value.as_deref().map_or(is_variable(name), is_of_a_queue)
+        };
+        let has_queue = environment.iter().any(is_variable_of_queue) || words(node).any(is_of_a_queue);
+        return Ok(match (is_doubtful, has_queue) {
+            (true, _) => Read::Doubtful,
+            (false, true) => Read::OfQueue,
+            (false, false) => Read::Other,
+        });
     }
     let is_unknown =
         |(name, value): &(&String, &Option<String>)| name.starts_with("REDRIVE_") && value.is_none();

@@ -40,7 +40,7 @@ fn a_container_with_a_queue_is_a_worker_and_others_are_not() {
         format!("the queue of orders: {URL} is not in this file"),
         "the permissions of orders: its IAM role is not in this file".to_owned(),
     ];
-    assert_eq!(found.not_seen, unseen);
+    assert_eq!(found.lines_not_read(), unseen);
     assert_eq!(subject(&deployment("env: [{name: TABLE, value: a}]")).workers.len(), 0);
 }
 
@@ -71,7 +71,7 @@ items:
     }
     let elsewhere = subject(&(deployment(&container.replace("name: own}}]", "name: other}}]")) + map));
     assert_eq!(elsewhere.workers[0].process.variable("REDRIVE_METRICS"), Seen::Unknown);
-    assert!(elsewhere.not_seen.iter().any(|it| it == "envFrom of orders: its value is not in this file"));
+    assert!(elsewhere.lines_not_read().contains(&"envFrom of orders: its value is not in this file"));
 }
 
 #[test]
@@ -106,7 +106,11 @@ fn workers_that_are_not_read_are_named() {
     let told = |text: &str| {
         let found = subject(text);
         let absent: Vec<_> = found.absent.iter().map(|it| it.id.clone()).collect();
-        (found.workers.len(), absent.join(" "), found.not_seen.into_iter().next().unwrap_or_default())
+        (
+            found.workers.len(),
+            absent.join(" "),
+            found.lines_not_read().first().copied().unwrap_or_default().to_owned(),
+        )
     };
     for kind in WORKLOADS {
         assert_eq!(told(&of_kind(kind)).0, 1, "{kind}");

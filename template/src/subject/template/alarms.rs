@@ -1,7 +1,7 @@
 //! `AWS::CloudWatch::Alarm`.
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-cloudwatch-alarm.html>
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::super::{Alarm, Function, Mapping, Metric, Queue, Seen};
 use super::look::{Look, Notes};
@@ -37,7 +37,49 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool)
             (alarm.actions, alarm.actions_enabled) = (Seen::Unknown, true);
         }
     }
+    let is_silent =
+        |alarm: &Alarm| alarm.actions.there().is_some_and(Vec::is_empty) || !alarm.actions_enabled;
+    if alarms.iter().any(is_silent) {
+        let acting = named_by_others(resolver);
+        for alarm in alarms.iter_mut().filter(|it| acting.contains(&it.id) || acting.contains(&it.name)) {
+            (alarm.actions, alarm.actions_enabled) = (Seen::Unknown, true);
+        }
+    }
     (alarms, all)
+}
+
+/// What names an alarm without acting on it.
+const SHOWING: [&str; 3] = ["AWS::CloudWatch::", "AWS::IAM::", "AWS::SSM::Parameter"];
+
+/// What other resources name, by logical ids and by names: those that act on an alarm, such as a deployment that is rolled
+/// back, need none of its actions.
+/// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/deployment-alarm-failure.html>
+fn named_by_others(resolver: &Resolver<'_>) -> HashSet<String> {
+    let mut named = HashSet::new();
+    let resources = resolver.document().get("Resources");
+    for (id, kind) in resolver.kinds() {
+        let properties = resources.and_then(|it| it.get(id)?.get("Properties"));
+        let Some(properties) = properties.filter(|_| !SHOWING.iter().any(|it| kind.starts_with(it))) else {
+            continue;
+        };
+        references(properties, &mut named);
+        if let Some(worked_out) = resolver.value(properties) {
+            references(&worked_out, &mut named);
+        }
+    }
+    named
+}
+
+/// All texts, the resources that functions name, and the names in ARNs of alarms.
+pub(super) fn references(node: &Node, found: &mut HashSet<String>) {
+    if let Some(text) = node.as_text() {
+        let in_text = text.split("${").skip(1).filter_map(|rest| rest.split(['.', '}']).next());
+        found.extend(in_text.map(str::to_owned));
+        found.extend(text.split_once(":alarm:").map(|(_, name)| name.to_owned()));
+        found.insert(text.strip_suffix(".Arn").unwrap_or(text).to_owned());
+    }
+    node.entries().iter().for_each(|(_, value)| references(value, found));
+    node.as_list().unwrap_or_default().iter().for_each(|item| references(item, found));
 }
 
 /// Whether an alarm watches no metric of AWS's other services.
@@ -164,14 +206,8 @@ fn one(look: Look<'_>) -> Option<Metric> {
 
 /// The actions as far as they are known: unknown where a condition that hangs on a parameter leaves them out.
 fn actions(look: Look<'_>, raw: Option<&Node>, document: &Node) -> Seen<Vec<String>> {
-    let actions: Vec<String> = match look.part("AlarmActions") {
-        Seen::There(part) if part.items().iter().any(|item| item.unknown().is_some()) => {
-            return Seen::Unknown;
-        }
-        Seen::There(part) => part.items().iter().filter_map(Node::as_text).map(str::to_owned).collect(),
-        Seen::Absent => Vec::new(),
-        Seen::Unknown => return Seen::Unknown,
-    };
+    let actions = look.texts("AlarmActions").into_iter().collect::<Option<Vec<String>>>();
+    let Some(actions) = actions else { return Seen::Unknown };
     if !actions.is_empty() {
         return Seen::There(actions);
     }

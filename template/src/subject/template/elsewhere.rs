@@ -1,14 +1,16 @@
 //! What other resources have to do with queues: those whose letters end there, and those that may watch them.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use super::super::{Arn, Queue};
+use super::super::Queue;
 use super::Sender;
 use super::look::Notes;
+use super::places::Places;
 use crate::{Node, Resolver, Resource};
 
 /// What has a dead-letter queue without being a queue.
-const WITH_LETTERS: [&str; 8] = [
+const WITH_LETTERS: [&str; 10] = [
+    "AWS::Events::EventBus",
     "AWS::Events::Rule",
     "AWS::Lambda::EventInvokeConfig",
     "AWS::Lambda::EventSourceMapping",
@@ -17,54 +19,35 @@ const WITH_LETTERS: [&str; 8] = [
     "AWS::SNS::Subscription",
     "AWS::Scheduler::Schedule",
     "AWS::Serverless::Function",
+    "AWS::Serverless::StateMachine",
 ];
 
 pub(super) fn read(resolver: &Resolver<'_>, queues: &mut [Queue], notes: &Notes) {
     let (resources, _) = resolver.resources(&WITH_LETTERS);
     let mut letters = Vec::new();
     resources.iter().for_each(|resource| targets(&resource.properties, &mut letters));
-    let mut by_name: HashMap<&str, Vec<&Letters>> = HashMap::new();
-    for it in &letters {
-        if let Some(Arn { rest, .. }) = Arn::of_queue_url(&it.arn).or_else(|| Arn::parse(&it.arn)) {
-            by_name.entry(rest).or_default().push(it);
-        }
-    }
+    let places = Places::of(queues);
+    letters.iter().flat_map(|arn| places.at(arn)).for_each(|at| queues[at].takes_other_letters = true);
+    let dead: HashSet<String> =
+        queues.iter().filter_map(|queue| queue.dead_letter_target().map(str::to_owned)).collect();
     let custom = custom(resolver);
-    let is_dead = |arn: &str, queues: &[Queue]| queues.iter().any(|it| it.dead_letter_target() == Some(arn));
-    for at in 0..queues.len() {
-        let queue = &queues[at];
-        let named = by_name.get(queue.name()).into_iter().flatten().filter(|it| queue.may_be_at(&it.arn));
-        let takes_other_letters = named.clone().next().is_some();
-        let takes_undelivered = named.clone().any(|it| it.are_of_a_subscription);
+    for queue in queues.iter_mut().filter(|it| it.takes_other_letters || dead.contains(&it.arn)) {
         let watcher = custom.iter().find(|resource| names(&resource.properties, queue));
-        let watcher = watcher.filter(|_| takes_undelivered || is_dead(&queue.arn, queues));
         if let Some(Resource { id, .. }) = watcher {
             notes.add(id, format!("whether {id} watches {}, which it names", queue.id), "");
+            queue.may_be_watched_elsewhere = true;
         }
-        let may_be_watched_elsewhere = watcher.is_some();
-        queues[at] =
-            Queue { takes_other_letters, takes_undelivered, may_be_watched_elsewhere, ..queue.clone() };
     }
 }
 
 /// What CloudFormation itself does not know.
 fn custom(resolver: &Resolver<'_>) -> Vec<Resource> {
-    let resources = resolver.document().entries_at("Resources");
-    let kinds = resources.iter().filter_map(|(_, resource)| resource.get("Type")?.as_text());
-    let is_custom =
-        |kind: &&str| !kind.starts_with("AWS::") || *kind == "AWS::CloudFormation::CustomResource";
-    resolver.resources(&kinds.filter(is_custom).collect::<Vec<_>>()).0
-}
-
-/// Where letters end.
-struct Letters {
-    arn: String,
-    /// Of SNS, which alone has a redrive policy here.
-    are_of_a_subscription: bool,
+    let is_custom = |kind: &str| !kind.starts_with("AWS::") || kind == "AWS::CloudFormation::CustomResource";
+    resolver.resources_where(is_custom).0
 }
 
 /// The ARNs in a `RedrivePolicy`, in a `DeadLetterConfig` and wherever else letters end.
-fn targets(node: &Node, found: &mut Vec<Letters>) {
+fn targets(node: &Node, found: &mut Vec<String>) {
     for (key, value) in node.entries() {
         let target = match key.as_str() {
             "RedrivePolicy" => {
@@ -77,9 +60,7 @@ fn targets(node: &Node, found: &mut Vec<Letters>) {
             "OnFailure" => value.get("Destination").cloned(),
             _ => None,
         };
-        let are_of_a_subscription = key == "RedrivePolicy";
-        let arn = target.as_ref().and_then(Node::as_text).map(str::to_owned);
-        found.extend(arn.map(|arn| Letters { arn, are_of_a_subscription }));
+        found.extend(target.as_ref().and_then(Node::as_text).map(str::to_owned));
         targets(value, found);
     }
     node.as_list().unwrap_or_default().iter().for_each(|item| targets(item, found));
@@ -100,11 +81,11 @@ pub(super) fn tell_senders(resolver: &Resolver<'_>, queues: &mut [Queue]) {
     let topics = resolver.resources(&["AWS::SNS::Topic"]).0.into_iter();
     let unnamed = topics.filter(|topic| topic.properties.get("TopicName").is_none());
     let unnamed: Vec<String> = unnamed.filter_map(|topic| resolver.arn_of(&topic.id)).collect();
+    let places = Places::of(queues);
     for kind in KINDS {
         for resource in &resolver.resources(&[kind]).0 {
             for (queue, sender) in sent(resolver, kind, resource, &unnamed) {
-                let queues = queues.iter_mut().filter(|it| it.may_be_at(&queue));
-                queues.for_each(|it| it.senders.push(sender.clone()));
+                places.at(&queue).for_each(|at| queues[at].senders.push(sender.clone()));
             }
         }
     }

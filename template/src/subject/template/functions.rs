@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use super::super::{Function, Process};
 use super::look::{Look, Notes};
+use super::manifest::Manifests;
+use super::mappings::MADE_BY_SAM;
 use super::roles::Roles;
 use super::{Source, manifest};
 use crate::subject::function_name;
@@ -20,11 +22,26 @@ pub(super) fn read(
     notes: &Notes,
 ) -> (Vec<Function>, Vec<Resource>) {
     let resources = notes.resources(resolver, &KINDS);
+    let manifests = Manifests::beside(source);
     let (permissions, _) = resolver.resources(&["AWS::Lambda::Permission"]);
     let (invokes, _) = resolver.resources(&["AWS::Lambda::EventInvokeConfig"]);
+    let mut destinations = Vec::new();
+    for resource in resources.iter().chain(&invokes) {
+        let own = resource.properties.get("EventInvokeConfig").unwrap_or(&resource.properties);
+        let config = own.get("DestinationConfig").map(Node::entries).unwrap_or_default();
+        for (name, destination) in config {
+            let arn = destination.text_at("Destination");
+            destinations.extend(arn.filter(|arn| arn.contains(":function:")).map(function_name));
+            if destination.text_at("Type") == Some("SQS") && destination.get("Destination").is_none() {
+                let what = format!("the queue that SAM makes for {name} of {}", resource.id);
+                notes.add("", what, MADE_BY_SAM);
+            }
+        }
+    }
     let read = |resource: &Resource| {
-        let mut function = function(resource, roles, source, notes);
-        function.invoked_asynchronously |= invoked_by_a_service(resource, &permissions);
+        let mut function = function(resource, roles, &manifests, notes);
+        function.invoked_asynchronously |=
+            invoked_by_a_service(resource, &permissions) || destinations.contains(&function.name.as_str());
         for invoke in &invokes {
             let name = invoke.properties.text_at("FunctionName").map(function_name);
             if name == Some(function.name.as_str()) {
@@ -35,10 +52,17 @@ pub(super) fn read(
         function
     };
     let functions = resources.iter().map(read).collect();
+    if manifests.are_too_many() {
+        notes.add(
+            "",
+            "whether all functions run redrive",
+            "there are too many Cargo manifests beside the template",
+        );
+    }
     (functions, resources)
 }
 
-fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: &Notes) -> Function {
+fn function(resource: &Resource, roles: &Roles<'_>, manifests: &Manifests<'_>, notes: &Notes) -> Function {
     let look = Look::at(resource, notes);
     Function {
         name: resource.name.clone(),
@@ -46,7 +70,9 @@ fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: 
         timeout: look.seconds("Timeout").or(Duration::from_secs(3)),
         memory: look.number("MemorySize").or(128),
         reserved_concurrency: look.number("ReservedConcurrentExecutions"),
-        has_capacity_provider: !look.part("CapacityProviderConfig").is_absent(),
+        has_layers: look.part("Layers").map_or(false, |layers| Some(!layers.items().is_empty())),
+        entry_point: look.part("ImageConfig").and_then(|it| it.part("EntryPoint")).there().map(entry_point),
+        has_capacity_provider: look.part("CapacityProviderConfig").there().is_some(),
         process: Process {
             environment: environment(look),
             statements: roles.of(resource),
@@ -55,11 +81,16 @@ fn function(resource: &Resource, roles: &Roles<'_>, source: &Source<'_>, notes: 
         asynchronous_dead_letters: asynchronous_dead_letters(look),
         asynchronous_limits: look.node.get("EventInvokeConfig").map(limits).unwrap_or_default(),
         invoked_asynchronously: invoked_asynchronously(resource),
-        depends_on_redrive: manifest::is_redrive(resource, source),
-        panics: manifest::read(resource, source),
+        depends_on_redrive: manifest::is_redrive(resource, manifests),
+        panics: manifest::read(resource, manifests),
         line: Some(resource.line),
         id: resource.id.clone(),
     }
+}
+
+fn entry_point(words: &Look<'_>) -> String {
+    let words: Vec<&str> = words.items().iter().filter_map(Node::as_text).collect();
+    words.join(" ")
 }
 
 fn environment(look: Look<'_>) -> Option<BTreeMap<String, Option<String>>> {

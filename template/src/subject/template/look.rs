@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::super::Seen;
-use crate::{Doubtful, Node, Resolver, Resource, scalar};
+use super::super::{MayHold, NotRead, Seen};
+use crate::{Doubtful, Node, Resolver, Resource, TRANSFORM, scalar};
 
 /// Properties, or a part of them.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +26,11 @@ impl<'a> Look<'a> {
     pub(super) fn part(self, name: &str) -> Seen<Self> {
         let why = self.node.unknown();
         match (why, self.node.get(name)) {
+            (None, None) if self.notes.has_macro => Seen::Unknown,
+            (None, None) if self.node.get(TRANSFORM).is_some() => {
+                self.notes.add(self.id, format!("what {TRANSFORM} adds to {}", self.id), EXPANDED);
+                Seen::Unknown
+            }
             (None, None) => Seen::Absent,
             (None, Some(node)) if node.unknown().is_none() => Seen::There(Self { node, ..self }),
             (why, node) => {
@@ -90,12 +95,20 @@ impl<'a> Look<'a> {
     }
 }
 
+/// Why it is not known what a macro gives.
+pub(super) const EXPANDED: &str = "CloudFormation expands it only at deployment";
+
 /// So many are named of those that have the same reason.
 const NAMED: usize = 3;
 
 /// What could not be looked at of one part of a template, each once.
 #[derive(Debug, Default)]
-pub(super) struct Notes(RefCell<(Vec<Note>, HashSet<Note>)>);
+pub(super) struct Notes {
+    all: RefCell<(Vec<Note>, HashSet<Note>)>,
+    /// Whether a macro may add to whatever a template says.
+    has_macro: bool,
+    may_hold: MayHold,
+}
 
 /// Something that was not looked at, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -105,12 +118,18 @@ pub(super) struct Note {
     what: String,
     /// Empty where that says all.
     why: String,
+    may_hold: MayHold,
 }
 
 impl Notes {
+    /// About parts that can hold this.
+    pub(super) fn of(resolver: &Resolver<'_>, may_hold: MayHold) -> Self {
+        Self { has_macro: !resolver.macros().is_empty(), may_hold, ..Self::default() }
+    }
+
     pub(super) fn add(&self, id: &str, what: impl Into<String>, why: impl Into<String>) {
-        let note = Note { id: id.to_owned(), what: what.into(), why: why.into() };
-        let (notes, known) = &mut *self.0.borrow_mut();
+        let note = Note { id: id.to_owned(), what: what.into(), why: why.into(), may_hold: self.may_hold };
+        let (notes, known) = &mut *self.all.borrow_mut();
         if known.insert(note.clone()) {
             notes.push(note);
         }
@@ -128,24 +147,27 @@ impl Notes {
     }
 
     pub(super) fn into_notes(self) -> Vec<Note> {
-        self.0.into_inner().0
+        self.all.into_inner().0
     }
 }
 
 /// A line for each reason, in the order in which they came up.
-pub(super) fn lines(notes: &[Note]) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    for Note { what, why, .. } in notes {
-        match places.get(why.as_str()).filter(|_| !why.is_empty()) {
+pub(super) fn lines(notes: &[Note]) -> Vec<NotRead> {
+    let mut reasons: Vec<((&str, MayHold), Vec<&str>)> = Vec::new();
+    let mut places: HashMap<(&str, MayHold), usize> = HashMap::new();
+    for Note { what, why, may_hold, .. } in notes {
+        let reason = (why.as_str(), *may_hold);
+        match places.get(&reason).filter(|_| !why.is_empty()) {
             Some(at) => reasons[*at].1.push(what),
             None => {
-                places.insert(why, reasons.len());
-                reasons.push((why, vec![what]));
+                places.insert(reason, reasons.len());
+                reasons.push((reason, vec![what]));
             }
         }
     }
-    reasons.iter().map(|(why, all)| line(why, all)).collect()
+    let mut seen = HashSet::new();
+    let told = reasons.iter().map(|((why, may_hold), all)| NotRead::new(*may_hold, line(why, all)));
+    told.filter(|it| seen.insert(it.what.clone())).collect()
 }
 
 fn line(why: &str, all: &[&str]) -> String {

@@ -2,7 +2,10 @@
 //! release build.
 //! <https://doc.rust-lang.org/cargo/reference/profiles.html#panic>
 
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -34,17 +37,78 @@ struct Release {
     panic: Option<Spanned<String>>,
 }
 
+/// More manifests, and more bytes of these, than a workspace has.
+const MOST_FILES: usize = 1_000;
+const MOST_BYTES: usize = 8 * 1_024 * 1_024;
+
+/// The manifests beside a template, each read once.
+pub(super) struct Manifests<'a> {
+    source: &'a Source<'a>,
+    known: RefCell<HashMap<PathBuf, Option<Rc<Text>>>>,
+    bytes: Cell<usize>,
+}
+
+/// A manifest, as it is written too.
+struct Text {
+    path: PathBuf,
+    text: String,
+    manifest: Manifest,
+}
+
+impl<'a> Manifests<'a> {
+    pub(super) fn beside(source: &'a Source<'a>) -> Self {
+        Self { source, known: RefCell::default(), bytes: Cell::default() }
+    }
+
+    /// Whether there are more than are read.
+    pub(super) fn are_too_many(&self) -> bool {
+        self.known.borrow().len() >= MOST_FILES || self.bytes.get() > MOST_BYTES
+    }
+
+    fn of(&self, folder: &Path) -> Option<Rc<Text>> {
+        let path = plain(&folder.join("Cargo.toml"));
+        if let Some(known) = self.known.borrow().get(&path) {
+            return known.clone();
+        }
+        if self.are_too_many() {
+            return None;
+        }
+        let text = (self.source.file)(&path);
+        self.bytes.set(self.bytes.get() + text.as_ref().map_or(0, String::len));
+        let read = text.filter(|_| self.bytes.get() <= MOST_BYTES).and_then(|text| {
+            let manifest = toml::from_str(&text).ok()?;
+            Some(Rc::new(Text { path: path.clone(), text, manifest }))
+        });
+        self.known.borrow_mut().insert(path, read.clone());
+        read
+    }
+
+    /// That of the workspace above a folder.
+    fn workspace(&self, folder: &Path) -> Option<Rc<Text>> {
+        let mut folder = folder.to_owned();
+        for _ in 0..LEVELS {
+            folder = plain(&folder.join(".."));
+            let found = self.of(&folder).filter(|found| found.manifest.workspace.is_some());
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+}
+
 /// Whether its manifest depends on redrive: the project's own, or that of the workspace's member that makes it.
-pub(super) fn is_redrive(resource: &Resource, source: &Source<'_>) -> bool {
-    let Some(Project { folder, binary, .. }) = Project::of(resource, source) else { return false };
-    let read = |folder: &Path| toml::from_str::<Manifest>(&(source.file)(&folder.join("Cargo.toml"))?).ok();
-    let Some(manifest) = read(&folder) else { return false };
+pub(super) fn is_redrive(resource: &Resource, manifests: &Manifests<'_>) -> bool {
+    let Some(Project { folder, binary, .. }) = Project::of(resource, manifests.source) else { return false };
+    let Some(own) = manifests.of(&folder) else { return false };
     let name = binary.as_deref().unwrap_or_default();
-    manifest.depends_on_redrive()
-        || manifest.members().any(|member| {
+    let mut seen = HashSet::new();
+    own.manifest.depends_on_redrive()
+        || own.manifest.members().filter(|member| seen.insert(*member)).take(MOST_FILES).any(|member| {
             // What a pattern covers cannot be listed, but most folders are named like what is in them.
-            let member = read(&folder.join(member.replace('*', name)));
-            member.is_some_and(|it| (name.is_empty() || it.makes(name)) && it.depends_on_redrive())
+            let member = manifests.of(&folder.join(member.replace('*', name)));
+            let makes = |it: &Manifest| (name.is_empty() || it.makes(name)) && it.depends_on_redrive();
+            member.is_some_and(|it| makes(&it.manifest))
         })
 }
 
@@ -67,21 +131,20 @@ impl Manifest {
     }
 }
 
-pub(super) fn read(resource: &Resource, source: &Source<'_>) -> Option<Panics> {
-    let Project { folder, by_cargo_lambda, .. } = Project::of(resource, source)?;
-    let own = folder.join("Cargo.toml");
-    let text = (source.file)(&own)?;
-    let manifest = toml::from_str::<Manifest>(&text).ok()?;
+pub(super) fn read(resource: &Resource, manifests: &Manifests<'_>) -> Option<Panics> {
+    let Project { folder, by_cargo_lambda, .. } = Project::of(resource, manifests.source)?;
+    let own = manifests.of(&folder)?;
     // Profiles count at the workspace's root only.
-    let (path, text, manifest) = match manifest.workspace {
-        Some(_) => (own, text, manifest),
-        None => workspace(&folder, source).unwrap_or((own, text, manifest)),
+    let root = match own.manifest.workspace {
+        Some(_) => own,
+        None => manifests.workspace(&folder).unwrap_or(own),
     };
-    let strategy = manifest.profile.and_then(|profiles| profiles.release?.panic).map(|panic| {
-        let line = text[..panic.span().start.min(text.len())].matches('\n').count() + 1;
-        (panic.into_inner(), line)
+    let profile = root.manifest.profile.as_ref().and_then(|profiles| profiles.release.as_ref());
+    let strategy = profile.and_then(|release| release.panic.as_ref()).map(|panic| {
+        let before = root.text.get(..panic.span().start).unwrap_or_default();
+        (panic.get_ref().clone(), before.matches('\n').count() + 1)
     });
-    Some(Panics { manifest: path, strategy, by_cargo_lambda })
+    Some(Panics { manifest: root.path.clone(), strategy, by_cargo_lambda })
 }
 
 /// Where a function's code is made.
@@ -143,18 +206,4 @@ fn plain(path: &Path) -> PathBuf {
         }
     }
     plain
-}
-
-fn workspace(folder: &Path, source: &Source<'_>) -> Option<(PathBuf, String, Manifest)> {
-    let mut folder = folder.to_owned();
-    for _ in 0..LEVELS {
-        folder = plain(&folder.join(".."));
-        let path = folder.join("Cargo.toml");
-        let Some(text) = (source.file)(&path) else { continue };
-        let Ok(manifest) = toml::from_str::<Manifest>(&text) else { continue };
-        if manifest.workspace.is_some() {
-            return Some((path, text, manifest));
-        }
-    }
-    None
 }

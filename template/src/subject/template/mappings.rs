@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::{Mapping, Pollers, Seen};
 use super::look::{Look, Notes};
 use crate::subject::{function_name, not_an_arn};
-use crate::{Node, Resolver, Resource};
+use crate::{Node, Resolver, Resource, scalar};
 
 /// What Lambda takes for streams and topics of Kafka only.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
@@ -17,6 +17,9 @@ const OF_STREAMS: [&str; 6] = [
     "ParallelizationFactor",
     "TumblingWindowInSeconds",
 ];
+
+/// Why it is not read.
+pub(super) const MADE_BY_SAM: &str = "SAM makes it at deployment";
 
 /// The mappings of queues, and the ids of those of which it is not known what they are of.
 pub(super) fn read(
@@ -83,10 +86,11 @@ fn events(function: &Resource, notes: &Notes) -> Vec<Mapping> {
         if let Some(why) = event.unknown().or(kind) {
             notes.add(&function.id, format!("the event {}.{name}", function.id), &why.message);
         }
+        let id = format!("{}.{name}", function.id);
+        made_by_sam(event, &id, notes);
         if event.text_at("Type") != Some("SQS") {
             continue;
         }
-        let id = format!("{}.{name}", function.id);
         let look = Look { node: event.get("Properties").unwrap_or(event), id: &id, notes };
         let queue = look.text("Queue");
         let lacks = queue.is_absent().then_some("Queue");
@@ -97,6 +101,22 @@ fn events(function: &Resource, notes: &Notes) -> Vec<Mapping> {
         });
     }
     mappings
+}
+
+/// A dead-letter queue, and the mapping of a subscription, perhaps with its queue.
+/// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-sns.html>
+fn made_by_sam(event: &Node, id: &str, notes: &Notes) {
+    let property = |name: &str| event.get("Properties").and_then(|it| it.get(name));
+    if property("DeadLetterConfig").is_some_and(|it| it.get("Type").is_some() && it.get("Arn").is_none()) {
+        notes.add(id, format!("the dead-letter queue that SAM makes for {id}"), MADE_BY_SAM);
+    }
+    let subscription = property("SqsSubscription");
+    let is_off = |it: &Node| it.as_text().and_then(scalar::flag) == Some(false);
+    if event.text_at("Type") == Some("SNS") && subscription.is_some_and(|it| !is_off(it)) {
+        let has_queue = subscription.is_some_and(|it| it.get("QueueArn").is_some());
+        let made = if has_queue { "the mapping" } else { "the queue and the mapping" };
+        notes.add(id, format!("{made} that SAM makes for {id}"), MADE_BY_SAM);
+    }
 }
 
 fn mapping(
@@ -116,9 +136,13 @@ fn mapping(
             let number = |name: &str| config.number(name);
             Seen::There(Pollers::new(number("MinimumPollers"), number("MaximumPollers")))
         }),
-        reports_batch_item_failures: has(look.part("FunctionResponseTypes"), "ReportBatchItemFailures"),
+        reports_batch_item_failures: has(
+            Seen::There(look),
+            "FunctionResponseTypes",
+            "ReportBatchItemFailures",
+        ),
         filters: filters(look),
-        counts_events: has(look.part("MetricsConfig").and_then(|it| it.part("Metrics")), "EventCount"),
+        counts_events: has(look.part("MetricsConfig"), "Metrics", "EventCount"),
         enabled: look.flag("Enabled").or(true),
         lacks: None,
         of_streams: OF_STREAMS.into_iter().filter(|name| look.node.get(name).is_some()).collect(),
@@ -127,13 +151,12 @@ fn mapping(
     }
 }
 
-/// Whether a list has an item, if that is known.
-fn has(list: Seen<Look<'_>>, item: &str) -> Option<bool> {
-    list.map_or(false, |list| {
-        let items = list.items();
-        let has = items.iter().any(|it| it.as_text() == Some(item));
-        let unknown = items.iter().any(|it| it.unknown().is_some());
-        (has || !unknown).then_some(has)
+/// Whether the list of this name has an item, if that is known.
+fn has(look: Seen<Look<'_>>, name: &str, item: &str) -> Option<bool> {
+    look.map_or(false, |look| {
+        let items = look.texts(name);
+        let has = items.iter().flatten().any(|it| it == item);
+        (has || items.iter().all(Option::is_some)).then_some(has)
     })
 }
 

@@ -80,22 +80,20 @@ impl Sender {
 /// The tests of a condition that hold for what they name.
 const POSITIVE: [&str; 4] = ["ArnEquals", "ArnLike", "StringEquals", "StringLike"];
 
-/// A policy with the statements of another one for the same queue.
-pub(super) fn joined(policy: &Seen<Node>, other: Option<&Node>) -> Seen<Node> {
-    let statements = |document: &Node| {
-        let statements = document.get("Statement").filter(|it| it.unknown().is_none());
-        statements.map(|it| list(it).to_vec())
-    };
-    let Some(more) = other.and_then(statements) else { return Seen::Unknown };
-    let known = match policy {
-        Seen::There(policy) => statements(policy),
-        Seen::Absent => Some(Vec::new()),
-        Seen::Unknown => None,
-    };
-    let Some(known) = known else { return Seen::Unknown };
-    let line = other.map_or(1, |other| other.line);
-    let all = Node { line, value: Value::List(known.into_iter().chain(more).collect()) };
-    Seen::There(Node { line, value: Value::Map(vec![("Statement".to_owned(), all)]) })
+/// Adds the statements of another policy of the same queue.
+pub(super) fn join(policy: &mut Seen<Node>, other: Option<&Node>) {
+    let more = other.and_then(|it| it.get("Statement")).filter(|it| it.unknown().is_none());
+    let Some(more) = more else { return *policy = Seen::Unknown };
+    if policy.is_absent() {
+        let line = more.line;
+        let none = Node { line, value: Value::List(Vec::new()) };
+        *policy = Seen::There(Node { line, value: Value::Map(vec![("Statement".to_owned(), none)]) });
+    }
+    if let Seen::There(Node { value: Value::Map(entries), .. }) = policy
+        && let [(_, Node { value: Value::List(all), .. })] = entries.as_mut_slice()
+    {
+        all.extend_from_slice(list(more));
+    }
 }
 
 /// What loses messages or brings wrong ones.
@@ -189,6 +187,18 @@ mod tests {
             assert_eq!(refused(&allowed), None, "{allowed}");
             assert_eq!(refused(&format!("[{other}, {elsewhere}, {allowed}]")), None, "{allowed}");
         }
+    }
+
+    #[test]
+    fn policies_without_number_are_joined() {
+        let document =
+            parse(&format!("Statement: [{}]", "{Effect: Allow}, ".repeat(20))).expect("it is YAML");
+        let mut policy = Seen::Absent;
+        (0..20_000).for_each(|_| join(&mut policy, Some(&document)));
+        assert_eq!(policy.there().map(|it| it.items_at("Statement").len()), Some(400_000));
+        join(&mut policy, None);
+        join(&mut policy, Some(&document));
+        assert!(policy.there().is_none() && !policy.is_absent());
     }
 
     #[test]

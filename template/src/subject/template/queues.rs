@@ -8,7 +8,8 @@ use redrive_sqs::{MAX_BYTES, RedriveAllowPolicy};
 
 use super::super::{PartialRedrivePolicy, Queue, Seen};
 use super::look::{Look, Notes};
-use super::queue_policy::{joined, open_actions, policy_allows_others};
+use super::places::Places;
+use super::queue_policy::{join, open_actions, policy_allows_others};
 use crate::nearest::did_you_mean;
 use crate::{Resolver, Resource};
 
@@ -58,23 +59,28 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Queue> {
     if !doubtful.is_empty() {
         queues.iter_mut().for_each(|queue| queue.policy = Seen::Unknown);
     }
+    let places = Places::of(&queues);
+    let (mut is_of_any, mut any_allows_others) = (false, false);
     for policy in &policies {
         let look = Look::at(policy, notes);
         let document = policy.properties.get("PolicyDocument");
         let allows_others = document.is_none_or(policy_allows_others);
         let open = document.map(open_actions).unwrap_or_default();
         let urls: Vec<_> = look.texts("Queues").into_iter().chain(look.texts("Queue")).collect();
-        for queue in &mut queues {
-            let is_its = |url: &String| *url == queue.url || *url == queue.arn;
-            if urls.iter().flatten().any(is_its) {
-                queue.open_actions.extend(&open);
-            }
-            if urls.iter().any(|url| url.as_ref().is_none_or(is_its)) {
-                queue.policy_allows_others |= allows_others;
-                let is_known = urls.iter().flatten().any(is_its);
-                queue.policy = joined(&queue.policy, document.filter(|_| is_known));
-            }
+        let its: BTreeSet<usize> = urls.iter().flatten().flat_map(|url| places.at(url)).collect();
+        for at in its {
+            let queue = &mut queues[at];
+            queue.open_actions.extend(&open);
+            queue.policy_allows_others |= allows_others;
+            join(&mut queue.policy, document);
         }
+        if urls.contains(&None) {
+            (is_of_any, any_allows_others) = (true, any_allows_others | allows_others);
+        }
+    }
+    for queue in queues.iter_mut().filter(|_| is_of_any) {
+        queue.policy_allows_others |= any_allows_others;
+        queue.policy = Seen::Unknown;
     }
     queues
 }
@@ -91,7 +97,7 @@ fn queue(resolver: &Resolver<'_>, resource: &Resource, notes: &Notes) -> Queue {
         kms_key: look.text("KmsMasterKeyId"),
         maximum_message_size: look.number("MaximumMessageSize").or(MAX_BYTES as u32),
         takes_other_letters: false,
-        takes_undelivered: false,
+        other_receiver: None,
         senders: Vec::new(),
         policy: Seen::Absent,
         may_be_watched_elsewhere: false,

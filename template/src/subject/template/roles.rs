@@ -19,8 +19,8 @@ pub(super) struct Roles<'a> {
     managed: BTreeMap<String, Known>,
     /// Whether something adds to roles that are not known by name: those that SAM makes.
     adds_to_others: bool,
-    /// SAM's connectors add to roles too.
-    has_connectors: bool,
+    /// SAM's connectors add to roles too, and to the policies of queues.
+    pub(super) has_connectors: bool,
 }
 
 const POLICIES: [&str; 2] = ["AWS::IAM::Policy", "AWS::IAM::RolePolicy"];
@@ -33,7 +33,10 @@ impl<'a> Roles<'a> {
             roles: BTreeMap::new(),
             managed: BTreeMap::new(),
             adds_to_others: false,
-            has_connectors: !resolver.resources(&["AWS::Serverless::Connector"]).0.is_empty(),
+            has_connectors: resolver.document().entries_at("Resources").iter().any(|(_, resource)| {
+                let is_one = resource.text_at("Type") == Some("AWS::Serverless::Connector");
+                is_one || resource.get("Connectors").is_some()
+            }),
         };
         let managed = notes.resources(resolver, &["AWS::IAM::ManagedPolicy"]);
         for policy in &managed {
@@ -53,7 +56,7 @@ impl<'a> Roles<'a> {
     /// What a function may do.
     pub(super) fn of(&self, function: &Resource) -> Known {
         let look = Look::at(function, self.notes);
-        if self.has_connectors || function.properties.get("Connectors").is_some() {
+        if self.has_connectors {
             self.unknown(look, "SAM connectors add to them");
             return None;
         }

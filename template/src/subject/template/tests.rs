@@ -1,11 +1,8 @@
 use std::time::Duration;
 
 use super::*;
-use redrive_sqs::RedriveAllowPolicy;
 
 use crate::subject::{PartialRedrivePolicy, Seen};
-
-const OURS: &str = include_str!("../../../../template.yaml");
 
 fn read_with(text: &str, parameters: &[(&str, &str)]) -> Result<Subject, TemplateError> {
     let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
@@ -31,51 +28,6 @@ fn a_misspelled_property_of_a_queue_is_named_with_the_one_that_was_meant() {
         "line 5: Q: unknown property VisibiltyTimeout of an SQS queue; did you mean VisibilityTimeout?";
     assert_eq!(subject("VisibiltyTimeout").notes, [told]);
     assert_eq!(subject("VisibilityTimeout").notes, Vec::<String>::new());
-}
-
-#[test]
-fn our_template_is_seen_whole_but_for_what_its_deployment_decides() {
-    let subject = read_with(OURS, &[("FunctionTimeout", "60"), ("MaxReceiveCount", "7")]).unwrap();
-    let [source, dead] = &subject.queues[..] else { panic!("expected two queues") };
-    assert_eq!((source.id.as_str(), source.name(), source.is_fifo()), ("OrdersQueue", "STACK-orders", false));
-    assert_eq!(source.visibility_timeout, Some(Duration::from_secs(660)));
-    let policy =
-        PartialRedrivePolicy { dead_letter_target_arn: Some(dead.arn.clone()), max_receive_count: Some(7) };
-    assert_eq!(source.redrive_policy, Seen::There(policy));
-    let allowed = RedriveAllowPolicy::ByQueue(vec![source.arn.clone()]);
-    assert_eq!(dead.redrive_allow_policy, Seen::There(allowed));
-    assert_eq!((dead.redrive_policy.is_absent(), dead.kms_key.is_absent()), (true, true));
-
-    let [mapping] = &subject.mappings[..] else { panic!("expected one mapping") };
-    assert_eq!(subject.source_of(mapping).unwrap().id, "OrdersQueue");
-    assert_eq!((mapping.batch_size, mapping.window), (Some(10), Some(Duration::ZERO)));
-    assert_eq!(mapping.maximum_concurrency, Seen::There(10));
-    assert_eq!((mapping.reports_batch_item_failures, mapping.enabled), (Some(true), Some(true)));
-
-    let function = subject.function_of(mapping).unwrap();
-    assert_eq!((function.id.as_str(), function.timeout), ("OrdersFunction", Some(Duration::from_secs(60))));
-    assert_eq!(function.process.variable("REDRIVE_DEAD_LETTER_QUEUE_URL"), Seen::There(dead.url.as_str()));
-    assert_eq!(function.process.variable("REDRIVE_TIME_LIMIT"), Seen::Absent);
-    assert_eq!(function.process.may("sqs:ChangeMessageVisibility", &source.arn), Some(true));
-    assert_eq!(function.process.may("sqs:SendMessage", &source.arn), Some(false));
-    assert_eq!(
-        (function.process.may_put_metrics("Redrive"), function.process.may_put_metrics("Other")),
-        (Some(true), Some(false))
-    );
-    assert_eq!(function.panics.as_ref().unwrap().strategy, Some(("abort".to_owned(), 2)));
-
-    let alarms = subject.alarms.as_ref().unwrap();
-    assert!(alarms.iter().all(|alarm| alarm.actions == Seen::Unknown));
-    let unseen: Vec<_> = subject.not_seen.iter().map(String::as_str).collect();
-    let actions = "the actions of DeadLetterAlarm, the actions of DeadLetteredAlarm and 5 more: pass \
-                   --parameter NotificationEmail=VALUE";
-    assert_eq!(unseen, [actions]);
-    let told = read_with(OURS, &[("NotificationEmail", "me@example.com")]).unwrap();
-    assert_eq!(told.not_seen, Vec::<String>::new());
-    assert_eq!(
-        told.alarms.unwrap()[0].actions,
-        Seen::There(vec!["arn:aws:sns:REGION:ACCOUNT:STACK-AlarmTopic".to_owned()])
-    );
 }
 
 #[test]
@@ -117,7 +69,7 @@ Resources:
     assert_eq!((function.timeout, &function.process.statements), (None, &None));
     assert_eq!(function.process.variable("REDRIVE_BACKOFF"), Seen::Unknown);
     assert_eq!(
-        subject.not_seen,
+        subject.lines_not_read(),
         [
             "Maybe: Zone is read from SSM: pass --parameter Zone=VALUE",
             "VisibilityTimeout of Q: {{resolve:ssm:/timeout}} is resolved only at deployment",
@@ -128,6 +80,30 @@ Resources:
             "FunctionResponseTypes of Work.Q: the export x of another stack is known only at deployment",
         ]
     );
+}
+
+#[test]
+fn an_item_of_a_list_that_is_not_known_is_told() {
+    for list in ["[!ImportValue x]", "[!If [C, ReportBatchItemFailures, !Ref AWS::NoValue]]"] {
+        let subject = subject_of(&format!(
+            "
+Parameters: {{P: {{Type: String}}}}
+Conditions: {{C: !Equals [!Ref P, a]}}
+Resources:
+  Q: {{Type: AWS::SQS::Queue}}
+  Work:
+    Type: AWS::Serverless::Function
+    Properties:
+      Events: {{Q: {{Type: SQS, Properties: {{Queue: !GetAtt Q.Arn, FunctionResponseTypes: {list}}}}}}}
+  Alarm: {{Type: AWS::CloudWatch::Alarm, Properties: {{Namespace: AWS/SQS, AlarmActions: {list}}}}}
+",
+        ));
+        assert_eq!(subject.mappings[0].reports_batch_item_failures, None);
+        for name in ["FunctionResponseTypes of Work.Q", "AlarmActions of Alarm"] {
+            let told = subject.lines_not_read();
+            assert!(told.iter().any(|line| line.starts_with(name)), "{list}: {told:?}");
+        }
+    }
 }
 
 /// How the panics end of a function with these properties, beside these files.
@@ -193,7 +169,7 @@ Resources:
     assert_eq!(may("Policies: [SomebodysPolicy]", "", change), None);
     let inline = "Policies: {Statement: {Effect: Allow, Action: 'sqs:*', Resource: !GetAtt Q.Arn}}";
     assert_eq!(may(inline, "", change), Some(true));
-    assert_eq!(may("Connectors: {C: {}}", "", change), None);
+    assert_eq!(may("", "  T: {Type: AWS::SNS::Topic, Connectors: {C: {}}}\n", change), None);
 
     let role = "Role: !GetAtt R.Arn";
     let bare = "  R: {Type: AWS::IAM::Role, Properties: {ManagedPolicyArns: ['arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole']}}\n";
@@ -251,7 +227,7 @@ Resources:
 "
         ));
         assert_eq!(subject.function_of(&subject.mappings[0]).unwrap().id, "Work", "{name}");
-        assert_eq!(subject.not_seen, ["the function of N: other is not in this template"]);
+        assert_eq!(subject.lines_not_read(), ["the function of N: other is not in this template"]);
     }
 }
 
@@ -311,4 +287,23 @@ fn a_function_knows_its_table_and_what_it_may_do_with_it() {
         let table = subject.table("t").unwrap();
         assert_eq!((&table.keys, &table.ttl_attribute), (&keys, &expires), "{kind} {properties}");
     }
+}
+
+#[test]
+fn a_manifest_is_read_once_however_often_it_is_named() {
+    let text = "Resources: {W: {Type: AWS::Serverless::Function, Properties: {Runtime: provided.al2023, CodeUri: work/}}}";
+    let reads = |members: String| {
+        let reads = std::cell::Cell::new(0);
+        let file = |path: &Path| {
+            reads.set(reads.get() + 1);
+            let is_root = path == Path::new("work/Cargo.toml");
+            Some(if is_root { format!("[workspace]\nmembers = [{members}]") } else { "[package]".to_owned() })
+        };
+        let source = Source { file: &file, ..Source::new(Path::new("t.yaml"), text, &[]) };
+        let subject = read(&source).unwrap();
+        (reads.get(), subject.lines_not_read().len())
+    };
+    assert_eq!(reads("'m', './m', 'a/../m', ".repeat(1_000)), (2, 0));
+    let many: String = (0..20_000).map(|at| format!("'m{at}', ")).collect();
+    assert_eq!(reads(many), (1_000, 1), "one line reports the rest");
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::worker::QUEUE_URL;
+pub(super) use super::super::worker::QUEUE_URL;
 use super::super::{Platform, Process, Queue, Seen, Worker};
 use super::look::{Look, Notes};
 use super::roles::Roles;
@@ -55,12 +55,7 @@ pub(super) fn read(
     workers
 }
 
-/// Whether a task has a container that polls, as far as it is written in the template.
-pub(super) fn may_poll(task: &Node) -> bool {
-    task.items_at("ContainerDefinitions").iter().any(polls)
-}
-
-fn polls(container: &Node) -> bool {
+pub(super) fn polls(container: &Node) -> bool {
     let named = |list: &str| container.items_at(list);
     named("Environment").iter().chain(named("Secrets")).any(|it| name(it) == QUEUE_URL)
 }
@@ -129,7 +124,7 @@ mod tests {
         assert_eq!((worker.id.as_str(), worker.grace_period), ("Task", Some(Duration::from_secs(40))));
         assert_eq!(found.polled_by(worker).unwrap().id, "Q");
         assert_eq!(worker.process.may_somewhere("ecs:UpdateTaskProtection"), Some(true));
-        assert_eq!(found.not_seen, Vec::<String>::new());
+        assert_eq!(found.lines_not_read(), Vec::<&str>::new());
         assert_eq!(subject("Environment: [{Name: TABLE, Value: a}]", "Cpu: 256").workers.len(), 0);
     }
 
@@ -156,9 +151,11 @@ mod tests {
         let found =
             subject(&format!("Environment: [{{Name: REDRIVE_QUEUE_URL, Value: '{url}'}}]"), "Cpu: 256");
         assert!(
-            found.not_seen.contains(&format!("the queue of Task: {url} is not in this template")),
+            found
+                .lines_not_read()
+                .contains(&format!("the queue of Task: {url} is not in this template").as_str()),
             "{:?}",
-            found.not_seen
+            found.lines_not_read()
         );
     }
 }

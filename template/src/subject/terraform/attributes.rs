@@ -12,6 +12,23 @@ const LINE: usize = 1;
 
 const AFTER_APPLY: &str = "known only after apply";
 
+/// Those that refer to something, in blocks too.
+fn expressions_in<'p>(written: &'p Json, found: &mut Vec<&'p Json>) {
+    if written.get("references").is_some_and(Json::is_array) {
+        found.push(written);
+        return;
+    }
+    written.as_object().into_iter().flatten().for_each(|(_, value)| expressions_in(value, found));
+    written.as_array().into_iter().flatten().for_each(|value| expressions_in(value, found));
+}
+
+/// Whether a part of a value is known after apply only.
+fn has_true(unknown: &Json) -> bool {
+    unknown == &Json::Bool(true)
+        || unknown.as_object().into_iter().flatten().any(|(_, it)| has_true(it))
+        || unknown.as_array().into_iter().flatten().any(has_true)
+}
+
 /// A resource's attributes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes<'p> {
@@ -61,6 +78,24 @@ impl<'p> Attributes<'p> {
         let count = blocks.value.as_array().map_or(0, Vec::len);
         let block = |at| read(&|name: &str| self.node(blocks.at(at).get(name), name));
         (0..count).map(block).collect()
+    }
+
+    /// The ARNs of the queues that it refers to anywhere, and whether what is known after apply only may be more of them.
+    pub(super) fn queues(&self) -> (Vec<String>, bool) {
+        let (mut queues, mut may_be_more) = (Vec::new(), false);
+        // A pipe sends to its other queues.
+        let counts = |name: &str| self.instance.kind != "aws_pipes_pipe" || name == "source";
+        let written = self.written.and_then(Json::as_object).into_iter().flatten();
+        for (name, written) in written.filter(|(name, _)| counts(name)) {
+            let mut expressions = Vec::new();
+            expressions_in(written, &mut expressions);
+            for ends in expressions.into_iter().map(|it| self.references.of(it, self.instance)) {
+                may_be_more |= ends.is_partial && has_true(&self.instance.unknown[name.as_str()]);
+                let targets = ends.targets.iter().filter(|target| target.instance.kind == "aws_sqs_queue");
+                queues.extend(targets.map(|target| self.names.arn(target.instance)));
+            }
+        }
+        (queues, may_be_more)
     }
 
     /// What an attribute refers to, where it is known after apply only.

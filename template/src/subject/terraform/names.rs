@@ -1,11 +1,12 @@
 //! What resources are called that do not exist yet.
 
+use redrive_sqs::dns_suffix;
 use serde_json::Value as Json;
 
 use super::plan::{Instance, Plan};
 use super::references::Target;
 use crate::subject::Arn;
-use crate::{ACCOUNT, REGION};
+use crate::{ACCOUNT, REGION, partition_of};
 
 /// Where the resources are.
 #[derive(Debug)]
@@ -24,7 +25,8 @@ impl Names {
         let region = region.map(str::to_owned).or_else(|| region_of_provider(plan)).or_else(own);
         let region = region.unwrap_or_else(|| REGION.to_owned());
         let account = existing.map_or(ACCOUNT, |arn| arn.account).to_owned();
-        Self { endpoint: format!("https://sqs.{region}.amazonaws.com"), region, account }
+        let suffix = dns_suffix(partition_of(&region));
+        Self { endpoint: format!("https://sqs.{region}.{suffix}"), region, account }
     }
 
     /// An attribute of a resource, as far as it can be told before it exists. `wanted` is where it goes.
@@ -39,7 +41,9 @@ impl Names {
             // Of an alias only the function matters here.
             ("aws_lambda_alias", "arn") => {
                 let function = crate::subject::function_name(instance.text("function_name")?);
-                Some(format!("arn:aws:lambda:{}:{}:function:{function}", self.region, self.account))
+                let Self { region, account, .. } = self;
+                let partition = partition_of(region);
+                Some(format!("arn:{partition}:lambda:{region}:{account}:function:{function}"))
             }
             (_, "arn" | "qualified_arn") | ("aws_iam_policy" | "aws_sns_topic", "id") => {
                 Some(self.arn(instance))
@@ -55,15 +59,15 @@ impl Names {
 
     pub(super) fn arn(&self, instance: &Instance) -> String {
         let Self { region, account, .. } = self;
-        let name = name(instance);
+        let (name, partition) = (name(instance), partition_of(region));
         match instance.kind.as_str() {
-            "aws_iam_role" => format!("arn:aws:iam::{account}:role/{name}"),
-            "aws_iam_policy" => format!("arn:aws:iam::{account}:policy/{name}"),
-            "aws_lambda_function" => format!("arn:aws:lambda:{region}:{account}:function:{name}"),
-            "aws_dynamodb_table" => format!("arn:aws:dynamodb:{region}:{account}:table/{name}"),
+            "aws_iam_role" => format!("arn:{partition}:iam::{account}:role/{name}"),
+            "aws_iam_policy" => format!("arn:{partition}:iam::{account}:policy/{name}"),
+            "aws_lambda_function" => format!("arn:{partition}:lambda:{region}:{account}:function:{name}"),
+            "aws_dynamodb_table" => format!("arn:{partition}:dynamodb:{region}:{account}:table/{name}"),
             kind => {
                 let service = kind.split('_').nth(1).unwrap_or_default();
-                format!("arn:aws:{service}:{region}:{account}:{name}")
+                format!("arn:{partition}:{service}:{region}:{account}:{name}")
             }
         }
     }

@@ -12,9 +12,12 @@ use serde_json::{Error, Value as Json};
 use super::references::{Step, split_key, steps};
 
 /// The values of these are read, and what their configuration refers to.
-const READ: [&str; 8] = [
+const READ: [&str; 11] = [
+    "aws_appconfig_environment",
     "aws_cloudwatch_",
+    "aws_codedeploy_deployment_group",
     "aws_dynamodb_table",
+    "aws_ecs_service",
     "aws_iam_",
     "aws_lambda_",
     "aws_scheduler_schedule",
@@ -22,6 +25,9 @@ const READ: [&str; 8] = [
     "aws_sqs_",
     "aws_vpc_endpoint",
 ];
+
+/// What the values of others have that may receive from a queue.
+const SIGNS: [&str; 5] = [":sqs:", "://sqs.", "QUEUE_URL", "ReceiveMessage", "aws:elasticbeanstalk:"];
 
 /// A plan of 64 MiB has fewer. In memory each takes many times what a `0` does in a file.
 const MOST_VALUES: usize = 3_000_000;
@@ -230,12 +236,14 @@ impl Plan {
                 module: module.clone(),
                 ..Instance::default()
             };
-            if READ.iter().any(|prefix| instance.kind.starts_with(prefix)) {
-                let json = |raw: &RawValue| serde_json::from_str(raw.get());
+            let names_a_queue = |raw: &RawValue| SIGNS.iter().any(|sign| raw.get().contains(sign));
+            let is_read = READ.iter().any(|prefix| instance.kind.starts_with(prefix));
+            let json = |raw: &RawValue| serde_json::from_str(raw.get());
+            if is_read || resource.values.is_some_and(names_a_queue) {
                 instance.values = resource.values.map(json).transpose()?.unwrap_or_default();
-                let unknown = unknowns.get(resource.address.as_ref());
-                instance.unknown = unknown.map(|raw| json(raw)).transpose()?.unwrap_or_default();
             }
+            let unknown = unknowns.get(resource.address.as_ref());
+            instance.unknown = unknown.map(|raw| json(raw)).transpose()?.unwrap_or_default();
             instance.address = resource.address.into_owned();
             self.instances.push(instance);
         }

@@ -4,6 +4,7 @@
 use super::attributes::{Attributes, document, list, map, text, unknown};
 use super::names::name;
 use super::policies;
+use crate::subject::{HOLDERS, RECEIVERS};
 use crate::{Node, Value};
 
 /// A resource of a template.
@@ -36,6 +37,8 @@ const FUNCTION: &[Row] = &[
     ("role", "Role"),
     ("dead_letter_config.target_arn", "DeadLetterConfig.TargetArn"),
     ("vpc_config.subnet_ids", "VpcConfig.SubnetIds"),
+    ("layers", "Layers"),
+    ("image_config.entry_point", "ImageConfig.EntryPoint"),
 ];
 
 const MAPPING: &[Row] = &[
@@ -49,6 +52,7 @@ const MAPPING: &[Row] = &[
     ("provisioned_poller_config.minimum_pollers", "ProvisionedPollerConfig.MinimumPollers"),
     ("provisioned_poller_config.maximum_pollers", "ProvisionedPollerConfig.MaximumPollers"),
     ("metrics_config.metrics", "MetricsConfig.Metrics"),
+    ("destination_config.on_failure.destination_arn", "OnFailure.Destination"),
 ];
 
 const ALARM: &[Row] = &[
@@ -80,9 +84,14 @@ const PERMISSION: &[Row] = &[("function_name", "FunctionName"), ("principal", "P
 
 /// Those of which the rows say all.
 const PLAIN: &[(&str, &str, &[Row])] = &[
+    ("aws_appconfig_environment", "AWS::AppConfig::Environment", &[("monitor.alarm_arn", "AlarmArn")]),
+    (
+        "aws_codedeploy_deployment_group",
+        "AWS::CodeDeploy::DeploymentGroup",
+        &[("alarm_configuration.alarms", "Alarms")],
+    ),
+    ("aws_ecs_service", "AWS::ECS::Service", &[("alarms.alarm_names", "AlarmNames")]),
     ("aws_lambda_permission", "AWS::Lambda::Permission", PERMISSION),
-    // What it holds may be more alarms.
-    ("aws_cloudformation_stack", "AWS::CloudFormation::Stack", &[]),
     (
         "aws_cloudwatch_event_target",
         "AWS::Events::Rule",
@@ -95,13 +104,61 @@ const PLAIN: &[(&str, &str, &[Row])] = &[
     ),
     ("aws_vpc_endpoint", "AWS::EC2::VPCEndpoint", &[("service_name", "ServiceName")]),
     ("aws_nat_gateway", "AWS::EC2::NatGateway", &[]),
-    ("aws_instance", "AWS::EC2::Instance", &[]),
     ("aws_vpc_peering_connection", "AWS::EC2::VPCPeeringConnection", &[]),
     ("aws_ec2_transit_gateway_vpc_attachment", "AWS::EC2::TransitGatewayVpcAttachment", &[]),
 ];
 
 /// All tables, for what is told of properties by their names.
 const ROWS: [&[Row]; 7] = [QUEUE, FUNCTION, MAPPING, ALARM, COMPOSITE, TABLE, PERMISSION];
+
+/// What others are in a template, which is not read there either.
+const NOT_READ: [(&str, &str); 15] = [
+    ("aws_api_gateway_", "AWS::ApiGateway::Method"),
+    ("aws_apigatewayv2_", "AWS::ApiGatewayV2::Integration"),
+    ("aws_apprunner_service", "AWS::AppRunner::Service"),
+    ("aws_batch_job_definition", "AWS::Batch::JobDefinition"),
+    ("aws_cloudformation_stack", "AWS::CloudFormation::Stack"),
+    ("aws_elastic_beanstalk_", "AWS::ElasticBeanstalk::Environment"),
+    ("aws_glue_crawler", "AWS::Glue::Crawler"),
+    ("aws_instance", "AWS::EC2::Instance"),
+    ("aws_launch_configuration", "AWS::AutoScaling::LaunchConfiguration"),
+    ("aws_launch_template", "AWS::EC2::LaunchTemplate"),
+    ("aws_lightsail_", "AWS::Lightsail::Instance"),
+    ("aws_osis_pipeline", "AWS::OSIS::Pipeline"),
+    ("aws_pipes_pipe", "AWS::Pipes::Pipe"),
+    ("aws_sfn_state_machine", "AWS::StepFunctions::StateMachine"),
+    ("aws_spot_", "AWS::EC2::SpotFleet"),
+];
+
+/// What else can hold a queue, a function or a mapping, with the queues that it refers to.
+pub(super) fn not_read(attributes: &Attributes<'_>) -> Option<Resource> {
+    let instance = attributes.instance;
+    let kind = instance.kind.as_str();
+    let own = NOT_READ.iter().find(|(start, _)| kind.starts_with(start)).map(|(_, own)| *own);
+    let known = || HOLDERS.iter().chain(&RECEIVERS).map(|(start, _)| *start);
+    let known = || known().find(|start| kind.starts_with(start));
+    let other = || (!kind.starts_with("aws_")).then_some("another provider");
+    let kind = own.or_else(known).or_else(other)?;
+    let (queues, may_be_more) = attributes.queues();
+    let is_empty = queues.is_empty() && !may_be_more && instance.values.is_null();
+    let may_hold = HOLDERS.iter().any(|(start, _)| kind.starts_with(start));
+    // An instance may be the way out of a VPC.
+    if is_empty && !may_hold && kind != "AWS::EC2::Instance" {
+        return None;
+    }
+    let source = Some(&queues[..]).filter(|_| kind == "AWS::Pipes::Pipe" && !may_be_more);
+    let source = source.and_then(|queues| <&[_; 1]>::try_from(queues).ok()).map(|[queue]| text(queue));
+    let more = may_be_more.then(unknown);
+    let references = queues.into_iter().map(text).chain(more).collect();
+    let values = Node::of_json(1, &instance.values);
+    let mut properties = vec![("References".to_owned(), list(references))];
+    properties.extend(source.map(|source| ("Source".to_owned(), source)));
+    match values.value {
+        Value::Map(entries) => properties.extend(entries),
+        _ => properties.push(("Values".to_owned(), values)),
+    }
+    Some(Resource { id: instance.address.clone(), kind, properties })
+}
 
 /// What a resource is in a template; none if it concerns no consumer.
 pub(super) fn resource(attributes: &Attributes<'_>) -> Option<Resource> {

@@ -114,7 +114,7 @@ fn references_lead_through_modules_to_what_does_not_exist_yet() {
         ..Statement::default()
     };
     assert_eq!(function.process.statements, Some(vec![allowed]));
-    assert_eq!(subject.not_seen, Vec::<String>::new());
+    assert_eq!(subject.lines_not_read(), Vec::<&str>::new());
 }
 
 #[test]
@@ -134,6 +134,31 @@ fn what_concerns_a_queue_may_stand_elsewhere() {
     assert!(subject.queues[0].policy_allows_others && !subject.queues[1].policy_allows_others);
     assert_eq!(subject.functions[0].asynchronous_dead_letters, ["arn:aws:sqs:r:1:x"]);
     assert_eq!(subject.functions[0].process.statements, Some(Vec::new()));
+}
+
+#[test]
+fn a_pipe_receives_from_its_source_alone() {
+    for (attribute, receives) in [("source", true), ("target", false)] {
+        let resource = |kind: &str, more: (&str, serde_json::Value)| {
+            let (name, value) = more;
+            json!({"address": format!("{kind}.x"), "mode": "managed", "type": kind, "name": "x", name: value})
+        };
+        let refers = json!({attribute: {"references": ["aws_sqs_queue.x.arn", "aws_sqs_queue.x"]}});
+        let plan = json!({
+            "format_version": "1.2",
+            "planned_values": {"root_module": {"resources": [
+                resource("aws_sqs_queue", ("values", json!({"name": "jobs"}))),
+                resource("aws_pipes_pipe", ("values", json!({"name": "p"}))),
+            ]}},
+            "configuration": {"root_module": {"resources": [
+                resource("aws_sqs_queue", ("expressions", json!({}))),
+                resource("aws_pipes_pipe", ("expressions", refers)),
+            ]}},
+        });
+        let subject = read_text(&plan.to_string(), &[]).unwrap();
+        let told = subject.lines_not_read();
+        assert_eq!(told.iter().any(|line| line.contains("receives from")), receives, "{attribute}: {told:?}");
+    }
 }
 
 #[test]
@@ -188,7 +213,11 @@ fn what_leads_nowhere_is_not_looked_at() {
         let mut plan = plan();
         *plan.pointer_mut(at).unwrap() = json!({"references": references});
         let subject = read_text(&plan.to_string(), &[]).unwrap();
-        assert!(subject.not_seen.iter().any(|it| it.starts_with(told)), "{at}: {:?}", subject.not_seen);
+        assert!(
+            subject.lines_not_read().iter().any(|it| it.starts_with(told)),
+            "{at}: {:?}",
+            subject.lines_not_read()
+        );
     }
 }
 
@@ -210,7 +239,7 @@ fn queues_of_one_name_are_in_several_regions() {
     assert_eq!(subject.queues.len(), 3);
     let told =
         "aws_sqs_queue.all[\"b\"]: aws_sqs_queue.all[\"a\"] has its name, in another region or account";
-    assert_eq!(subject.not_seen[0], told);
+    assert_eq!(subject.lines_not_read()[0], told);
 }
 
 #[test]
@@ -282,7 +311,10 @@ fn a_plan_that_leaves_out_resources_says_so() {
         let mut plan = plan();
         plan[key] = json!(value);
         let not_seen = read_text(&plan.to_string(), &[]).unwrap().not_seen;
-        not_seen.into_iter().find(|it| it.starts_with("the resources that this plan leaves out: "))
+        not_seen
+            .into_iter()
+            .map(|it| it.what)
+            .find(|it| it.starts_with("the resources that this plan leaves out: "))
     };
     assert!(told("errored", true).unwrap().contains("`terraform plan` ended with an error"));
     assert!(told("complete", false).unwrap().contains("-target"));
