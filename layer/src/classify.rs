@@ -50,6 +50,10 @@ impl Rule {
             Some((type_name, message)) => (type_name, Some(message.trim_start().to_owned())),
             None => (error, None),
         };
+        if meaning == Meaning::Outage && message.as_ref().is_some_and(|it| it.starts_with(['*', '?'])) {
+            let allowed = "for an outage, a message that does not begin with * or ?, since a sender's text could match and stop all messages";
+            return Err(refused(allowed.to_owned()));
+        }
         if type_name.is_empty() {
             return Err(refused("the name of a type before =, or * for any".to_owned()));
         }
@@ -89,7 +93,7 @@ mod tests {
     #[test]
     fn the_first_rule_that_matches_counts() {
         let rules = Rules::parse(
-            "ValueError=reject, KeyError=discard\nClientError *(Throttling*=outage\n\
+            "ValueError=reject, KeyError=discard\nClientError An error occurred (Throttling*=outage\n\
              ClientError=return,*Timeout*=outage,Error code 4?? x=y=done\n * not found = reject",
         )
         .unwrap();
@@ -102,6 +106,7 @@ mod tests {
             ("ClientError", "An error occurred (AccessDenied) when", Meaning::Return),
             ("com.bank.ReadTimeoutException", "", Meaning::Outage),
             ("Error", "code 404 x=y", Meaning::Done),
+            ("ClientError", "no tea (An error occurred (ThrottlingException)", Meaning::Return),
             ("Anything", "not found", Meaning::Reject),
             ("Anything", "it was not found", Meaning::Retry),
         ] {
@@ -121,6 +126,10 @@ mod tests {
             (
                 "KeyError=drop",
                 "REDRIVE_CLASSIFY is \"KeyError=drop\", allowed: done, retry, reject, return, outage or discard after the last =",
+            ),
+            (
+                "ClientError *Throttling*=outage",
+                "REDRIVE_CLASSIFY is \"ClientError *Throttling*=outage\", allowed: for an outage, a message that does not begin with * or ?, since a sender's text could match and stop all messages",
             ),
             ("=retry", "REDRIVE_CLASSIFY is \"=retry\", allowed: the name of a type before =, or * for any"),
         ] {

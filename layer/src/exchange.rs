@@ -1,7 +1,7 @@
 //! The Runtime API that one process of the runtime sees.
 
 use std::net::Ipv4Addr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine;
@@ -29,6 +29,23 @@ const LARGEST_RESPONSE: usize = 6_291_556;
 
 /// Of an error, a header and the trailer of a streamed response have the whole stack. Runtimes send up to 1 MiB of it.
 const LARGEST_HEADERS: usize = 2 << 20;
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
+const REGISTER: &str = "/2020-01-01/extension/register";
+
+/// What Lambda answers itself. Whatever else a process asks for could reach the invocation of the whole batch.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
+/// <https://docs.aws.amazon.com/lambda/latest/dg/telemetry-api.html>
+/// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-logs-api.html>
+const OF_LAMBDA: [(Method, &str); 7] = [
+    (Method::POST, REGISTER),
+    (Method::GET, "/2020-01-01/extension/event/next"),
+    (Method::POST, "/2020-01-01/extension/init/error"),
+    (Method::POST, "/2020-01-01/extension/exit/error"),
+    (Method::PUT, "/2020-08-15/logs"),
+    (Method::PUT, "/2022-07-01/telemetry"),
+    (Method::GET, "/2018-06-01/runtime/restore/next"),
+];
 
 /// The runtime asks for an invocation, with these headers.
 #[derive(Debug)]
@@ -65,7 +82,7 @@ pub(crate) struct ErrorReport {
 /// Who gets the answer to what the runtime works on.
 #[derive(Debug, PartialEq, Eq)]
 enum Recipient {
-    Us { invocation_id: HeaderValue },
+    Us { invocation_id: Option<HeaderValue> },
     Lambda,
 }
 
@@ -75,6 +92,8 @@ pub(crate) struct Exchange {
     lambda: Lambda,
     /// Lambda waits for the init of this process.
     is_init: AtomicBool,
+    /// The process has registered an extension inside of it.
+    has_extension: AtomicBool,
     current: Mutex<Option<(HeaderValue, Recipient)>>,
     asks: mpsc::Sender<Ask>,
     answers: mpsc::Sender<Answer>,
@@ -96,8 +115,8 @@ impl Conversation {
         let address = listener.local_addr()?.to_string();
         let ((asked, asks), (answered, answers)) = (mpsc::channel(1), mpsc::channel(1));
         let is_init = AtomicBool::new(is_init);
-        let exchange =
-            Exchange { lambda, is_init, current: Mutex::default(), asks: asked, answers: answered };
+        let (has_extension, current) = (AtomicBool::default(), Mutex::default());
+        let exchange = Exchange { lambda, is_init, has_extension, current, asks: asked, answers: answered };
         let exchange = Arc::new(exchange);
         let mut server = JoinSet::new();
         server.spawn(serve(listener, Arc::clone(&exchange)));
@@ -105,15 +124,18 @@ impl Conversation {
     }
 
     /// Gives an invocation to the runtime, whose answer comes to us. Returns it if the runtime does not listen any more.
-    pub(crate) fn offer(&self, ask: Ask, mut offer: Offer, number: u64) -> Option<Offer> {
-        let invocation_id = HeaderValue::from(number);
-        offer.headers.insert(INVOCATION_ID, invocation_id.clone());
+    pub(crate) fn offer(&self, ask: Ask, offer: Offer) -> Option<Offer> {
+        let invocation_id = offer.headers.get(&INVOCATION_ID).cloned();
         self.give(ask, offer, Recipient::Us { invocation_id })
     }
 
     /// The same for an invocation whose answer goes to Lambda.
     pub(crate) fn pass(&self, ask: Ask, offer: Offer) -> Option<Offer> {
         self.give(ask, offer, Recipient::Lambda)
+    }
+
+    pub(crate) fn has_extension(&self) -> bool {
+        self.exchange.has_extension.load(Ordering::Relaxed)
     }
 
     /// Accepts no more answer to what the runtime works on. False if an answer has begun already.
@@ -186,7 +208,16 @@ impl Exchange {
             (&Method::GET, ["restore", "next"]) if !self.is_init.load(Ordering::Relaxed) => {
                 Ok(respond(StatusCode::OK, &json!({})))
             }
-            _ => self.lambda.pass_on(parts, body).await,
+            (method, _) if !OF_LAMBDA.contains(&(method.clone(), parts.uri.path())) => {
+                let message = format!("redrive does not pass {method} {} on to Lambda", parts.uri.path());
+                Ok(refusal(StatusCode::NOT_FOUND, "NotFound", &message))
+            }
+            _ => {
+                let registers = parts.uri.path() == REGISTER;
+                let response = self.lambda.pass_on(parts, body).await?;
+                self.has_extension.fetch_or(registers && response.status().is_success(), Ordering::Relaxed);
+                Ok(response)
+            }
         }
     }
 
@@ -237,7 +268,9 @@ impl Exchange {
     fn take(&self, request_id: &str, invocation_id: Option<&HeaderValue>) -> Option<Recipient> {
         let is_current = |(current, recipient): &mut (HeaderValue, Recipient)| {
             let is_same = match recipient {
-                Recipient::Us { invocation_id: current } => invocation_id.is_none_or(|id| id == current),
+                Recipient::Us { invocation_id: current } => {
+                    invocation_id.is_none() || invocation_id == current.as_ref()
+                }
                 Recipient::Lambda => true,
             };
             is_same && current == request_id
@@ -264,6 +297,21 @@ async fn read(mut body: Incoming) -> Result<(Bytes, Option<HeaderMap>), String> 
         }
     }
     Ok((bytes.into(), trailers))
+}
+
+/// How many invocations of this environment were numbered.
+static NUMBERED: AtomicU64 = AtomicU64::new(0);
+
+impl Offer {
+    /// Gives it its own ids. Messages of a batch share Lambda's request id, so a late answer to one would count for the next.
+    pub(crate) fn numbered(mut self) -> Self {
+        let number = NUMBERED.fetch_add(1, Ordering::Relaxed) + 1;
+        let of_lambda = self.headers.get(&REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
+        let request_id = HeaderValue::try_from(format!("{of_lambda}-{number}"));
+        self.headers.insert(REQUEST_ID, request_id.expect("both parts are ASCII"));
+        self.headers.insert(INVOCATION_ID, HeaderValue::from(number));
+        self
+    }
 }
 
 impl ErrorReport {

@@ -25,6 +25,9 @@ const MOST_CRASHES: u32 = 10;
 pub(crate) struct Delivery {
     key: Key,
     attempt: u32,
+    /// However many processes have ended before: on its last delivery, if nobody knows whether it is that, and if it may be in
+    /// front of such a message of its group.
+    must_run: bool,
     deadline: Instant,
 }
 
@@ -32,7 +35,9 @@ impl FromMessage for Delivery {
     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
         let key =
             Key { message_id: record.id().to_owned(), receipt_handle: receipt_handle(record).to_owned() };
-        Ok(Self { key, attempt: record.attempt(), deadline: record.deadline() })
+        let must_run =
+            record.is_last_attempt() || record.max_attempts().is_none() || record.group().is_some();
+        Ok(Self { key, attempt: record.attempt(), must_run, deadline: record.deadline() })
     }
 }
 
@@ -77,6 +82,9 @@ impl Function {
 
     /// Why this process should end.
     pub(crate) async fn exhausted(&self) -> Option<String> {
+        if self.program.has_lost_extension() {
+            return Some("the function's process ended, and an extension inside of it".to_owned());
+        }
         let crashes = self.runtime.lock().await.crashes;
         (crashes >= MOST_CRASHES)
             .then(|| format!("the function's process ended or failed to start {crashes} times in a row"))
@@ -180,8 +188,8 @@ impl Handler<Bulk<Delivery>> for Function {
         let mut runtime = self.runtime.lock().await;
         let outage =
             |report: ErrorReport| Meaning::Outage.result(ForeignError::new(&report.kind, report.message), 1);
-        if runtime.crashes >= MOST_CRASHES {
-            // The environment is at fault: the message comes back to another one.
+        if runtime.crashes >= MOST_CRASHES && !messages.iter().any(|message| message.must_run) {
+            // The environment may be at fault: the message returns to the queue, for another environment.
             let error =
                 ForeignError::new("Runtime.ExitError", "not started: the function's process ended too often");
             return Meaning::Return.result(error, 1);

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use redrive::reexports::lambda_runtime::{Config, Context, Diagnostic, LambdaEvent};
 use redrive::reexports::serde_json;
+use redrive::tools::outlives_handlers;
 use redrive::{Bulk, Consumer};
 use serde_json::value::RawValue;
 use tokio::signal::unix::{SignalKind, signal};
@@ -34,6 +35,10 @@ use settings::Settings;
 
 /// How long the runtime has after SIGTERM. Lambda waits for 2 s at most.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How long the runtime may take until it asks for its first event. Lambda waits for 10 s before it starts the runtime again.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>
+const UNASKED: Duration = Duration::from_secs(10);
 
 /// Why the process ends.
 #[derive(Debug)]
@@ -95,8 +100,19 @@ async fn serve(lambda: &Lambda, program: &Program) -> Result<Stop, Stop> {
         Ok(prepared) => prepared,
         Err(why) => return refuse(lambda, "InvalidSetting", Stop::Usage(why)).await,
     };
-    let headers = match process.ready().await {
-        Ok(ask) => ask.headers.clone(),
+    let ready = match timeout(UNASKED, process.ready()).await {
+        Ok(ready) => ready.map(|ask| ask.headers.clone()),
+        Err(_elapsed) => {
+            eprintln!(
+                "redrive: the function has asked redrive for no event within {} s. If it handles events, something else sets its \
+                 AWS_LAMBDA_RUNTIME_API, such as another wrapper, and redrive does nothing for its messages",
+                UNASKED.as_secs()
+            );
+            process.ready().await.map(|ask| ask.headers.clone())
+        }
+    };
+    let headers = match ready {
+        Ok(headers) => headers,
         Err(NotReady::Exited(end)) => return Ok(Stop::Code(end.code())),
         Err(NotReady::InitError(_) | NotReady::Passed) => {
             let end = timeout(GRACE, process.end()).await;
@@ -121,7 +137,7 @@ async fn prepare(program: &Program) -> Result<(Consumer<Function, Bulk<Delivery>
     let settings = Settings::read(|name| std::env::var(name).ok())?;
     redrive::tools::start_log().map_err(|error| error.to_string())?;
     let function = Function::new(program.clone(), settings.rules);
-    let consumer = Consumer::bulk(function.clone()).chunk_size(settings.batch);
+    let consumer = outlives_handlers(Consumer::bulk(function.clone()).chunk_size(settings.batch));
     let consumer = consumer.concurrency(NonZeroUsize::MIN).connect().await;
     Ok((consumer.map_err(|error| error.to_string())?, function))
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub(crate) struct Program {
     command: Vec<OsString>,
     lambda: Lambda,
     last: Arc<Mutex<Option<Started>>>,
+    lost_extension: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -39,8 +41,7 @@ pub(crate) struct Process {
     exited: Exited,
     conversation: Conversation,
     asked: Option<Ask>,
-    /// How many invocations it got.
-    number: u64,
+    lost_extension: Arc<AtomicBool>,
 }
 
 /// How long a process may take to end after SIGKILL, while its memory is freed.
@@ -75,7 +76,12 @@ pub(crate) enum NotReady {
 
 impl Program {
     pub(crate) fn new(command: Vec<OsString>, lambda: Lambda) -> Self {
-        Self { command, lambda, last: Arc::default() }
+        Self { command, lambda, last: Arc::default(), lost_extension: Arc::default() }
+    }
+
+    /// Whether a process has ended that was an extension as well, for which Lambda waits after each invocation.
+    pub(crate) fn has_lost_extension(&self) -> bool {
+        self.lost_extension.load(Ordering::Relaxed)
     }
 
     /// Starts a process, after the one before it has ended: the memory of a function holds one. `is_init` if Lambda waits
@@ -105,7 +111,8 @@ impl Program {
             let _ = exit.send(Some(End::of(status)));
         });
         *self.last() = Some(Started { group, exited: exited.clone(), _waiter: waiter });
-        Ok(Process { group, exited, conversation, asked: None, number: 0 })
+        let lost_extension = Arc::clone(&self.lost_extension);
+        Ok(Process { group, exited, conversation, asked: None, lost_extension })
     }
 
     /// Passes a signal on to the process that runs, and waits for its end.
@@ -147,9 +154,7 @@ impl Process {
 
     /// Gives it an invocation, and waits for its answer.
     pub(crate) async fn invoke(&mut self, offer: Offer) -> Result<Answer, NoAnswer> {
-        self.number += 1;
-        let number = self.number;
-        self.converse(offer, |conversation, ask, offer| conversation.offer(ask, offer, number)).await
+        self.converse(offer.numbered(), Conversation::offer).await
     }
 
     /// The same with an invocation whose answer Lambda gets as it is.
@@ -191,6 +196,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        self.lost_extension.fetch_or(self.conversation.has_extension(), Ordering::Relaxed);
         if let Some(group) = self.group {
             // It may be empty.
             let _ = kill_process_group(group, Signal::KILL);

@@ -21,8 +21,12 @@ pub(crate) fn failed_messages(response: &[u8], known: &BTreeSet<&str>) -> Result
         return Ok(BTreeSet::new());
     }
     if response.trim_ascii_start().first() != Some(&b'{') {
-        let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(response);
-        return is_json.map(|_| BTreeSet::new()).map_err(|error| not_json(&error));
+        return match serde_json::from_slice(response).map_err(|error| not_json(&error))? {
+            Value::String(text) if text.contains("batchItemFailures") => {
+                Err("batchItemFailures is in a string: return an object that is not serialized".to_owned())
+            }
+            _ => Ok(BTreeSet::new()),
+        };
     }
     let response: Response = serde_json::from_slice(response).map_err(|error| not_json(&error))?;
     let failures = match response.failures {
@@ -81,9 +85,14 @@ mod tests {
 
     #[test]
     fn a_response_that_cannot_be_understood_fails_all() {
-        for response in
-            ["{", "ok", "{\"batchItemFailures\": \"m1\"}", "{\"batchItemFailures\": [\"m1\"]}", "\u{0}"]
-        {
+        for response in [
+            "{",
+            "ok",
+            r#""{\"batchItemFailures\": []}""#,
+            "{\"batchItemFailures\": \"m1\"}",
+            "{\"batchItemFailures\": [\"m1\"]}",
+            "\u{0}",
+        ] {
             assert_eq!(failed(response), None, "{response}");
         }
     }

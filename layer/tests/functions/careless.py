@@ -1,4 +1,4 @@
-"""A runtime client that answers twice, to the wrong invocation, or not at all, and in the middle of a response ends."""
+"""A runtime client that answers twice, late, to the wrong invocation, or not at all, and in the middle of a response ends."""
 
 import http.client
 import os
@@ -21,9 +21,16 @@ def send(request, rest):
         connection.sendall(f"{request} HTTP/1.1\r\nHost: a\r\n{rest}".encode())
 
 
+if "EXTENSION" in os.environ:
+    connection = http.client.HTTPConnection(API)
+    connection.request("POST", "/2020-01-01/extension/register", '{"events": []}', {"Lambda-Extension-Name": "inside"})
+    connection.getresponse().read()
 if "DROP" in os.environ:
     send("GET /2018-06-01/runtime/invocation/next", "\r\n")
-    call("POST", "asked")
+    # Lambda hears of it.
+    connection = http.client.HTTPConnection(API)
+    connection.request("PUT", "/2022-07-01/telemetry", "{}")
+    connection.getresponse().read()
 while True:
     _, headers, event = call("GET", "invocation/next")
     response = f"invocation/{headers['Lambda-Runtime-Aws-Request-Id']}/response"
@@ -33,6 +40,18 @@ while True:
         continue
     if b"silent" in event:
         continue
+    if b"late" in event:
+        print("late", call("POST", previous)[0], flush=True)
+        call("POST", response.replace("response", "error"))
+        continue
+    previous = response
+    if b"around" in event:
+        batch = headers["Lambda-Runtime-Aws-Request-Id"].rsplit("-", 1)[0]
+        paths = [f"invocation/{batch}/response", f"invocation/{batch}/response/", f"../runtime/invocation/{batch}/error", "asked"]
+        paths += [f"%69nvocation/{batch}/response", f"/invocation/{batch}/response"]
+        print("around", [call("POST", path)[0] for path in paths], flush=True)
+    if b"gone" in event:
+        os._exit(1)
     if b"half" in event:
         send(f"POST /2018-06-01/runtime/{response}", "Content-Length: 9\r\n\r\nnull")
         os._exit(1)

@@ -72,6 +72,12 @@ fn scenarios() -> Vec<(&'static str, Value, &'static str, &'static str)> {
         ),
         ("a reported failure", json!({ "do": "report" }), "redrive policy 3", ""),
         ("an unknown failure", failures(json!([{ "itemIdentifier": "m" }])), "done 2", ""),
+        (
+            "failures in a string",
+            json!({ "do": "succeed", "result": "{\"batchItemFailures\": []}", "until": 1 }),
+            "done 2",
+            "",
+        ),
         ("failures that are none", failures(json!("all")), "done 2", ""),
         ("an identifier that is empty", failures(json!([{ "itemIdentifier": "" }])), "done 2", ""),
         ("failures that are null", failures(json!(null)), "done 1", ""),

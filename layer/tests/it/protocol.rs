@@ -43,8 +43,8 @@ async fn the_function_sees_the_invocation_of_lambda() {
         let lines = stdout.lines().filter_map(|line| line.split_once("told ").map(|(_, told)| told));
         let told: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(told.len(), 2, "{language:?}: each message comes alone: {stdout}");
-        for told in &told {
-            assert_eq!((told["id"].as_str(), told["arn"].as_str()), (Some("request"), Some(ARN)));
+        for (told, id) in told.iter().zip(["request-1", "request-2"]) {
+            assert_eq!((told["id"].as_str(), told["arn"].as_str()), (Some(id), Some(ARN)));
             assert_eq!(told["trace"], TRACE);
             let left = told["left"].as_f64().unwrap();
             assert!(
@@ -200,6 +200,11 @@ async fn a_wrong_setting_fails_the_init_with_a_line() {
             "8",
             "AWS_LAMBDA_MAX_CONCURRENCY is \"8\", allowed: 1, since the layer hands the function one event at a time",
         ),
+        (
+            "REDRIVE_LOG",
+            "warning",
+            "REDRIVE_LOG is \"warning\", allowed: off, error, warn, info, debug or trace, also by target such as \"info,orders=debug\" (warning is not a level)",
+        ),
     ] {
         let mut function = start(Language::Python, &[(name, value)]).await;
         let told = function.told().await;
@@ -232,6 +237,53 @@ async fn after_ten_processes_in_a_row_that_ended_ours_ends_after_its_answer() {
         (code, stderr.as_str()),
         (Some(1), "redrive: the function's process ended or failed to start 10 times in a row\n")
     );
+}
+
+/// A process that ends costs no other message anything, so none has to run last.
+#[tokio::test]
+async fn messages_on_their_last_delivery_run_before_one_that_hangs() {
+    for queue in ["orders", "orders.fifo"] {
+        let mut batch = event([vec![json!({ "do": "hang" })], vec![json!({ "do": "succeed" }); 4]].concat());
+        for (at, record) in batch["Records"].as_array_mut().unwrap().iter_mut().enumerate() {
+            record["eventSourceARN"] = json!(format!("arn:aws:sqs:eu-west-1:123456789012:{queue}"));
+            record["attributes"]["MessageGroupId"] = json!(format!("g{at}"));
+            record["attributes"]["ApproximateReceiveCount"] = json!(if at == 0 { "1" } else { "3" });
+        }
+        let mut function = start(Language::Python, &[("REDRIVE_MAX_RECEIVE_COUNT", "3")]).await;
+        function.offer("r1", batch.to_string().as_bytes(), Duration::from_secs(10), &[]);
+        assert_eq!(function.told().await.json(), failures(&["m0"]), "{queue}");
+    }
+}
+
+#[tokio::test]
+async fn processes_that_end_cost_no_other_message_its_last_delivery() {
+    let (quit, ok) = (json!({ "do": "quit", "code": 1 }), json!({ "do": "succeed" }));
+    let mut batch = event([vec![quit; 10], vec![ok; 4]].concat());
+    batch["Records"].as_array_mut().unwrap().iter_mut().for_each(|record| {
+        record["attributes"]["ApproximateReceiveCount"] = json!("3");
+    });
+    let of_quit: Vec<_> = (0..10).map(|at| format!("m{at}")).collect();
+    let of_quit: Vec<_> = of_quit.iter().map(String::as_str).collect();
+    for variables in [&[("REDRIVE_MAX_RECEIVE_COUNT", "3")][..], &[]] {
+        let mut function = start(Language::Python, variables).await;
+        assert_eq!(function.respond(batch.clone()).await, failures(&of_quit), "{variables:?}");
+        assert_eq!(function.respond(event([json!({ "do": "succeed" })])).await, failures(&[]));
+    }
+    // The last message of a group needs those in front of it.
+    let mut of_groups = batch.clone();
+    for (at, record) in of_groups["Records"].as_array_mut().unwrap().iter_mut().enumerate() {
+        record["eventSourceARN"] = json!("arn:aws:sqs:eu-west-1:123456789012:orders.fifo");
+        record["attributes"]["MessageGroupId"] = json!(format!("g{}", at.min(10)));
+        if at == 10 {
+            record["attributes"]["ApproximateReceiveCount"] = json!("1");
+        }
+    }
+    let mut function = start(Language::Python, &[("REDRIVE_MAX_RECEIVE_COUNT", "3")]).await;
+    assert_eq!(function.respond(of_groups).await, failures(&of_quit));
+    let mut function = start(Language::Python, &[("REDRIVE_MAX_RECEIVE_COUNT", "4")]).await;
+    let response = function.respond(batch).await;
+    assert_eq!(response["batchItemFailures"].as_array().unwrap().len(), 14, "the others return to the queue");
+    assert_eq!(function.exit().await.0, Some(1));
 }
 
 /// With SnapStart, the runtime waits for the snapshot before it asks for work.
@@ -369,6 +421,40 @@ async fn only_a_whole_answer_to_the_current_invocation_counts() {
     assert!(told.len() >= 2 && told.iter().all(|line| *line == "told [400, 400, 202, 400]"), "{stdout}");
 }
 
+/// For instance from a child that the function forked. Older clients do not send the invocation id.
+#[tokio::test]
+async fn a_late_answer_to_one_message_does_not_count_for_the_next() {
+    let mut function = careless(&[]).await;
+    let [twice, late, half] = ["twice", "late", "half"].map(|what| json!({ "do": what }));
+    let batch = [twice.clone(), late.clone(), half, twice, late];
+    assert_eq!(function.respond(event(batch)).await, failures(&["m1", "m2", "m4"]));
+    function.terminate();
+    let (_, stdout, _) = function.exit().await;
+    let told: Vec<_> = stdout.lines().filter(|line| line.starts_with("late")).collect();
+    assert_eq!(told, ["late 400"; 2], "{stdout}");
+}
+
+/// As behind a wrapper that leads the runtime to Lambda itself.
+#[tokio::test]
+async fn a_runtime_that_asks_redrive_for_no_event_is_noticed() {
+    let command = ["sh", "-c", "sleep 30"].map(str::to_owned);
+    let function = Function::start(&command, &Language::Python.folder(), &[]).await;
+    let (code, _, stderr) = function.exit().await;
+    let expected = "redrive: the function has asked redrive for no event within 10 s. If it handles events, ";
+    assert!(code == Some(0) && stderr.starts_with(expected) && stderr.lines().count() == 1, "{stderr}");
+}
+
+/// The response of one message must not be that of the batch.
+#[tokio::test]
+async fn no_other_path_reaches_the_invocation_of_the_batch() {
+    let mut function = careless(&[]).await;
+    let batch = event([json!({ "do": "around" }), json!({ "do": "silent" })]);
+    assert_eq!(function.respond(batch).await, failures(&["m1"]));
+    function.terminate();
+    let (_, stdout, _) = function.exit().await;
+    assert!(stdout.contains("around [400, 404, 404, 404, 404, 404]\n"), "{stdout}");
+}
+
 #[tokio::test]
 async fn an_error_with_a_long_header_is_one_of_the_function() {
     let mut function = careless(&[("REDRIVE_CLASSIFY", "Runtime.Unknown=done")]).await;
@@ -376,10 +462,23 @@ async fn an_error_with_a_long_header_is_one_of_the_function() {
     assert_eq!(function.respond(batch).await, failures(&["m1"]));
 }
 
+/// Lambda would wait for it after each invocation, until the function's timeout.
+#[tokio::test]
+async fn after_the_end_of_a_process_with_an_extension_inside_ours_ends() {
+    let mut function = careless(&[("EXTENSION", "")]).await;
+    assert_eq!(function.told().await.path, "/2020-01-01/extension/register");
+    assert_eq!(function.respond(event([json!({ "do": "twice" })])).await, failures(&[]));
+    function.offer("r1", event([json!({ "do": "gone" })]).to_string().as_bytes(), LEFT, &[]);
+    assert_eq!(function.told().await.json(), failures(&["m0"]));
+    let (code, _, stderr) = function.exit().await;
+    let expected = "redrive: the function's process ended, and an extension inside of it\n";
+    assert_eq!((code, stderr.as_str()), (Some(1), expected));
+}
+
 #[tokio::test]
 async fn a_runtime_that_asks_again_without_an_answer_fails_the_message_at_once() {
     let mut function = careless(&[("DROP", "")]).await;
-    assert_eq!(function.told().await.path, "asked", "it has dropped its first request");
+    assert_eq!(function.told().await.path, "/2022-07-01/telemetry", "it has dropped its first request");
     let begun = std::time::Instant::now();
     let batch = event([json!({ "do": "twice" }), json!({ "do": "silent" }), json!({ "do": "twice" })]);
     assert_eq!(function.respond(batch).await, failures(&["m1"]));

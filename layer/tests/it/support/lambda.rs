@@ -39,7 +39,7 @@ pub(crate) struct Function {
 /// A request of the function, other than for work.
 #[derive(Debug)]
 pub(crate) struct Told {
-    /// Below `/2018-06-01/runtime/`.
+    /// Below `/2018-06-01/runtime/` if it is there.
     pub(crate) path: String,
     /// With the trailers.
     pub(crate) headers: HeaderMap,
@@ -160,7 +160,8 @@ impl Function {
 
 async fn answer(State(exchange): State<Arc<Exchange>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let path = parts.uri.path().strip_prefix("/2018-06-01/runtime/").unwrap().to_owned();
+    let path = parts.uri.path();
+    let path = path.strip_prefix("/2018-06-01/runtime/").unwrap_or(path).to_owned();
     if (&parts.method, path.as_str()) == (&Method::GET, "invocation/next") {
         let Some((headers, event)) = exchange.offers.lock().await.recv().await else {
             return Response::builder().status(StatusCode::GONE).body(Body::empty()).unwrap();
