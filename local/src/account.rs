@@ -15,8 +15,8 @@ use crate::logs::{Logs, api as logs};
 use crate::mapping::{Capacity, Poller, Step, event, filtered, settle};
 use crate::protocol::{AwsError, Call, Wait, unknown_service};
 use crate::queue::{Counts, NewMessage, Received};
-use crate::scheduler::{Scheduler, api as scheduler};
 use crate::sqs::{QueueEvent, Sqs, api as sqs};
+use crate::sts::{self, Sts};
 
 pub(crate) const REGION: &str = "eu-central-1";
 const ACCOUNT: &str = "123456789012";
@@ -44,7 +44,7 @@ pub struct Account {
     pub(crate) lambda: Lambda,
     pub(crate) logs: Logs,
     pub(crate) cloudformation: CloudFormation,
-    pub(crate) scheduler: Scheduler,
+    sts: Sts,
     /// When metrics were last published and alarms evaluated.
     pub(crate) ticked_at: Option<SystemTime>,
     calls: BTreeMap<String, usize>,
@@ -64,7 +64,7 @@ pub(crate) enum AwsService {
     Lambda,
     Logs,
     CloudFormation,
-    Scheduler,
+    Sts,
 }
 
 /// A batch on its way to a function.
@@ -96,7 +96,7 @@ impl Account {
             lambda: Lambda::new(region, account, &[], &[], created),
             logs: Logs::new(region, account, [], created),
             cloudformation: CloudFormation::new(region, account, None, created),
-            scheduler: Scheduler::default(),
+            sts: Sts::new(account),
             ticked_at: None,
             calls: BTreeMap::new(),
         }
@@ -172,7 +172,7 @@ impl Account {
             AwsService::CloudFormation => {
                 cloudformation::SERVICE.answer(call, &mut self.cloudformation, now, clock)
             }
-            AwsService::Scheduler => scheduler::SERVICE.answer(call, &mut self.scheduler, now, clock),
+            AwsService::Sts => sts::SERVICE.answer(call, &mut self.sts, now, clock),
         }
     }
 
@@ -270,28 +270,18 @@ impl Account {
         self.cloudwatch.take_changes()
     }
 
-    /// Does the first of what is due by now without a call, and says when it was due: a message of a move task moves, a
-    /// schedule calls Lambda, or metrics are published and alarms evaluated. The first call begins to count the minutes.
+    /// Does the first of what is due by now without a call, and says when it was due: a message of a move task moves,
+    /// or metrics are published and alarms evaluated. The first call begins to count the minutes.
     pub(crate) fn step(&mut self, now: SystemTime) -> Option<SystemTime> {
         self.ticked_at.get_or_insert(now);
         let tick = self.next_tick(now);
-        let due =
-            self.sqs.next_move().into_iter().chain(self.scheduler.next_due()).fold(tick, SystemTime::min);
+        let due = self.sqs.next_move().map_or(tick, |next| next.min(tick));
         if due > now {
             return None;
         }
         self.sqs.advance(due);
-        self.run_schedules(due);
         self.tick(due);
         Some(due)
-    }
-
-    /// Makes the calls of the schedules that are due by now.
-    pub(crate) fn run_schedules(&mut self, now: SystemTime) {
-        while let Some((name, request)) = self.scheduler.due(now) {
-            let (response, _) = self.try_answer(&request, now);
-            self.scheduler.called(&name, response.status().is_success());
-        }
     }
 
     /// When metrics are next published or alarms evaluated.
@@ -359,7 +349,7 @@ impl<'request> ServiceCall<'request> {
             .or_else(|| lambda::SERVICE.read(request).map(of(AwsService::Lambda)))
             .or_else(|| logs::SERVICE.read(request).map(of(AwsService::Logs)))
             .or_else(|| cloudformation::SERVICE.read(request).map(of(AwsService::CloudFormation)))
-            .or_else(|| scheduler::SERVICE.read(request).map(of(AwsService::Scheduler)))
+            .or_else(|| sts::SERVICE.read(request).map(of(AwsService::Sts)))
     }
 
     /// What it is counted under, as in `sqs.SendMessageBatch`.
@@ -370,7 +360,7 @@ impl<'request> ServiceCall<'request> {
             AwsService::Lambda => lambda::SERVICE.name,
             AwsService::Logs => logs::SERVICE.name,
             AwsService::CloudFormation => cloudformation::SERVICE.name,
-            AwsService::Scheduler => scheduler::SERVICE.name,
+            AwsService::Sts => sts::SERVICE.name,
         };
         format!("{service}.{}", self.call.operation)
     }

@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 /// How fast simulated time passes while no invocation runs. While one runs, it is as fast as real time, and while clients
 /// hold messages that they have received, no faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "time passes or it does not")]
 pub enum Speed {
     /// So many times as fast as real time: above 0, at most 1,000,000.
     Times(f64),

@@ -11,5 +11,6 @@ pub mod messages;
 pub mod output;
 pub mod page;
 pub mod problem;
+pub mod shell;
 #[cfg(any(test, fuzzing))]
 pub mod properties;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use futures_util::{StreamExt, stream};
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -30,8 +30,17 @@ use tokio::time::{Instant, sleep, timeout};
 /// `same-origin`. A connection is closed if its first request does not arrive within 10 s, the next one within 120 s,
 /// or the next part of a body within 30 s.
 pub async fn serve(listener: TcpListener, routes: Router) {
-    serve_within(LIMITS, listener, routes).await;
+    serve_within(LIMITS, listener, routes, None).await;
 }
+
+/// The same for a page that other sites may link to: if a browser is to show its address `/` for such a link, it gets this
+/// answer instead.
+pub async fn serve_page(listener: TcpListener, routes: Router, on_link: OnLink) {
+    serve_within(LIMITS, listener, routes, Some(on_link)).await;
+}
+
+/// Asks whether to follow a link.
+pub type OnLink = fn() -> Response<Body>;
 
 /// How long a client may take.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +63,7 @@ const IN_A_CROWD: Duration = Duration::from_millis(500);
 /// How long to wait until somebody has left.
 const UNTIL_ROOM: Duration = Duration::from_millis(50);
 
-async fn serve_within(limits: Limits, listener: TcpListener, routes: Router) {
+async fn serve_within(limits: Limits, listener: TcpListener, routes: Router, on_link: Option<OnLink>) {
     let routes = TowerToHyperService::new(routes);
     let crowd = Arc::new(Notify::new());
     let mut connections = JoinSet::new();
@@ -62,7 +71,7 @@ async fn serve_within(limits: Limits, listener: TcpListener, routes: Router) {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(converse(limits, stream, routes.clone(), Arc::clone(&crowd)));
+                    connections.spawn(converse(limits, stream, routes.clone(), Arc::clone(&crowd), on_link));
                 }
                 Err(error) if is_of_one_client(&error) => (),
                 Err(_) => {
@@ -88,12 +97,13 @@ async fn converse(
     stream: TcpStream,
     routes: TowerToHyperService<Router>,
     crowd: Arc<Notify>,
+    on_link: Option<OnLink>,
 ) {
     let (opened, asked) = (Instant::now(), AtomicBool::new(false));
     let has_asked = || asked.load(Ordering::Relaxed);
     let service = service_fn(|request| {
         asked.store(true, Ordering::Relaxed);
-        answer(&routes, request, limits.part)
+        answer(&routes, request, limits.part, on_link)
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(limits.next);
@@ -119,10 +129,13 @@ async fn answer(
     routes: &TowerToHyperService<Router>,
     request: Request<Incoming>,
     part: Duration,
+    on_link: Option<OnLink>,
 ) -> Result<Response<Body>, Infallible> {
-    match guard::refusal(request.uri(), request.headers()) {
-        Some(reason) => Ok(refused(reason)),
-        None => routes.call(request.map(|body| bounded(Body::new(body), part))).await,
+    let is_link = || request.method() == Method::GET && guard::is_link(request.uri(), request.headers());
+    match (guard::refusal(request.uri(), request.headers()), on_link) {
+        (Some(_), Some(on_link)) if is_link() => Ok(on_link()),
+        (Some(reason), _) => Ok(refused(reason)),
+        (None, _) => routes.call(request.map(|body| bounded(Body::new(body), part))).await,
     }
 }
 

@@ -7,6 +7,7 @@
 //! [`Remote`] runs the same functions by the same rules in front of real queues, in real time.
 //!
 //! For tests there is [`kit`]: the same queues, mapping and alarms on tokio's paused clock, without process or socket.
+#![warn(clippy::exhaustive_enums)]
 #![allow(
     clippy::disallowed_methods,
     reason = "the drivers read clocks; queues, mappings and alarms take the time as an argument"
@@ -17,7 +18,7 @@ mod clock;
 mod cloudformation;
 mod cloudwatch;
 #[cfg(feature = "command")]
-#[expect(clippy::must_use_candidate, reason = "for the command alone")]
+#[expect(clippy::exhaustive_enums, clippy::must_use_candidate, reason = "for the command alone")]
 #[doc(hidden)]
 pub mod command;
 mod door;
@@ -30,8 +31,8 @@ mod queue;
 mod remote;
 mod run;
 mod runtime_api;
-mod scheduler;
 mod sqs;
+mod sts;
 mod values;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
@@ -57,6 +58,8 @@ pub use clock::Speed;
 pub use cloudformation::{StackConfig, StackOutput, StackResource};
 pub use cloudwatch::{AlarmConfig, AlarmState, Comparison, MissingData, Unit, is_published};
 pub use door::serve;
+#[doc(hidden)]
+pub use door::{OnLink, serve_page};
 pub use mapping::{Filter, InvalidFilter, MappingConfig};
 pub use protocol::AwsError;
 pub use queue::{AttributeValue, Counts, Letter, MessageAttribute, NewMessage};

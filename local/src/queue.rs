@@ -233,7 +233,7 @@ fn first_due(index: &BTreeSet<(SystemTime, u64)>, now: SystemTime) -> Option<(Sy
 mod tests {
     use std::time::Duration;
 
-    use super::testing::{at, fifo, grouped, queue, text};
+    use super::testing::{at, queue, text};
     use super::*;
 
     #[test]
@@ -248,16 +248,5 @@ mod tests {
         assert_eq!(queue.next_change(at(0)), Some(at(30)));
         assert_eq!(queue.next_change(at(30)), Some(at(40)), "only what is later than now");
         assert_eq!(queue.next_change(at(40)), None);
-    }
-
-    #[test]
-    fn a_new_delay_reaches_the_messages_of_a_fifo_queue_that_are_delayed_already() {
-        let shorter = BTreeMap::from([("DelaySeconds".to_owned(), "10".to_owned())]);
-        let delayed = &[("DelaySeconds", "100")];
-        for (mut queue, next_change) in [(queue(delayed), 100), (fifo(delayed), 10)] {
-            queue.send(grouped("g", "a"), "", at(0)).unwrap();
-            queue.set(queue.settings().changed(&shorter).unwrap());
-            assert_eq!(queue.next_change(at(5)), Some(at(next_change)));
-        }
     }
 }

@@ -65,7 +65,7 @@ impl Local {
         start::start(config).await
     }
 
-    /// Where SDKs and the AWS command line find SQS, CloudWatch, Lambda, CloudWatch Logs and CloudFormation:
+    /// Where SDKs and the AWS command line find SQS, CloudWatch, Lambda, CloudWatch Logs, CloudFormation and STS:
     /// `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn endpoint_url(&self) -> String {

@@ -49,6 +49,7 @@ pub struct Access {
 
 /// How an invocation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "for benchmarks alone")]
 pub enum Ended {
     /// The function answered.
     Response(Bytes),

@@ -284,17 +284,4 @@ mod tests {
         assert!(queues.receive("q", 1, None, at(60)).unwrap().is_empty());
         assert_eq!(queues.take_events(), [QueueEvent::Expired { queue: "q".to_owned(), message_id }]);
     }
-
-    #[test]
-    fn every_verb_on_a_missing_queue_says_so() {
-        let mut queues = Sqs::new("eu-west-1", "123456789012");
-        let missing = error::no_such_queue();
-        assert_eq!(queues.send("q", text("a"), at(0)).unwrap_err(), missing);
-        assert_eq!(queues.receive("q", 1, None, at(0)).unwrap_err(), missing);
-        assert_eq!(queues.delete("q", "h", at(0)).unwrap_err(), missing);
-        assert_eq!(queues.change_visibility("q", "h", Duration::ZERO, at(0)).unwrap_err(), missing);
-        assert_eq!(queues.purge("q", at(0)).unwrap_err(), missing);
-        assert_eq!(queues.counts("q", at(0)), None);
-        assert_eq!(queues.next_change("q", at(0)), None);
-    }
 }

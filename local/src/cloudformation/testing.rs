@@ -12,17 +12,14 @@ pub(super) fn client() -> Client<CloudFormation> {
         kind: "AWS::SQS::Queue".into(),
     });
     let output = StackOutput { key: "QueueUrl".into(), value: "http://q?a&b".into(), description: None };
-    with(Some(StackConfig {
+    let stack = StackConfig {
         name: "shop".into(),
         template: "Resources: {}\n# tea & <milk>\n".into(),
         parameters: [("Size".to_owned(), "3".to_owned())].into(),
         outputs: vec![output],
         resources: resources.collect(),
-    }))
-}
-
-pub(super) fn with(stack: Option<StackConfig>) -> Client<CloudFormation> {
-    Client::new(&SERVICE, CloudFormation::new("eu-west-1", "123456789012", stack, at(0)))
+    };
+    Client::new(&SERVICE, CloudFormation::new("eu-west-1", "123456789012", Some(stack), at(0)))
 }
 
 impl Client<CloudFormation> {

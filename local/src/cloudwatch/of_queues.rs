@@ -89,84 +89,9 @@ fn some(count: u64) -> Option<ValueSet> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Statistic;
-    use super::super::store::{moment, second};
+    use super::super::store::moment;
     use super::*;
     use crate::queue::NewMessage;
-
-    /// Of the minute that ends then.
-    fn statistic(store: &Store, name: &str, end: SystemTime) -> Option<f64> {
-        let metric = Metric::new("AWS/SQS", name, [("QueueName", "orders")]);
-        let end = second(end);
-        store.value_set(&metric, None, end - 60..end)?.statistic(Statistic::Sum)
-    }
-
-    #[test]
-    fn a_minute_tells_what_a_queue_holds_and_what_passed_through_it() {
-        let at = |seconds: u64| moment(1_800_000_000 + seconds);
-        let mut queues = Sqs::new("eu-west-1", "123456789012");
-        queues.create("orders", &BTreeMap::new(), at(0)).unwrap();
-        for body in ["tea", "coffee", "water"] {
-            let message = NewMessage { body: body.into(), ..NewMessage::default() };
-            queues.send("orders", message, at(5)).unwrap();
-        }
-        let taken = queues.receive("orders", 2, None, at(6)).unwrap();
-        queues.delete("orders", &taken[0].receipt_handle, at(7)).unwrap();
-        queues.receive("orders", 1, None, at(8)).unwrap();
-        queues.receive("orders", 1, None, at(9)).unwrap();
-        queues.end_empty_receive("orders");
-        let (mut store, mut active) = (Store::default(), ActiveQueues::default());
-        active.publish(&mut store, &mut queues, at(60));
-        for (name, expected) in [
-            ("ApproximateNumberOfMessagesVisible", Some(2.0)),
-            ("ApproximateNumberOfGroupsWithInflightMessages", None),
-            ("ApproximateNumberOfMessagesNotVisible", None),
-            ("ApproximateNumberOfMessagesDelayed", None),
-            ("ApproximateAgeOfOldestMessage", Some(55.0)),
-            ("NumberOfMessagesSent", Some(3.0)),
-            ("NumberOfDeduplicatedSentMessages", None),
-            ("NumberOfMessagesReceived", Some(3.0)),
-            ("NumberOfMessagesDeleted", Some(1.0)),
-            ("NumberOfEmptyReceives", Some(1.0)),
-            ("SentMessageSize", Some(14.0)),
-        ] {
-            assert_eq!(statistic(&store, name, at(60)), expected, "{name}");
-        }
-        queues.purge("orders", at(70)).unwrap();
-        active.publish(&mut store, &mut queues, at(120));
-        let published = store.metrics().filter(|metric| {
-            let minute = second(at(60))..second(at(120));
-            store.value_set(metric, None, minute).is_some()
-        });
-        let names: Vec<_> = published.map(|metric| metric.name.as_str()).collect();
-        assert_eq!(names, ["ApproximateNumberOfMessagesVisible"], "there is nothing else to count");
-        assert_eq!(statistic(&store, names[0], at(120)), Some(0.0));
-    }
-
-    #[test]
-    fn a_fifo_queue_tells_of_its_groups_and_of_what_was_sent_again() {
-        let at = |seconds: u64| moment(1_800_000_000 + seconds);
-        let mut queues = Sqs::new("eu-west-1", "123456789012");
-        let fifo = BTreeMap::from([("FifoQueue".to_owned(), "true".to_owned())]);
-        queues.create("orders.fifo", &fifo, at(0)).unwrap();
-        for (group, id) in [("g", "1"), ("g", "2"), ("h", "3"), ("h", "3"), ("i", "4")] {
-            let (group_id, deduplication_id) = (Some(group.to_owned()), Some(id.to_owned()));
-            let message = NewMessage { body: id.into(), group_id, deduplication_id, ..NewMessage::default() };
-            queues.send("orders.fifo", message, at(5)).unwrap();
-        }
-        queues.receive("orders.fifo", 3, Some(Duration::from_secs(90)), at(6)).unwrap();
-        let (mut store, mut active) = (Store::default(), ActiveQueues::default());
-        for (minute, groups, deduplicated) in [(1, 2.0, Some(1.0)), (2, 0.0, None)] {
-            active.publish(&mut store, &mut queues, at(60 * minute));
-            let of = |name| {
-                let metric = Metric::new("AWS/SQS", name, [("QueueName", "orders.fifo")]);
-                let end = second(at(60 * minute));
-                store.value_set(&metric, None, end - 60..end)?.statistic(Statistic::Sum)
-            };
-            assert_eq!(of("ApproximateNumberOfGroupsWithInflightMessages"), Some(groups));
-            assert_eq!(of("NumberOfDeduplicatedSentMessages"), deduplicated);
-        }
-    }
 
     #[test]
     fn a_group_whose_messages_have_expired_is_no_longer_in_flight() {
@@ -187,21 +112,5 @@ mod tests {
                 "{now} s"
             );
         }
-    }
-
-    #[test]
-    fn a_queue_that_nobody_uses_publishes_nothing_after_six_hours() {
-        let at = |minutes: u64| moment(1_800_000_000 + 60 * minutes);
-        let mut queues = Sqs::new("eu-west-1", "123456789012");
-        queues.create("orders", &BTreeMap::new(), at(0)).unwrap();
-        let (mut store, mut active) = (Store::default(), ActiveQueues::default());
-        for minute in 1..=400 {
-            active.publish(&mut store, &mut queues, at(minute));
-            let found = statistic(&store, "ApproximateNumberOfMessagesVisible", at(minute));
-            assert_eq!(found.is_some(), minute <= 361, "minute {minute}");
-        }
-        assert!(queues.access("orders"), "any action is a use");
-        active.publish(&mut store, &mut queues, at(401));
-        assert_eq!(statistic(&store, "ApproximateNumberOfMessagesVisible", at(401)), Some(0.0));
     }
 }

@@ -172,66 +172,19 @@ fn add(kept: &mut BTreeMap<u64, Values>, at: u64, unit: Unit, values: &ValueSet)
 
 #[cfg(test)]
 mod tests {
-    use super::super::Statistic;
     use super::*;
-
-    fn orders() -> Metric {
-        Metric::new("Shop", "Orders", [])
-    }
-
-    fn record(store: &mut Store, value: f64, resolution: Resolution, at: u64) {
-        store.record(&orders(), Unit::NONE, resolution, &ValueSet::of(value, 1.0), moment(at));
-    }
-
-    fn sum(store: &Store, period: Range<u64>) -> Option<f64> {
-        store.value_set(&orders(), None, period)?.statistic(Statistic::Sum)
-    }
-
-    #[test]
-    fn values_of_the_same_period_are_one_set() {
-        let mut store = Store::default();
-        for (value, at) in [(2.0, 60), (10.0, 119), (100.0, 120)] {
-            record(&mut store, value, Resolution::Minute, at);
-        }
-        assert_eq!(sum(&store, 0..60), None);
-        assert_eq!(sum(&store, 60..120), Some(12.0));
-        assert_eq!(sum(&store, 60..180), Some(112.0));
-        assert_eq!(store.sum(Some("Shop"), "Orders"), 112.0);
-    }
-
-    #[test]
-    fn seconds_are_told_apart_only_at_high_resolution() {
-        let mut store = Store::default();
-        record(&mut store, 1.0, Resolution::Second, 70);
-        record(&mut store, 2.0, Resolution::Second, 75);
-        assert_eq!(
-            (sum(&store, 70..80), sum(&store, 75..80), sum(&store, 60..120)),
-            (Some(3.0), Some(2.0), Some(3.0))
-        );
-        let mut store = Store::default();
-        record(&mut store, 1.0, Resolution::Minute, 70);
-        assert_eq!((sum(&store, 60..70), sum(&store, 70..80)), (Some(1.0), None));
-    }
-
-    #[test]
-    fn units_are_told_apart() {
-        let mut store = Store::default();
-        store.record(&orders(), Unit::SECONDS, Resolution::Minute, &ValueSet::of(1.0, 1.0), moment(60));
-        store.record(&orders(), Unit::COUNT, Resolution::Minute, &ValueSet::of(5.0, 1.0), moment(60));
-        let of = |unit| store.value_set(&orders(), unit, 60..120).map(|values| values.sum);
-        assert_eq!((of(Some(Unit::SECONDS)), of(Some(Unit::BYTES)), of(None)), (Some(1.0), None, Some(6.0)));
-    }
 
     #[test]
     fn what_is_kept_does_not_grow_with_time() {
-        let mut store = Store::default();
+        let (mut store, orders) = (Store::default(), Metric::new("Shop", "Orders", []));
         for second in (0..20 * 86_400).step_by(30) {
-            record(&mut store, second as f64, Resolution::Second, second);
+            let value = ValueSet::of(second as f64, 1.0);
+            store.record(&orders, Unit::NONE, Resolution::Second, &value, moment(second));
             if second.is_multiple_of(3_600) {
                 store.forget(moment(second));
             }
         }
-        let series = &store.series[&orders()];
+        let series = &store.series[&orders];
         let (seconds, minutes) = (series.seconds.len(), series.minutes.len());
         assert!(seconds <= 4 * 120 && minutes <= 15 * 1_440 + 60, "{seconds} seconds, {minutes} minutes");
         store.forget(moment(60 * 86_400));

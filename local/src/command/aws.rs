@@ -9,13 +9,13 @@ use anyhow::{Context, anyhow, bail};
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use clap::Args;
+use redrive_http::Network;
 use redrive_sqs::Quoted;
 use redrive_template::nearest::or_known;
 
 pub use self::endpoint::{check_is_aws, endpoint, is_emulator, is_loopback, of_sqs};
-pub use self::wire::Wire;
+pub use self::wire::{ANSWERED_BY, Wire};
 
 /// How long a call may take if nobody says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -43,6 +43,10 @@ pub struct Place {
     /// Seconds that a call may take before the command gives up, 2 to 3600 [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(2..=3_600))]
     pub timeout: Option<u64>,
+
+    /// The region, if neither `region` nor the settings have one: that of a queue's URL or ARN.
+    #[arg(skip)]
+    pub otherwise: Option<String>,
 }
 
 /// Reads the settings, without a call to any service but that which gives the credentials.
@@ -57,22 +61,20 @@ pub async fn connect(place: &Place) -> anyhow::Result<(SdkConfig, Wire)> {
 }
 
 async fn settings(place: &Place, limit: Duration) -> anyhow::Result<SdkConfig> {
-    let http =
-        aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
+    let http = Network::of_environment(place.profile.as_deref()).await?.client(None);
     let timeouts = TimeoutConfig::builder().operation_attempt_timeout(limit).build();
     let mut loader =
         aws_config::defaults(BehaviorVersion::latest()).http_client(http).timeout_config(timeouts);
     if let Some(profile) = &place.profile {
         loader = loader.profile_name(profile);
     }
-    match (&place.region, &place.endpoint_url) {
-        (Some(region), _) => loader = loader.region(Region::new(region.clone())),
-        (None, Some(url)) if is_loopback(url) => loader = loader.region(Region::new(LOCAL_REGION)),
-        (None, _) => (),
+    if let Some(region) = &place.region {
+        loader = loader.region(Region::new(region.clone()));
     }
     if let Some(url) = &place.endpoint_url {
         loader = loader.endpoint_url(endpoint(url)?);
-        if is_loopback(url) {
+        // TLS and a profile are for a tunnel to AWS.
+        if is_loopback(url) && url.starts_with("http:") && place.profile.is_none() {
             loader = loader.credentials_provider(for_this_machine());
         }
     }
@@ -80,8 +82,9 @@ async fn settings(place: &Place, limit: Duration) -> anyhow::Result<SdkConfig> {
     check_profile(place).await?;
     let mut config = loader.load().await;
     let here = of_sqs(&config).is_some_and(|url| is_loopback(&url));
-    if config.region().is_none() && here {
-        config = config.into_builder().region(Region::new(LOCAL_REGION)).build();
+    if config.region().is_none() {
+        let otherwise = place.otherwise.clone().or_else(|| here.then(|| LOCAL_REGION.to_owned()));
+        config = config.into_builder().region(otherwise.map(Region::new)).build();
     }
     if config.region().is_none() {
         match &place.profile {
@@ -89,7 +92,7 @@ async fn settings(place: &Place, limit: Duration) -> anyhow::Result<SdkConfig> {
             None => bail!("no region: pass --region, or set AWS_REGION"),
         }
     }
-    match credentials(&config).await {
+    match credentials(&config, place).await {
         Ok(_) => Ok(config),
         Err(_) if here => {
             let provider = SharedCredentialsProvider::new(for_this_machine());
@@ -103,10 +106,22 @@ async fn settings(place: &Place, limit: Duration) -> anyhow::Result<SdkConfig> {
 ///
 /// # Errors
 /// There are none.
-pub async fn credentials(config: &SdkConfig) -> anyhow::Result<Credentials> {
-    let without = "no credentials for AWS: set a profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
-    let provider: SharedCredentialsProvider = config.credentials_provider().context(without)?;
+pub async fn credentials(config: &SdkConfig, place: &Place) -> anyhow::Result<Credentials> {
+    let without = match named_profile(place) {
+        Some((_, name)) => format!("no credentials for AWS from the profile {name}"),
+        None => {
+            "no credentials for AWS: set a profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".to_owned()
+        }
+    };
+    let provider = config.credentials_provider().with_context(|| without.clone())?;
     provider.provide_credentials().await.map_err(|error| anyhow!("{without} ({})", cause(&error.into())))
+}
+
+/// The profile that somebody asked for, and where.
+fn named_profile(place: &Place) -> Option<(&'static str, String)> {
+    let of_environment = || std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
+    let given = place.profile.clone().map(|name| ("--profile", name));
+    given.or_else(|| of_environment().map(|name| ("AWS_PROFILE", name)))
 }
 
 /// What is behind an error of the SDK, without the list of all that it tried.
@@ -128,11 +143,7 @@ fn check_environment(variables: impl Iterator<Item = (String, String)>) -> anyho
 
 /// The SDK would take a profile that does not exist for one without settings.
 async fn check_profile(place: &Place) -> anyhow::Result<()> {
-    let (named_by, name) = match (&place.profile, std::env::var("AWS_PROFILE")) {
-        (Some(name), _) => ("--profile", name.clone()),
-        (None, Ok(name)) if !name.is_empty() => ("AWS_PROFILE", name),
-        (None, _) => return Ok(()),
-    };
+    let Some((named_by, name)) = named_profile(place) else { return Ok(()) };
     let (files, environment, which) = (Default::default(), Default::default(), Default::default());
     let read = aws_config::profile::load(&files, &environment, &which, None).await;
     let known =

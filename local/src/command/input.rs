@@ -42,7 +42,7 @@ pub fn text(path: &Path, what: &str) -> anyhow::Result<(String, String)> {
     let name = named(path).display().to_string();
     let read = || match is_stdin(path) {
         true => whole(io::stdin()),
-        false => whole(File::open(path)?),
+        false => whole(open(path)?),
     };
     let text = read().and_then(|bytes| Ok(String::from_utf8(bytes)?));
     let text = text.with_context(|| match is_stdin(path) {
@@ -70,7 +70,7 @@ pub fn template(path: &Path) -> anyhow::Result<String> {
     let read = || {
         let text = match is_stdin(path) {
             true => up_to(PLAN + 1, io::stdin())?,
-            false => up_to(PLAN + 1, File::open(path)?)?,
+            false => up_to(PLAN + 1, open(path)?)?,
         };
         let size = text.len() as u64;
         ensure!(size <= PLAN, "more than {PLAN} bytes, the limit for a Terraform plan");
@@ -97,10 +97,22 @@ pub fn mentioned(path: &Path) -> Option<String> {
     if is_stdin(path) {
         return STDIN.get().cloned();
     }
-    // What is no file may have no end, or wait for a writer.
-    let file = std::fs::metadata(path).ok()?.is_file().then(|| File::open(path))?.ok()?;
-    let text = up_to(MANIFESTS + 1, file).ok().filter(|text| text.len() as u64 <= MANIFESTS)?;
-    String::from_utf8(text).ok().map(without_mark)
+    String::from_utf8(found(path, MANIFESTS)?).ok().map(without_mark)
+}
+
+/// A file that nobody named, if it is one and has no more bytes than this.
+pub fn found(path: &Path, most: u64) -> Option<Vec<u8>> {
+    // What is no file may wait for a writer.
+    let file = std::fs::metadata(path).ok()?.is_file().then(|| open(path))?.ok()?;
+    up_to(most + 1, file).ok().filter(|bytes| bytes.len() as u64 <= most)
+}
+
+/// Of a file no more than it says it has: those of `/proc` have no end, or wait for the kernel.
+fn open(path: &Path) -> io::Result<io::Take<File>> {
+    let file = File::open(path)?;
+    let seen = file.metadata()?;
+    let size = if seen.is_file() { seen.len() } else { u64::MAX };
+    Ok(file.take(size))
 }
 
 /// Without the byte order mark that editors and shells of Windows begin a file with.

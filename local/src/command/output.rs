@@ -67,9 +67,9 @@ pub fn print_own(text: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// stdout is gone.
-pub fn redraw(lines: &[Line]) -> io::Result<()> {
+pub fn redraw(list: &[Line], below: &[Line]) -> io::Result<()> {
     let rows = Stream::Stdout.size().map_or(usize::MAX, |(rows, _)| rows);
-    Stream::Stdout.write(&stream::in_place(lines, rows))
+    Stream::Stdout.write(&stream::in_place(list, below, rows))
 }
 
 /// Writes a line beside the result. If nobody reads it, what is done goes on to its end.

@@ -76,6 +76,13 @@ fn find(files: &[File], path: &str) -> Response {
     }
 }
 
+/// The answer to a link of another site: a page that asks whether to follow it.
+pub fn question(html: &'static str) -> Response {
+    let mut response = (StatusCode::FORBIDDEN, [(CONTENT_TYPE, content_type(".html"))], html).into_response();
+    guard::protect(response.headers_mut());
+    response
+}
+
 /// A refusal in words.
 pub fn error(status: StatusCode, reason: &str) -> Response {
     respond(status, &json!({ "error": reason }))

@@ -35,6 +35,17 @@ pub(super) fn refusal(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     site.map(|site| format!("sec-fetch-site {} is not none or same-origin", Quoted(site)))
 }
 
+/// Whether somebody has followed a link of another site to `/`, in a tab and not in a frame. Its `Host` is checked as always.
+pub(super) fn is_link(uri: &Uri, headers: &HeaderMap) -> bool {
+    let mut direct = headers.clone();
+    direct.remove(SEC_FETCH_SITE);
+    let says = |name: &'static str, value| only(headers, &HeaderName::from_static(name)) == Some(value);
+    uri.path() == "/"
+        && refusal(uri, &direct).is_none()
+        && says("sec-fetch-mode", "navigate")
+        && says("sec-fetch-dest", "document")
+}
+
 fn is_loopback(host: &str) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !host.ends_with(']') => (name, port),

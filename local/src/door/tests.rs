@@ -23,7 +23,7 @@ async fn door() -> (SocketAddr, JoinSet<()>) {
     });
     let routes = Router::new().route("/", get("soon")).route("/slow", slow).route("/read", read);
     let mut tasks = JoinSet::new();
-    tasks.spawn(serve_within(LIMITS, listener, routes));
+    tasks.spawn(serve_within(LIMITS, listener, routes, None));
     (address, tasks)
 }
 

@@ -18,11 +18,15 @@ impl TestAws {
     /// A client of this account's SQS.
     #[must_use]
     pub fn sqs(&self) -> aws_sdk_sqs::Client {
-        use aws_sdk_sqs::config::{BehaviorVersion, Config, Credentials, Region};
+        use aws_sdk_sqs::config::{
+            BehaviorVersion, Config, Credentials, Region, StalledStreamProtectionConfig,
+        };
         let config = Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new(REGION))
             .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+            // It compares tokio's clock with the machine's, and a call that waits on a busy machine would be repeated.
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .http_client(self.clone());
         aws_sdk_sqs::Client::from_conf(config.build())
     }
@@ -30,11 +34,14 @@ impl TestAws {
     /// A client of this account's CloudWatch.
     #[must_use]
     pub fn cloudwatch(&self) -> aws_sdk_cloudwatch::Client {
-        use aws_sdk_cloudwatch::config::{BehaviorVersion, Config, Credentials, Region};
+        use aws_sdk_cloudwatch::config::{
+            BehaviorVersion, Config, Credentials, Region, StalledStreamProtectionConfig,
+        };
         let config = Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new(REGION))
             .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .http_client(self.clone());
         aws_sdk_cloudwatch::Client::from_conf(config.build())
     }

@@ -32,7 +32,6 @@ struct Invoker<'function> {
     timeout: Duration,
     /// The place of the mapping in Lambda's API, once it has run.
     index: Option<usize>,
-    disabling_takes: Duration,
     function: Box<Function<'function>>,
 }
 
@@ -115,7 +114,6 @@ impl Queue {
                 queue: self.clone(),
                 timeout: Duration::from_secs(30),
                 index: None,
-                disabling_takes: Duration::ZERO,
                 function: Box::new(function),
             },
         }
@@ -144,12 +142,6 @@ impl Mapping<'_> {
     /// The function's timeout, which is its deadline: 30 s by default, at most the queue's visibility timeout.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.invoker.timeout = timeout;
-        self
-    }
-
-    /// How long a mapping keeps delivering after Lambda's API disabled it: not at all by default. AWS does not say how long.
-    pub fn disabling_takes(mut self, time: Duration) -> Self {
-        self.invoker.disabling_takes = time;
         self
     }
 
@@ -232,7 +224,6 @@ impl Invoker<'_> {
             let mapping = &account.lambda.mappings()[index];
             let window = poller.config.window;
             poller.config = MappingConfig { window, ..mapping.config.clone() };
-            poller.config.enabled |= mapping.stops_at(self.disabling_takes).is_some_and(|stop| now < stop);
             if mapping.config.enabled || (!poller.config.enabled && poller.is_drained()) {
                 account.lambda.settled(index, now);
             }

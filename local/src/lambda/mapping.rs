@@ -1,6 +1,6 @@
 //! An event source mapping as clients see it.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -41,11 +41,6 @@ impl EventSourceMapping {
     /// Whether a change is still on its way, so that no other one is taken.
     pub(super) fn is_busy(&self) -> bool {
         !matches!(self.state, State::Enabled | State::Disabled)
-    }
-
-    /// When a change that a client has asked for holds, if it takes so long to stop deliveries.
-    pub(crate) fn stops_at(&self, after: Duration) -> Option<SystemTime> {
-        (self.state == State::Disabling).then_some(self.modified + after)
     }
 
     /// Takes another configuration, which holds once it has [settled](Self::settle).

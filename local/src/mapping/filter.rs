@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use json::Json;
 use pattern::Object;
+use serde::de::IgnoredAny;
 
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_Filter.html>
 const LONGEST_PATTERN: usize = 4_096;
@@ -17,7 +18,7 @@ const LONGEST_PATTERN: usize = 4_096;
 /// One pattern of a mapping's filter criteria. A message that matches none of them is deleted without an invocation.
 ///
 /// The pattern's `body` decides how bodies are read. An object is for JSON, a list for plain text, and a message of the
-/// other kind does not match. A pattern without `body` checks only the other fields of the record.
+/// other kind does not match. A body of JSON that only redrive cannot read matches, since Lambda may deliver it. A pattern without `body` checks only the other fields of the record.
 ///
 /// ```
 /// use redrive_local::Filter;
@@ -53,6 +54,8 @@ pub(super) struct Event {
 enum Body {
     Json(Json),
     Text(Json),
+    /// JSON that this parser cannot read, such as half a surrogate pair or very deep nesting.
+    Unreadable,
 }
 
 impl FromStr for Filter {
@@ -93,6 +96,7 @@ impl Event {
     pub(super) fn new(record: &str, body: &str) -> Self {
         let body = match Json::parse(body) {
             Ok(json) => Body::Json(json),
+            Err(_) if serde_json::from_str::<IgnoredAny>(body).is_ok() => Body::Unreadable,
             Err(_) => Body::Text(Json::Text(body.to_owned())),
         };
         Self { fields: Json::parse(record).expect("a record is JSON"), body }
@@ -136,6 +140,15 @@ mod tests {
         ] {
             assert_eq!((matches(&json, body), matches(&text, body)), (by_json, by_text), "{body}");
             assert!(matches(&neither, body), "{body}");
+        }
+    }
+
+    #[test]
+    fn json_that_only_we_cannot_read_is_delivered() {
+        let pattern = json!({"body": {"a": [1]}});
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
+        for body in [r#"{"a":"half \ud83d"}"#, r#"{"a":1e400}"#, &deep] {
+            assert!(matches(&pattern, body), "{body}");
         }
     }
 

@@ -96,7 +96,7 @@ pub(crate) fn unknown_service(request: &Request<Bytes>) -> Response<Bytes> {
     let named = named.map_or_else(|| format!("{} {}", request.method(), request.uri().path()), str::to_owned);
     let message = format!(
         "redrive-local supports SQS (AWS JSON 1.0, query), CloudWatch (Smithy RPC v2 CBOR, AWS JSON 1.0, \
-         query), Lambda, CloudWatch Logs and CloudFormation, but not {named}"
+         query), Lambda, CloudWatch Logs, CloudFormation and STS, but not {named}"
     );
     Format::Json("1.0").respond("", Err(UNKNOWN_OPERATION.error(message)), false)
 }

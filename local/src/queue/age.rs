@@ -17,25 +17,3 @@ impl Queue {
         by_age.find(|(_, number)| counts(number)).map(|(start, _)| *start)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::super::testing::{at, queue, text};
-
-    #[test]
-    fn the_oldest_message_counts_until_it_was_received_three_times_or_expired() {
-        let mut queue = queue(&[("MessageRetentionPeriod", "60")]);
-        assert_eq!(queue.oldest(at(0)), None);
-        queue.send(text("a"), "", at(0)).unwrap();
-        for receive in 0..3 {
-            assert_eq!(queue.oldest(at(receive)), Some(at(0)), "after {receive} receives");
-            queue.receive(1, Some(Duration::ZERO), None, at(receive)).unwrap();
-        }
-        assert_eq!(queue.oldest(at(4)), None);
-        queue.send(text("b"), "", at(5)).unwrap();
-        assert_eq!(queue.oldest(at(13)), Some(at(5)));
-        assert_eq!(queue.oldest(at(65)), None);
-    }
-}

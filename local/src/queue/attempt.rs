@@ -60,40 +60,10 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{at, bodies, fifo, grouped, queue};
-    use super::*;
-
-    fn attempt(queue: &mut Queue, id: &str, now: u64) -> Vec<Received> {
-        queue.receive_attempt(id, 10, None, None, at(now)).unwrap().received
-    }
-
-    /// A queue with the groups `g` (a, b) and `h` (c), of which the first is received under the id `x`.
-    fn received() -> (Queue, Vec<Received>) {
-        let mut queue = fifo(&[]);
-        for (group, body) in [("g", "a"), ("g", "b"), ("h", "c")] {
-            queue.send(grouped(group, body), "", at(0)).unwrap();
-        }
-        let received = queue.receive_attempt("x", 2, None, None, at(0)).unwrap().received;
-        assert_eq!(bodies(&received), ["a", "b"]);
-        (queue, received)
-    }
+    use super::super::testing::{at, queue};
 
     #[test]
-    fn the_same_id_gives_the_same_messages_by_the_same_handles_and_hides_them_anew() {
-        let (mut queue, first) = received();
-        assert_eq!(attempt(&mut queue, "x", 20), first);
-        assert!(queue.receive(10, None, None, at(49)).unwrap().received.iter().all(|it| it.body == "c"));
-        assert_eq!(bodies(&attempt(&mut queue, "y", 50)), ["a", "b"], "30 s after the retry");
-    }
-
-    #[test]
-    fn an_id_has_up_to_128_visible_characters_and_a_fifo_queue() {
-        let mut fifo = fifo(&[]);
-        for id in ["", "a b", "é", &"a".repeat(129)] {
-            let error = fifo.receive_attempt(id, 1, None, None, at(0)).unwrap_err();
-            assert_eq!(error.code(), "InvalidParameterValue", "{id}");
-        }
-        assert!(fifo.receive_attempt(&"a".repeat(128), 1, None, None, at(0)).is_ok());
+    fn an_attempt_id_is_for_fifo_queues() {
         assert!(queue(&[]).receive_attempt("x", 1, None, None, at(0)).is_err());
     }
 }

@@ -52,39 +52,3 @@ fn hex(bytes: &[u8]) -> String {
         text
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    #[test]
-    fn a_body_has_the_usual_digests() {
-        assert_eq!(md5_of_body("hello"), "5d41402abc4b2a76b9719d911017c592");
-        assert_eq!(
-            content_deduplication_id("hello"),
-            "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
-        );
-    }
-
-    #[test]
-    fn no_attributes_have_no_digest() {
-        assert_eq!(md5_of_attributes(&BTreeMap::new()), None);
-    }
-
-    /// The expected values come from another implementation of the documented algorithm, in Python.
-    #[test]
-    fn attributes_are_digested_by_name_type_and_value() {
-        let mut attributes = BTreeMap::from([("timestamp".to_owned(), number("1493147359900"))]);
-        assert_eq!(md5_of_attributes(&attributes).as_deref(), Some("235c5c510d26fb653d073faed50ae77c"));
-        let binary = AttributeValue::Binary(vec![0, 255]);
-        attributes
-            .insert("bytes".to_owned(), MessageAttribute { data_type: "Binary".to_owned(), value: binary });
-        assert_eq!(md5_of_attributes(&attributes).as_deref(), Some("f32a758385759a9f095dd09c642f1bc2"));
-    }
-
-    fn number(value: &str) -> MessageAttribute {
-        MessageAttribute { data_type: "Number".to_owned(), value: AttributeValue::Text(value.to_owned()) }
-    }
-}

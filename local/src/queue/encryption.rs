@@ -60,18 +60,4 @@ mod tests {
         assert_eq!(told(&without), ["false", "", ""]);
         assert_eq!(told(&with_key.changed(&map(&[(BY_SQS, "true")])).unwrap()), ["true", "", ""]);
     }
-
-    #[test]
-    fn two_keys_at_once_and_values_out_of_range_are_refused() {
-        for (attributes, code) in [
-            (&[(KEY, "alias/k"), (BY_SQS, "True")][..], "InvalidAttributeName"),
-            (&[(BY_SQS, "perhaps")], "InvalidAttributeValue"),
-            (&[(KEY, "alias/k"), (BY_SQS, "perhaps")], "InvalidAttributeValue"),
-            (&[(KEY_REUSE, "59")], "InvalidAttributeValue"),
-            (&[(KEY_REUSE, "86401")], "InvalidAttributeValue"),
-        ] {
-            let error = Settings::new("q", &map(attributes)).unwrap_err();
-            assert_eq!(error.code(), code, "{attributes:?}");
-        }
-    }
 }

@@ -78,32 +78,3 @@ pub(crate) fn missing(parameter: &str) -> AwsError {
 pub(crate) fn no_such_queue() -> AwsError {
     QUEUE_DOES_NOT_EXIST.error("The specified queue does not exist.")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_queue_has_the_code_that_the_rust_sdk_matches_on() {
-        let error = no_such_queue();
-        assert_eq!(error.code(), "AWS.SimpleQueueService.NonExistentQueue");
-        assert_eq!(error.shape(), "com.amazonaws.sqs#QueueDoesNotExist");
-        assert_eq!(error.to_string(), "The specified queue does not exist.");
-    }
-
-    #[test]
-    fn a_vanished_message_has_one_code_alone_and_another_in_a_batch() {
-        let error = MESSAGE_NOT_AVAILABLE.error("gone");
-        assert_eq!(
-            (error.code(), error.code_in_batch()),
-            ("InvalidParameterValue", "ReceiptHandleIsInvalid")
-        );
-    }
-
-    #[test]
-    fn a_limit_is_forbidden_a_missing_resource_not_found_all_else_a_bad_request() {
-        let status = |kind: ErrorKind| kind.error("").status(false).as_u16();
-        assert_eq!([OVER_LIMIT, PURGE_QUEUE_IN_PROGRESS].map(status), [403, 403]);
-        assert_eq!([RESOURCE_NOT_FOUND, QUEUE_DOES_NOT_EXIST].map(status), [404, 400]);
-    }
-}

@@ -41,26 +41,3 @@ impl Handle {
         words.next().is_none().then_some(Self { number, message_id, receive })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn handle() -> Handle {
-        Handle { number: 7, message_id: "f-1".to_owned(), receive: 3 }
-    }
-
-    #[test]
-    fn a_handle_round_trips() {
-        assert_eq!(Handle::read(&handle().write("orders"), "orders").unwrap(), handle());
-    }
-
-    #[test]
-    fn garbage_and_the_handle_of_another_queue_are_refused() {
-        for text in ["garbage", "", "AAAA", &handle().write("other")] {
-            let error = Handle::read(text, "orders").unwrap_err();
-            assert_eq!(error.code(), "ReceiptHandleIsInvalid");
-            assert!(error.to_string().contains(text));
-        }
-    }
-}

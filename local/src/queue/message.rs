@@ -24,6 +24,7 @@ impl MessageAttribute {
 
 /// The value of a [`MessageAttribute`].
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "SQS has no other")]
 pub enum AttributeValue {
     /// Of a `String` or a `Number`.
     Text(String),

@@ -117,32 +117,3 @@ impl Queue {
         (FIRST_SEQUENCE_NUMBER + 256 * self.next_number).to_string()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::testing::{at, fifo, grouped, receive};
-    use super::*;
-
-    fn explicit(id: &str, body: &str) -> NewMessage {
-        NewMessage { deduplication_id: Some(id.to_owned()), ..grouped("g", body) }
-    }
-
-    #[test]
-    fn the_same_deduplication_id_within_five_minutes_is_the_same_message_even_if_deleted() {
-        let mut queue = fifo(&[]);
-        let first = queue.send(explicit("d", "one"), "", at(0)).unwrap();
-        let received = receive(&mut queue, at(1));
-        queue.delete(&received[0].receipt_handle, at(1)).unwrap();
-        let second = queue.send(explicit("d", "two"), "", at(299)).unwrap();
-        assert_eq!((first.is_new, second.is_new), (true, false));
-        assert_eq!(first.sent.message_id, second.sent.message_id);
-        assert_eq!(first.sent.sequence_number, second.sent.sequence_number);
-        assert_eq!(
-            second.sent.md5_of_body,
-            digest::md5_of_body("two"),
-            "SDKs compare it with what they sent"
-        );
-        assert!(receive(&mut queue, at(299)).is_empty());
-        assert!(queue.send(explicit("d", "three"), "", at(300)).unwrap().is_new);
-    }
-}

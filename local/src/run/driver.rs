@@ -81,11 +81,10 @@ impl Driver {
         }
     }
 
-    /// Takes over what clients and schedules have changed by Lambda's API. What is under way goes on.
+    /// Applies changes that clients made through Lambda's API. Running invocations continue.
     fn apply_changes(&mut self) {
         let Self { world, mappings, functions, revision, .. } = self;
         world.act(|state, now| {
-            state.account.run_schedules(now);
             let changed = std::mem::replace(revision, state.account.lambda.revision()) != *revision;
             for (index, mapping) in mappings.iter_mut().enumerate() {
                 if changed {
@@ -169,18 +168,16 @@ impl Driver {
                 .chain(windows)
                 .chain(throttled)
                 .chain(state.account.sqs.next_move())
-                .chain(state.account.scheduler.next_due())
                 .chain(ticked)
                 .min();
             (next, tick)
         })
     }
 
-    /// Whether no invocation runs, no message moves, no schedule waits, and nothing is left in a queue that feeds a function or a worker.
+    /// Whether no invocation runs, no message moves, and nothing is left in a queue that feeds a function or a worker.
     fn is_at_rest(&self, state: &State, now: SystemTime) -> bool {
         self.invocations.is_empty()
             && state.account.sqs.next_move().is_none()
-            && state.account.scheduler.next_due().is_none()
             && state.messages.worked.names().all(|queue| state.held(queue, now) == 0)
             && self
                 .active()

@@ -25,6 +25,7 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields say what they are")]
+#[expect(clippy::exhaustive_enums, reason = "readers have to know each")]
 pub enum EventKind {
     /// A message was sent to a queue.
     Sent { queue: String, message_id: String },
@@ -79,6 +80,7 @@ pub enum EventKind {
 /// How an invocation ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "result", content = "detail", rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "readers have to know each")]
 pub enum InvocationOutcome {
     /// The function answered; some messages may have been reported as failed.
     Succeeded,

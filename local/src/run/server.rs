@@ -1,4 +1,4 @@
-//! The AWS endpoint: SQS, CloudWatch, Lambda, CloudWatch Logs and CloudFormation on one port of the loopback interface.
+//! The AWS endpoint: SQS, CloudWatch, Lambda, CloudWatch Logs, CloudFormation and STS on one port of the loopback interface.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -65,12 +65,11 @@ async fn of_service(world: &World, call: &ServiceCall<'_>) -> Response<Bytes> {
                 AwsService::Sqs => state.administered(&call.call.operation, now),
                 AwsService::CloudWatch if response.status().is_success() => state.change(),
                 AwsService::Lambda if state.account.lambda.revision() != revision => state.change(),
-                // When it is due, the driver makes the call.
-                AwsService::Scheduler => state.change(),
                 AwsService::CloudWatch
                 | AwsService::Lambda
                 | AwsService::Logs
-                | AwsService::CloudFormation => (),
+                | AwsService::CloudFormation
+                | AwsService::Sts => (),
             }
             let wait = wait.and_then(|Wait { queue, longest, receivable }| {
                 let (end, real_end) = (begun + longest, really_begun + longest);

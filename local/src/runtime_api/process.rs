@@ -159,8 +159,9 @@ fn reported(error: &str) -> String {
     format!("it reported {error}")
 }
 
-/// The deadline is real, since the function runs in real time. The trace has the simulated time at which it began.
-fn headers(function: &Function, request_id: &str, now: SystemTime) -> [(&'static str, String); 4] {
+/// The deadline is real, since the function runs in real time. The last header is not Lambda's: with it redrive times outages by
+/// the simulated clock.
+fn headers(function: &Function, request_id: &str, now: SystemTime) -> Vec<(&'static str, String)> {
     let since_epoch = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let deadline = since_epoch(SystemTime::now() + function.config.timeout);
     let id = uuid::Uuid::new_v4().simple().to_string();
@@ -170,10 +171,11 @@ fn headers(function: &Function, request_id: &str, now: SystemTime) -> [(&'static
         &id[..24],
         &uuid::Uuid::new_v4().simple().to_string()[..16]
     );
-    [
+    vec![
         ("lambda-runtime-aws-request-id", request_id.into()),
         ("lambda-runtime-deadline-ms", deadline.as_millis().to_string()),
         ("lambda-runtime-invoked-function-arn", function.arn()),
         ("lambda-runtime-trace-id", trace),
+        ("redrive-local-time-ms", since_epoch(now).as_millis().to_string()),
     ]
 }

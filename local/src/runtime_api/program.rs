@@ -5,7 +5,7 @@ use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 use super::tail::Tail;
 use super::{Function, Log};
 
-/// How long a wrapper may take to end what it has started.
-const LAST_WISH: Duration = Duration::from_millis(500);
+/// How long a wrapper may take to end what it has started. redrive's layer gives the function 2 s.
+const LAST_WISH: Duration = Duration::from_millis(3_000);
 
 /// How long the last lines of a process that has ended may take.
 const LAST_LINES: Duration = Duration::from_millis(200);
@@ -106,7 +106,10 @@ impl Program {
             self.terminate();
             let _ = tokio::time::timeout(LAST_WISH, self.child.wait()).await;
         }
-        // It is gone already if it cannot be killed.
+        // What it has started, unless that has left its group. It is gone already if it cannot be killed.
+        if let Some(group) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         let _ = self.child.kill().await;
     }
 

@@ -20,13 +20,14 @@ pub struct Offer {
     /// Its id.
     pub request_id: String,
     /// The headers that go along, the id in one of them.
-    pub headers: [(&'static str, String); 4],
+    pub headers: Vec<(&'static str, String)>,
     /// The event as JSON.
     pub event: Bytes,
 }
 
 /// What a process says by its calls.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "for benchmarks alone")]
 pub enum Reply {
     /// It asked for work.
     Ready,

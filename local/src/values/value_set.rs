@@ -118,28 +118,6 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_a_value_that_so_many_do_not_exceed() {
-        let values: Vec<f64> = (1..=10).map(f64::from).collect();
-        for (percent, expected) in
-            [(0.0, 1.0), (10.0, 1.0), (11.0, 2.0), (50.0, 5.0), (99.0, 10.0), (100.0, 10.0)]
-        {
-            assert_eq!(set(&values).statistic(Statistic::Percentile(percent)), Some(expected), "p{percent}");
-        }
-    }
-
-    #[test]
-    fn there_are_no_percentiles_of_negative_values_nor_of_statistics_that_hide_them() {
-        let median = Statistic::Percentile(50.0);
-        assert_eq!(set(&[-1.0, 5.0]).statistic(median), None);
-        assert_eq!(ValueSet::of_statistics(3.0, 6.0, 1.0, 3.0).statistic(median), None);
-        assert_eq!(ValueSet::of_statistics(3.0, 6.0, 2.0, 2.0).statistic(median), Some(2.0));
-        let mut mixed = set(&[1.0]);
-        mixed.add(&ValueSet::of_statistics(2.0, 3.0, 1.0, 2.0));
-        assert_eq!(mixed.statistic(median), None);
-        assert_eq!(mixed.statistic(Statistic::Average), Some(4.0 / 3.0));
-    }
-
-    #[test]
     fn many_different_values_take_the_place_of_a_few_hundred() {
         let mut all = ValueSet::of(1.0, 1.0);
         for value in 2..=100_000 {

@@ -71,13 +71,3 @@ async fn a_list_of_events_comes_in_pages_that_a_paginator_follows() {
     assert!(pages.len() > 2, "{pages:?}");
     local.stop().await;
 }
-
-#[tokio::test]
-async fn a_group_that_is_not_there_is_not_found() {
-    let (local, logs) = after(&[]).await;
-    let groups = logs.describe_log_groups().send().await.unwrap();
-    assert_eq!(groups.log_groups()[0].log_group_name(), Some("/aws/lambda/worker"));
-    let missing = logs.filter_log_events().log_group_name("/aws/lambda/cook").send().await.unwrap_err();
-    assert!(missing.into_service_error().is_resource_not_found_exception());
-    local.stop().await;
-}

@@ -4,6 +4,8 @@
 
 /// CloudFormation, by its real client.
 mod cloudformation;
+/// What other people's clients see.
+mod conformance;
 /// A hand on what runs.
 mod control;
 /// Who may call what is served, and how long a client may take.

@@ -10,10 +10,6 @@ use crate::support::{alarm, message, shop};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-async fn sqs(local: &Local, operation: &str, input: Value) -> Value {
-    json_call(local, &format!("AmazonSQS.{operation}"), &input).await
-}
-
 async fn cloudwatch(local: &Local, operation: &str, input: Value) -> Value {
     json_call(local, &format!("GraniteServiceVersion20100801.{operation}"), &input).await
 }
@@ -39,27 +35,6 @@ async fn sum(local: &Local, namespace: &str, metric: &str, dimension: (&str, &st
     });
     let found = cloudwatch(local, "GetMetricStatistics", input).await;
     found["Datapoints"].as_array().unwrap().iter().map(|point| point["Sum"].as_f64().unwrap()).sum()
-}
-
-#[tokio::test]
-async fn the_alarm_on_dead_letters_is_fine_again_when_the_letter_is_gone() {
-    let mut local = Local::start(shop(Speed::Max)).await.unwrap();
-    let mut events = local.take_events();
-    let letter = local.send("orders-dead", message("letter")).unwrap();
-    assert_eq!(next_state(&mut events).await, "DeadLetter ALARM");
-    let url = local.queue_url("orders-dead");
-    let received = sqs(&local, "ReceiveMessage", json!({ "QueueUrl": url })).await;
-    assert_eq!(received["Messages"][0]["MessageId"], letter);
-    let handle = &received["Messages"][0]["ReceiptHandle"];
-    sqs(&local, "DeleteMessage", json!({ "QueueUrl": url, "ReceiptHandle": handle })).await;
-    assert_eq!(next_state(&mut events).await, "DeadLetter OK");
-    let history =
-        cloudwatch(&local, "DescribeAlarmHistory", json!({ "HistoryItemType": "StateUpdate" })).await;
-    let items = history["AlarmHistoryItems"].as_array().unwrap().iter();
-    let summaries: Vec<_> = items.map(|item| item["HistorySummary"].as_str().unwrap()).collect();
-    let expected = ["Alarm updated from ALARM to OK", "Alarm updated from INSUFFICIENT_DATA to ALARM"];
-    assert_eq!(summaries, expected);
-    local.stop().await;
 }
 
 #[tokio::test]

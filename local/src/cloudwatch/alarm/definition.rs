@@ -5,6 +5,7 @@ use crate::cloudwatch::{Metric, Statistic, Unit};
 
 /// How a statistic is compared to an alarm's threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "CloudWatch has no other")]
 pub enum Comparison {
     /// `>`
     GreaterThanThreshold,
@@ -18,6 +19,7 @@ pub enum Comparison {
 
 /// What a period without values counts as (`TreatMissingData`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_enums, reason = "CloudWatch has no other")]
 pub enum MissingData {
     /// As unknown; the default of CloudWatch.
     #[default]
@@ -197,46 +199,6 @@ pub(crate) mod testing {
             missing,
             low_samples: None,
             actions: Actions::default(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::testing::definition;
-    use super::*;
-
-    #[test]
-    fn what_cloudwatch_does_not_take_is_refused_with_what_it_does() {
-        let with =
-            |period, needed, periods| Definition { period, ..definition(needed, periods, None) }.check();
-        for period in [10, 20, 30, 60, 300, 86_400] {
-            assert_eq!(with(period, 1, 1), Ok(()), "{period}");
-        }
-        for period in [0, 1, 5, 40, 90, 3_601] {
-            let expected = format!("Period {period} is not 10, 20, 30 or a multiple of 60 seconds");
-            assert_eq!(with(period, 1, 1), Err(expected));
-        }
-        for (period, needed, periods, refusal) in [
-            (60, 0, 0, "EvaluationPeriods 0 is less than 1"),
-            (60, 0, 1, "DatapointsToAlarm 0 is less than 1"),
-            (60, 3, 2, "DatapointsToAlarm must be less than or equal to EvaluationPeriods"),
-            (60, 1, 1_441, "Period 60 times EvaluationPeriods 1441 is more than 86400 seconds"),
-            (3_600, 1, 169, "Period 3600 times EvaluationPeriods 169 is more than 604800 seconds"),
-        ] {
-            assert_eq!(with(period, needed, periods), Err(refusal.to_owned()));
-        }
-    }
-
-    #[test]
-    fn comparisons_are_those_of_their_names() {
-        for (comparison, expected) in [
-            (Comparison::GreaterThanThreshold, [false, false, true]),
-            (Comparison::GreaterThanOrEqualToThreshold, [false, true, true]),
-            (Comparison::LessThanThreshold, [true, false, false]),
-            (Comparison::LessThanOrEqualToThreshold, [true, true, false]),
-        ] {
-            assert_eq!([0.0, 1.0, 2.0].map(|value| comparison.holds(value, 1.0)), expected, "{comparison:?}");
         }
     }
 }

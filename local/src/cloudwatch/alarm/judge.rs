@@ -53,7 +53,7 @@ mod tests {
 
     use super::super::definition::testing::definition;
     use super::*;
-    use AlarmState::{Alarm as Alarmed, InsufficientData, Ok as Fine};
+    use AlarmState::{Alarm as Alarmed, Ok as Fine};
 
     /// `series` has a character for each period, the last one the most recent: X breaches, 0 does not, - is missing.
     fn check(series: &str, needed: u32, missing: MissingData, present: AlarmState) -> AlarmState {
@@ -64,41 +64,6 @@ mod tests {
         };
         let range: Vec<_> = series.chars().rev().map(period).collect();
         judge(&range, &definition(needed, 3, Some(missing)), present)
-    }
-
-    #[test]
-    fn missing_values_count_as_in_the_tables_of_aws() {
-        // None retains the present state. The rows after a gap are not in the tables but in the text below them.
-        for (needed, series, missing, ignore, breaching, not_breaching) in [
-            (3, "0-X-X", Fine, Some(Fine), Fine, Fine),
-            (3, "0----", Fine, Some(Fine), Fine, Fine),
-            (3, "-----", InsufficientData, None, Alarmed, Fine),
-            (3, "0XX-X", Alarmed, Some(Alarmed), Alarmed, Alarmed),
-            (3, "--X--", Alarmed, None, Alarmed, Fine),
-            (2, "0-X-X", Alarmed, Some(Alarmed), Alarmed, Alarmed),
-            (2, "00X0X", Alarmed, Some(Alarmed), Alarmed, Alarmed),
-            (2, "0-X--", Fine, Some(Fine), Alarmed, Fine),
-            (2, "----0", Fine, Some(Fine), Alarmed, Fine),
-            (2, "---X-", Alarmed, None, Alarmed, Fine),
-            //
-            (3, "----X", InsufficientData, None, Alarmed, Fine),
-            (3, "---X-", InsufficientData, None, Alarmed, Fine),
-            (3, "---X0", Fine, Some(Fine), Fine, Fine),
-            (3, "--X-0", Fine, Some(Fine), Fine, Fine),
-            (2, "----X", InsufficientData, None, Alarmed, Fine),
-        ] {
-            for present in AlarmState::ALL {
-                for (treated, expected) in [
-                    (MissingData::Missing, missing),
-                    (MissingData::Ignore, ignore.unwrap_or(present)),
-                    (MissingData::Breaching, breaching),
-                    (MissingData::NotBreaching, not_breaching),
-                ] {
-                    let state = check(series, needed, treated, present);
-                    assert_eq!(state, expected, "{needed} of 3, {series}, {treated:?}, {present}");
-                }
-            }
-        }
     }
 
     proptest! {

@@ -256,6 +256,3 @@ impl Message {
         Self { code: "MultipleUnits", value: format!("Multiple units returned: '[{}]'", names.join(", ")) }
     }
 }
-
-#[cfg(test)]
-mod tests;

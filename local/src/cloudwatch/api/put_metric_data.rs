@@ -209,6 +209,3 @@ fn positive(value: Number, path: &str) -> Result<f64, AwsError> {
     let number = finite(value, path)?;
     if number > 0.0 { Ok(number) } else { Err(error::invalid_value(path, number)) }
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,7 +11,7 @@ use super::SERVICE;
 use super::testing::client;
 use crate::clock::ClientClock;
 use crate::cloudwatch::CloudWatch;
-use crate::protocol::testing::{self, BEGIN, Client, Refused};
+use crate::protocol::testing::{self, BEGIN, Client};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
@@ -160,43 +160,6 @@ fn the_largest_request_of_cloudwatch_holds_no_more_values_than_are_allowed() {
 }
 
 #[test]
-fn a_refusal_has_its_names_in_every_protocol() {
-    for protocol in ALL {
-        let missing = request(
-            protocol,
-            "SetAlarmState",
-            &json!({ "AlarmName": "a", "StateValue": "OK", "StateReason": "b" }),
-        );
-        let invalid = request(protocol, "PutMetricData", &json!({ "Namespace": "AWS/SQS" }));
-        let unknown = request(protocol, "PutDashboard", &json!({}));
-        for (mut request, status, shape, code) in [
-            (missing, 404, "com.amazonaws.cloudwatch.v2010_08_01#ResourceNotFound", "ResourceNotFound"),
-            (
-                invalid,
-                400,
-                "com.amazonaws.cloudwatch.v2010_08_01#InvalidParameterValueException",
-                "InvalidParameterValue",
-            ),
-            (unknown, 400, "com.amazon.coral.service#UnknownOperationException", "InvalidAction"),
-        ] {
-            let response = answer(&mut client(), &request);
-            assert_eq!(response.status(), if protocol == Protocol::Query { status } else { 400 });
-            request.headers_mut().insert("x-amzn-query-mode", "true".parse().unwrap());
-            let response = answer(&mut client(), &request);
-            assert_eq!(response.status(), status);
-            if protocol == Protocol::Query {
-                let text = testing::text(&response);
-                assert!(text.contains(&format!("<Type>Sender</Type><Code>{code}</Code>")), "{text}");
-            } else {
-                assert_eq!(response.headers()["x-amzn-query-error"], format!("{code};Sender"));
-                let Refused { shape: found, .. } = testing::refused(&response);
-                assert!(shape.ends_with(&format!("#{found}")), "{found}");
-            }
-        }
-    }
-}
-
-#[test]
 fn whatever_a_body_holds_there_is_an_answer() {
     for protocol in ALL {
         for body in
@@ -221,5 +184,20 @@ fn requests_of_other_services_are_left_alone() {
     ] {
         let request = request.body(Bytes::from("Action=SendMessage&Version=2012-11-05")).unwrap();
         assert!(SERVICE.read(&request).is_none());
+    }
+}
+
+#[test]
+fn metric_math_is_refused_by_name() {
+    let query = json!({ "Id": "m", "Expression": "m1+m2" });
+    let data = json!({ "MetricDataQueries": [query], "StartTime": BEGIN - 300, "EndTime": BEGIN });
+    let alarm = json!({ "AlarmName": "a", "Metrics": [query] });
+    for (operation, input, words) in [
+        ("GetMetricData", data, "does not support expressions, but MetricDataQueries.member.1.Expression is"),
+        ("PutMetricAlarm", alarm, "supports alarms on a single metric only, but Metrics is set"),
+    ] {
+        let refused = client().refused(operation, input);
+        assert_eq!(refused.code, "ValidationError");
+        assert!(refused.message.contains(words), "{}", refused.message);
     }
 }

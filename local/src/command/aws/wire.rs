@@ -18,6 +18,9 @@ use crate::command::output::tell;
 /// After so long without an answer a line says what is waited for.
 const SILENCE: Duration = Duration::from_secs(5);
 
+/// A header that no endpoint sends: its own address, such as `https://sqs.eu-west-1.amazonaws.com`.
+pub const ANSWERED_BY: &str = "x-redrive-answered-by";
+
 /// A client around that of the SDK.
 #[derive(Debug, Clone)]
 pub struct Wire {
@@ -137,7 +140,11 @@ impl HttpConnector for Connector {
                 }
             };
             wire.end(answer.as_ref().is_err_and(|error| error.is_timeout()));
-            answer
+            answer.map(|mut answer| {
+                // The error names the address.
+                let _ = answer.headers_mut().try_insert(ANSWERED_BY, endpoint);
+                answer
+            })
         })
     }
 }

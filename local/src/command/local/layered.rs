@@ -7,6 +7,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::stack::Build;
 use crate::FunctionConfig;
+use crate::command::shell::word;
 
 /// The layer's executable, as this command is called if it is installed beside it.
 const LAYER: &str = "redrive-layer";
@@ -36,9 +37,16 @@ impl Layered {
 /// One of them is missing; the error says how to install it.
 pub(super) fn find(build: &Build, template: &Path) -> anyhow::Result<Layered> {
     let function = &build.function;
-    let code = build.code.as_ref().with_context(|| format!("{function}: its code is not in a directory"))?;
+    let code = build.code.as_ref();
+    let code = code.with_context(|| {
+        format!("{function}: its code is in no folder beside the template: write it there, and set CodeUri")
+    })?;
     let folder =
         template.join(code).canonicalize().with_context(|| format!("CodeUri of {function}: {code}"))?;
+    ensure!(
+        folder.is_dir(),
+        "CodeUri of {function} is not a folder: {code}; unpack it, and set CodeUri to the folder"
+    );
     let handler = build.handler.clone().with_context(|| format!("{function} has no Handler"))?;
     let mut runtime = match build.runtime.as_deref().unwrap_or_default() {
         runtime if runtime.starts_with("python") => {
@@ -61,7 +69,7 @@ pub(super) fn find(build: &Build, template: &Path) -> anyhow::Result<Layered> {
             let client = client.with_context(|| {
                 format!(
                     "{function}: the Lambda runtime client of Node is missing; install it: npm install --no-save --prefix {} aws-lambda-ric",
-                    folder.display()
+                    word(&folder.to_string_lossy())
                 )
             })?;
             vec!["node".to_owned(), client.canonicalize()?.display().to_string()]

@@ -18,6 +18,7 @@ use crate::command::arguments::LocalArguments;
 use crate::command::aws::endpoint;
 use crate::command::input;
 use crate::command::problem::{OrProblem, Problem};
+use crate::command::shell::word;
 use crate::{Config, RemoteQueue, Speed, StackConfig};
 
 /// The account that local queues belong to, as in other emulators.
@@ -241,7 +242,7 @@ fn executable((function, path): (String, String)) -> anyhow::Result<(String, Pat
         bail!("--binary {path}: not a file");
     }
     if metadata.permissions().mode() & 0o111 == 0 {
-        bail!("--binary {path}: not executable; chmod +x {path} makes it so");
+        bail!("--binary {path}: not executable; chmod +x {} makes it so", word(&path));
     }
     Ok((function, found))
 }

@@ -88,6 +88,6 @@ async fn connect(plan: &Plan) -> Result<(SdkConfig, Wire, Access), Problem> {
     if endpoint_url.is_none() {
         check_is_aws(&config).or_input()?;
     }
-    let credentials = aws::credentials(&config).await.or_failed()?;
+    let credentials = aws::credentials(&config, &place).await.or_failed()?;
     Ok((config, wire, Access { endpoint_url, credentials }))
 }

@@ -57,11 +57,27 @@ impl Stream {
     }
 }
 
-/// From the first row on, over what is there, without the blink of an empty screen; what has no room is left out.
-pub(super) fn in_place(lines: &[Line], rows: usize) -> String {
-    let lines = lines.iter().take(rows.saturating_sub(1));
+/// From the first row on, over what is there, without the blink of an empty screen. Of lines without room a line says how many
+/// they are; those below the list keep half of the screen, if they need it.
+pub(super) fn in_place(list: &[Line], below: &[Line], rows: usize) -> String {
+    let rows = rows.saturating_sub(1);
+    let all_below = below.len().min(rows.saturating_sub(list.len().min(rows / 2)));
+    let (list, below) = (within(list, rows - all_below), within(below, all_below));
+    let lines = list.iter().chain(&below);
     let lines: String = lines.map(|line| format!("{}\x1b[K\n", Stream::Stdout.shown(line))).collect();
     format!("\x1b[H{lines}\x1b[J")
+}
+
+fn within(lines: &[Line], rows: usize) -> Vec<Line> {
+    match rows.checked_sub(1) {
+        None => vec![],
+        Some(_) if lines.len() <= rows => lines.to_vec(),
+        Some(shown) => {
+            let more = lines.len() - shown;
+            let more = format!("{more} more {}", if more == 1 { "line" } else { "lines" });
+            lines[..shown].iter().cloned().chain([more.into()]).collect()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -69,9 +85,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rows_that_do_not_fit_are_counted_and_the_last_lines_stay() {
+        let lines = |count: usize, name: &str| {
+            (1..=count).map(|at| format!("{name}{at}").into()).collect::<Vec<Line>>()
+        };
+        for (list, below, rows, expected) in [
+            (2, 1, 9, "a1 a2 b1"),
+            (5, 1, 5, "a1 a2 3 more lines b1"),
+            (2, 1, 3, "2 more lines b1"),
+            (9, 9, 7, "a1 a2 7 more lines b1 b2 7 more lines"),
+            (1, 9, 7, "a1 b1 b2 b3 b4 5 more lines"),
+            (3, 0, 3, "a1 2 more lines"),
+            (3, 1, 1, ""),
+        ] {
+            let shown = in_place(&lines(list, "a"), &lines(below, "b"), rows);
+            let shown =
+                shown.trim_start_matches("\x1b[H").trim_end_matches("\x1b[J").replace("\x1b[K\n", " ");
+            assert_eq!(shown.trim_end(), expected, "{list} {below} {rows}");
+        }
+    }
+
+    #[test]
     fn a_redraw_clears_what_was_longer_before_and_keeps_to_the_screen() {
         let lines = ["a", "b", "c"].map(Line::from);
-        assert_eq!(in_place(&lines[..2], 24), "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
-        assert_eq!(in_place(&lines, 3), "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
+        assert_eq!(in_place(&lines[..2], &[], 24), "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
+        assert_eq!(in_place(&lines, &[], 3), "\x1b[Ha\x1b[K\n2 more lines\x1b[K\n\x1b[J");
     }
 }

@@ -42,3 +42,13 @@ export async function ask(path, body, headers = {}) {
   if (!response.ok) throw new Error(answer.error);
   return answer;
 }
+
+/** Leaves children that are as these, and replaces the others: a link that is replaced while it is clicked leads nowhere. */
+export function renew(parent, children) {
+  children.forEach((child, at) => {
+    const old = parent.children[at];
+    if (!old) parent.append(child);
+    else if (!old.isEqualNode(child)) old.replaceWith(child);
+  });
+  while (parent.children.length > children.length) parent.lastElementChild.remove();
+}

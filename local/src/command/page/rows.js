@@ -4,9 +4,9 @@
 const SPARE = 8;
 
 export class Rows {
-  /** `key` names an item, `make` returns its row with an `element`, and `paint` fills that in, at the next frame after `soon`. */
+  /** `key` names an item, `make` returns its row with an `element`, `paint` fills a row in, and `drawn` is called after all. */
   constructor(view, inner, { key, make, paint, drawn }) {
-    Object.assign(this, { view, inner, key, make, paint, drawn, rows: new Map(), shown: [], chosen: null, height: 34 });
+    Object.assign(this, { view, inner, key, make, paint, drawn, rows: new Map(), shown: [], chosen: null });
     view.addEventListener('scroll', () => this.soon());
   }
 

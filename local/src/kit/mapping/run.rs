@@ -57,15 +57,8 @@ impl Invoker<'_> {
     /// When there may be a batch to start: a message shows up, or the window of a batch ends.
     fn next_change(&self, poller: &Poller) -> Option<Instant> {
         let aws = &self.queue.aws;
-        let (shown, changed) = aws.with(|account, now| {
-            let mapping = self.index.map(|index| &account.lambda.mappings()[index]);
-            let stops = mapping.and_then(|mapping| mapping.stops_at(self.disabling_takes));
-            let stops = stops.filter(|&stop| stop > now);
-            let changed = stops.into_iter().chain(account.scheduler.next_due()).min();
-            (account.next_change(&self.queue.name, now), changed)
-        });
-        let delivered = shown.into_iter().chain(poller.due()).filter(|_| poller.room(Capacity::Room) > 0);
-        let next = delivered.chain(changed).min()?;
+        let shown = aws.with(|account, now| account.next_change(&self.queue.name, now));
+        let next = shown.into_iter().chain(poller.due()).filter(|_| poller.room(Capacity::Room) > 0).min()?;
         Some(Instant::now() + next.duration_since(aws.now()).unwrap_or_default())
     }
 

@@ -14,6 +14,7 @@ pub(super) fn matches(object: &Object, event: &Event) -> bool {
         ("body", Pattern::Object(_), Body::Json(body)) | ("body", Pattern::Leaf(_), Body::Text(body)) => {
             Place::of(body).matches(pattern)
         }
+        ("body", _, Body::Unreadable) => true,
         ("body", _, _) => false,
         (name, pattern, _) => Place::of(&event.fields).field(name).matches(pattern),
     };

@@ -58,24 +58,3 @@ pub(super) fn read_attributes(
     });
     read.collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::super::testing::client;
-
-    #[test]
-    fn an_attribute_without_a_value_or_with_bad_base64_is_refused() {
-        let mut client = client();
-        for attribute in [
-            json!({ "DataType": "String" }),
-            json!({ "DataType": "Binary", "BinaryValue": "%" }),
-            json!({ "DataType": "String", "StringValue": "a", "BinaryValue": "AA==" }),
-        ] {
-            let attributes = json!({ "a": attribute });
-            let input = json!({ "QueueUrl": "q", "MessageBody": "b", "MessageAttributes": attributes });
-            assert_eq!(client.refused("SendMessage", input).code, "InvalidParameterValue");
-        }
-    }
-}

@@ -74,31 +74,3 @@ pub(super) fn tags(context: &mut Context<'_>) -> Answer {
     let tags = context.service.tags(&queue)?;
     context.output(&if tags.is_empty() { json!({}) } else { json!({ "Tags": tags }) })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::testing::client;
-    use super::*;
-
-    #[test]
-    fn a_queue_is_created_listed_and_deleted() {
-        let mut client = client();
-        let url = "http://127.0.0.1:4566/123456789012/orders";
-        let attributes = json!({ "VisibilityTimeout": "480" });
-        let input = json!({ "QueueName": "orders", "Attributes": attributes, "tags": { "team": "a" } });
-        assert_eq!(client.ask("CreateQueue", input), json!({ "QueueUrl": url }));
-        let again = json!({ "QueueName": "orders", "tags": { "team": "b" } });
-        assert_eq!(client.ask("CreateQueue", again), json!({ "QueueUrl": url }));
-        assert_eq!(
-            client.ask("ListQueues", json!({ "QueueNamePrefix": "ord" })),
-            json!({ "QueueUrls": [url] })
-        );
-        assert_eq!(
-            client.ask("ListQueueTags", json!({ "QueueUrl": url })),
-            json!({ "Tags": { "team": "a" } })
-        );
-        client.ask("DeleteQueue", json!({ "QueueUrl": url }));
-        let error = client.refused("GetQueueUrl", json!({ "QueueName": "orders" }));
-        assert_eq!(error.code, "AWS.SimpleQueueService.NonExistentQueue");
-    }
-}

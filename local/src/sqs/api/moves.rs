@@ -106,37 +106,3 @@ impl Entry {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::testing::client;
-    use super::*;
-
-    const DEAD: &str = "arn:aws:sqs:eu-west-1:123456789012:q";
-
-    #[test]
-    fn the_query_protocol_starts_lists_and_cancels_too() {
-        let mut client = client();
-        let policy = json!({ "deadLetterTargetArn": DEAD, "maxReceiveCount": "1" }).to_string();
-        let attributes = json!({ "RedrivePolicy": policy, "VisibilityTimeout": "0" });
-        client.ask("CreateQueue", json!({ "QueueName": "source", "Attributes": attributes }));
-        for _ in 0..2 {
-            client.ask("SendMessage", json!({ "QueueUrl": "source", "MessageBody": "a" }));
-        }
-        for _ in 0..2 {
-            client.ask("ReceiveMessage", json!({ "QueueUrl": "source", "MaxNumberOfMessages": 10 }));
-        }
-        let start = format!("Action=StartMessageMoveTask&SourceArn={DEAD}&MaxNumberOfMessagesPerSecond=1");
-        let started = client.form(&start);
-        let handle = started.split("<TaskHandle>").nth(1).unwrap().split('<').next().unwrap();
-        let handle = handle.replace('=', "%3D").replace('+', "%2B");
-        let listed = client.form(&format!("Action=ListMessageMoveTasks&SourceArn={DEAD}"));
-        assert!(listed.contains("<ListMessageMoveTasksResultEntry>"), "{listed}");
-        assert!(listed.contains("<Status>RUNNING</Status>"), "{listed}");
-        let cancelled = client.form(&format!("Action=CancelMessageMoveTask&TaskHandle={handle}"));
-        assert!(
-            cancelled.contains("<ApproximateNumberOfMessagesMoved>0</ApproximateNumberOfMessagesMoved>"),
-            "{cancelled}"
-        );
-    }
-}

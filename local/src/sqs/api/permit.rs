@@ -31,30 +31,3 @@ pub(super) fn remove(context: &mut Context<'_>) -> Answer {
     context.service.remove_permission(&queue, &required(input.label, "Label")?, context.now)?;
     context.nothing()
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::super::testing::client;
-
-    #[test]
-    fn both_protocols_add_and_remove_permissions() {
-        let mut client = client();
-        let input =
-            json!({ "QueueUrl": "q", "Label": "a", "AWSAccountIds": ["111111111111"], "Actions": ["*"] });
-        client.ask("AddPermission", input);
-        client.form(
-            "Action=AddPermission&QueueUrl=q&Label=b&AWSAccountId.1=111111111111&ActionName.1=SendMessage",
-        );
-        let input = json!({ "QueueUrl": "q", "AttributeNames": ["Policy"] });
-        let policy = client.ask("GetQueueAttributes", input)["Attributes"]["Policy"].clone();
-        let policy: Value = serde_json::from_str(policy.as_str().unwrap()).unwrap();
-        let actions: Vec<_> =
-            policy["Statement"].as_array().unwrap().iter().map(|statement| &statement["Action"]).collect();
-        assert_eq!(actions, ["SQS:*", "SQS:SendMessage"]);
-        client.ask("RemovePermission", json!({ "QueueUrl": "q", "Label": "a" }));
-        let error = client.refused("RemovePermission", json!({ "QueueUrl": "q", "Label": "a" }));
-        assert_eq!(error.code, "InvalidParameterValue");
-    }
-}

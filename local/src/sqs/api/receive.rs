@@ -156,30 +156,9 @@ fn epoch_milliseconds(time: SystemTime) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::super::testing::client;
-    use crate::protocol::testing::Client;
-    use crate::sqs::Sqs;
-
-    #[test]
-    fn an_empty_receive_may_wait_and_one_with_messages_does_not() {
-        let mut client = client();
-        let wait = |client: &mut Client<Sqs>, input: Value| {
-            client.call("ReceiveMessage", input).1.map(|wait| wait.longest)
-        };
-        let long = json!({ "QueueUrl": "q", "WaitTimeSeconds": 20 });
-        assert_eq!(wait(&mut client, long.clone()), Some(Duration::from_secs(20)));
-        assert_eq!(wait(&mut client, json!({ "QueueUrl": "q" })), None);
-        let attributes = json!({ "ReceiveMessageWaitTimeSeconds": "7" });
-        client.ask("SetQueueAttributes", json!({ "QueueUrl": "q", "Attributes": attributes }));
-        assert_eq!(wait(&mut client, json!({ "QueueUrl": "q" })), Some(Duration::from_secs(7)));
-        assert_eq!(wait(&mut client, json!({ "QueueUrl": "q", "WaitTimeSeconds": 0 })), None);
-        client.ask("SendMessage", json!({ "QueueUrl": "q", "MessageBody": "a" }));
-        assert_eq!(wait(&mut client, long), None);
-    }
 
     #[test]
     fn over_the_limit_in_flight_a_short_poll_is_refused_and_a_long_one_waits() {
