@@ -67,6 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let stop = Stop::listen().or_failed()?;
         let named = Named::from_env()?;
         let places = arguments.places.connect().await?;
+        let exports = named.folder().map(|folder| folder.join("exports"));
         let history = History::new(named.reach(async || first(&places)).await?);
         let port = arguments.port;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.with_context(|| {
@@ -78,13 +79,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         output::print(format!("http://{address}/#key={key}")).or_failed()?;
         tell("redrive: open this address in a browser; Ctrl-C ends the page");
         let program = std::env::current_exe().context("could not find the command itself").or_failed()?;
-        let console = Console::new(&arguments.places, places, &arguments.owner_tag, key, program, history);
+        let console =
+            Console::new(&arguments.places, places, &arguments.owner_tag, key, program, history, exports);
         let console = Arc::new(console);
         let first = Arc::clone(&console);
         // The page can show queues as soon as somebody opens it.
         let read = tokio::spawn(async move { drop(first.snapshot(false).await) });
         tokio::select! {
-            () = redrive_local::serve(listener, routes::router(&console)) => (),
+            () = redrive_local::serve_page(listener, routes::router(&console), routes::on_link) => (),
             () = stop.wanted() => (),
         }
         read.abort();

@@ -51,7 +51,7 @@ A dead-letter queue is one that a queue's redrive policy names. No message is re
 the queue's letters were last listed. PER HOUR is the number of visible letters now, minus CloudWatch's number from
 an hour ago; letters that were sent back or deleted reduce it. OLDEST is CloudWatch's ApproximateAgeOfOldestMessage, the time
 since the letter was moved; - means unknown. On a standard queue, the metric leaves out letters that were received three
-times or more: these may be older, and expire sooner. SQS counts the retention from when the message was first sent, so
+times or more; if the last listing found an older one, its age is shown. SQS counts the retention from when the message was first sent, so
 EXPIRES is a range.
 
 The queue whose oldest letter expires first is at the top, after those whose age is unknown. The command compares whole hours
@@ -149,19 +149,19 @@ pub(crate) async fn remembered(fleet: Fleet, history: &History, now: SystemTime)
     let read =
         join(timeout(PATIENCE, snooze::read(history, now)), timeout(PATIENCE, seen::read(history, now)));
     let (snoozes, seen) = read.await;
-    let mut seen = seen.unwrap_or_default();
-    let mut fleet = match snoozes.unwrap_or_else(|_| Err(anyhow!("no answer in {}", span(PATIENCE)))) {
+    let fleet = fleet.with_seen(seen.unwrap_or_default(), now);
+    match snoozes.unwrap_or_else(|_| Err(anyhow!("no answer in {}", span(PATIENCE)))) {
         Ok(snoozes) => fleet.with_snoozes(snoozes),
         Err(error) => fleet.with_unknown(history.place(), format!("could not read the snoozes: {error:#}")),
-    };
-    for queue in fleet.queues.iter_mut().filter(|queue| queue.letters > 0) {
-        queue.seen = seen.remove(&queue.arn);
     }
-    fleet
 }
 
 impl watch::Report for Fleet {
     fn lines(&self, layout: Layout) -> Vec<Line> {
         table::table(self, layout, SystemTime::now())
+    }
+
+    fn below(&self, layout: Layout) -> Vec<Line> {
+        table::faults(self, layout)
     }
 }

@@ -1,7 +1,10 @@
 //! What the page asks for, as the words of this command. Pure.
 
+use std::path::Path;
+
 use serde::Deserialize;
 
+use crate::dlq::check_document;
 use crate::fleet::DeadLetterQueue;
 use crate::shell::word;
 
@@ -17,6 +20,8 @@ pub(super) struct Typed {
     pub(super) regions: Vec<String>,
     pub(super) endpoint_url: Option<String>,
     pub(super) timeout: Option<u64>,
+    /// The variables that select the account, region and endpoint, for those that no flag selects. A copied command needs them.
+    pub(super) environment: Vec<(&'static str, String)>,
 }
 
 /// Which letters are to be listed.
@@ -33,6 +38,9 @@ pub(super) struct Listing {
     /// Whether the function's log is to say why letters without a note failed.
     #[serde(default)]
     pub(super) logs: bool,
+    /// Whether letters may be received although SQS moves them after some receives.
+    #[serde(default)]
+    pub(super) may_move: bool,
 }
 
 /// What is to be done with letters.
@@ -44,12 +52,19 @@ pub(super) struct Action {
     #[serde(default)]
     pub(super) source: Option<String>,
     /// Their ids.
+    #[serde(default)]
     pub(super) ids: Vec<String>,
+    /// For `retry`: all letters, also those behind others of their group, whose ids are not known.
+    #[serde(default)]
+    pub(super) all: bool,
     /// For `retry`: such as `10,100,all`.
     #[serde(default)]
     pub(super) stages: Option<String>,
     #[serde(default)]
     pub(super) wait: Option<String>,
+    /// For `delete`: whether the letters are written to a file before.
+    #[serde(default)]
+    pub(super) export: bool,
     /// For `edit`: the letter as a document for the editor.
     #[serde(default)]
     pub(super) document: Option<String>,
@@ -73,13 +88,13 @@ impl Verb {
     }
 }
 
-/// The words of a command behind `redrive`.
+/// The words of a command behind `redrive`, and the variables before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Words(Vec<String>);
+pub(super) struct Words(Vec<String>, Vec<(&'static str, String)>);
 
 impl Words {
     pub(super) fn new(words: &[&str]) -> Self {
-        Self(words.iter().map(|word| (*word).to_owned()).collect())
+        Self(words.iter().map(|word| (*word).to_owned()).collect(), vec![])
     }
 
     /// A value that begins with `-` stays a value.
@@ -97,10 +112,23 @@ impl Words {
         self.0.iter().cloned().chain(flags.iter().map(|flag| (*flag).to_owned())).collect()
     }
 
+    fn and(mut self, flags: &[&str]) -> Self {
+        self.0.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        self
+    }
+
     /// For somebody who types it.
     pub(super) fn typed(&self) -> String {
+        let has = |flag: &str| self.0.iter().any(|word| word == flag);
+        let is_needed = |name: &str| match name {
+            "AWS_PROFILE" => !has("--profile"),
+            "AWS_ENDPOINT_URL" => !has("--endpoint-url"),
+            _ => true,
+        };
+        let variables = self.1.iter().filter(|(name, _)| is_needed(name));
+        let variables = variables.map(|(name, value)| format!("{name}={}", word(value)));
         let words = self.0.iter().map(|text| word(text));
-        std::iter::once("redrive".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+        variables.chain(["redrive".to_owned()]).chain(words).collect::<Vec<_>>().join(" ")
     }
 
     /// By its ARN, so that a profile that means another account by now does not reach a queue of the same name there.
@@ -115,7 +143,8 @@ impl Words {
         Ok(self.flag("queue", Some(arn)).at(typed, queue))
     }
 
-    fn at(self, typed: &Typed, queue: &DeadLetterQueue) -> Self {
+    fn at(mut self, typed: &Typed, queue: &DeadLetterQueue) -> Self {
+        self.1.clone_from(&typed.environment);
         self.flag("region", Some(&queue.region))
             .flag("profile", queue.profile.as_ref())
             .flag("endpoint-url", typed.endpoint_url.as_ref())
@@ -129,13 +158,18 @@ impl Words {
 /// The queue does not serve this source.
 pub(super) fn list(typed: &Typed, queue: &DeadLetterQueue, listing: &Listing) -> Result<Words, String> {
     let words = Words::new(&["dlq", "list"]).on(typed, queue, listing.source.as_ref())?;
-    let words = if listing.logs { Words(words.with(&["--logs"])) } else { words };
+    let flags: Vec<&str> = [(listing.logs, "--logs"), (listing.may_move, "--yes")]
+        .into_iter()
+        .filter_map(|(is_set, flag)| is_set.then_some(flag))
+        .collect();
+    let words = words.and(&flags);
     Ok(listing.conditions.iter().fold(words, |words, condition| words.flag("where", Some(condition))))
 }
 
 /// `dlq list --all`.
 pub(super) fn list_all(typed: &Typed) -> Words {
-    let words = Words::new(&["dlq", "list", "--all"]).flag("max", Some(MOST_OF_EACH));
+    let mut words = Words::new(&["dlq", "list", "--all"]).flag("max", Some(MOST_OF_EACH));
+    words.1.clone_from(&typed.environment);
     let words = typed.profiles.iter().fold(words, |words, profile| words.flag("profile", Some(profile)));
     let words = typed.regions.iter().fold(words, |words, region| words.flag("region", Some(region)));
     words.flag("endpoint-url", typed.endpoint_url.as_ref()).flag("timeout", typed.timeout)
@@ -167,9 +201,17 @@ pub(super) fn snooze(typed: &Typed, queue: &DeadLetterQueue, snoozing: &Snoozing
 ///
 /// # Errors
 /// Nothing to do, or a setting that the verb does not have.
-pub(super) fn act(typed: &Typed, queue: &DeadLetterQueue, action: &Action) -> Result<(Words, Words), String> {
+pub(super) fn act(
+    typed: &Typed,
+    queue: &DeadLetterQueue,
+    action: &Action,
+    export: Option<&Path>,
+) -> Result<(Words, Words), String> {
     let Action { verb, ids, stages, wait, document, .. } = action;
-    if ids.is_empty() {
+    if action.all && (*verb != Verb::Retry || !ids.is_empty()) {
+        return Err("all is for retry, without ids".to_owned());
+    }
+    if ids.is_empty() && !action.all {
         return Err("ids is empty, allowed: the ids of letters".to_owned());
     }
     if let Some(id) =
@@ -184,6 +226,13 @@ pub(super) fn act(typed: &Typed, queue: &DeadLetterQueue, action: &Action) -> Re
     if (*verb == Verb::Edit) != document.is_some() || document.is_some() && ids.len() != 1 {
         return Err("edit takes the id and the document of one letter".to_owned());
     }
+    document.as_deref().map_or(Ok(()), check_document)?;
+    if action.export && *verb != Verb::Delete {
+        return Err(format!("export is for delete, not for {}", verb.name()));
+    }
+    if action.export && export.is_none() {
+        return Err("there is no folder for exports: set XDG_STATE_HOME or HOME".to_owned());
+    }
     if *verb != Verb::Delete && action.source.is_none() && queue.sources.len() > 1 {
         return Err(format!("source is missing, allowed: {}", queue.sources.join(", ")));
     }
@@ -193,15 +242,14 @@ pub(super) fn act(typed: &Typed, queue: &DeadLetterQueue, action: &Action) -> Re
             Verb::Edit => Words::new(&["dlq", "retry", "--edit"]),
             Verb::Delete => Words::new(&["dlq", "delete"]),
         };
-        let words = words.on(typed, queue, action.source.as_ref())?.flag("ids", Some(ids));
+        let words = words.on(typed, queue, action.source.as_ref())?.flag("ids", (!action.all).then_some(ids));
         let words = match is_watched {
-            true => {
-                Words(words.with(&["--watch"])).flag("stages", stages.as_ref()).flag("wait", wait.as_ref())
-            }
+            true => words.and(&["--watch"]).flag("stages", stages.as_ref()).flag("wait", wait.as_ref()),
             false => words,
         };
         let account = (*verb == Verb::Delete).then_some(&queue.account);
-        Ok::<_, String>(words.flag("account", account))
+        let export = export.filter(|_| action.export).map(|file| file.display());
+        Ok::<_, String>(words.flag("account", account).flag("export", export))
     };
     Ok((words("-")?, words("letters.txt")?))
 }
@@ -225,6 +273,7 @@ pub(super) mod tests {
             oldest_seconds: None,
             first_letter_expires: None,
             retention_seconds: 0,
+            own_max_receive_count: None,
             sources: sources
                 .iter()
                 .map(|name| format!("arn:aws:sqs:eu-west-1:123456789012:{name}"))
@@ -238,7 +287,8 @@ pub(super) mod tests {
     fn acted(sources: &[&str], mut asked: Value) -> Result<String, String> {
         asked["queue"] = json!("arn:aws:sqs:eu-west-1:123456789012:orders-dead");
         let action = serde_json::from_value(asked).map_err(|error| error.to_string())?;
-        act(&Typed::default(), &queue(sources), &action).map(|(_, shown)| shown.typed())
+        act(&Typed::default(), &queue(sources), &action, Some(Path::new("/e/1.jsonl")))
+            .map(|(_, shown)| shown.typed())
     }
 
     #[test]
@@ -262,7 +312,17 @@ pub(super) mod tests {
                 format!("redrive dlq delete {ORDERS} {PLACE} --account 123456789012"),
             ),
             (
-                json!({ "verb": "edit", "ids": ["a"], "document": "{}" }),
+                json!({ "verb": "retry", "all": true }),
+                &["orders"],
+                format!("redrive dlq retry {ORDERS} --region eu-west-1 --profile shop --watch"),
+            ),
+            (
+                json!({ "verb": "delete", "ids": ["a"], "export": true }),
+                &["orders"],
+                format!("redrive dlq delete {ORDERS} {PLACE} --account 123456789012 --export /e/1.jsonl"),
+            ),
+            (
+                json!({ "verb": "edit", "ids": ["a"], "document": r#"{"text":"x"}"# }),
                 &["orders"],
                 format!("redrive dlq retry --edit {ORDERS} {PLACE}"),
             ),
@@ -276,11 +336,14 @@ pub(super) mod tests {
         for (asked, expected) in [
             (json!({ "verb": "retry", "ids": [] }), "ids is empty"),
             (json!({ "verb": "retry", "ids": ["a\nb"] }), "ids has"),
+            (json!({ "verb": "delete", "all": true }), "all is for retry"),
+            (json!({ "verb": "retry", "ids": ["a"], "all": true }), "all is for retry, without ids"),
             (json!({ "verb": "purge", "ids": ["a"] }), "unknown variant"),
             (json!({ "verb": "retry", "ids": ["a"], "to": "other" }), "unknown field"),
             (json!({ "verb": "delete", "ids": ["a"], "stages": "1" }), "stages and wait are for retry"),
             (json!({ "verb": "edit", "ids": ["a", "b"], "document": "{}" }), "one letter"),
             (json!({ "verb": "edit", "ids": ["a"] }), "one letter"),
+            (json!({ "verb": "retry", "ids": ["a"], "export": true }), "export is for delete"),
             (
                 json!({ "verb": "retry", "ids": ["a"], "source": "arn:other" }),
                 "source is arn:other, allowed: arn:aws:sqs:eu-west-1:123456789012:orders",
@@ -319,15 +382,29 @@ pub(super) mod tests {
 
     #[test]
     fn letters_are_listed_by_conditions() {
-        let listing = json!({ "queue": "q", "where": ["reason = panic", "body.id ~ ^A"], "logs": true });
+        let listing = json!({ "queue": "q", "where": ["reason = panic", "body.id ~ ^A"], "logs": true, "may_move": true });
         let words = list(&Typed::default(), &queue(&["orders"]), &serde_json::from_value(listing).unwrap());
-        let expected = "redrive dlq list --queue arn:aws:sqs:eu-west-1:123456789012:orders --region eu-west-1 --profile shop --logs --where 'reason = panic' --where 'body.id ~ ^A'";
+        let expected = "redrive dlq list --queue arn:aws:sqs:eu-west-1:123456789012:orders --region eu-west-1 --profile shop --logs --yes --where 'reason = panic' --where 'body.id ~ ^A'";
         assert_eq!(words.unwrap().typed(), expected);
         let typed =
             Typed { profiles: vec!["a".to_owned(), "b".to_owned()], timeout: Some(5), ..Typed::default() };
         assert_eq!(
             list_all(&typed).typed(),
             "redrive dlq list --all --max 10 --profile a --profile b --timeout 5"
+        );
+        let environment = vec![
+            ("AWS_ENDPOINT_URL", "http://127.0.0.1:9324".to_owned()),
+            ("AWS_PROFILE", "other".to_owned()),
+            ("AWS_CONFIG_FILE", "my config".to_owned()),
+        ];
+        let typed = Typed { environment, ..Typed::default() };
+        let expected = "AWS_ENDPOINT_URL=http://127.0.0.1:9324 AWS_PROFILE=other AWS_CONFIG_FILE='my config' redrive dlq list --all --max 10";
+        assert_eq!(list_all(&typed).typed(), expected);
+        let snoozing = serde_json::from_value(json!({ "queue": "q" })).unwrap();
+        let shown = snooze(&typed, &queue(&["orders"]), &snoozing).typed();
+        assert!(
+            shown.contains("9324 AWS_CONFIG_FILE='my config' redrive fleet wake"),
+            "a flag names the profile: {shown}"
         );
     }
 }

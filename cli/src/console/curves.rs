@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::aws::{Aws, DescribeError};
-use crate::find::{Queue, function_name};
+use crate::find::{Of, Queue, function_name, mappings};
 use crate::fleet::DeadLetterQueue;
 use crate::sqs::{OLDEST, VISIBLE, maximum_each};
 
@@ -80,9 +80,8 @@ async fn deployments(aws: &Aws, sources: &[String]) -> anyhow::Result<Vec<Value>
     let lambda = aws.lambda();
     let mut deployments = vec![];
     for source in sources {
-        let mappings = lambda.list_event_source_mappings().event_source_arn(source).send().await;
-        let mappings = mappings.describe_error("find the function", "lambda:ListEventSourceMappings")?;
-        for function in mappings.event_source_mappings().iter().filter_map(|mapping| mapping.function_arn()) {
+        let mappings = mappings(aws, Of::Queue(source)).await?;
+        for function in mappings.iter().filter_map(|mapping| mapping.function_arn()) {
             let name = function_name(function);
             let mut pages = lambda.list_versions_by_function().function_name(name).into_paginator().send();
             for _ in 0..PAGES {

@@ -13,6 +13,8 @@ pub(super) const FILES: &[File] = &[
     page_file!("index.html"),
     page_file!("letter.js"),
     page_file!("letters.js"),
+    page_file!("link.html"),
+    page_file!("link.js"),
     page_file!("list.js"),
     page_file!("queue.js"),
     page_file!("run.js"),

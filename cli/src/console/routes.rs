@@ -1,18 +1,21 @@
 //! What the page asks for over HTTP.
 
 use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path as InPath, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use percent_encoding::percent_decode_str;
-use redrive_local::command::page::{error, guarded, respond};
+use redrive_local::command::page::{error, guarded, question, respond};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -22,7 +25,8 @@ use super::action::{self, Action, Listing, Snoozing};
 use super::child::Child;
 use super::state::{Console, Snapshot, apart};
 use super::{curves, files, letters};
-use crate::dlq::when::rfc3339;
+use crate::fleet::DeadLetterQueue;
+use crate::letters::when::rfc3339;
 
 const KEY: &str = "x-redrive-key";
 
@@ -68,6 +72,11 @@ pub(super) fn router(console: &Arc<Console>) -> Router {
     guarded(routes.with_state(Arc::clone(console)), files::FILES)
 }
 
+/// A wiki may link to a queue. But what is shown receives letters, so that somebody is asked first.
+pub(super) fn on_link() -> Response {
+    question(include_str!("page/link.html"))
+}
+
 /// Other users of this machine reach the page's address, but not its key.
 async fn keyed(State(console): Shared, headers: HeaderMap, request: Request, next: Next) -> Response {
     match headers.get(KEY).is_some_and(|key| key.as_bytes() == console.key.as_bytes()) {
@@ -92,7 +101,7 @@ async fn fleet(State(console): Shared, uri: Uri) -> Response {
         StatusCode::OK,
         &json!({
             "fleet": fleet, "visible": visible, "read_at": rfc3339(*at),
-            "unlocked": *console.unlocked(), "runs": console.runs.told(),
+            "unlocked": *console.unlocked(), "exports": console.exports, "runs": console.runs.told(),
         }),
     )
 }
@@ -117,6 +126,9 @@ async fn queue(State(console): Shared, uri: Uri) -> Answer {
 async fn list(State(console): Shared, body: Bytes) -> Answer {
     let listing: Listing = read(&body)?;
     let queue = console.queue(&listing.queue).await?;
+    if listing.may_move {
+        check_unlocked(&console, &queue)?;
+    }
     let words = action::list(&console.typed, &queue, &listing)?;
     if let Some(reason) = console.runs.refusal(&queue.arn) {
         return Err(Refusal(StatusCode::CONFLICT, reason));
@@ -172,25 +184,36 @@ async fn lock(State(console): Shared) -> Response {
 async fn command(State(console): Shared, body: Bytes) -> Answer {
     let action: Action = read(&body)?;
     let queue = console.queue(&action.queue).await?;
-    let (_, shown) = action::act(&console.typed, &queue, &action)?;
+    let (_, shown) = action::act(&console.typed, &queue, &action, console.export(&queue).as_deref())?;
     Ok(respond(StatusCode::OK, &json!({ "command": shown.typed() })))
 }
 
 async fn start(State(console): Shared, body: Bytes) -> Answer {
     let action: Action = read(&body)?;
     let queue = console.queue(&action.queue).await?;
-    if !console.unlocked().contains(&queue.account) {
-        let reason = format!("account {} is locked: type its id to unlock it", queue.account);
-        return Err(Refusal(StatusCode::FORBIDDEN, reason));
+    check_unlocked(&console, &queue)?;
+    let export = console.export(&queue).filter(|_| action.export);
+    let words = action::act(&console.typed, &queue, &action, export.as_deref())?;
+    if let Some(file) = &export {
+        make_folder(file).map_err(fail)?;
     }
-    let words = action::act(&console.typed, &queue, &action)?;
     let listing = console.listing(&queue.arn);
     let run = console.runs.start(&console.program, queue, &action, words, listing);
     let run = run.map_err(|reason| Refusal(StatusCode::CONFLICT, reason))?;
     Ok(respond(StatusCode::CREATED, &run.told()))
 }
 
-async fn run(State(console): Shared, Path(number): Path<usize>, uri: Uri) -> Answer {
+fn check_unlocked(console: &Console, queue: &DeadLetterQueue) -> Result<(), Refusal> {
+    match console.unlocked().contains(&queue.account) {
+        true => Ok(()),
+        false => {
+            let reason = format!("account {} is locked: type its id to unlock it", queue.account);
+            Err(Refusal(StatusCode::FORBIDDEN, reason))
+        }
+    }
+}
+
+async fn run(State(console): Shared, InPath(number): InPath<usize>, uri: Uri) -> Answer {
     let run = console.runs.find(number).ok_or_else(|| no_run(number))?;
     let version = uri.query().and_then(|query| query.strip_prefix("after=")?.parse().ok());
     let told: Value = match version {
@@ -200,7 +223,7 @@ async fn run(State(console): Shared, Path(number): Path<usize>, uri: Uri) -> Ans
     Ok(respond(StatusCode::OK, &told))
 }
 
-async fn stop(State(console): Shared, Path(number): Path<usize>) -> Answer {
+async fn stop(State(console): Shared, InPath(number): InPath<usize>) -> Answer {
     let run = console.runs.find(number).ok_or_else(|| no_run(number))?;
     run.stop();
     Ok(respond(StatusCode::OK, &run.told()))
@@ -214,6 +237,13 @@ async fn history(State(console): Shared) -> Answer {
         StatusCode::OK,
         &json!({ "entries": entries, "is_off": history.is_off(), "place": history.place() }),
     ))
+}
+
+/// For a file that only its owner may find.
+fn make_folder(file: &Path) -> Result<(), String> {
+    let Some(folder) = file.parent() else { return Ok(()) };
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| format!("could not make {}: {error}", folder.display()))
 }
 
 fn no_run(number: usize) -> Refusal {

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use super::action::{Action, Words};
 use super::child::{Child, Line};
 use super::progress::Progress;
-use crate::dlq::when::rfc3339;
 use crate::fleet::DeadLetterQueue;
+use crate::letters::when::rfc3339;
 use crate::scratch::Desk;
 use crate::shell::word;
 
@@ -60,11 +60,16 @@ impl Runs {
         }
         let document = action.document.as_ref().map(|text| Desk::with("letter.json", text)).transpose();
         let desk = document.map_err(|error| format!("could not make a file for the letter: {error}"))?;
+        let letters = queue.letters;
         let run = Arc::new(Run {
             number: runs.last().map_or(1, |last| last.number + 1),
             verb: action.verb.name(),
             queue,
-            letters: action.ids.len(),
+            letters: if action.all {
+                usize::try_from(letters).unwrap_or(usize::MAX)
+            } else {
+                action.ids.len()
+            },
             command: shown.typed(),
             began: SystemTime::now(),
             stop: Notify::new(),

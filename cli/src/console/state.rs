@@ -32,6 +32,8 @@ pub(super) struct Console {
     pub(super) key: String,
     pub(super) program: PathBuf,
     pub(super) history: History,
+    /// The folder for letters that are about to be deleted.
+    pub(super) exports: Option<PathBuf>,
     pub(super) runs: Runs,
     places: Places,
     owner_tag: String,
@@ -67,13 +69,15 @@ impl Console {
         key: String,
         program: PathBuf,
         history: History,
+        exports: Option<PathBuf>,
     ) -> Self {
         let Places { profiles, regions, endpoint_url, timeout } = places.clone();
         Self {
-            typed: Typed { profiles, regions, endpoint_url, timeout },
+            typed: Typed { profiles, regions, endpoint_url, timeout, environment: environment() },
             key,
             program,
             history,
+            exports,
             runs: Runs::default(),
             places: places.clone(),
             owner_tag: owner_tag.to_owned(),
@@ -155,6 +159,13 @@ impl Console {
         })
     }
 
+    /// A file for letters of a queue that are about to be deleted, if there is a folder for it.
+    pub(super) fn export(&self, queue: &DeadLetterQueue) -> Option<PathBuf> {
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace(':', "");
+        let DeadLetterQueue { name, account, .. } = queue;
+        self.exports.as_ref().map(|folder| folder.join(format!("{name}-{account}-{now}.jsonl")))
+    }
+
     /// Held by those who list the letters of a queue: others do not see them meanwhile.
     pub(super) fn listing(&self, queue: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,6 +175,13 @@ impl Console {
     pub(super) fn unlocked(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.unlocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What the commands need beside their flags to reach the same queues.
+fn environment() -> Vec<(&'static str, String)> {
+    let names = ["AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CONFIG_FILE"];
+    let set = |name| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?));
+    names.into_iter().filter_map(set).collect()
 }
 
 impl Snapshot {

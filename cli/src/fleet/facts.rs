@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use redrive_sqs::QueueArn;
 use serde::Serialize;
@@ -71,6 +71,8 @@ pub(crate) struct DeadLetterQueue {
     pub(crate) oldest_seconds: Option<u64>,
     pub(crate) first_letter_expires: Option<Expiry>,
     pub(crate) retention_seconds: u64,
+    /// The maxReceiveCount of the dead-letter queue itself, if it has a redrive policy. SQS then moves its letters on.
+    pub(crate) own_max_receive_count: Option<u32>,
     /// The ARNs of the queues whose redrive policies name it.
     pub(crate) sources: Vec<String>,
     pub(crate) owner: Option<String>,
@@ -144,6 +146,19 @@ impl Fleet {
         Self { failed: faults(|facts| &facts.failures), unknown: faults(|facts| &facts.unknown), ..fleet }
     }
 
+    /// With the errors that were seen last, and the ages: the metric leaves out letters that were received three times.
+    pub(crate) fn with_seen(mut self, mut seen: BTreeMap<String, Seen>, now: SystemTime) -> Self {
+        for queue in self.queues.iter_mut().filter(|queue| queue.letters > 0) {
+            let seen = seen.remove(&queue.arn);
+            if let Some((age, is_oldest)) = seen.as_ref().and_then(|seen| seen.oldest(queue.letters, now)) {
+                queue.know_age(age, is_oldest);
+            }
+            queue.seen = seen;
+        }
+        self.queues.sort_by_key(DeadLetterQueue::urgency);
+        self
+    }
+
     /// With those last that are snoozed.
     pub(crate) fn with_snoozes(mut self, snoozes: Vec<Snooze>) -> Self {
         for snooze in snoozes {
@@ -199,11 +214,24 @@ impl DeadLetterQueue {
             oldest_seconds: oldest.map(|oldest| oldest.as_secs()),
             first_letter_expires: (letters > 0).then(|| expiry(dead, sources, oldest)),
             retention_seconds: dead.retention().as_secs(),
+            own_max_receive_count: dead.redrive_policy().map(|policy| policy.max_receive_count),
             sources: sources.iter().map(|queue| queue.arn.clone()).collect(),
             owner: details.owner,
             snoozed: None,
             seen: None,
         }
+    }
+
+    /// Some letter was sent so long ago. SQS counts its retention from then.
+    fn know_age(&mut self, age: Duration, is_oldest: bool) {
+        let Some(left) = self.retention_seconds.checked_sub(age.as_secs()) else { return };
+        if self.oldest_seconds.is_some_and(|oldest| oldest >= age.as_secs()) {
+            return;
+        }
+        self.oldest_seconds = Some(age.as_secs());
+        let earliest = self.first_letter_expires.map_or(0, |expiry| expiry.earliest_in_seconds);
+        let earliest_in_seconds = if is_oldest { left } else { earliest.min(left) };
+        self.first_letter_expires = Some(Expiry { earliest_in_seconds, latest_in_seconds: left });
     }
 
     /// The order of the list: by the latest time at which the oldest letter expires, then by growth, then by letters. Whole
@@ -341,6 +369,32 @@ pub(super) mod tests {
             (listed.map(str::to_owned).to_vec(), 1, 71)
         );
         assert_eq!(names(&Fleet::of(&facts, true)).last().map(String::as_str), Some("empty"));
+    }
+
+    #[test]
+    fn an_age_that_was_read_counts_while_the_metric_is_silent() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000);
+        let seen = |letters: usize, of: u64, age: u64| -> BTreeMap<String, Seen> {
+            let oldest = humantime::format_rfc3339_seconds(now - Duration::from_secs(age)).to_string();
+            let json = serde_json::json!({
+                "queue": "q", "at": oldest, "letters": letters, "of": of, "oldest": oldest, "errors": [],
+            });
+            let seen = serde_json::from_value(json).unwrap();
+            BTreeMap::from([("arn:aws:sqs:eu-west-1:123456789012:dead".to_owned(), seen)])
+        };
+        let known = |details: Details, seen| {
+            let fleet = Fleet::of(&[pair("dead", 10, details)], false).with_seen(seen, now);
+            let expiry = fleet.queues[0].first_letter_expires.unwrap();
+            (fleet.queues[0].oldest_seconds, expiry.earliest_in_seconds, expiry.latest_in_seconds)
+        };
+        let silent = Details::default;
+        assert_eq!(known(silent(), BTreeMap::new()), (None, 0, 1_209_600));
+        assert_eq!(known(silent(), seen(10, 10, 1_200_000)), (Some(1_200_000), 9_600, 9_600));
+        assert_eq!(known(silent(), seen(3, 10, 1_200_000)), (Some(1_200_000), 0, 9_600), "of a sample");
+        assert_eq!(known(silent(), seen(11, 11, 1_200_000)), (None, 0, 1_209_600), "one is gone");
+        assert_eq!(known(silent(), seen(10, 10, 1_209_601)), (None, 0, 1_209_600), "it has expired");
+        let metric = Details { oldest: Some(Duration::from_secs(1_204_800)), ..Details::default() };
+        assert_eq!(known(metric, seen(10, 10, 1_200_000)).0, Some(1_204_800));
     }
 
     #[test]

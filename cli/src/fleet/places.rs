@@ -67,6 +67,7 @@ impl Places {
             region: region.clone(),
             endpoint_url: self.endpoint_url.clone(),
             timeout: self.timeout,
+            otherwise: None,
         };
         profiles.iter().flat_map(|profile| regions.iter().map(move |region| place(profile, region))).collect()
     }

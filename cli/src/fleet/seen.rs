@@ -22,6 +22,9 @@ const KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// How long a listing goes on after it is done, if a table does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a listing is kept in spite of smaller samples, if the number of letters stays about the same.
+const OUTWEIGHS: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How many errors of a queue are kept.
 const ERRORS: usize = 3;
 
@@ -32,8 +35,13 @@ pub(crate) struct Seen {
     queue: String,
     /// In RFC 3339.
     at: String,
-    /// How many letters were received.
+    /// How many letters were received, and how many could have been: 0 if an older version has not written that down.
     letters: usize,
+    #[serde(default)]
+    of: u64,
+    /// When the oldest of them was sent, in RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    oldest: Option<String>,
     /// The most frequent first.
     errors: Vec<ErrorCount>,
 }
@@ -43,20 +51,24 @@ pub(crate) struct Seen {
 pub(crate) struct Seeing {
     letters: usize,
     kinds: Kinds,
+    oldest: Option<SystemTime>,
 }
 
 impl Seeing {
     pub(crate) fn add(&mut self, letter: &Letter) {
         self.letters += 1;
         self.kinds.add(letter);
+        self.oldest = self.oldest.into_iter().chain(letter.enqueued_at()).min();
     }
 
-    /// Which errors these letters of a queue have, unless there are none.
-    pub(crate) fn seen(&self, queue: &str, at: SystemTime) -> Option<Seen> {
+    /// Which errors these letters of a queue with so many have, unless there are none.
+    pub(crate) fn seen(&self, queue: &str, of: u64, at: SystemTime) -> Option<Seen> {
         (self.letters > 0).then(|| Seen {
             queue: queue.to_owned(),
             at: humantime::format_rfc3339_seconds(at).to_string(),
             letters: self.letters,
+            of,
+            oldest: self.oldest.map(|oldest| humantime::format_rfc3339_seconds(oldest).to_string()),
             errors: self.kinds.most_frequent(ERRORS),
         })
     }
@@ -67,9 +79,13 @@ pub(crate) async fn remember(aws: &Aws, seen: &[Seen]) {
     if let Ok(named) = Named::from_env()
         && let Ok(store) = named.reach(async || Ok(aws.clone())).await
     {
-        let (history, until) = (History::new(store), SystemTime::now() + KEPT);
+        let (history, now) = (History::new(store), SystemTime::now());
+        let until = now + KEPT;
         let write = async {
-            for seen in seen {
+            let before = read(&history, now).await;
+            let counts =
+                |seen: &&Seen| !before.get(&seen.queue).is_some_and(|before| before.outweighs(seen, now));
+            for seen in seen.iter().filter(counts) {
                 history.append(NAME, seen.queue.clone(), until, seen).await?;
             }
             anyhow::Ok(())
@@ -80,6 +96,26 @@ pub(crate) async fn remember(aws: &Aws, seen: &[Seen]) {
 }
 
 impl Seen {
+    /// Whether other letters of the queue were not received.
+    fn is_sample(&self) -> bool {
+        (self.letters as u64) < self.of
+    }
+
+    /// Whether this says more than a later and smaller sample: the queue has about as many letters still.
+    fn outweighs(&self, later: &Self, now: SystemTime) -> bool {
+        let is_recent = self.age(now).is_some_and(|age| age < OUTWEIGHS);
+        let is_same = self.of.abs_diff(later.of) <= self.of / 10;
+        later.is_sample() && self.letters > later.letters && is_recent && is_same
+    }
+
+    /// How long ago the oldest letter was sent, and whether no other can be older. None if letters have gone since, or if it
+    /// is not known.
+    pub(super) fn oldest(&self, letters: u64, now: SystemTime) -> Option<(Duration, bool)> {
+        let sent = humantime::parse_rfc3339(self.oldest.as_ref()?).ok()?;
+        let is_there = self.of > 0 && letters >= self.of;
+        is_there.then(|| (now.duration_since(sent).unwrap_or_default(), !self.is_sample()))
+    }
+
     fn age(&self, now: SystemTime) -> Option<Duration> {
         let at = humantime::parse_rfc3339(&self.at).ok()?;
         Some(now.duration_since(at).unwrap_or_default())
@@ -90,8 +126,9 @@ impl Seen {
         let ErrorCount { reason, error, letters } = self.errors.first()?;
         let error = if error.is_empty() { String::new() } else { format!(": {error}") };
         let ago = span(self.age(now)?);
+        let sample = if self.is_sample() { "a sample of " } else { "" };
         Some(format!(
-            "{} of {} seen {ago} ago: {reason}{error}",
+            "{} of {sample}{} seen {ago} ago: {reason}{error}",
             thousands(*letters),
             thousands(self.letters)
         ))
@@ -118,13 +155,42 @@ mod tests {
     #[test]
     fn the_most_frequent_error_is_told_with_its_age() {
         let mut seeing = Seeing::default();
-        assert_eq!(seeing.seen("arn", SystemTime::UNIX_EPOCH), None);
+        assert_eq!(seeing.seen("arn", 0, SystemTime::UNIX_EPOCH), None);
         for id in ["m1", "m2"] {
             seeing.add(&Letter::new(Message::builder().message_id(id).build()));
         }
-        let seen = seeing.seen("arn", SystemTime::UNIX_EPOCH).unwrap();
+        let seen = seeing.seen("arn", 2, SystemTime::UNIX_EPOCH).unwrap();
         let later = SystemTime::UNIX_EPOCH + Duration::from_secs(7_200);
-        assert_eq!(seen.words(later).as_deref(), Some("2 of 2 seen 2h ago: redrive-policy"));
+        assert_eq!(seen.words(later).as_deref(), Some("2 of 2 seen 2h ago: sent"));
+        let sample = seeing.seen("arn", 9, SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(sample.words(later).as_deref(), Some("2 of a sample of 2 seen 2h ago: sent"));
+    }
+
+    #[test]
+    fn a_smaller_sample_replaces_no_listing_of_about_as_many_letters() {
+        let seen = |letters, of, at| Seen {
+            queue: "arn".to_owned(),
+            at: humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + at).to_string(),
+            letters,
+            of,
+            oldest: None,
+            errors: vec![],
+        };
+        let now = SystemTime::UNIX_EPOCH + OUTWEIGHS;
+        let full = seen(4_178, 4_178, Duration::from_secs(1));
+        for (later, expected) in [
+            (seen(10, 4_178, OUTWEIGHS), true),
+            (seen(10, 4_200, OUTWEIGHS), true),
+            (seen(10, 3_000, OUTWEIGHS), false),
+            (seen(10, 10, OUTWEIGHS), false),
+            (seen(4_177, 4_177, OUTWEIGHS), false),
+        ] {
+            assert_eq!(full.outweighs(&later, now), expected, "{later:?}");
+        }
+        assert!(!full.outweighs(&seen(10, 4_178, OUTWEIGHS), now + Duration::from_secs(1)), "it is old");
+        let sample = seen(100, 4_178, Duration::from_secs(1));
+        assert!(sample.outweighs(&seen(10, 4_178, OUTWEIGHS), now));
+        assert!(!sample.outweighs(&seen(100, 4_178, OUTWEIGHS), now));
     }
 
     #[tokio::test]
@@ -134,7 +200,7 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + 2 * KEPT;
         let mut seeing = Seeing::default();
         seeing.add(&Letter::new(Message::builder().message_id("m").build()));
-        let of = |queue, age| seeing.seen(queue, now - age).unwrap();
+        let of = |queue, age| seeing.seen(queue, 1, now - age).unwrap();
         let nothing = Seen { errors: vec![], ..of("nothing", Duration::ZERO) };
         for seen in [of("old", KEPT), of("two", Duration::from_secs(60)), of("two", Duration::ZERO), nothing]
         {

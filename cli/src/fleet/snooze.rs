@@ -12,7 +12,7 @@ use super::JOURNAL;
 use crate::aws::{Aws, Place};
 use crate::find::{Queue, queue_address};
 use crate::flags::Journaling;
-use crate::history::{History, user};
+use crate::history::{Action, History, user};
 use crate::problem::{OrProblem, Problem};
 use crate::span::{self, span};
 use crate::store::Named;
@@ -156,6 +156,10 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Problem> {
     let snooze = Snooze::new(&queue, SystemTime::now() + arguments.time, &arguments.reason);
     add(&history, &snooze).await.context("could not record the snooze").or_failed()?;
     let (name, place) = (queue.name(), aws.place(&queue.arn));
+    let what = format!("until {}: {}", snooze.until, snooze.reason);
+    history
+        .record(&aws, Action { verb: "snooze", queue: &queue.arn, what: Some(&what), ..Action::default() })
+        .await;
     print_line(format!("{name} ({place}) is snoozed for {}, until {}", span(arguments.time), snooze.until))
 }
 
@@ -181,6 +185,12 @@ pub(super) async fn wake(arguments: &Wake) -> Result<(), Problem> {
         }
     };
     remove(&history, snooze.clone(), now).await.context("could not end the snooze").or_failed()?;
+    // This needs no AWS, but the history says which one it was.
+    if let Ok(aws) = Aws::connect(&arguments.place).await {
+        let what = format!("was snoozed by {} until {}: {}", snooze.user, snooze.until, snooze.reason);
+        let action = Action { verb: "wake", queue: &snooze.queue, what: Some(&what), ..Action::default() };
+        history.record(&aws, action).await;
+    }
     print_line(format!("{} is no longer snoozed", queue_name(&snooze.queue)))
 }
 

@@ -23,16 +23,19 @@ const GAP: usize = 2;
 const TEXT: usize = 40;
 
 pub(super) fn table(fleet: &Fleet, layout: Layout, now: SystemTime) -> Vec<Line> {
-    let most = match layout {
-        Layout::Fit(Width::Terminal(columns)) => columns,
-        Layout::Fit(Width::Elsewhere) | Layout::Wide => usize::MAX,
-    };
+    let most = columns(layout);
     let text = if layout == Layout::Wide { usize::MAX } else { TEXT };
     let mut lines = Line::from(sum(fleet)).fit(most, "", "");
     if !fleet.queues.is_empty() {
         lines.push(Line::default());
         lines.extend(rows(fleet, text, most, now));
     }
+    lines
+}
+
+/// What could not be read.
+pub(super) fn faults(fleet: &Fleet, layout: Layout) -> Vec<Line> {
+    let mut lines = Vec::new();
     let faults = fleet
         .unreachable
         .iter()
@@ -43,15 +46,26 @@ pub(super) fn table(fleet: &Fleet, layout: Layout, now: SystemTime) -> Vec<Line>
     if faults.peek().is_some() {
         lines.push(Line::default());
     }
-    lines.extend(faults.flat_map(|fault| Line::from(fault).fit(most, "", "  ")));
+    lines.extend(faults.flat_map(|fault| Line::from(fault).fit(columns(layout), "", "  ")));
     lines
+}
+
+fn columns(layout: Layout) -> usize {
+    match layout {
+        Layout::Fit(Width::Terminal(columns)) => columns,
+        Layout::Fit(Width::Elsewhere) | Layout::Wide => usize::MAX,
+    }
 }
 
 fn sum(fleet: &Fleet) -> String {
     let with_letters = fleet.with_letters();
     let all = counted(with_letters + fleet.empty, "dead-letter queue");
     match with_letters {
-        0 => format!("no letters in {all}"),
+        0 => match fleet.problem() {
+            Some(problem) if fleet.empty == 0 => format!("no dead-letter queue was read: {problem}"),
+            Some(problem) => format!("no letters in {all}; {problem}"),
+            None => format!("no letters in {all}"),
+        },
         _ => {
             let letters = thousands(fleet.letters());
             let (noun, verb) = if fleet.letters() == 1 { ("letter", "has") } else { ("letters", "have") };
@@ -177,7 +191,11 @@ mod tests {
     }
 
     fn print(fleet: &Fleet, layout: Layout) -> String {
-        table(fleet, layout, SystemTime::UNIX_EPOCH).iter().map(|line| line.plain() + "\n").collect()
+        table(fleet, layout, SystemTime::UNIX_EPOCH)
+            .iter()
+            .chain(&faults(fleet, layout))
+            .map(|line| line.plain() + "\n")
+            .collect()
     }
 
     #[test]

@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 import urllib.request
+import uuid
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -46,6 +47,13 @@ class Process:
         return self.process.wait(PATIENCE)
 
 
+def restored(source):
+    """What `redrive dlq import` writes, by the name of the queue from which a letter came."""
+    note = {"reason": "redrive-policy", "error": "", "exception": "", "attempts": 3, "failed_at": "2026-01-01T00:00:00Z",
+            "source": f"arn:aws:sqs:eu-west-1:{ACCOUNT}:{source}", "message_id": str(uuid.uuid4())}
+    return {"redrive.dead-letter": ("String", json.dumps(note))}
+
+
 class Accounts(Process):
     """Accounts with queues and letters, as local/examples/accounts.rs describes them."""
 
@@ -79,16 +87,20 @@ class Accounts(Process):
         headers = {"x-amz-target": f"AmazonSQS.{operation}", "content-type": "application/x-amz-json-1.0"}
         body |= {"QueueUrl": f"{self.endpoints[0]}/{ACCOUNT}/{queue}"}
         request = urllib.request.Request(self.endpoints[0], json.dumps(body).encode(), headers)
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
             return json.loads(response.read() or "{}")
 
     def skip(self, seconds):
         """Moves the clock of the first account."""
-        urllib.request.urlopen(f"{self.endpoints[0]}/_redrive/skip", str(seconds).encode(), timeout=10).close()
+        urllib.request.urlopen(f"{self.endpoints[0]}/_redrive/skip", str(seconds).encode(), timeout=PATIENCE).close()
 
     def send(self, body, queue="orders-dead", **attributes):
         typed = {name: {"DataType": kind, "StringValue": value} for name, (kind, value) in attributes.items()}
         return self.ask("SendMessage", queue, MessageBody=body, MessageAttributes=typed)["MessageId"]
+
+    def moved(self, body, queue="orders-dead", **attributes):
+        """A letter without a note of a failure, as `redrive dlq import` sends one that SQS had moved."""
+        return self.send(body, queue, **restored("orders"), **attributes)
 
     def dead_letter(self, body, error, queue="orders-dead", **more):
         note = {"reason": "failed", "error": error, "exception": "Error", "attempts": 3, "failed_at": "2026-01-01T00:00:00Z",
@@ -189,13 +201,18 @@ def read_all(page, letters=None):
     expect(sum).to_have_text(re.compile(rf"^{f'{letters:,}' if letters else '[1-9].*'} letters?$"), timeout=PATIENCE * 1000)
 
 
+def button(page, verb):
+    """The one for the letters that are selected, else for all that are shown. Behind the verb it says which."""
+    return page.locator(".sticky").get_by_role("button", name=re.compile(rf"^{verb}\b"))
+
+
 def retry(page, stages, wait="6s", account=ACCOUNT):
     """Retries what is selected, else all that is shown. The account is unlocked if it is not yet."""
     about_to_retry(page, stages, wait, account).click()
 
 
 def about_to_retry(page, stages, wait="6s", account=ACCOUNT):
-    page.get_by_role("button", name="Retry…").first.click()
+    button(page, "Retry").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Stages").fill(stages)
     dialog.get_by_label("Watch after each stage for").fill(wait)
@@ -213,6 +230,10 @@ def confirmation(dialog, button, account):
     return dialog.get_by_role("button", name=button, exact=True)
 
 
-def ended(page, verdict, timeout=PATIENCE):
-    """The run that the page shows."""
-    expect(page.locator(".verdict")).to_contain_text(verdict, timeout=timeout * 1000)
+def verdict(page):
+    """Of the run that the page shows, or is about to show."""
+    return page.locator(".run .verdict")
+
+
+def ended(page, words, timeout=PATIENCE):
+    expect(verdict(page)).to_contain_text(words, timeout=timeout * 1000)

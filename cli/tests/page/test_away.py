@@ -100,7 +100,7 @@ def test_readers_that_do_not_read_take_no_memory(start, open_page):
     readers = [read(command) for _ in range(12)]
     before = memory(command.process)
     command.post("clock", {"speed": "max"})
-    expect(page.get_by_role("button", name="Done 2000")).to_be_visible(timeout=120_000)
+    expect(page.get_by_role("button", name="Done 2000")).to_be_visible()
     grown = memory(command.process) - before
     for reader in readers:
         reader.close()

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from console import ACCOUNT, Accounts, Console, open_queue
+from console import ACCOUNT, Accounts, Console, button, open_queue
 from foreign import EVIL, READ, rebind
 
 LETTERS = 12
@@ -118,7 +118,7 @@ def test_nothing_is_changed_in_an_account_that_is_locked(console, ids, open_page
     assert [refused(verb) for verb in VERBS] == [403, 403, 403]
     page = open_page(console.url)
     open_queue(page, letters=LETTERS)
-    page.get_by_role("button", name="Retry…").first.click()
+    button(page, "Retry").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Type its id").fill("222222222222")
     dialog.get_by_role("button", name="Retry", exact=True).click()

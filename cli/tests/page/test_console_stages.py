@@ -7,7 +7,7 @@ import signal
 import pytest
 from playwright.sync_api import expect
 
-from console import MEANT, Accounts, Console, ended, open_queue, read_all, retry, until
+from console import MEANT, Accounts, Console, ended, open_queue, read_all, retry, until, verdict
 
 # Sooner than Playwright looks again: sending all takes two seconds.
 AT_WORK = """async () => {
@@ -75,7 +75,7 @@ def test_the_rest_is_retried_after_a_stop(page, worker, accounts):
 
 def test_a_verb_whose_page_was_killed_begins_no_other_stage(page, worker, accounts, console, begin, open_page):
     retry(page, "10,all")
-    expect(page.locator(".verdict")).to_contain_text("watching")
+    expect(verdict(page)).to_contain_text("watching")
     [_, verb] = console.pids()
     console.end(signal.SIGKILL)
     until("the verb ends by itself", lambda: is_over(verb), 30)
@@ -101,7 +101,7 @@ def test_the_rest_is_retried_after_page_and_verb_were_killed(page, worker, accou
     again = open_page(begin(Console, accounts).url)
     open_queue(again, letters=left)
     retry(again, "all")
-    expect(again.locator(".verdict")).to_have_class(re.compile("done|dead"), timeout=60_000)
+    expect(verdict(again)).to_have_class(re.compile("done|dead"))
     until("all are handled", lambda: len(worker.orders()) == MEANT)
     assert accounts.messages() == 0
     more = len(worker.bodies) - MEANT

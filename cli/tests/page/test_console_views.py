@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
-from console import ACCOUNT, Accounts, Console, Worker, open_queue
+from console import ACCOUNT, Accounts, Console, Worker, button, open_queue
 
 LETTERS = 240
 ARN = f"arn:aws:sqs:eu-west-1:{ACCOUNT}:orders-dead"
@@ -19,7 +19,7 @@ def console(module_begin, binaries, tmp_path_factory):
     """Of whose runs one stopped, and one is done."""
     accounts = module_begin(Accounts, binaries, tmp_path_factory.mktemp("views"), 2, 6, LETTERS)
     accounts.dead_letter(json.dumps({"long": "a word without a space " + "x" * 300}), "gave up: " + "y" * 300, reason="r" * 80)
-    accounts.send(json.dumps({"order_id": "A-1", "lines": [{"sku": "tea", "quantity": 1}]}), tenant=("String", "acme" * 20))
+    accounts.moved(json.dumps({"order_id": "A-1", "lines": [{"sku": "tea", "quantity": 1}]}), tenant=("String", "acme" * 20))
     # So that CloudWatch has values.
     for _ in range(15):
         accounts.skip(180)
@@ -30,7 +30,9 @@ def console(module_begin, binaries, tmp_path_factory):
     worker.status = 200
     retry(console, 30, 0)
     worker.end()
-    assert console.ask("/api/fleet?fresh")[0] == 200
+    fleet = json.loads(console.ask("/api/fleet?fresh")[1])["fleet"]
+    other = next(queue["arn"] for queue in fleet["queues"] if queue["letters"] > 0 and queue["arn"] != ARN)
+    assert console.ask("/api/snooze", {"queue": other, "for": "1d", "reason": "the fix is in review"})[0] == 200
     return console
 
 
@@ -72,7 +74,7 @@ def views(page, console):
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Close").click()
     for verb in ("Retry", "Delete"):
-        page.get_by_role("button", name=f"{verb}…").first.click()
+        button(page, verb).click()
         expect(page.get_by_role("dialog").locator("code")).to_be_visible()
         yield verb.lower()
         page.get_by_role("button", name="Cancel").click()

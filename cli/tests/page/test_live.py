@@ -123,11 +123,14 @@ def test_alarms_are_lamps_and_are_said_aloud(start, open_page):
 
 def test_the_clock_is_held_skipped_and_sped_up(start, open_page):
     page = open_page(start(messages=[order(1, gateway="down")]).url)
-    expect(row(page, 1)).to_contain_text(re.compile("back in [12] s"))
+    expect(row(page, 1)).to_contain_text("back in")
     page.get_by_role("button", name="Hold the clock").click()
     release = page.get_by_role("button", name="Release the clock")
     expect(release).to_have_attribute("aria-pressed", "true")
-    for attempt in range(2, 5):
+    # Until then the time of the machine has passed, too.
+    expect(row(page, 1)).to_contain_text("back in")
+    attempts = int(re.search(r"(\d+) attempt", row(page, 1).get_attribute("aria-label"))[1])
+    for attempt in range(attempts + 1, attempts + 4):
         page.get_by_role("button", name="Skip to next retry").click()
         expect(row(page, 1)).to_contain_text(f"failed {attempt}×")
     shown = row(page, 1).locator(".end").inner_text()

@@ -65,7 +65,7 @@ export const app = {
 };
 
 const VIEWS = [
-  [/^#\/queue\/(.+)$/, (arn) => new QueueView(app, decodeURIComponent(arn))],
+  [/^#\/queue\/([^?]+)(?:\?(.*))?$/, (arn, query) => new QueueView(app, decodeURIComponent(arn), query)],
   [/^#\/runs\/(\d+)$/, (run) => new RunView(app, Number(run))],
   [/^#\/errors$/, () => new ErrorsView(app)],
   [/^#\/history$/, () => new HistoryView(app)],
@@ -135,6 +135,8 @@ addEventListener('hashchange', route);
 document.addEventListener('visibilitychange', () => !document.hidden && app.refresh());
 setInterval(() => !document.hidden && app.refresh(), EVERY);
 
+// Behind the question whether to follow a link of another site.
+if (location.search) history.replaceState(history.state, '', `/${location.hash}`);
 showTheme();
 $('view').append(h('p', { class: 'quiet' }, 'Reading the queues…'));
 route();

@@ -1,10 +1,9 @@
 // Questions before something is changed, each with the command that does the same.
 
 import { $, h } from './dom.js';
-import { pretty } from './json.js';
 import { isOwn } from './letter.js';
 import { ask } from './server.js';
-import { command, letters, nameOf } from './words.js';
+import { command, letters, nameOf, number, times } from './words.js';
 
 /** The command is shown once nobody has typed for so long, in milliseconds. */
 const PAUSE = 150;
@@ -22,7 +21,7 @@ const WORDS = {
   },
   delete: {
     title: (count, queue) => `Delete ${letters(count)} of ${queue}`,
-    warning: 'This cannot be undone. Export the letters first if you may need them.',
+    warning: 'This cannot be undone.',
     button: 'Delete',
   },
 };
@@ -54,33 +53,97 @@ function guarded(work) {
   return { problem, fail, submit };
 }
 
-export function act(app, verb, queue, source, some) {
-  question(app, verb, queue, { source: source || null, ids: some.map(({ id }) => id) }, []);
+/**
+ * `isSweeping`: nobody has picked each of the letters, so that their number is to be typed before they are deleted. `behind` so
+ * many are others of the same queue that SQS does not return yet.
+ */
+export function act(app, verb, queue, source, some, { isSweeping = false, behind = 0 } = {}) {
+  const what = { source: source || null, ids: some.map(({ id }) => id) };
+  if (verb !== 'delete') {
+    const all = h('input', { type: 'checkbox' });
+    const also = () => (all.checked ? { ids: [], all: true } : {});
+    const fields = behind > 0 ? [h('label', { class: 'check' }, all, `Also about ${number(behind)} letters behind these in their groups`)] : [];
+    return question(app, verb, queue, what, fields, { also });
+  }
+  const { exports } = app.known;
+  const first = h('input', { type: 'checkbox', checked: exports !== null, disabled: exports === null });
+  const typed = input('', { name: 'count', inputmode: 'numeric', placeholder: String(some.length) });
+  const fields = [
+    h('label', { class: 'check' }, first, exports === null ? 'Export first: there is no folder for it' : `Export first, to a file in ${exports}`),
+    ...(isSweeping ? [field(`Type ${number(some.length)} to delete all of them.`, typed)] : []),
+  ];
+  const check = () => {
+    if (isSweeping && typed.value.replace(/\D/g, '') !== String(some.length)) throw new Error(`Type ${number(some.length)}, the number of letters.`);
+  };
+  return question(app, verb, queue, what, fields, { check, also: () => ({ export: first.checked }) });
 }
 
+/** What was typed and is not sent yet, or could not be sent, by the ids of letters. */
+const drafts = new Map();
+
 /**
- * The body and the attributes as the command's editor shows them. A text area has one kind of line break, and shows controls
- * as they are: a body that nobody changed is sent as it was, and its line breaks stay.
+ * The body as it is, and the attributes as the command's editor shows them. A text area has one kind of line break, and shows
+ * controls as they are: a body that nobody changed is sent as it was, and its line breaks stay.
  */
 export function edit(app, queue, source, letter) {
   const isJson = isObject(letter.body);
-  const body = area(isJson ? pretty(letter.body) : letter.body, 12);
+  const body = area(letter.body, 12);
   const own = Object.entries(letter.attributes ?? {}).filter(([name]) => !isOwn(name));
   const attributes = Object.fromEntries(own.map(([name, value]) => [name, typeof value === 'string' ? { type: 'String', value } : value]));
   const typed = area(JSON.stringify(attributes, null, 2), 4);
-  const shown = body.value;
+  const shown = [body.value, typed.value];
   const text = () => {
-    if (body.value === shown) return letter.body;
-    if (isJson || !letter.body.includes('\r')) return body.value;
+    if (body.value === shown[0]) return letter.body;
+    if (!letter.body.includes('\r')) return body.value;
     if (/\r(?!\n)|(?<!\r)\n/.test(letter.body)) throw new Error('The body has several kinds of line breaks: use redrive dlq retry --edit.');
     return body.value.replaceAll('\n', '\r\n');
   };
   const document = () => {
-    const whole = `{"body":${isJson ? text() : JSON.stringify(text())},"attributes":${typed.value.trim() || '{}'}}`;
-    JSON.parse(whole);
-    return whole;
+    if (isJson) parsed('Body', body.value);
+    parsed('Attributes', typed.value.trim() || '{}');
+    return `{"text":${JSON.stringify(text())},"attributes":${typed.value.trim() || '{}'}}`;
   };
-  question(app, 'edit', queue, { source: source || null, ids: [letter.id] }, [field('Body', body), field('Attributes', typed)], { document });
+  const draft = drafts.get(letter.id);
+  if (draft) [body.value, typed.value] = draft;
+  const fields = [
+    ...(draft ? [h('p', { class: 'quiet' }, 'These are your last changes, which were not sent.')] : []),
+    field('Body', body), field('Attributes', typed),
+  ];
+  const isChanged = () => body.value !== shown[0] || typed.value !== shown[1];
+  const changes = () => [difference('Body', shown[0], body.value), difference('Attributes', shown[1], typed.value)].filter(Boolean);
+  question(app, 'edit', queue, { source: source || null, ids: [letter.id] }, fields, {
+    isChanged,
+    changes,
+    check: () => drafts.set(letter.id, [body.value, typed.value]),
+    discard: () => drafts.delete(letter.id),
+    also: () => ({ document: document() }),
+  });
+}
+
+/** Where it is no JSON, in the lines and columns of what was typed. */
+function parsed(name, text) {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${name}: ${error.message}`);
+  }
+}
+
+/** So many characters before and behind what was changed. */
+const AROUND = 40;
+
+/** What was typed over what, with a little of the text around it. */
+function difference(name, before, after) {
+  if (before === after) return null;
+  let [start, end] = [0, 0];
+  const most = Math.min(before.length, after.length);
+  while (start < most && before[start] === after[start]) start += 1;
+  while (end < most - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
+  const [from, to] = [Math.max(0, start - AROUND), before.length - Math.max(0, end - AROUND)];
+  return h('pre', { class: 'difference', tabindex: 0, role: 'region', 'aria-label': `What is changed: ${name}` },
+    from > 0 ? '…' : '', before.slice(from, start),
+    h('del', {}, before.slice(start, before.length - end)), h('ins', {}, after.slice(start, after.length - end)),
+    before.slice(before.length - end, to), to < before.length ? '…' : '');
 }
 
 const area = (value, rows) => Object.assign(h('textarea', { rows, spellcheck: 'false' }), { value });
@@ -93,6 +156,34 @@ function isObject(text) {
   }
 }
 
+/** A field that unlocks the account of a queue, hidden if that is not needed. */
+function locked(app, queue) {
+  const account = input('', { name: 'account', inputmode: 'numeric', placeholder: queue.account });
+  const lock = field(`Account ${queue.account} is locked. Type its id to unlock it.`, account);
+  lock.hidden = !app.isLocked(queue.account);
+  const unlock = async () => {
+    if (!lock.hidden) await app.unlock(queue, account.value.trim());
+  };
+  return { lock, unlock };
+}
+
+/** Before a look that may move letters, which a locked account does not allow. */
+export function receive(app, queue, work) {
+  const dialog = $('dialog');
+  const { lock, unlock } = locked(app, queue);
+  const { problem, submit } = guarded(async () => {
+    await unlock();
+    work();
+  });
+  dialog.replaceChildren(h('form', { onsubmit: submit },
+    h('h2', { id: 'dialog-title' }, `Receive the letters of ${queue.name}`),
+    h('p', {}, `Account ${queue.account}, ${queue.region}.`),
+    h('p', { class: 'quiet' }, `This may move them: the queue has its own redrive policy, and after ${times(queue.own_max_receive_count)} SQS moves a letter to another queue. Each look is a receive.`),
+    lock, problem,
+    h('div', { class: 'actions' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), h('button', { type: 'submit', class: 'primary' }, 'Receive'))));
+  dialog.showModal();
+}
+
 function question(app, verb, queue, what, fields, more = {}) {
   const words = WORDS[verb];
   const count = what.ids.length;
@@ -100,20 +191,20 @@ function question(app, verb, queue, what, fields, more = {}) {
   const shown = h('div');
   const stages = input(count > 10 ? '10,100,all' : 'all', { name: 'stages' });
   const wait = input('', { name: 'wait', placeholder: 'as long as all attempts take' });
-  const account = input('', { name: 'account', inputmode: 'numeric', placeholder: queue.account });
-  const lock = field(`Account ${queue.account} is locked. Type its id to unlock it.`, account);
-  lock.hidden = !app.isLocked(queue.account);
+  const { lock, unlock } = locked(app, queue);
   const controls = verb === 'retry' ? [
+    ...fields,
     field('Stages', stages, 'How many letters each stage sends. If one comes back, nothing more is sent.'),
     field('Watch after each stage for', wait, 'Such as 30s or 5m. Empty: visibility timeout, maxReceiveCount and backoff decide.'),
   ] : fields;
   const action = () => ({
     verb, queue: queue.arn, ...what,
     ...(verb === 'retry' ? { stages: stages.value.replace(/\s/g, '') || null, wait: wait.value.trim() || null } : {}),
-    ...(more.document ? { document: more.document() } : {}),
+    ...more.also?.(),
   });
   const { problem, fail, submit } = guarded(async () => {
-    if (!lock.hidden) await app.unlock(queue, account.value.trim());
+    more.check?.();
+    await unlock();
     const run = await ask('/api/runs', action()).catch((error) => {
       lock.hidden = !error.message.includes('is locked');
       throw error;
@@ -122,7 +213,20 @@ function question(app, verb, queue, what, fields, more = {}) {
     location.hash = `#/runs/${run.number}`;
   });
   let [timer, asked] = [null, 0];
+  const changed = h('div');
+  const discard = h('button', { type: 'button', onclick: () => {
+    more.discard?.();
+    dialog.close();
+  } }, 'Discard the changes');
+  const stay = h('button', { type: 'button', onclick: () => (leaving.hidden = true) }, 'Keep editing');
+  const leaving = h('div', { class: 'bar', role: 'alert', hidden: true }, 'Your changes are not sent.', discard, stay);
+  function leave() {
+    if (!more.isChanged?.()) return dialog.close();
+    leaving.hidden = false;
+    return stay.focus();
+  }
   const show = () => {
+    changed.replaceChildren(...(more.changes?.() ?? []));
     clearTimeout(timer);
     problem.hidden = true;
     timer = setTimeout(async () => {
@@ -140,11 +244,23 @@ function question(app, verb, queue, what, fields, more = {}) {
     h('p', {}, verb === 'delete' ? `Account ${queue.account}, ${queue.region}.` : `To ${what.source ? nameOf(what.source) : queue.sources.map(nameOf).join(', ')}, account ${queue.account}, ${queue.region}.`),
     h('p', { class: 'quiet' }, words.warning),
     ...controls,
+    changed,
     lock,
     shown,
     count > 0 && verb !== 'edit' ? h('button', { type: 'button', class: 'plain', onclick: () => navigator.clipboard.writeText(`${what.ids.join('\n')}\n`).catch(fail) }, 'Copy the ids for letters.txt') : null,
     problem,
-    h('div', { class: 'actions' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), h('button', { type: 'submit', class: verb === 'delete' ? 'primary danger' : 'primary' }, words.button))));
+    leaving,
+    h('div', { class: 'actions' }, h('button', { type: 'button', onclick: leave }, 'Cancel'), h('button', { type: 'submit', class: verb === 'delete' ? 'primary danger' : 'primary' }, words.button))));
+  dialog.oncancel = (event) => {
+    if (more.isChanged?.()) event.preventDefault();
+  };
+  // A second Esc would close it whatever is said to the first.
+  dialog.onkeydown = (event) => {
+    if (event.key !== 'Escape' || !more.isChanged?.()) return;
+    event.preventDefault();
+    leave();
+  };
+  dialog.onclose = () => [dialog.oncancel, dialog.onkeydown, dialog.onclose] = [null, null, null];
   dialog.showModal();
   show();
 }
@@ -174,7 +290,7 @@ export async function wake(app, queue) {
   }
 }
 
-const KEYS = [['/', 'filter'], ['j k', 'next, previous'], ['Enter', 'open'], ['x', 'select a letter'], ['r', 'retry the letters that are selected, else all that are shown'], ['Esc', 'close, back'], ['q e h', 'queues, errors, history'], ['?', 'this help']];
+const KEYS = [['/', 'filter'], ['j k', 'next, previous'], ['Enter', 'open'], ['x', 'select a letter'], ['X', 'select as far as this letter; a click with Shift does the same'], ['r', 'retry the letters that are selected, else all that are shown'], ['Esc', 'close, back'], ['q e h', 'queues, errors, history'], ['?', 'this help']];
 
 export function help() {
   const dialog = $('dialog');

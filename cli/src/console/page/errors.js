@@ -5,10 +5,13 @@ import { Letters, failedAt } from './letters.js';
 import { command, histogram, letters as counted, nameOf, number } from './words.js';
 
 /** An error with the numbers of its letters in each queue. */
-export function inQueues({ reason, error }, count, queues, chart) {
+export function inQueues({ reason, error, isEstimate }, count, queues, chart) {
+  const names = [...queues.keys()].map(nameOf);
+  // Queues of one name are told apart by their accounts.
+  const label = (arn) => (names.filter((name) => name === nameOf(arn)).length > 1 ? `${nameOf(arn)} in ${arn.split(':').slice(3, 5).reverse().join(', ')}` : nameOf(arn));
   const links = [...queues].sort((a, b) => b[1] - a[1]);
-  const shown = links.slice(0, 8).map(([arn, count]) => h('a', { href: `#/queue/${encodeURIComponent(arn)}`, title: arn }, `${nameOf(arn)} (${number(count)})`));
-  return h('li', { class: 'group' }, h('b', {}, number(count)),
+  const shown = links.slice(0, 8).map(([arn, count]) => h('a', { href: `#/queue/${encodeURIComponent(arn)}`, title: arn }, `${label(arn)} (${number(count)})`));
+  return h('li', { class: 'group' }, h('b', {}, `${isEstimate ? '≈ ' : ''}${number(count)}`),
     h('span', { class: 'reason' }, reason), h('span', { class: 'error' }, error || 'no error is known'), chart,
     h('span', { class: 'queues' }, ...shown, links.length > 8 ? h('small', {}, `and ${number(links.length - 8)} queues more`) : null));
 }

@@ -1,6 +1,6 @@
 // All dead-letter queues, the most urgent first.
 
-import { h, say } from './dom.js';
+import { h, renew, say } from './dom.js';
 import { inQueues } from './errors.js';
 import { ask } from './server.js';
 import { clock, curve, expires, letters, marksOf, nameOf, number, signed, since, span } from './words.js';
@@ -13,8 +13,8 @@ const SHARED = 3;
 const COLUMNS = ['Letters', 'Last hour', 'Oldest', 'Expires', 'Queue', 'Owner', 'Account'];
 
 /** `failed: card # declined (8 of 10, seen 2 h ago)` */
-function seenWords({ at, letters: all, errors: [{ reason, error, letters }] }) {
-  return `${reason}${error ? `: ${error}` : ''} (${number(letters)} of ${number(all)}, seen ${span(since(at))} ago)`;
+function seenWords({ at, letters: all, of, errors: [{ reason, error, letters }] }) {
+  return `${reason}${error ? `: ${error}` : ''} (${number(letters)} of ${all < of ? 'a sample of ' : ''}${number(all)}, seen ${span(since(at))} ago)`;
 }
 
 export class FleetView {
@@ -56,7 +56,8 @@ export class FleetView {
     const full = fleet.queues.filter((queue) => queue.letters > 0);
     const count = full.reduce((sum, queue) => sum + queue.letters, 0);
     const all = `${number(fleet.queues.length)} dead-letter queues${this.isPartial() ? ' that could be read' : ''}`;
-    say(this.sum, count === 0 ? `No letters in ${all}.` : `${number(full.length)} of ${all} have ${letters(count)}.`);
+    const none = fleet.queues.length === 0 && this.isPartial() ? 'No dead-letter queue could be read.' : `No letters in ${all}.`;
+    say(this.sum, count === 0 ? none : `${number(full.length)} of ${all} have ${letters(count)}.`);
     const faults = [
       ...fleet.unreachable.map(({ arn, error }) => `${nameOf(arn)}: ${error}`),
       ...[...fleet.failed, ...fleet.unknown].map(({ place, error }) => `${place}: ${error}`),
@@ -98,17 +99,21 @@ export class FleetView {
       for (const { reason, error, letters } of seen?.errors ?? []) {
         const masked = error.replace(NUMBER, '#');
         const key = JSON.stringify([reason, masked]);
-        if (!errors.has(key)) errors.set(key, { reason, error, count: 0, letters: 0, queues: new Map() });
+        if (!errors.has(key)) errors.set(key, { reason, error, count: 0, letters: 0, queues: new Map(), isEstimate: false });
         const shared = errors.get(key);
         if (shared.error !== error) shared.error = masked;
-        shared.count += letters;
+        // The share of a sample stands for that of all letters.
+        const isSample = seen.letters < seen.of;
+        const count = isSample ? Math.round((letters * seen.of) / seen.letters) : letters;
+        shared.isEstimate ||= isSample;
+        shared.count += count;
         if (!shared.queues.has(arn)) shared.letters += all;
-        shared.queues.set(arn, (shared.queues.get(arn) ?? 0) + letters);
+        shared.queues.set(arn, (shared.queues.get(arn) ?? 0) + count);
       }
     }
     const shared = [...errors.values()].filter(({ error, queues }) => error && queues.size > 1).sort((a, b) => b.count - a.count).slice(0, SHARED);
     this.heading.hidden = shared.length === 0;
-    this.shared.replaceChildren(...shared.map((error) => inQueues(error, error.count, error.queues, this.curve([...error.queues.keys()], error.letters))));
+    renew(this.shared, shared.map((error) => inQueues(error, error.count, error.queues, this.curve([...error.queues.keys()], error.letters))));
   }
 
   isPartial() {
@@ -129,11 +134,27 @@ export class FleetView {
       return (queue.letters > 0 || this.empty.checked) && words.every((word) => text.includes(word));
     });
     const focused = document.activeElement?.closest?.('tr')?.dataset.arn;
-    this.body.replaceChildren(...shown.map((queue) => this.row(queue)));
+    this.place(shown.map((queue) => this.row(queue)));
     this.drawShared();
     if (focused) this.body.querySelector(`[data-arn="${focused}"] a`)?.focus();
     this.none.hidden = shown.length > 0;
     say(this.none, words.length > 0 ? 'No queue matches.' : this.isPartial() ? 'Some queues could not be read.' : 'All dead-letter queues are empty.');
+  }
+
+  /** Rows that are there already stay, with the cells that are unchanged. */
+  place(rows) {
+    const arns = new Set(rows.map((row) => row.dataset.arn));
+    [...this.body.rows].filter((row) => !arns.has(row.dataset.arn)).forEach((row) => row.remove());
+    const kept = new Map([...this.body.rows].map((row) => [row.dataset.arn, row]));
+    rows.forEach((row, at) => {
+      const old = kept.get(row.dataset.arn);
+      if (old) {
+        old.className = row.className;
+        renew(old, [...row.cells]);
+      }
+      const placed = old ?? row;
+      if (this.body.rows[at] !== placed) this.body.insertBefore(placed, this.body.rows[at] ?? null);
+    });
   }
 
   row(queue) {

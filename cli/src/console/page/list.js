@@ -10,7 +10,8 @@ const SHOWN = 400;
 export class List {
   constructor({ choose, checked }) {
     this.handlers = { choose, checked };
-    this.checked = new Set();
+    /** Letters by their ids. They stay selected while others are shown. */
+    this.checked = new Map();
     const inner = h('div', { class: 'rows', role: 'presentation' });
     this.element = h('div', { class: 'viewport', role: 'listbox', tabindex: 0, 'aria-multiselectable': 'true', 'aria-label': 'Letters: Enter opens one, x selects it' }, inner);
     this.rows = new Rows(this.element, inner, { key: ({ id }) => id, make, paint: (row, letter) => this.paint(row, letter) });
@@ -19,7 +20,7 @@ export class List {
       const row = event.target.closest('.row');
       if (!row) return;
       this.rows.chosen = row.dataset.id;
-      if (event.target.closest('.box')) this.toggle(this.rows.chosen);
+      if (event.target.closest('.box')) this.toggle(this.rows.chosen, event.shiftKey);
       else this.handlers.choose(this.rows.chosen);
       this.draw();
     });
@@ -33,8 +34,6 @@ export class List {
 
   show(shown) {
     this.rows.shown = shown;
-    const ids = new Set(shown.map(({ id }) => id));
-    this.checked = new Set([...this.checked].filter((id) => ids.has(id)));
     this.draw();
   }
 
@@ -48,9 +47,32 @@ export class List {
     element.classList.toggle('chosen', this.rows.chosen === id);
   }
 
-  toggle(id) {
-    if (!this.checked.delete(id)) this.checked.add(id);
+  /** With `asFarAs`, all letters between this one and the last one get the state of the last one. */
+  toggle(id, asFarAs = false) {
+    const { shown } = this.rows;
+    const [at, last] = [id, this.last].map((id) => shown.findIndex((letter) => letter.id === id));
+    if (asFarAs && last >= 0) {
+      const isChecked = this.checked.has(this.last);
+      for (const letter of shown.slice(Math.min(at, last), Math.max(at, last) + 1)) {
+        if (isChecked) this.checked.set(letter.id, letter);
+        else this.checked.delete(letter.id);
+      }
+    } else if (!this.checked.delete(id)) this.checked.set(id, shown[at]);
+    this.last = id;
     this.handlers.checked();
+  }
+
+  uncheck() {
+    this.checked.clear();
+    this.handlers.checked();
+    this.draw();
+  }
+
+  /** How many selected letters are not among those that are shown. */
+  hidden() {
+    if (this.checked.size === 0) return 0;
+    const shown = this.rows.shown.filter(({ id }) => this.checked.has(id));
+    return this.checked.size - shown.length;
   }
 
   key(event) {
@@ -58,6 +80,7 @@ export class List {
     const [is, reached] = [this.rows.at() >= 0, this.rows.reached(event)];
     if (event.key === 'Enter' && is) this.handlers.choose(this.rows.chosen, true);
     else if ((event.key === 'x' || event.key === ' ') && is) this.toggle(this.rows.chosen);
+    else if (event.key === 'X' && is) this.toggle(this.rows.chosen, true);
     else if (!reached) return;
     else {
       this.rows.chosen = reached.id;
@@ -81,8 +104,9 @@ function make(letter) {
 }
 
 /** How many there are, to be said beside the list. */
-export function count(element, { shown, all, checked, reading }) {
+export function count(element, { shown, all, checked, reading, received }) {
+  if (!received) return say(element, 'Not received');
   const of = shown === all ? '' : ` of ${number(all)}`;
   const parts = [`${number(shown)}${of} letter${all === 1 ? '' : 's'}`, checked > 0 ? `${number(checked)} selected` : '', reading ? 'reading…' : ''];
-  say(element, parts.filter(Boolean).join(', '));
+  return say(element, parts.filter(Boolean).join(', '));
 }

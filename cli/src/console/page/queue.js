@@ -1,33 +1,48 @@
 // One dead-letter queue: its last day, its errors, its letters, and what can be done with them.
 
-import { act, edit, snooze, wake } from './dialogs.js';
+import { act, edit, receive, snooze, wake } from './dialogs.js';
 import { h, say } from './dom.js';
 import { detail } from './letter.js';
 import { Letters, failedAt, isOf } from './letters.js';
 import { List, count } from './list.js';
 import { ask } from './server.js';
-import { clock, command, curve, expires, histogram, letters as counted, marksOf, nameOf, number, signed, span } from './words.js';
+import { clock, command, curve, expires, histogram, letters as counted, marksOf, nameOf, number, signed, span, times } from './words.js';
 
 const DAY = 86_400;
 /** What the command says of letters that are all on the page. */
 const COUNTED = /^([\d,]+ of )?[\d,]+ letters? in \S+( match)?$/;
+/** More ids make an address too long to be sent. The browser keeps them for Back and reload. */
+const MOST_IDS = 50;
+/** The address changes once nothing else has for so long, in milliseconds: browsers refuse many changes. */
+const PAUSE = 100;
+/** What is a condition, and would be sought in vain as a text. */
+const CONDITION = /^(body|attribute|reason|error|exception|function|source|id|group|attempts|age|sent)[^\s=!<>~]*\s*(!?[=~]|[<>]=?|\bexists$|\bmissing$)/;
 /** More groups than anybody reads. */
 const MOST_GROUPS = 200;
 
 export class QueueView {
-  constructor(app, arn) {
+  constructor(app, arn, query = '') {
+    const asked = new URLSearchParams(query);
     [this.app, this.arn, this.title] = [app, arn, nameOf(arn)];
-    [this.conditions, this.group, this.open] = [[], null, null];
+    [this.conditions, this.group, this.open] = [asked.getAll('where'), null, null];
+    // What the address says of letters that are not received yet.
+    this.wanted = {
+      source: asked.get('source'),
+      error: asked.has('reason') ? { reason: asked.get('reason'), error: asked.get('error') ?? '' } : null,
+      ids: new Set(history.state?.selected ?? asked.getAll('id')),
+    };
     this.letters = new Letters('/api/letters', { changed: () => this.changed() });
-    this.list = new List({ choose: (id, focus) => this.choose(id, focus), checked: () => this.count() });
+    this.list = new List({ choose: (id, focus) => this.choose(id, focus), checked: () => this.count(true) });
     this.facts = h('dl', { class: 'facts' });
     this.curves = h('div', { class: 'curves' });
     this.chips = h('ul', { class: 'chips', 'aria-label': 'Conditions' });
     this.condition = h('input', { type: 'text', placeholder: 'body.tenant = acme', 'aria-label': 'Add a condition: field, operator, value', autocomplete: 'off', spellcheck: 'false' });
-    this.text = h('input', { type: 'search', placeholder: 'Text in error, body, id', 'aria-label': 'Filter letters by text', oninput: () => this.filter() });
-    this.logs = h('input', { type: 'checkbox', onchange: () => this.read() });
+    this.text = h('input', { type: 'search', placeholder: 'Text in error, body, id', 'aria-label': 'Filter letters by text', value: asked.get('text') ?? '', oninput: () => this.filter(), onkeydown: (event) => event.key === 'Enter' && this.addTyped() });
+    this.logs = h('input', { type: 'checkbox', checked: asked.has('logs'), onchange: () => this.read() });
     this.source = h('select', { 'aria-label': 'Source queue', hidden: true, onchange: () => this.redraw() });
     this.groups = h('ul', { class: 'groups', 'aria-label': 'Errors' });
+    this.warning = h('p', { class: 'verdict', hidden: true });
+    this.hint = h('p', { class: 'quiet', hidden: true }, 'No letter has this text. Press Enter in the filter to use it as a condition.');
     this.said = h('ul', { class: 'faults', 'aria-label': 'Notes' });
     this.command = h('div');
     this.counted = h('p', { class: 'sum' });
@@ -37,6 +52,7 @@ export class QueueView {
       h('button', { type: 'button', onclick: () => this.export() }, 'Export'),
       h('button', { type: 'button', onclick: () => this.delete() }, 'Delete…'),
     ];
+    this.uncheck = h('button', { type: 'button', class: 'plain', onclick: () => this.list.uncheck() }, 'Select none');
     const again = h('button', { type: 'button', onclick: () => this.read() }, 'Read again');
     this.snooze = h('button', { type: 'button', onclick: () => (this.app.queue(this.arn).snoozed ? wake : snooze)(this.app, this.app.queue(this.arn)) }, 'Snooze…');
     this.element = h('section', { class: 'queue', 'aria-label': `Queue ${this.title}` },
@@ -44,16 +60,16 @@ export class QueueView {
       this.facts, this.curves,
       h('form', { class: 'bar', onsubmit: (event) => this.add(event) }, this.condition, h('button', { type: 'submit' }, 'Add condition'), this.text, this.source,
         h('label', { class: 'check', title: 'Looks for the errors of letters without a note' }, this.logs, 'read the function’s log')),
-      this.chips, this.said, this.groups,
-      h('div', { class: 'bar sticky' }, this.counted, ...this.buttons),
+      this.chips, this.warning, this.said, this.groups,
+      this.hint, h('div', { class: 'bar sticky' }, this.counted, this.uncheck, ...this.buttons),
       h('div', { class: 'split' }, this.list.element, this.detail),
       this.command);
     this.resized = () => this.cover();
     addEventListener('resize', this.resized);
-    this.read();
   }
 
   leave() {
+    clearTimeout(this.remembering);
     this.letters.stop();
     this.list.leave();
     removeEventListener('resize', this.resized);
@@ -62,9 +78,10 @@ export class QueueView {
   }
 
   refreshed() {
-    this.count();
     const queue = this.app.queue(this.arn);
     this.snooze.disabled = !queue;
+    if (!this.begun) this.begin(queue);
+    this.count();
     if (!queue) {
       this.facts.replaceChildren(h('div', {}, h('dt', {}, 'Queue'), h('dd', {}, 'This queue was not read, or is not a dead-letter queue of this page.')));
       return;
@@ -83,6 +100,7 @@ export class QueueView {
     if (this.source.options.length === 0 && queue.sources.length > 1) {
       this.source.append(h('option', { value: '' }, 'all sources'), ...queue.sources.map((arn) => h('option', { value: arn }, nameOf(arn))));
       this.source.hidden = false;
+      if (queue.sources.includes(this.wanted.source)) this.source.value = this.wanted.source;
     }
     if (!this.curvesRead) this.readCurves();
   }
@@ -104,10 +122,30 @@ export class QueueView {
     }
   }
 
+  /** Letters are received at once, unless SQS may move them for that. */
+  begin(queue) {
+    this.begun = true;
+    if (!queue?.own_max_receive_count) return this.read();
+    this.warning.hidden = false;
+    this.warning.replaceChildren(`No letter was received: this queue has its own redrive policy, and SQS moves a letter after ${times(queue.own_max_receive_count)}. Each look is a receive. `,
+      h('button', { type: 'button', onclick: () => this.read() }, 'Receive the letters…'));
+    return null;
+  }
+
+  /** Each look at letters that it may move needs a yes of its own. */
   read() {
-    [this.group, this.drawn] = [null, null];
+    const queue = this.app.queue(this.arn);
+    if (queue?.own_max_receive_count) receive(this.app, queue, () => this.receive(true));
+    else this.receive(false);
+  }
+
+  receive(mayMove) {
+    this.warning.hidden = true;
+    this.received = true;
+    this.wanted.error ??= this.picked();
+    [this.scanned, this.group, this.drawn] = [0, null, null];
     this.close();
-    return this.letters.read({ queue: this.arn, where: this.conditions, logs: this.logs.checked });
+    return this.letters.read({ queue: this.arn, where: this.conditions, logs: this.logs.checked, may_move: mayMove });
   }
 
   add(event) {
@@ -116,6 +154,15 @@ export class QueueView {
     if (!condition) return;
     this.conditions.push(condition);
     this.condition.value = '';
+    this.read();
+  }
+
+  /** Enter makes a condition of a text that is one. */
+  addTyped() {
+    const condition = this.text.value.trim();
+    if (!CONDITION.test(condition)) return;
+    this.conditions.push(condition);
+    this.text.value = '';
     this.read();
   }
 
@@ -134,9 +181,57 @@ export class QueueView {
       this.said.replaceChildren(...notes.map((line) => h('li', {}, line)));
       if (this.shownCommand !== text) this.command.replaceChildren(...(text ? [command(text)] : []));
       this.shownCommand = text;
+      this.restore();
       if (this.drawn !== groups) this.drawGroups(groups);
+      if (this.letters.reading === null) this.forgetGone();
       this.filter();
     });
+  }
+
+  /** What the address says of letters, as they come. */
+  restore() {
+    const { wanted, letters: { all, groups, ended }, list: { checked } } = this;
+    for (; this.scanned < all.length; this.scanned += 1) {
+      const letter = all[this.scanned];
+      if (wanted.ids.delete(letter.id)) checked.set(letter.id, letter);
+    }
+    if (ended === null) return;
+    if (wanted.error) {
+      const at = groups.findIndex(({ reason, error }) => reason === wanted.error.reason && error === wanted.error.error);
+      if (at >= 0) this.group = at;
+      wanted.error = null;
+    }
+    if (wanted.ids.size > 0 && ended === 0) {
+      this.app.tell(`${counted(wanted.ids.size)} of the selection ${wanted.ids.size === 1 ? 'was' : 'were'} not returned by SQS.`);
+      wanted.ids.clear();
+    }
+  }
+
+  /** The error that is picked, as the address names it. */
+  picked() {
+    const { reason, error } = this.letters.groups[this.group] ?? {};
+    return reason === undefined ? null : { reason, error };
+  }
+
+  /** Writes what is shown into the address, so that Back, a reload and a link lead here. */
+  remember() {
+    clearTimeout(this.remembering);
+    const [asked, picked] = [new URLSearchParams(), this.picked() ?? this.wanted.error];
+    const ids = [...this.list.checked.keys(), ...this.wanted.ids];
+    this.conditions.forEach((condition) => asked.append('where', condition));
+    const source = this.source.value || this.wanted.source;
+    if (source) asked.set('source', source);
+    if (this.logs.checked) asked.set('logs', '');
+    if (picked) Object.entries(picked).forEach(([name, value]) => asked.set(name, value));
+    if (this.text.value) asked.set('text', this.text.value);
+    if (ids.length <= MOST_IDS) ids.forEach((id) => asked.append('id', id));
+    const query = asked.size > 0 ? `?${asked}` : '';
+    history.replaceState({ selected: ids }, '', `#/queue/${encodeURIComponent(this.arn)}${query}`);
+  }
+
+  rememberSoon() {
+    clearTimeout(this.remembering);
+    this.remembering = setTimeout(() => this.remember(), PAUSE);
   }
 
   drawGroups(groups) {
@@ -148,7 +243,7 @@ export class QueueView {
     this.groups.replaceChildren(...shown.slice(0, MOST_GROUPS).map((group) => {
       const times = group.some.map(failedAt);
       const share = h('meter', { min: 0, max: most, value: times.length, 'aria-hidden': 'true' });
-      return h('li', {}, h('button', { type: 'button', 'aria-pressed': 'false', 'data-group': group.index, onclick: () => this.pick(group.index) },
+      return h('li', {}, h('button', { type: 'button', 'aria-pressed': String(group.index === this.group), 'data-group': group.index, onclick: () => this.pick(group.index) },
         h('b', {}, number(times.length)), share,
         h('span', { class: 'reason' }, group.reason), h('span', { class: 'error' }, group.error || 'no error is known'),
         histogram(times, `When these ${number(times.length)} failed`)));
@@ -157,7 +252,7 @@ export class QueueView {
 
   /** Another source was picked. */
   redraw() {
-    this.group = null;
+    [this.group, this.wanted.source] = [null, null];
     this.drawGroups(this.letters.groups);
     this.filter();
   }
@@ -170,18 +265,33 @@ export class QueueView {
 
   filter() {
     this.list.show(this.letters.matching(this.source.value, this.group, this.text.value));
-    this.count();
+    this.count(true);
   }
 
-  count() {
+  count(isOther = false) {
+    if (isOther) this.rememberSoon();
     const { checked, rows: { shown } } = this.list;
+    const meant = this.meant();
+    ['Retry', 'Export', 'Delete'].forEach((verb, at) => say(this.buttons[at], `${verb}${meant}${verb === 'Export' ? '' : '…'}`));
+    this.uncheck.hidden = checked.size === 0;
     const { all, reading } = this.letters;
     const queue = this.app.queue(this.arn);
-    count(this.counted, { shown: shown.length, all: all.length, checked: checked.size, reading: reading !== null });
+    count(this.counted, { shown: shown.length, all: all.length, checked: checked.size, reading: reading !== null, received: this.received });
+    this.hint.hidden = shown.length > 0 || !CONDITION.test(this.text.value.trim());
     const none = !queue || this.selected().length === 0 || reading !== null;
     this.buttons.forEach((button) => (button.disabled = none));
     if (this.obstacle()) this.buttons[0].disabled = true;
     this.buttons[0].title = this.obstacle() ?? '';
+  }
+
+  /** Which letters a button means. */
+  meant() {
+    const { checked, rows: { shown } } = this.list;
+    const [all, hidden] = [this.letters.all.length, this.list.hidden()];
+    if (this.letters.reading !== null || checked.size + shown.length === 0) return '';
+    if (checked.size === 0) return shown.length < all ? ` ${number(shown.length)} shown` : all === 1 ? ' 1 letter' : ` all ${number(all)}`;
+    const by = hidden === 0 ? '' : ` (${hidden < checked.size ? `${number(hidden)} ` : ''}hidden by the filter)`;
+    return ` ${number(checked.size)} selected${by}`;
   }
 
   /** Why letters cannot be sent back now. */
@@ -191,10 +301,21 @@ export class QueueView {
     return queue.sources.length > 1 && !this.source.value ? 'Pick the source queue first' : null;
   }
 
-  /** The letters that are checked, else all that are shown. */
+  /** The letters that are checked, also if a filter hides them, else all that are shown. */
   selected() {
     const { checked, rows: { shown } } = this.list;
-    return checked.size > 0 ? shown.filter(({ id }) => checked.has(id)) : shown;
+    return checked.size > 0 ? [...checked.values()] : shown;
+  }
+
+  /** Selected letters that are not in the queue any more are forgotten. Those that a condition hides may be in it. */
+  forgetGone() {
+    const { checked } = this.list;
+    if (checked.size === 0 || this.conditions.length > 0 || this.letters.ended !== 0) return;
+    const there = new Map(this.letters.all.map((letter) => [letter.id, letter]));
+    const gone = [...checked.keys()].filter((id) => !there.has(id));
+    gone.forEach((id) => checked.delete(id));
+    checked.forEach((_, id) => checked.set(id, there.get(id)));
+    if (gone.length > 0) this.app.tell(`${counted(gone.length)} of your selection ${gone.length === 1 ? 'was' : 'were'} not returned by SQS, and ${gone.length === 1 ? 'is' : 'are'} not selected any more.`);
   }
 
   choose(id, focus) {
@@ -230,7 +351,7 @@ export class QueueView {
 
   retry(some = this.selected()) {
     if (this.obstacle()) this.app.tell(`${this.obstacle()}.`);
-    else act(this.app, 'retry', this.app.queue(this.arn), this.source.value, some);
+    else act(this.app, 'retry', this.app.queue(this.arn), this.source.value, some, { behind: this.behind(some) });
   }
 
   edit(letter) {
@@ -240,7 +361,19 @@ export class QueueView {
 
   delete(some = this.selected()) {
     if (!this.app.queue(this.arn)) this.app.tell(`${this.obstacle()}.`);
-    else act(this.app, 'delete', this.app.queue(this.arn), null, some);
+    else act(this.app, 'delete', this.app.queue(this.arn), null, some, { isSweeping: this.isSweeping(some) });
+  }
+
+  /** About how many letters there are behind all that SQS returns of a FIFO queue: the first ten of each group. */
+  behind(some) {
+    const { letters, conditions, list: { checked }, arn } = this;
+    const isAll = checked.size === 0 && conditions.length === 0 && some.length === letters.all.length;
+    return arn.endsWith('.fifo') && isAll ? Math.max(0, this.app.queue(arn).letters - some.length) : 0;
+  }
+
+  /** Whether nobody has picked each of these letters. */
+  isSweeping(some) {
+    return some.length > 1 && (this.list.checked.size === 0 || some.length >= this.letters.all.length);
   }
 
   /** As `dlq export` writes them, except those of which only the beginning is here. */
@@ -256,7 +389,10 @@ export class QueueView {
 
   key(key, event) {
     if (key === 'Escape' && this.open !== null) this.close();
-    else if (key === 'Escape') location.hash = '#/';
+    else if (key === 'Escape') {
+      this.remember();
+      location.hash = '#/';
+    }
     else if (key === 'r' && !this.buttons[0].disabled) this.retry();
     else if (['j', 'k', 'ArrowDown', 'ArrowUp'].includes(key)) {
       this.list.element.focus();

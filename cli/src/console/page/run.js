@@ -76,7 +76,7 @@ export class RunView {
     const { results, stages, problems, said, ended, is_stopping: stopping } = progress;
     const done = (results[PAST[verb]] ?? 0);
     this.back.href = `#/queue/${encodeURIComponent(queue)}`;
-    say(this.head, `${verb[0].toUpperCase()}${verb.slice(1)} ${letters(all)} of ${name}`);
+    say(this.head, `${verb[0].toUpperCase()}${verb.slice(1)} ${letters(all)} of ${name}, ${queue.split(':').slice(3, 5).reverse().join(', ')}`);
     if (!this.command.firstChild) this.command.append(command(text));
     [this.bar.max, this.bar.value] = [Math.max(1, all), done];
     const others = Object.entries(results).filter(([result]) => result !== PAST[verb]).map(([result, count]) => `, ${number(count)} ${result}`);

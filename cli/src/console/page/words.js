@@ -7,6 +7,8 @@ export const number = (count) => count.toLocaleString('en');
 
 export const letters = (count) => `${number(count)} letter${count === 1 ? '' : 's'}`;
 
+export const times = (receives) => `${number(receives)} receive${receives === 1 ? '' : 's'}`;
+
 /** The name of a queue in its ARN. */
 export const nameOf = (arn) => arn.split(':').at(-1);
 
