@@ -5,7 +5,6 @@ mod confirm;
 mod delete;
 mod export;
 mod import;
-mod line;
 mod list;
 pub(crate) mod logs;
 mod pretty;
@@ -14,15 +13,14 @@ mod retry;
 mod select;
 mod show;
 mod triage;
-pub(crate) mod when;
 
 use clap::{Args, Subcommand};
 
 pub(crate) use self::import::MORE as MORE_ON_IMPORT;
-pub(crate) use self::retry::MORE as MORE_ON_RETRY;
+pub(crate) use self::retry::{MORE as MORE_ON_RETRY, check_document};
 pub(crate) use self::triage::MORE as MORE_ON_TRIAGE;
 
-use crate::letters::{condition, letter, look};
+use crate::letters::{condition, letter, line, look, when};
 use crate::problem::Problem;
 
 /// Lists, edits, retries and deletes dead letters.

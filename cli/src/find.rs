@@ -9,7 +9,7 @@ mod typed;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use redrive_sqs::queue_name;
+use redrive_sqs::{Address, queue_name};
 
 use crate::aws::{Aws, DescribeError, Place};
 use crate::problem::{OrProblem, Problem};
@@ -99,7 +99,7 @@ impl Which {
     /// # Errors
     /// No region, or no credentials.
     pub(crate) async fn connect(&self) -> Result<Aws, Problem> {
-        Aws::connect(&self.place).await.or_input()
+        Aws::connect(&place_of(&self.place, [&self.queue, &self.dead_letter_queue])).await.or_input()
     }
 
     /// Looks the queues up.
@@ -132,6 +132,12 @@ impl Which {
         }
         Ok(pair)
     }
+}
+
+/// Without a region in the settings, that of the first queue whose URL or ARN says it.
+fn place_of<const N: usize>(place: &Place, queues: [&Option<String>; N]) -> Place {
+    let mut said = queues.into_iter().flatten().filter_map(|queue| Address::parse(queue).ok()?.region());
+    Place { otherwise: said.next().map(str::to_ascii_lowercase), ..place.clone() }
 }
 
 impl Pair {

@@ -1,4 +1,4 @@
-//! Who did what with letters: a line of JSON for each action, in a file that stays, or in a table.
+//! Who did what with letters and queues: a line of JSON for each action, in a file that stays, or in a table.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
@@ -29,11 +29,14 @@ const MOST_LINES: usize = 1_000;
 /// In a table.
 const KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
+/// The end of an action that AWS refused, or whose answer was lost.
+pub(crate) const UNCONFIRMED: &str = "AWS did not confirm it";
+
 /// Where actions are written down, if they are.
 #[derive(Debug, Clone)]
 pub(crate) struct History(Store);
 
-/// What was done with the letters of a queue.
+/// What was done with the letters of a queue, or with it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Action<'a> {
     /// Such as `retry`.
@@ -42,8 +45,14 @@ pub(crate) struct Action<'a> {
     pub(crate) queue: &'a str,
     pub(crate) to: Option<&'a str>,
     pub(crate) sent: u64,
+    /// Of those.
+    pub(crate) not_deleted: u64,
     pub(crate) deleted: u64,
     pub(crate) failed: u64,
+    /// Nobody knows whether these were sent.
+    pub(crate) perhaps_sent: u64,
+    /// What was done, if not with letters.
+    pub(crate) what: Option<&'a str>,
     /// When it started, if a line says so.
     pub(crate) began: Option<&'a str>,
 }
@@ -52,8 +61,11 @@ pub(crate) struct Action<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     at: String,
-    /// Of this machine: only CloudTrail knows who AWS takes it to be.
+    /// The name of the user on this machine.
     user: String,
+    /// The ARN that AWS knows them by, if STS said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
     account: String,
@@ -68,9 +80,15 @@ pub(crate) struct Entry {
     #[serde(default, skip_serializing_if = "is_zero")]
     sent: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
+    not_deleted: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
     deleted: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     failed: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    perhaps_sent: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    what: Option<String>,
     /// It is about to be done: a line with this time in `began` says what came of it, unless the run was killed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     started: bool,
@@ -108,7 +126,6 @@ impl History {
         }
     }
 
-    #[cfg(test)]
     pub(crate) fn off() -> Self {
         Self(Store::Off)
     }
@@ -119,17 +136,20 @@ impl History {
         if self.is_off() {
             return None;
         }
-        let entry = Entry { started: true, ..Entry::of(aws, action, user(), SystemTime::now()) };
+        let entry = Entry { started: true, ..Entry::of(aws, action).await };
         self.add(&entry).await.ok()?;
         Some(entry.at)
     }
 
     /// Writes an action down, unless nothing was done. If that fails, the action is none the less done.
     pub(crate) async fn record(&self, aws: &Aws, action: Action<'_>) {
-        if self.is_off() || action.began.is_none() && action.sent + action.deleted + action.failed == 0 {
+        let is_known = action.began.is_some() || action.what.is_some();
+        if self.is_off()
+            || !is_known && action.sent + action.deleted + action.failed + action.perhaps_sent == 0
+        {
             return;
         }
-        if let Err(error) = self.add(&Entry::of(aws, action, user(), SystemTime::now())).await {
+        if let Err(error) = self.add(&Entry::of(aws, action).await).await {
             let place = match &self.0 {
                 Store::Folder(folder) => format!(" in {}", file(folder, NAME).display()),
                 Store::Off | Store::Table(_) => String::new(),
@@ -238,11 +258,12 @@ fn actions(mut entries: Vec<Entry>) -> Vec<Entry> {
 }
 
 impl Entry {
-    fn of(aws: &Aws, action: Action<'_>, user: String, at: SystemTime) -> Self {
+    async fn of(aws: &Aws, action: Action<'_>) -> Self {
         let arn = QueueArn::parse(action.queue);
         Self {
-            at: humantime::format_rfc3339_millis(at).to_string(),
-            user,
+            at: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            user: user(),
+            identity: aws.identity().await.map(str::to_owned),
             profile: aws.profile().map(str::to_owned),
             account: arn.map_or("", |arn| arn.account).to_owned(),
             region: arn.map_or("", |arn| arn.region).to_owned(),
@@ -251,30 +272,45 @@ impl Entry {
             queue: queue_name(action.queue).to_owned(),
             to: action.to.map(|to| queue_name(to).to_owned()),
             sent: action.sent,
+            not_deleted: action.not_deleted,
             deleted: action.deleted,
             failed: action.failed,
+            perhaps_sent: action.perhaps_sent,
+            what: action.what.map(str::to_owned),
             started: false,
             began: action.began.map(str::to_owned),
         }
     }
 
-    /// For people: `2026-11-26T18:00:00.000Z  ada  retry  orders-dead to orders: 10 sent  (account 123456789012, eu-west-1)`
+    /// For people: `2026-11-26T18:00:00.000Z  ada (user/ada)  retry  orders-dead to orders: 10 sent  (account 123456789012, eu-west-1)`
     pub(crate) fn words(&self) -> String {
         let Self { at, user, verb, queue, account, region, .. } = self;
         let to = self.to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
-        let counts = [(self.sent, "sent"), (self.deleted, "deleted"), (self.failed, "failed")];
+        // `arn:aws:sts::123456789012:assumed-role/admin/ada`
+        let identity = self.identity.as_ref().and_then(|arn| arn.splitn(6, ':').nth(5));
+        let identity = identity.map(|name| format!(" ({name})")).unwrap_or_default();
+        let counts = [
+            (self.sent, "sent"),
+            (self.not_deleted, "of them not deleted"),
+            (self.deleted, "deleted"),
+            (self.failed, "failed"),
+            (self.perhaps_sent, "may have been sent"),
+        ];
         let counts: Vec<String> = counts
             .iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         let endpoint = self.endpoint.as_ref().map(|endpoint| format!(", {endpoint}")).unwrap_or_default();
-        let counts = match counts.is_empty() {
-            true if self.started => "started, and its end was not recorded".to_owned(),
-            true => "nothing".to_owned(),
-            false => counts.join(", "),
+        let what = match (&self.what, counts.is_empty()) {
+            (Some(what), _) => what.clone(),
+            (None, true) if self.started => "started, and its end was not recorded".to_owned(),
+            (None, true) => "nothing".to_owned(),
+            (None, false) => counts.join(", "),
         };
-        format!("{at}  {user}  {verb}  {queue}{to}: {counts}  (account {account}, {region}{endpoint})")
+        format!(
+            "{at}  {user}{identity}  {verb}  {queue}{to}: {what}  (account {account}, {region}{endpoint})"
+        )
     }
 }
 

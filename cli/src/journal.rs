@@ -10,6 +10,7 @@ mod entry;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufReader, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -21,7 +22,7 @@ use anyhow::Context;
 use tempfile::Builder;
 
 pub(crate) use self::entry::Attempt;
-use self::entry::{Action, Attempts, Entry};
+use self::entry::{Action, Attempts, Entry, Open};
 use crate::counted::counted;
 use crate::find::Queue;
 use crate::store::{Change, Store};
@@ -51,10 +52,11 @@ pub(crate) struct Journal {
     turn: tokio::sync::Mutex<()>,
 }
 
-/// Another run by its file, or by its id in the table.
+/// Another run by its file, or by its id in the table. One that lives may be stopped, as after Ctrl-Z.
 #[derive(Debug)]
 enum Run {
     File(PathBuf),
+    Lives,
     Id(String),
 }
 
@@ -101,28 +103,39 @@ impl Journal {
         Self { store, id, earlier, own: RefCell::new(Own::new()), turn: tokio::sync::Mutex::default() }
     }
 
-    /// What an earlier run left open about a letter.
-    pub(crate) fn earlier(&self, letter: &str) -> Option<&Attempt> {
-        self.earlier.iter().find_map(|(_, attempts)| attempts.get(letter))
+    /// What earlier runs left open about a letter, in no order.
+    pub(crate) fn earlier(&self, letter: &str) -> impl Iterator<Item = &Attempt> {
+        self.earlier.iter().filter_map(move |(_, attempts)| attempts.get(letter))
     }
 
     /// Says how many letters of a queue earlier runs left open.
     pub(crate) fn announce(&self, from: &Queue) {
-        let now = SystemTime::now();
-        let open =
-            self.earlier.iter().flat_map(|(run, attempts)| attempts.values().map(move |one| (run, one)));
-        let open = open.filter(|(run, attempt)| {
-            attempt.from == from.arn && !attempt.is_remembered(now) && !run.may_have(attempt, now)
-        });
-        let open = open.count();
+        let open = self.left_open(from);
         if open > 0 {
             tell(format_args!(
-                "redrive: an earlier run sent, or may have sent, {} of {} without deleting them: --dry-run names those \
-                 that are still there",
+                "redrive: an earlier run sent, or may have sent, {} of {} without deleting them: redrive dlq retry --dry-run \
+                 names those that are still there",
                 counted(open, "letter"),
                 from.name()
             ));
         }
+    }
+
+    /// Whether another run has sent letters of a queue to another, and SQS has confirmed it.
+    pub(crate) fn has_confirmed(&self, from: &Queue, to: &Queue) -> bool {
+        let mut open = self.earlier.iter().flat_map(|(_, attempts)| attempts.values());
+        open.any(|attempt| attempt.from == from.arn && attempt.is_confirmed_to(&to.arn))
+    }
+
+    /// How many letters of a queue earlier runs left open.
+    fn left_open(&self, from: &Queue) -> usize {
+        let now = SystemTime::now();
+        let open = self.earlier.iter().flat_map(|(run, attempts)| {
+            attempts.iter().filter(move |(_, attempt)| {
+                attempt.from == from.arn && !attempt.is_remembered(now) && !run.may_have(attempt, now)
+            })
+        });
+        open.map(|(letter, _)| letter).collect::<BTreeSet<_>>().len()
     }
 
     /// Before a letter is sent.
@@ -149,7 +162,7 @@ impl Journal {
         if self.own.borrow_mut().open.remove(letter) {
             self.write(letter, Action::Deleted);
         }
-        if self.earlier(letter).is_some() {
+        if self.earlier(letter).next().is_some() {
             self.own.borrow_mut().closed.insert(letter.to_owned());
         }
     }
@@ -171,6 +184,7 @@ impl Journal {
                     changes.extend(over.into_iter().map(|letter| (key(letter, run), None)));
                     continue;
                 }
+                Run::Lives => continue,
                 Run::File(path) if over.len() == attempts.len() => fs::remove_file(path),
                 Run::File(path) => append(path, over.into_iter().map(|letter| line(letter, Action::Deleted))),
             };
@@ -274,7 +288,7 @@ impl Own {
 impl Run {
     /// Whether it may live, and be about to delete this letter.
     fn may_have(&self, attempt: &Attempt, now: SystemTime) -> bool {
-        matches!(self, Self::Id(_)) && age(attempt, now) < MAY_LIVE
+        !matches!(self, Self::File(_)) && age(attempt, now) < MAY_LIVE
     }
 }
 
@@ -292,7 +306,7 @@ fn key(letter: &str, run: &str) -> String {
 fn by_run(items: Vec<(String, String)>, now: SystemTime) -> Vec<(Run, Attempts)> {
     let mut runs: BTreeMap<String, Attempts> = BTreeMap::new();
     for (at, lines) in items {
-        let open = entry::open_in(lines.as_bytes()).ok().flatten().unwrap_or_default();
+        let open = entry::open_in(lines.as_bytes()).ok().flatten().unwrap_or_default().attempts;
         if let Some((_, run)) = at.rsplit_once('#') {
             let open = open.into_iter().filter(|(_, attempt)| age(attempt, now) < KEPT);
             // By the clock of another machine, nobody knows whether a FIFO queue still drops the same message.
@@ -322,7 +336,7 @@ fn create(folder: &Path) -> anyhow::Result<(PathBuf, File)> {
     Ok((path, file))
 }
 
-/// What runs left that live no more. Files that are of no use go.
+/// What other runs left open, or have not finished. Files that are of no use go.
 fn read_all(folder: &Path) -> Vec<(Run, Attempts)> {
     let files = match fs::read_dir(folder) {
         Ok(files) => files,
@@ -337,12 +351,20 @@ fn read_all(folder: &Path) -> Vec<(Run, Attempts)> {
     let paths = files.filter_map(|file| Some(file.ok()?.path()));
     let paths = paths.filter(|path| path.to_string_lossy().ends_with(END));
     let attempts = paths.filter_map(|path| match read(&path) {
-        Ok(Some(attempts)) if !attempts.is_empty() => Some((Run::File(path), attempts)),
-        Ok(Some(_)) => {
+        Ok(Some((lives, attempts))) if !attempts.is_empty() => {
+            Some((if lives { Run::Lives } else { Run::File(path) }, attempts))
+        }
+        Ok(Some((false, _))) => {
             let _ = fs::remove_file(path);
             None
         }
-        Ok(None) => None,
+        Ok(Some((true, _))) => None,
+        Ok(None) => {
+            if path.symlink_metadata().is_ok_and(|about| about.is_file() && about.len() > 0) {
+                could_not_read(&path, &"it has no line of redrive's");
+            }
+            None
+        }
         Err(error) => {
             could_not_read(&path, &error);
             None
@@ -351,25 +373,30 @@ fn read_all(folder: &Path) -> Vec<(Run, Attempts)> {
     attempts.collect()
 }
 
-fn could_not_read(path: &Path, error: &io::Error) {
+fn could_not_read(path: &Path, error: &impl Display) {
     tell(format_args!(
         "warning: could not read {}: {error}; letters that an earlier run sent may arrive twice without being named",
         path.display()
     ));
 }
 
-/// None if its run lives, or if another program wrote it.
-fn read(path: &Path) -> io::Result<Option<Attempts>> {
+/// What a file leaves open, and whether its run lives; none if another program wrote it.
+fn read(path: &Path) -> io::Result<Option<(bool, Attempts)>> {
     let about = fs::symlink_metadata(path)?;
     if !about.is_file() {
         return Ok(None);
     }
     let file = File::open(path)?;
-    if file.try_lock_shared().is_err() {
-        return Ok(None);
-    }
+    let lives = file.try_lock_shared().is_err();
     let is_old = about.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT));
-    Ok(entry::open_in(BufReader::new(file))?.map(|open| if is_old { Attempts::new() } else { open }))
+    let Some(Open { attempts, damaged }) = entry::open_in(BufReader::new(file))? else { return Ok(None) };
+    if is_old {
+        return Ok(Some((lives, Attempts::new())));
+    }
+    if damaged > 0 {
+        could_not_read(path, &counted(damaged, "damaged line"));
+    }
+    Ok(Some((lives, attempts)))
 }
 
 /// Begins a new line, because a full disk may have cut off the last one.

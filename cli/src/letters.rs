@@ -2,11 +2,13 @@
 //! and what became of it.
 
 pub(crate) mod condition;
+mod copies;
 mod end;
 pub(crate) mod expiry;
 mod job;
 mod kinds;
 pub(crate) mod letter;
+pub(crate) mod line;
 pub(crate) mod look;
 mod named;
 mod redrive;
@@ -18,14 +20,16 @@ mod selection;
 mod sent_back;
 mod tally;
 mod tracker;
+pub(crate) mod when;
 
+pub(crate) use self::copies::Copies;
 pub(crate) use self::end::no_match;
 pub(crate) use self::job::{Choice, Decider, Job, Route, Work};
 pub(crate) use self::kinds::{ErrorCount, Kinds, groups};
 pub(crate) use self::letter::Letter;
 pub(crate) use self::redrive::Redrive;
 pub(crate) use self::reporter::bar;
-pub(crate) use self::run::{foresee, run};
+pub(crate) use self::run::{Foreseen, foresee, run};
 pub(crate) use self::selection::Selection;
 pub(crate) use self::sent_back::{Returned, SentBack};
 pub(crate) use self::tracker::Why;

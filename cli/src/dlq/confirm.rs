@@ -2,8 +2,11 @@
 
 use crate::ask::Consent;
 use crate::aws::Aws;
-use crate::letters::{Job, foresee};
+use crate::counted::counted;
+use crate::letters::{Foreseen, Job, foresee};
 use crate::problem::Problem;
+
+const CONFIRMED: &str = "SQS has confirmed their messages: nothing is sent.";
 
 /// Asks before a job, with the number of letters that it takes. Whether there is anything to do.
 ///
@@ -16,12 +19,20 @@ pub(super) async fn confirm(
     question: impl Fn(&str, &str) -> String,
     [consequence, spared]: [&str; 2],
 ) -> Result<bool, Problem> {
-    let [letters, which] = if job.selection.is_all() || !consent.asks() {
-        [job.selection.words(job.from.visible(), job.from.name()), String::new()]
+    let (queue, visible) = (job.from.name(), job.from.visible());
+    let (question, consequence) = if job.selection.is_all() && !job.has_already_sent() || !consent.asks() {
+        (question(&job.selection.words(visible, queue), ""), consequence)
     } else {
         let Some(foreseen) = foresee(aws, job).await? else { return Ok(false) };
-        job.selection.counted_words(foreseen, job.from.visible(), job.from.name())
+        let [letters, which] = job.selection.counted_words(foreseen, visible, queue);
+        let sent = counted(usize::try_from(foreseen.already_sent).unwrap_or(usize::MAX), "letter");
+        let sent = format!("{sent} that an earlier run sent");
+        match foreseen {
+            Foreseen { already_sent: 0, .. } => (question(&letters, &which), consequence),
+            Foreseen { letters: 0, .. } => (format!("delete {sent} from {queue}"), CONFIRMED),
+            Foreseen { .. } => (format!("{}, and delete {sent}", question(&letters, &which)), consequence),
+        }
     };
-    consent.confirm_in(&aws.place(&job.from.arn), &question(&letters, &which), consequence, spared)?;
+    consent.confirm_in(&aws.place(&job.from.arn), &question, consequence, spared)?;
     Ok(true)
 }

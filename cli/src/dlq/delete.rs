@@ -1,5 +1,7 @@
 //! `redrive dlq delete`: letters that nobody needs.
 
+use std::path::PathBuf;
+
 use anyhow::anyhow;
 use clap::Args;
 
@@ -11,8 +13,10 @@ use crate::find::Which;
 use crate::flags::{Account, Output};
 use crate::history::History;
 use crate::journal::Journal;
-use crate::letters::{Job, Work, run as run_job};
+use crate::letters::{Copies, Job, Work, run as run_job};
 use crate::problem::{OrProblem, Problem};
+use crate::sqs::Receivable;
+use crate::tell::tell;
 
 /// Deletes letters for good.
 #[derive(Debug, Args)]
@@ -22,8 +26,9 @@ Examples:
       shows what would be deleted
   redrive dlq list --queue orders --json | jq -c 'select(.reason == \"malformed\")' | redrive dlq delete --queue orders --ids - --yes
       deletes the letters that another program selected
-  redrive dlq export --queue orders kept.jsonl && redrive dlq delete --queue orders --all
-      deletes all letters present at the start, one by one; purge also deletes those that arrive meanwhile
+  redrive dlq delete --queue orders --all --export kept.jsonl
+      deletes all letters present at the start, one by one, each once it is in the file; purge also deletes those that arrive
+      meanwhile
 
 On AWS itself, --yes also requires --account with the id of the queue's account.
 
@@ -40,6 +45,10 @@ pub(crate) struct Arguments {
     /// Delete all letters, instead of those that --where or --ids selects
     #[arg(long, conflicts_with_all = ["conditions", "ids"])]
     all: bool,
+
+    /// Write each letter to this new file before it is deleted, as export does; import reads it
+    #[arg(long, value_name = "FILE")]
+    export: Option<PathBuf>,
 
     #[command(flatten)]
     consent: Consent,
@@ -63,11 +72,13 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
     if selection.is_all() && !arguments.all {
         return Err(Problem::Input(anyhow!("which letters? Pass --where, --ids or --all")));
     }
+    let copies = arguments.export.as_deref().map(Copies::to).transpose()?;
     let (aws, pair) = arguments.which.find().await?;
     let from = pair.dead().or_input()?.clone();
     arguments.account.check(&aws, &from, arguments.consent)?;
+    let from = Receivable::ask(from, arguments.consent.sure)?;
     let job = Job {
-        work: Work::Delete,
+        work: Work::Delete(copies),
         from,
         selection,
         allow_none: arguments.none.allowed,
@@ -79,12 +90,31 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
         sent_back: None,
         rate: None,
         dry_run: arguments.consent.dry.run,
+        send_again: false,
         json: arguments.output.json,
     };
     let question = |letters: &str, which: &str| format!("delete {letters}{which}");
     let consequence = ["This cannot be undone.", "nothing was deleted"];
     match confirm(&aws, &job, arguments.consent, question, consequence).await? {
-        true => run_job(&aws, &job).await,
+        true => {
+            let ended = run_job(&aws, &job).await;
+            if let Work::Delete(Some(copies)) = &job.work
+                && let Some(file) = copies.written()
+            {
+                let (name, queue) = (file.display(), job.from.name());
+                match ended.is_ok() {
+                    true => {
+                        tell(format_args!(
+                            "redrive: {name} has the letters; dlq import sends them to {queue} again"
+                        ));
+                    }
+                    false => tell(format_args!(
+                        "redrive: {name} may also have letters that are still in {queue}; dlq import would send these a second time"
+                    )),
+                }
+            }
+            ended
+        }
         false => Ok(()),
     }
 }

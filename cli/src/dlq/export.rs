@@ -13,12 +13,12 @@ use super::line::Line;
 use super::look::{Look, not_seen};
 use super::select::AllowNone;
 use crate::find::Which;
-use crate::flags::Origins;
+use crate::flags::{MayMove, Origins};
 use crate::letters::no_match;
 use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::scratch::Scratch;
-use crate::sqs::hold;
+use crate::sqs::{Receivable, hold};
 use crate::tell::{letters, tell};
 use crate::wait::wait;
 
@@ -53,6 +53,9 @@ pub(crate) struct Arguments {
     origins: Origins,
 
     #[command(flatten)]
+    sure: MayMove,
+
+    #[command(flatten)]
     which: Which,
 }
 
@@ -64,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     }
     wait(async {
         let (aws, pair) = arguments.which.find().await?;
-        let queue = pair.dead().or_input()?;
+        let queue = &Receivable::ask(pair.dead().or_input()?.clone(), arguments.sure.yes())?;
         let now = SystemTime::now();
         let mut sieve = Sieve::new(conditions);
         let (mut written, mut unchecked) = (0_usize, 0);

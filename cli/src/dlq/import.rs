@@ -98,12 +98,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let (pace, stop) = (Pace::new(None), Stop::listen().or_failed()?);
         let mut sending = Lines::new(aws.sqs(), &queue, dry_run, &pace, &stop);
         let action = Action { verb: "import", queue: &queue.arn, ..Action::default() };
-        let began = if dry_run { None } else { history.start(&aws, action).await };
+        let began = if dry_run || lines == 0 { None } else { history.start(&aws, action).await };
         let sent = send_all(&source, &reader, &mut sending, &stop).await;
         sending.tell_held_up();
         if !dry_run {
-            let (sent, failed) = (sending.sent as u64, sending.failed as u64);
-            history.record(&aws, Action { sent, failed, began: began.as_deref(), ..action }).await;
+            let failed = sending.failed - sending.perhaps_sent;
+            let [sent, failed, perhaps_sent] =
+                [sending.sent, failed, sending.perhaps_sent].map(|count| count as u64);
+            let end = Action { sent, failed, perhaps_sent, began: began.as_deref(), ..action };
+            history.record(&aws, end).await;
         }
         sent.map_err(|error| stop.or_failed(error))?;
         let verb = if dry_run { "would be sent" } else { "sent" };

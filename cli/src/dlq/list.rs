@@ -18,13 +18,13 @@ use super::look::{Look, not_seen};
 use crate::aws::Aws;
 use crate::counted::thousands;
 use crate::find::{Queue, WhichOrAll};
-use crate::flags::{LogGroup, Origins, Output};
+use crate::flags::{LogGroup, MayMove, Origins, Output};
 use crate::fleet::seen::{Seeing, remember};
 use crate::letters::Kinds;
 use crate::output::{self, Stream};
 use crate::problem::{OrProblem, Problem};
 use crate::shell::word;
-use crate::sqs::{Hold, hold};
+use crate::sqs::{Hold, Receivable, hold};
 use crate::tell::{letters, print_json, tell};
 use crate::wait::wait;
 use crate::width::Wide;
@@ -55,8 +55,9 @@ Examples:
 On a terminal, the tables fit its width: ids are cut if needed, and a narrow terminal shows each letter on several lines.
 --wide prints everything, one line per letter. Without a terminal, ids are whole and the body has 80 columns.
 
-Letters are received and made visible again at once, even on Ctrl-C. This raises their receive count, which is harmless
-unless the dead-letter queue has its own redrive policy. On a FIFO queue, only the first ten letters of each group can be
+Letters are received and made visible again at once, even on Ctrl-C. This raises their receive count. If the dead-letter
+queue has its own redrive policy, SQS moves letters after some receives: list asks first, and --all skips the queue. On a FIFO
+queue, only the first ten letters of each group can be
 received.
 
 {}
@@ -67,7 +68,7 @@ pub(crate) struct Arguments {
     conditions: Where,
 
     /// Receive letters from all dead-letter queues and group their errors; --profile and --region may be repeated
-    #[arg(long, group = "Which", conflicts_with_all = ["queue", "stack", "function", "dead_letter_queue", "logs", "body"])]
+    #[arg(long, group = "Which", conflicts_with_all = ["queue", "stack", "function", "dead_letter_queue", "logs", "body", "may_move"])]
     all: bool,
 
     /// Letters to print, or with --all, letters to receive from each queue [default: 100; all with --json, unless --all]
@@ -92,6 +93,9 @@ pub(crate) struct Arguments {
     wide: Wide,
 
     #[command(flatten)]
+    sure: MayMove,
+
+    #[command(flatten)]
     output: Output,
 
     #[command(flatten)]
@@ -108,6 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
         let (aws, pair) = which.find().await?;
         let queue = pair.dead().or_input()?.clone();
+        let queue = Receivable::ask(queue, arguments.sure.yes())?;
         let logs = match arguments.logs {
             true => Some(Logs::find(&aws, &pair, arguments.log.group.as_deref()).await),
             false => None,
@@ -117,7 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             listing.receive(Look::new(hold, pair.max_receive_count(), origin_senders), hold).await
         })
         .await?;
-        let seen = listing.seeing.seen(&queue.arn, listing.now);
+        let seen = listing.seeing.seen(&queue.arn, queue.visible(), listing.now);
         listing.finish()?;
         remember(&aws, seen.as_slice()).await;
         Ok(())

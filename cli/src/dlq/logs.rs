@@ -90,9 +90,9 @@ impl Logs {
     /// # Errors
     /// No such log group; no permission.
     pub(crate) async fn join(&mut self, letters: &mut [Letter]) -> anyhow::Result<()> {
-        let silent: Vec<&Letter> = letters.iter().filter(|letter| letter.note.is_none()).collect();
+        let silent: Vec<&Letter> = letters.iter().filter(|letter| letter.is_silent()).collect();
         let entries = self.entries(&silent).await?;
-        for letter in letters.iter_mut().filter(|letter| letter.note.is_none()) {
+        for letter in letters.iter_mut().filter(|letter| letter.is_silent()) {
             let last = entries.get(letter.message_id()).and_then(|entries| last_failure(entries));
             letter.logged = match last {
                 Some(logged) => Some(Logged { function: self.function.clone(), ..logged }),

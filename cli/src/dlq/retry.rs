@@ -5,10 +5,11 @@ mod editor;
 mod native;
 mod stages;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use clap::Args;
 use futures_util::future::LocalBoxFuture;
 
+pub(crate) use self::document::check as check_document;
 pub(crate) use self::editor::{Edited, Editor};
 use self::editor::{NoEditor, has_terminal};
 use self::stages::Watching;
@@ -22,7 +23,7 @@ use crate::history::History;
 use crate::journal::Journal;
 use crate::letters::{Choice, Decider, Job, Letter, Redrive, Route, Why, Work, run as run_job};
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::{Hold, QueueRules};
+use crate::sqs::{Hold, QueueRules, Receivable};
 use crate::tell::tell;
 
 /// Sends letters back to their source queue; a handler that charges must use Message::key(), or it may charge twice.
@@ -43,6 +44,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     edit: bool,
 
+    /// Send letters again that an earlier run sent and could not delete; without it, they are only deleted
+    #[arg(long)]
+    send_again: bool,
+
     /// Send at most this many letters a second
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
@@ -51,7 +56,7 @@ pub(crate) struct Arguments {
     watching: Watching,
 
     /// Let AWS move all letters unchanged (StartMessageMoveTask); Message::key() changes, so a handler may charge twice
-    #[arg(long, conflicts_with_all = ["conditions", "ids", "max", "edit", "origin_senders"])]
+    #[arg(long, conflicts_with_all = ["conditions", "ids", "max", "edit", "send_again", "origin_senders"])]
     native: bool,
 
     /// Show the move tasks of this queue
@@ -79,6 +84,7 @@ pub(crate) struct Arguments {
 }
 
 const CONSEQUENCE: &str = "Each is deleted after SQS confirms it. The handler runs again: without Message::key() it may charge twice.";
+const BY_SOURCE: &str = "Letters that SQS did not move there stay. The others are deleted after SQS confirms them. The handler runs again: without Message::key() it may charge twice.";
 
 const HELP: &str = "\
 Examples:
@@ -98,7 +104,7 @@ Examples with letters that another program selects, and with AWS's own move task
   redrive dlq list --queue orders --json | jq -c 'select(.group_id == \"a\")' | redrive dlq retry --queue orders --ids - --yes
   redrive dlq retry --queue orders --where 'reason = panic' --where 'age < 2h'
   redrive dlq retry --queue orders --to orders-test --rate 5 --yes
-  redrive dlq retry --queue orders --native --rate 50
+  redrive dlq retry --queue orders --native --to orders --rate 50
   redrive dlq retry --queue orders --native --status
   redrive dlq retry --queue orders --native --cancel
 
@@ -111,8 +117,9 @@ sent but could not be deleted, because its message may arrive twice. If SQS did 
 that letter and keeps it. If two letters of one message have the same content, redrive sends that message once. It
 ignores letters that arrive after the start.
 
-A journal records which letters are being sent. After a kill, --dry-run lists the letters that an earlier run sent or may
-have sent. A run that sends them again lists them and exits with 1.
+A journal records which letters are being sent. A letter that an earlier run sent to the same queue and could not delete is
+only deleted; --send-again sends it again. After a kill, --dry-run lists the letters that an earlier run may have sent. A run
+that sends them again lists them and exits with 1.
 
 With --watch, the command counts the messages of both queues every two seconds. If the number of letters grows, it receives
 all letters and makes them visible again. A letter counts as back if it has the message id or the redrive.origin of a sent
@@ -151,6 +158,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     journal.announce(&from);
     let (to_name, place) = (to.name_beside(&from), aws.place(&from.arn));
     if arguments.native {
+        check_native(arguments, &journal, &from, &to).or_input()?;
         let task = native::Start {
             question: format!("have AWS move {} to {to_name}", selection.words(from.visible(), from.name())),
             place,
@@ -171,6 +179,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         true => Some(arguments.watching.patience(&aws, &pair, &to).await.or_input()?),
         false => None,
     };
+    let from = Receivable::ask(from, arguments.consent.sure)?;
     if !arguments.consent.dry.run {
         announce_overtaking(&to);
     }
@@ -197,11 +206,13 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         sent_back: None,
         rate: arguments.rate,
         dry_run: arguments.consent.dry.run,
+        send_again: arguments.send_again,
         json: arguments.output.json,
     };
     let stages = arguments.watching.words();
     let question = |letters: &str, which: &str| format!("send {letters} to {to_name}{which}{stages}");
-    let consequence = [CONSEQUENCE, "nothing was sent"];
+    let is_by_source = arguments.to.queue.is_none();
+    let consequence = [if is_by_source { BY_SOURCE } else { CONSEQUENCE }, "nothing was sent"];
     if !is_edited && !confirm(&aws, &job, arguments.consent, question, consequence).await? {
         return Ok(());
     }
@@ -209,6 +220,24 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         Some(patience) => stages::run(&aws, &pair, job, &arguments.watching, patience).await,
         None => run_job(&aws, &job).await,
     }
+}
+
+/// AWS neither knows what an earlier run has sent nor asks which letters SQS has moved.
+fn check_native(arguments: &Arguments, journal: &Journal, from: &Queue, to: &Queue) -> anyhow::Result<()> {
+    let (from_name, to_name) = (from.name(), to.name());
+    if arguments.to.queue.is_none() {
+        bail!(
+            "--native moves all letters of {from_name}, also those that SQS did not move there: pass --to {to_name} to \
+             move all of them there"
+        );
+    }
+    if journal.has_confirmed(from, to) {
+        bail!(
+            "an earlier run sent letters of {from_name} to {to_name} without deleting them, and --native would send them \
+             again: retry without --native first, which only deletes them"
+        );
+    }
+    Ok(())
 }
 
 /// `--edit`.
@@ -231,7 +260,7 @@ impl Decider for Editing {
                 Err(reason) => return Ok(Choice::Fail(reason)),
             };
             match edited {
-                Ok(Edited::Changed(redrive)) => Ok(Choice::Send(Some(redrive))),
+                Ok(Edited::Changed(redrive, desk)) => Ok(Choice::Send(Some((redrive, desk)))),
                 Ok(Edited::Unchanged) => Ok(Choice::Leave(Why::Unchanged)),
                 Ok(Edited::Stopped) => Ok(Choice::Leave(Why::Interrupted)),
                 Err(error) if error.is::<NoEditor>() => Err(error),

@@ -12,18 +12,18 @@ use redrive_sqs::OriginSenders;
 use serde::Serialize;
 
 pub(crate) use self::history::Event;
-pub(crate) use self::page::{history, page};
+pub(crate) use self::page::{history, of_sender, page};
 use self::payload::Payload;
 use super::letter::{Letter, unchecked_origins};
 use super::line::Line;
 use super::logs::Logs;
 use super::look::{Look, not_seen};
 use crate::aws::Aws;
-use crate::find::{Pair, Queue, Which};
-use crate::flags::{LogGroup, Origins, Output};
+use crate::find::{Pair, Which};
+use crate::flags::{LogGroup, MayMove, Origins, Output};
 use crate::output;
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::hold;
+use crate::sqs::{Receivable, hold};
 use crate::tell::tell;
 use crate::wait::wait;
 
@@ -63,6 +63,9 @@ pub(crate) struct Arguments {
     origins: Origins,
 
     #[command(flatten)]
+    sure: MayMove,
+
+    #[command(flatten)]
     output: Output,
 
     #[command(flatten)]
@@ -84,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let origin_senders = arguments.origins.senders()?;
     wait(async {
         let (aws, pair) = arguments.which.find().await?;
-        let queue = pair.dead().or_input()?;
+        let queue = &Receivable::ask(pair.dead().or_input()?.clone(), arguments.sure.yes())?;
         let mut letter = find(&aws, &pair, queue, &arguments.id, origin_senders).await?;
         let history = match arguments.no_logs {
             true => None,
@@ -114,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 async fn find(
     aws: &Aws,
     pair: &Pair,
-    queue: &Queue,
+    queue: &Receivable,
     id: &str,
     origin_senders: Option<OriginSenders>,
 ) -> Result<Letter, Problem> {

@@ -19,11 +19,11 @@ use crate::journal::Journal;
 use crate::letters::{Job, Route, Work, run as run_job};
 use crate::output::Stream;
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::QueueRules;
+use crate::sqs::{QueueRules, Receivable};
 
 /// Shows letters one by one in the terminal, with a key for each action.
 #[derive(Debug, Args)]
-#[command(mut_arg("yes", |yes| yes.help("Do not ask before a letter is deleted")), after_help = HELP)]
+#[command(mut_arg("yes", |yes| yes.help("Do not ask before a letter is deleted, or before SQS may move letters because they are received")), after_help = HELP)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
@@ -91,7 +91,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     let origin_senders = arguments.origins.senders()?;
     let store = arguments.journal.named()?;
     let (aws, pair) = arguments.which.find().await?;
-    let from = pair.dead().or_input()?.clone();
+    let from = Receivable::ask(pair.dead().or_input()?.clone(), arguments.sure)?;
     let to = destination(&aws, &pair, &from, arguments.to.queue.as_deref()).await?;
     announce_destination(&aws, &to, &from);
     announce_overtaking(&to);
@@ -121,6 +121,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         sent_back: None,
         rate: None,
         dry_run: false,
+        send_again: false,
         json: false,
     };
     run_job(&aws, &job).await

@@ -45,7 +45,7 @@ impl Queue {
         let address =
             Address::parse(given).map_err(|allowed| anyhow!("the queue is {}, {allowed}", Quoted(given)))?;
         if let Some(region) = address.region()
-            && region != aws.region()
+            && !region.eq_ignore_ascii_case(aws.region())
         {
             bail!("{given} is in {region}, not in {}: pass --region {region}", aws.region());
         }

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::stack::source_in;
 use super::typed::typed;
-use super::{Queue, StackOutputs, of_function, queue_address};
+use super::{Queue, StackOutputs, of_function, place_of, queue_address};
 use crate::aws::{Aws, Place};
 use crate::problem::{OrProblem, Problem};
 
@@ -49,7 +49,7 @@ impl WhichSource {
     /// # Errors
     /// No region, or no credentials.
     pub(crate) async fn connect(&self) -> Result<Aws, Problem> {
-        Aws::connect(&self.place).await.or_input()
+        Aws::connect(&place_of(&self.place, [&self.queue])).await.or_input()
     }
 
     /// Looks the queue up. A queue that is given by its name is taken as it is, also if it is a dead-letter queue.

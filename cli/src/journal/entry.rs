@@ -88,6 +88,11 @@ impl Attempt {
         !(is_same && self.is_remembered(now))
     }
 
+    /// Whether SQS has confirmed it, to this queue.
+    pub(crate) fn is_confirmed_to(&self, queue: &str) -> bool {
+        self.is_sent && self.to == queue
+    }
+
     /// What happened to a letter, in words for people.
     pub(crate) fn words(&self, letter: &str) -> String {
         let at = humantime::format_rfc3339_millis(self.at);
@@ -101,26 +106,40 @@ impl Attempt {
     }
 }
 
-/// What these lines leave open; none if the first of them is not ours. Others are skipped, such as one that was cut off.
-/// A file of others may have any size: no more is read of it than a line of ours has.
-pub(super) fn open_in(mut lines: impl BufRead) -> io::Result<Option<Attempts>> {
-    let (mut open, mut line, mut is_first, mut is_rest) = (Attempts::new(), Vec::new(), true, false);
+/// What lines leave open.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Open {
+    pub(super) attempts: Attempts,
+    /// How many lines no version of redrive has written, not even in part.
+    pub(super) damaged: usize,
+}
+
+/// Reads what these lines leave open; none if nothing in their first 64 KiB is ours. Skips a line that was cut off, and actions
+/// that only another version knows. A file of others may have any size.
+pub(super) fn open_in(mut lines: impl BufRead) -> io::Result<Option<Open>> {
+    let (mut open, mut line, mut is_ours, mut is_rest) = (Open::default(), Vec::new(), false, false);
+    let mut read = 0;
     loop {
         line.clear();
-        lines.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
-        if line.is_empty() {
-            return Ok((!is_first).then_some(open));
+        read += lines.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
+        if line.is_empty() || !is_ours && read as u64 > LONGEST {
+            return Ok(is_ours.then_some(open));
         }
         let is_whole = !is_rest;
         is_rest = !line.ends_with(b"\n");
-        let entry = serde_json::from_slice(&line).ok().filter(|_| is_whole);
-        let Some(Entry { at, letter, action }) = entry else {
-            if is_first {
-                return Ok(None);
+        let entry = match serde_json::from_slice(&line) {
+            Ok(entry) if is_whole => Some(entry),
+            Err(error) if error.is_syntax() => {
+                open.damaged += usize::from(is_whole);
+                None
             }
+            _ => None,
+        };
+        let Some(Entry { at, letter, action }) = entry else {
             continue;
         };
-        is_first = false;
+        is_ours = true;
+        let open = &mut open.attempts;
         match action {
             // A call that is repeated is the same attempt.
             Action::Sending(attempt) => drop(open.entry(letter).or_insert(Attempt { at, ..attempt })),
@@ -198,8 +217,9 @@ mod tests {
                 .to_owned(),
             line("cut off", Action::Sending(attempt(None))).split_at(60).0.to_owned(),
         ];
-        let open = open_in(lines.concat().as_bytes()).unwrap().expect("it is ours");
-        let words: Vec<_> = open.iter().map(|(letter, attempt)| attempt.words(letter)).collect();
+        let Open { attempts, damaged } = open_in(lines.concat().as_bytes()).unwrap().expect("it is ours");
+        assert_eq!(damaged, 1);
+        let words: Vec<_> = attempts.iter().map(|(letter, attempt)| attempt.words(letter)).collect();
         assert_eq!(
             words,
             [
@@ -216,11 +236,18 @@ mod tests {
         let [first, second] = ["1", "2"].map(|letter| line(letter, Action::Sending(attempt(None))));
         let junk = "x".repeat(usize::try_from(LONGEST).unwrap());
         let lines = format!("{first}{junk}{second}{second}");
-        let open = open_in(lines.as_bytes()).unwrap().expect("it is ours");
+        let open = open_in(lines.as_bytes()).unwrap().expect("it is ours").attempts;
         assert_eq!(open.keys().collect::<Vec<_>>(), ["1", "2"]);
         let rest = format!("{first}{junk}{second}");
-        let open = open_in(rest.as_bytes()).unwrap().expect("it is ours");
+        let open = open_in(rest.as_bytes()).unwrap().expect("it is ours").attempts;
         assert_eq!(open.keys().collect::<Vec<_>>(), ["1"], "the end of a long line is no line");
+    }
+
+    #[test]
+    fn a_damaged_first_line_hides_no_other() {
+        let lines = format!("\0\0\0\n{}", line("1", Action::Sending(attempt(None))));
+        let open = open_in(lines.as_bytes()).unwrap().expect("it is ours");
+        assert_eq!((open.attempts.len(), open.damaged), (1, 1));
     }
 
     #[test]

@@ -129,6 +129,11 @@ mod tests {
             (none(), 3, NO_MATCH),
             (End { missing: missing(), ..none() }, 1, "not found: b2"),
             (End { missing: missing(), is_none_allowed: true, ..end() }, 1, "not found: b2"),
+            (
+                End { missing: BTreeSet::from(["059f36b4".to_owned()]), ..end() },
+                1,
+                "not found: 059f36b4 (--ids takes whole ids: redrive dlq list --wide)",
+            ),
             (End { tally: failed(), ..end() }, 1, "1 letter was not sent"),
             (End { tally: failed(), operation: Operation::Delete, ..end() }, 1, "1 letter was not deleted"),
             (

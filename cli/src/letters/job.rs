@@ -6,6 +6,7 @@ use std::fmt;
 use futures_util::future::LocalBoxFuture;
 use redrive_sqs::OriginSenders;
 
+use super::copies::Copies;
 use super::letter::Letter;
 use super::redrive::Redrive;
 use super::selection::Selection;
@@ -16,13 +17,14 @@ use crate::aws::Aws;
 use crate::find::Queue;
 use crate::history::{Action, History};
 use crate::journal::Journal;
-use crate::sqs::Hold;
+use crate::scratch::Desk;
+use crate::sqs::{Hold, Receivable};
 
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) work: Work,
-    pub(crate) from: Queue,
+    pub(crate) from: Receivable,
     pub(crate) selection: Selection,
     /// Whether a run succeeds if the selection matches nothing.
     pub(crate) allow_none: bool,
@@ -40,11 +42,19 @@ pub(crate) struct Job {
     /// Letters that are sent a second.
     pub(crate) rate: Option<u32>,
     pub(crate) dry_run: bool,
+    /// Whether letters that an earlier run has sent are sent once more, and not only deleted.
+    pub(crate) send_again: bool,
     /// Whether each letter is told of as JSON, and not only problems and a sum.
     pub(crate) json: bool,
 }
 
 impl Job {
+    /// Whether an earlier run has sent letters to where this one sends them, and could not delete them.
+    pub(crate) fn has_already_sent(&self) -> bool {
+        let route = self.work.route().filter(|_| !self.send_again);
+        route.is_some_and(|route| self.journal.has_confirmed(&self.from, &route.to))
+    }
+
     /// Writes down that letters are about to be sent or deleted, and returns when.
     pub(super) async fn record_start(&self, aws: &Aws) -> Option<String> {
         self.history.start(aws, self.action()).await
@@ -53,9 +63,11 @@ impl Job {
     /// Writes down what was done.
     pub(super) async fn record(&self, aws: &Aws, tally: &Tally, began: Option<&str>) {
         let (sent, deleted) = tally.sent_and_deleted(self.work.operation());
-        self.history
-            .record(aws, Action { sent, deleted, failed: tally.failed, began, ..self.action() })
-            .await;
+        let (not_deleted, perhaps_sent) = (tally.sent_not_deleted, tally.perhaps_sent);
+        // Those too that an earlier run has sent, and this one could not delete either.
+        let failed = tally.failed - perhaps_sent + tally.possible_duplicates - not_deleted;
+        let action = Action { sent, not_deleted, deleted, failed, perhaps_sent, began, ..self.action() };
+        self.history.record(aws, action).await;
     }
 
     fn action(&self) -> Action<'_> {
@@ -70,7 +82,8 @@ pub(crate) enum Work {
     Send(Route),
     /// Somebody makes another message of each.
     Edit(Route, Box<dyn Decider>),
-    Delete,
+    /// After they were written there.
+    Delete(Option<Copies>),
     /// Either, as somebody says of each.
     Ask(Route, Box<dyn Decider>),
 }
@@ -79,7 +92,7 @@ impl Work {
     pub(super) fn operation(&self) -> Operation {
         match self {
             Self::Send(_) | Self::Edit(..) => Operation::Send,
-            Self::Delete => Operation::Delete,
+            Self::Delete(_) => Operation::Delete,
             Self::Ask(..) => Operation::Ask,
         }
     }
@@ -87,7 +100,7 @@ impl Work {
     pub(crate) fn route(&self) -> Option<&Route> {
         match self {
             Self::Send(route) | Self::Edit(route, _) | Self::Ask(route, _) => Some(route),
-            Self::Delete => None,
+            Self::Delete(_) => None,
         }
     }
 
@@ -124,8 +137,8 @@ pub(crate) struct Route {
 /// What becomes of a letter.
 #[derive(Debug)]
 pub(crate) enum Choice {
-    /// As this message, else as it is.
-    Send(Option<Box<Redrive>>),
+    /// As this message, with the file in which it was written, else as it is.
+    Send(Option<(Box<Redrive>, Desk)>),
     Delete,
     Leave(Why),
     /// It cannot be sent, and why.

@@ -12,6 +12,11 @@ use crate::sqs::from_sdk;
 /// The reason of letters that carry no note: SQS moved them by the redrive policy.
 pub(crate) const BY_REDRIVE_POLICY: &str = "redrive-policy";
 
+/// The reasons of letters that SQS did not move and redrive did not write: a service of AWS could not deliver them, or somebody
+/// sent them.
+const UNDELIVERED: &str = "undelivered";
+const SENT: &str = "sent";
+
 /// What `import` writes beside a letter that had no note: which message it is, and nothing about its failure.
 pub(crate) fn restored(
     message_id: &str,
@@ -58,8 +63,11 @@ pub(crate) struct Letter {
     pub(crate) origin: Option<Origin>,
     /// Whether that is the word of its sender, and nobody said whose counts.
     pub(crate) has_unchecked_origin: bool,
-    /// What the function's log says of it, if that was read and redrive wrote no note; empty if it says nothing.
+    /// What the function's log says of it, if that was read and redrive wrote no note, or the service that could not deliver it;
+    /// empty if it says nothing.
     pub(crate) logged: Option<Logged>,
+    /// Whether a service of AWS wrote it that could not deliver it.
+    pub(crate) is_undelivered: bool,
     /// How often SQS delivers a message before it moves it here, where that is known.
     pub(crate) max_receive_count: Option<u32>,
 }
@@ -96,10 +104,47 @@ impl Letter {
             origin: Origin::find(&attributes),
             has_unchecked_origin: false,
             logged: None,
+            is_undelivered: false,
             max_receive_count: None,
             system,
             attributes,
         }
+        .with_delivery()
+    }
+
+    /// With what the service says that could not deliver it: EventBridge and its Scheduler, or Lambda and SNS.
+    /// <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html>
+    /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html>
+    fn with_delivery(mut self) -> Self {
+        let said = |names: &[&str]| {
+            let found = names.iter().find_map(|name| self.attributes.get(*name)?.as_str());
+            found.unwrap_or_default().to_owned()
+        };
+        let logged = Logged {
+            error: said(&["ERROR_MESSAGE", "ErrorMessage"]),
+            exception: said(&["ERROR_CODE", "ErrorCode"]),
+            function: String::new(),
+            request_id: said(&["RequestID"]),
+        };
+        self.is_undelivered = self.has_no_source() && !logged.exception.is_empty();
+        self.logged = self.is_undelivered.then_some(logged);
+        self
+    }
+
+    /// Whether SQS did not move it here and redrive did not write it, so that nobody knows where it belongs.
+    pub(crate) fn has_no_source(&self) -> bool {
+        self.note.is_none() && self.source().is_none()
+    }
+
+    /// Whether only the function's log can say why it is here.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.note.is_none() && !self.is_undelivered
+    }
+
+    /// Whether SQS moved it here.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
+    pub(crate) fn is_moved(&self) -> bool {
+        self.system.contains_key(&MessageSystemAttributeName::DeadLetterQueueSourceArn)
     }
 
     /// As they were received; see [`Letter::max_receive_count`].
@@ -111,7 +156,7 @@ impl Letter {
     /// A letter that redrive wrote has the function as its sender, so it keeps its origin: nobody can tell here whether
     /// that function had a list.
     pub(crate) fn heeding(mut self, senders: Option<&OriginSenders>) -> Self {
-        let is_moved = self.system.contains_key(&MessageSystemAttributeName::DeadLetterQueueSourceArn);
+        let is_moved = self.is_moved();
         let sender = self.system(&MessageSystemAttributeName::SenderId);
         match senders {
             None => self.has_unchecked_origin = is_moved && self.origin.is_some(),
@@ -158,7 +203,12 @@ impl Letter {
     }
 
     pub(crate) fn reason(&self) -> &str {
-        self.note.as_ref().map_or(BY_REDRIVE_POLICY, |note| &note.reason)
+        match &self.note {
+            Some(note) => &note.reason,
+            None if !self.has_no_source() => BY_REDRIVE_POLICY,
+            None if self.is_undelivered => UNDELIVERED,
+            None => SENT,
+        }
     }
 
     /// Empty if nobody wrote it down.
@@ -211,6 +261,8 @@ impl Letter {
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
     pub(crate) fn attempts(&self) -> Option<u32> {
         match self.written() {
+            // Only looks at it here were counted.
+            _ if self.has_no_source() => self.attributes.get("RETRY_ATTEMPTS")?.as_str()?.parse().ok(),
             Some(note) => Some(note.attempts),
             None => {
                 let count = self.system(&MessageSystemAttributeName::ApproximateReceiveCount)?;
@@ -244,13 +296,45 @@ impl Letter {
 
 #[cfg(test)]
 mod tests {
+    use aws_sdk_sqs::types::MessageAttributeValue;
+
     use super::*;
+
+    #[test]
+    fn a_letter_that_sqs_did_not_move_says_why_it_was_not_delivered() {
+        let letter = |attributes: &[(&str, &str)]| {
+            let message = attributes.iter().fold(Message::builder(), |message, (name, value)| {
+                let value = MessageAttributeValue::builder().data_type("String").string_value(*value);
+                message.message_attributes(*name, value.build().expect("it is whole"))
+            });
+            Letter::new(message.attributes(MessageSystemAttributeName::ApproximateReceiveCount, "7").build())
+        };
+        let told = |letter: &Letter| {
+            let texts = [letter.reason(), letter.error(), letter.exception(), letter.request_id()];
+            (texts.map(str::to_owned), letter.attempts(), letter.source().map(str::to_owned))
+        };
+        let rule = letter(&[
+            ("RULE_ARN", "arn:aws:events:eu-west-1:123456789012:rule/placed"),
+            ("ERROR_CODE", "NO_PERMISSIONS"),
+            ("ERROR_MESSAGE", "not allowed"),
+            ("RETRY_ATTEMPTS", "3"),
+        ]);
+        let expected = ["undelivered", "not allowed", "NO_PERMISSIONS", ""].map(str::to_owned);
+        assert_eq!(told(&rule), (expected, Some(3), None));
+        let invocation =
+            letter(&[("RequestID", "r1"), ("ErrorCode", "200"), ("ErrorMessage", "card declined")]);
+        let expected = ["undelivered", "card declined", "200", "r1"].map(str::to_owned);
+        assert_eq!(told(&invocation), (expected, None, None));
+        let by_hand = letter(&[("tenant", "acme")]);
+        assert_eq!(told(&by_hand), (["sent", "", "", ""].map(str::to_owned), None, None));
+    }
 
     #[test]
     fn looking_at_a_letter_does_not_raise_its_attempts() {
         let received = |count: &str| {
-            let message =
-                Message::builder().attributes(MessageSystemAttributeName::ApproximateReceiveCount, count);
+            let message = Message::builder()
+                .attributes(MessageSystemAttributeName::ApproximateReceiveCount, count)
+                .attributes(MessageSystemAttributeName::DeadLetterQueueSourceArn, "arn");
             Letter { max_receive_count: Some(3), ..Letter::new(message.build()) }
         };
         let attempts = ["1", "3", "4", "5", "100", "many"].map(|count| received(count).attempts());

@@ -82,7 +82,10 @@ pub(crate) fn not_seen(queue: &Queue, seen: usize) -> Option<String> {
     let mut parts = Vec::new();
     match (unseen(queue, seen), behind(queue, seen)) {
         (0, _) => (),
-        (unseen, 0) => parts.push(format!("about {unseen} more were not returned by SQS")),
+        (unseen, 0) => parts.push(format!(
+            "about {unseen} more were not returned by SQS: it may return them to the next look, or somebody else looks at \
+             them now"
+        )),
         (_, behind) => parts.push(format!(
             "about {behind} more are behind the first ten of their groups: SQS returns the next ones only when those are \
              deleted"

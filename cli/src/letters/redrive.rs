@@ -1,6 +1,7 @@
 //! A letter as it goes back: the message that it was, with `redrive.origin` in the place of the note. Pure.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 use redrive_sqs::{Attribute, Attributes, DeadLetter, MAX_ATTRIBUTES, Origin};
@@ -48,6 +49,13 @@ impl Redrive {
         let deduplication_id = self.message.deduplication_id.as_ref().map(|id| format!("{id}-{digest:016x}"));
         let message = NewMessage { body, attributes, deduplication_id, ..self.message.clone() };
         Self::with_origin(message, self.origin.clone(), largest)
+    }
+
+    /// The same message, which a FIFO queue must not take for what it has seen before this time.
+    pub(crate) fn once_more(mut self, now: SystemTime) -> Self {
+        let millis = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.message.deduplication_id = self.message.deduplication_id.map(|id| format!("{id}-{millis}"));
+        self
     }
 
     /// The attributes that redrive did not write.

@@ -26,9 +26,10 @@ pub(crate) enum Report<'a> {
     Failed(&'a str),
     /// It stays, and nobody knows whether it was sent.
     PerhapsSent(&'a str),
-    /// It was sent, and is still there.
+    /// It was sent, by this run or before, and is still there.
     NotDeleted {
         sent_as: Option<&'a str>,
+        by_this_run: bool,
         reason: &'a str,
     },
     /// It was sent and deleted, after its visibility timeout ended.
@@ -38,10 +39,17 @@ pub(crate) enum Report<'a> {
         sent_as: Option<&'a str>,
         before: &'a str,
     },
+    /// It was deleted, or would be: an earlier run has sent it under this id.
+    AlreadySent(Option<&'a str>),
     /// A dry run would send it, and an earlier run has, or may have.
     SentBefore(&'a str),
     /// There was, or is, no room for `redrive.origin`; the run reports it again after sending.
     WithoutOrigin,
+}
+
+/// ` as ID`, if SQS told the id.
+pub(super) fn as_id(sent_as: Option<&str>) -> String {
+    sent_as.map(|id| format!(" as {id}")).unwrap_or_default()
 }
 
 const TAKEN: &str = "its visibility timeout ended before it was deleted";
@@ -55,6 +63,7 @@ impl Report<'_> {
             Self::Sent(_) | Self::SentAgain { .. } | Self::PerhapsSent(_) => true,
             Self::Deleted
             | Self::Duplicate
+            | Self::AlreadySent(_)
             | Self::Left(_)
             | Self::NamedButLeft(_)
             | Self::SentBefore(_)
@@ -79,6 +88,10 @@ impl Report<'_> {
             Self::Deleted => ("deleted", json!({})),
             Self::Duplicate if dry_run => ("would-delete-duplicate", json!({})),
             Self::Duplicate => ("duplicate-deleted", json!({})),
+            Self::AlreadySent(sent_as) => {
+                let what = if dry_run { "would-delete-already-sent" } else { "already-sent-deleted" };
+                (what, json!({ "sent_as": sent_as }))
+            }
             Self::Left(Why::NotWanted)
             | Self::NamedButLeft(_)
             | Self::SentBefore(_)
@@ -86,7 +99,7 @@ impl Report<'_> {
             Self::Left(why) => ("left", json!({ "error": why.to_string() })),
             Self::Failed(reason) => ("failed", json!({ "error": reason })),
             Self::PerhapsSent(reason) => ("perhaps-sent", json!({ "error": reason })),
-            Self::NotDeleted { sent_as, reason } => {
+            Self::NotDeleted { sent_as, reason, .. } => {
                 ("possible-duplicate", json!({ "sent_as": sent_as, "error": reason }))
             }
             Self::PerhapsTaken(sent_as) => {
@@ -100,22 +113,26 @@ impl Report<'_> {
 
     /// For people.
     pub(super) fn words(&self, id: &str, dry_run: bool) -> Option<String> {
-        let sent = |sent_as: Option<&str>| {
-            let as_what = sent_as.map(|id| format!(" as {id}")).unwrap_or_default();
-            format!("possible duplicate: letter {id} was sent{as_what}")
-        };
+        let sent =
+            |sent_as: Option<&str>| format!("possible duplicate: letter {id} was sent{}", as_id(sent_as));
         Some(match self {
             Self::Chosen | Self::Sent(_) | Self::Deleted | Self::Left(_) => return None,
             Self::Duplicate if dry_run => {
                 format!("letter {id} is a duplicate, and would be deleted")
             }
             Self::Duplicate => format!("letter {id} was a duplicate of the same message and was deleted"),
+            Self::AlreadySent(sent_as) => {
+                let deleted = if dry_run { "would only be deleted" } else { "was only deleted" };
+                format!("letter {id} was sent{} by an earlier run and {deleted}", as_id(*sent_as))
+            }
             Self::NamedButLeft(why) => format!("letter {id} stays: {why}"),
             Self::Failed(reason) => format!("letter {id} stays: {reason}"),
             Self::PerhapsSent(reason) => {
                 format!("letter {id} stays: {reason}; it may have been sent anyway")
             }
-            Self::NotDeleted { sent_as, reason } => format!("{} but not deleted: {reason}", sent(*sent_as)),
+            Self::NotDeleted { sent_as, reason, .. } => {
+                format!("{} but not deleted: {reason}", sent(*sent_as))
+            }
             Self::PerhapsTaken(sent_as) => format!("{}, but {TAKEN}", sent(*sent_as)),
             Self::SentAgain { before, .. } | Self::SentBefore(before) => {
                 format!("possible duplicate: {before}")
@@ -132,7 +149,7 @@ impl Report<'_> {
     /// Whether people hear of it, of so many: some need to see to each.
     pub(super) fn is_told(&self, count: u64, json: bool) -> bool {
         match self {
-            Self::Duplicate | Self::Failed(_) => !json && count <= TOLD,
+            Self::Duplicate | Self::AlreadySent(_) | Self::Failed(_) => !json && count <= TOLD,
             Self::WithoutOrigin => count <= TOLD,
             _ => true,
         }

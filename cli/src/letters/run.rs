@@ -43,6 +43,8 @@ pub(crate) async fn run(aws: &Aws, job: &Job) -> Result<(), Problem> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Foreseen {
     pub(crate) letters: u64,
+    /// Those that it only deletes, since an earlier run has sent them.
+    pub(crate) already_sent: u64,
     /// There may be more, which SQS does not return yet.
     pub(crate) is_least: bool,
 }
@@ -126,14 +128,17 @@ impl<'run> Run<'run> {
 
     async fn foresee(self, aws: &Aws) -> Result<Option<Foreseen>, Problem> {
         self.go(aws).await;
-        let letters = self.state().reporter.tally.done;
-        if letters == 0 || self.is_stopping() {
+        let (letters, already_sent) = {
+            let tally = &self.state().reporter.tally;
+            (tally.done, tally.already_sent)
+        };
+        if letters + already_sent == 0 || self.is_stopping() {
             return self.conclude(aws).await.map(|()| None);
         }
         let state = self.state();
         let has_behind =
             self.job.from.is_fifo() && state.tracker.scope.unmet() > 0 && state.tracker.room() > 0;
-        Ok(Some(Foreseen { letters, is_least: has_behind || self.hold.is_full() }))
+        Ok(Some(Foreseen { letters, already_sent, is_least: has_behind || self.hold.is_full() }))
     }
 
     async fn run(self, aws: &Aws) -> Result<(), Problem> {

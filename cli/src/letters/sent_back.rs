@@ -177,5 +177,12 @@ mod tests {
             sent_back.met(&back);
             assert_eq!(sent_back.returned(), expected, "{back:?}");
         }
+        assert_eq!(Returned::default().words(1), "0 of 1 letter came back");
+        let all = Returned { same_error: 6, other_error: 2, unknown_error: 1 };
+        assert_eq!(
+            all.words(10),
+            "9 of 10 letters came back: 6 with the same error, 2 with another error, 1 without a note (dlq list --logs \
+             looks for their errors)"
+        );
     }
 }

@@ -17,11 +17,15 @@ pub(crate) struct Tally {
     pub(crate) deleted: u64,
     /// Deleted, since another letter of the message was sent.
     pub(crate) duplicates: u64,
+    /// Deleted, since an earlier run had sent them.
+    pub(crate) already_sent: u64,
     pub(crate) failed: u64,
     /// Of the failed: those that may have been sent.
     pub(crate) perhaps_sent: u64,
     /// Sent, but not deleted.
     pub(crate) possible_duplicates: u64,
+    /// Of those: the ones that this run sent.
+    pub(crate) sent_not_deleted: u64,
     /// Sent and deleted, after somebody else may have received them, or an earlier run may have sent them.
     pub(crate) perhaps_taken: u64,
     pub(crate) left: BTreeMap<Why, u64>,
@@ -39,6 +43,7 @@ impl Tally {
     pub(super) fn count(&mut self, what: Report<'_>, operation: Operation) -> u64 {
         self.perhaps_sent += u64::from(matches!(what, Report::PerhapsSent(_)));
         self.perhaps_taken += u64::from(matches!(what, Report::PerhapsTaken(_) | Report::SentAgain { .. }));
+        self.sent_not_deleted += u64::from(matches!(what, Report::NotDeleted { by_this_run: true, .. }));
         let count = match what {
             Report::Deleted if operation == Operation::Ask => &mut self.deleted,
             Report::Chosen
@@ -47,6 +52,7 @@ impl Tally {
             | Report::Deleted
             | Report::PerhapsTaken(_) => &mut self.done,
             Report::Duplicate => &mut self.duplicates,
+            Report::AlreadySent(_) => &mut self.already_sent,
             Report::Left(why) => self.left.entry(why).or_default(),
             Report::NamedButLeft(_) => &mut self.named_but_left,
             Report::Failed(_) | Report::PerhapsSent(_) => &mut self.failed,
@@ -78,6 +84,8 @@ impl Tally {
             self.duplicates,
             &format!("{duplicates} {}", if dry_run { "would be deleted" } else { "deleted" }),
         );
+        let deleted = if dry_run { "would be" } else { "were" };
+        add(self.already_sent, &format!("sent by an earlier run {deleted} deleted"));
         add(self.possible_duplicates, "sent but not deleted");
         add(self.failed, "failed");
         for (why, count) in &self.left {
@@ -93,6 +101,7 @@ impl Tally {
         json!({
             "done": self.done,
             "duplicates": self.duplicates,
+            "already_sent": self.already_sent,
             "failed": self.failed,
             "perhaps_sent": self.perhaps_sent,
             "possible_duplicates": self.possible_duplicates + self.perhaps_taken,
@@ -140,7 +149,9 @@ impl Tally {
 
     pub(super) fn sent_and_deleted(&self, operation: Operation) -> (u64, u64) {
         match operation {
-            Operation::Send | Operation::Ask => (self.done + self.possible_duplicates, self.deleted),
+            Operation::Send | Operation::Ask => {
+                (self.done + self.sent_not_deleted, self.deleted + self.already_sent + self.duplicates)
+            }
             Operation::Delete => (0, self.done),
         }
     }
@@ -180,7 +191,7 @@ mod tests {
         assert_eq!(so_far(Operation::Ask, 3, 2), "3 letters were sent and 2 deleted before");
         assert_eq!(so_far(Operation::Delete, 0, 0), "nothing was deleted");
         assert_eq!(so_far(Operation::Delete, 20, 0), "20 letters were deleted before");
-        let not_deleted = Tally { possible_duplicates: 10, ..Tally::default() };
+        let not_deleted = Tally { possible_duplicates: 10, sent_not_deleted: 10, ..Tally::default() };
         assert!(
             not_deleted.so_far(Operation::Send, false).unwrap().starts_with("10 letters were sent before")
         );
@@ -192,6 +203,7 @@ mod tests {
         let tally = Tally {
             done: 1,
             duplicates: 2,
+            already_sent: 9,
             failed: 3,
             perhaps_sent: 4,
             possible_duplicates: 5,
@@ -201,19 +213,9 @@ mod tests {
             ..Tally::default()
         };
         let expected = json!({
-            "done": 1, "duplicates": 2, "failed": 3, "perhaps_sent": 4, "possible_duplicates": 11,
+            "done": 1, "duplicates": 2, "already_sent": 9, "failed": 3, "perhaps_sent": 4, "possible_duplicates": 11,
             "left": { "not selected": 7 }, "without_origin": 8,
         });
         assert_eq!(tally.json(), expected);
-    }
-
-    #[test]
-    fn the_sum_names_what_happened_and_nothing_else() {
-        let mut tally = Tally { done: 2, ..Tally::default() };
-        let sum = |tally: &Tally| tally.sum(Operation::Send, false, "dead", "orders");
-        assert_eq!(sum(&tally), "2 sent from dead to orders");
-        tally.left.insert(Why::NotWanted, 3);
-        tally.duplicates = 1;
-        assert_eq!(sum(&tally), "2 sent from dead to orders, 1 duplicate deleted, 3 not selected");
     }
 }

@@ -31,6 +31,7 @@ pub(crate) enum Why {
     OverMaximum,
     BehindInGroup,
     OfAnotherQueue,
+    NoSource,
     CameBack,
     CameLater,
     Unchanged,
@@ -48,6 +49,7 @@ impl fmt::Display for Why {
             Self::OverMaximum => "over --max",
             Self::BehindInGroup => "behind a skipped letter of its group",
             Self::OfAnotherQueue => "from another queue (--to sends it)",
+            Self::NoSource => "not moved here by SQS (--to sends it)",
             Self::CameBack => "failed again",
             Self::CameLater => "arrived after the start",
             Self::Unchanged => "unchanged in the editor",
@@ -254,6 +256,12 @@ impl MessageTracker {
     pub(crate) fn done(&mut self, letter: &Letter, sent_as: Option<&str>) {
         self.lives.insert(Identity::new(letter, self.folding), Life::Done);
         self.sent_as.extend(sent_as.map(Key::new));
+    }
+
+    /// A letter that was wanted was done by an earlier run: another may be done in its place.
+    pub(crate) fn was_done(&mut self, letter: &Letter, sent_as: Option<&str>) {
+        self.done(letter, sent_as);
+        self.room = self.room.saturating_add(1);
     }
 
     /// Whether a letter of this message was done by now.

@@ -24,6 +24,8 @@ pub(super) struct Lines<'run> {
     ahead: BTreeSet<usize>,
     pub(super) sent: usize,
     pub(super) failed: usize,
+    /// Of the failed: those whose answer was lost.
+    pub(super) perhaps_sent: usize,
 }
 
 impl<'run> Lines<'run> {
@@ -37,6 +39,7 @@ impl<'run> Lines<'run> {
             ahead: BTreeSet::new(),
             sent: 0,
             failed: 0,
+            perhaps_sent: 0,
         }
     }
 
@@ -116,11 +119,14 @@ impl<'run> Lines<'run> {
                 Outcome::Perhaps(_) if fatal.is_some() => lost.push(line),
                 Outcome::Failed(reason) => self.fail(line, None, &reason),
                 Outcome::Perhaps(reason) => {
+                    self.perhaps_sent += 1;
                     self.fail(line, None, &format!("{reason}; it may have been sent anyway"));
                 }
                 Outcome::Behind | Outcome::NotTried => self.failed += 1,
             }
         }
+        self.perhaps_sent += lost.len();
+        self.failed += lost.len();
         let rest = self.sender.rest();
         let first = lost.iter().chain(rest.first()).min().copied().unwrap_or(usize::MAX);
         self.ahead = self.ahead.split_off(&first);

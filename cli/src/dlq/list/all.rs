@@ -19,7 +19,7 @@ use crate::fleet::{DeadLetterQueue, Facts, Fleet, Reached, first, queues};
 use crate::letters::Kinds;
 use crate::output::{self, Progress};
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::hold;
+use crate::sqs::{Receivable, hold};
 use crate::tell::{print_json, tell};
 
 /// Letters that are received of each queue if nobody asks for more.
@@ -42,6 +42,8 @@ struct All<'a> {
     kinds: Kinds,
     seen: usize,
     matching: usize,
+    /// Queues of which nothing was received, because SQS might have moved their letters.
+    skipped: Vec<&'a str>,
     /// Some queue has more letters than were to be received.
     is_cut: bool,
     seen_errors: Vec<Seen>,
@@ -64,6 +66,7 @@ pub(super) async fn list(
         kinds: Kinds::default(),
         seen: 0,
         matching: 0,
+        skipped: vec![],
         is_cut: false,
         seen_errors: vec![],
     };
@@ -71,7 +74,11 @@ pub(super) async fn list(
     let mut interrupted = None;
     for listed in &fleet.queues {
         let Some((aws, queue)) = found(listed, &facts, &places) else { continue };
-        match all.receive(aws, queue, &sources(listed, &facts)).await {
+        let Ok(queue) = Receivable::if_nothing_moves(queue.clone()) else {
+            all.skipped.push(&listed.name);
+            continue;
+        };
+        match all.receive(aws, &queue, &sources(listed, &facts)).await {
             Ok(()) => (),
             Err(problem @ Problem::Ended(..)) => {
                 interrupted = Some(problem);
@@ -118,7 +125,7 @@ fn sources<'a>(listed: &DeadLetterQueue, facts: &'a [Facts]) -> Vec<&'a Queue> {
 
 impl All<'_> {
     /// Receives some letters of a queue, and makes them visible again at once.
-    async fn receive(&mut self, aws: &Aws, queue: &Queue, sources: &[&Queue]) -> Result<(), Problem> {
+    async fn receive(&mut self, aws: &Aws, queue: &Receivable, sources: &[&Queue]) -> Result<(), Problem> {
         let most = self.arguments.max.unwrap_or(LETTERS);
         let counts = sources.iter().filter_map(|source| Some(source.redrive_policy()?.max_receive_count));
         let (max_receive_count, senders) = (counts.max(), self.origin_senders.clone());
@@ -141,7 +148,7 @@ impl All<'_> {
         self.is_cut |= received.len() == most && queue.visible() > most as u64;
         let (name, mut seeing): (Rc<str>, _) = (queue.name().into(), Seeing::default());
         received.iter().for_each(|letter| seeing.add(letter));
-        self.seen_errors.extend(seeing.seen(&queue.arn, self.now));
+        self.seen_errors.extend(seeing.seen(&queue.arn, queue.visible(), self.now));
         for letter in received {
             self.seen += 1;
             if self.sieve.judge(&letter, self.now) != Verdict::Holds {
@@ -158,7 +165,7 @@ impl All<'_> {
     }
 
     fn finish(&self, fleet: &Fleet) -> Result<(), Problem> {
-        let queues = counted(fleet.with_letters(), "dead-letter queue");
+        let queues = counted(fleet.with_letters() - self.skipped.len(), "dead-letter queue");
         let (seen, letters) = (thousands(self.seen), fleet.letters());
         match self.sieve.is_empty() {
             true => tell(format_args!("{seen} of {} letters received from {queues}", thousands(letters))),
@@ -166,6 +173,13 @@ impl All<'_> {
                 "{} of {seen} letters received from {queues} match",
                 thousands(self.matching)
             )),
+        }
+        if !self.skipped.is_empty() {
+            tell(format_args!(
+                "skipped {}, because receiving may move letters to another queue: {}; dlq list --queue asks first",
+                counted(self.skipped.len(), "dead-letter queue"),
+                self.skipped.join(", ")
+            ));
         }
         if self.is_cut {
             tell("--max receives more letters of each queue");

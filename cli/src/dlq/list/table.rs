@@ -145,6 +145,7 @@ mod tests {
             .message_id(id)
             .body(body)
             .attributes(MessageSystemAttributeName::SentTimestamp, (sent * 1_000).to_string())
+            .attributes(MessageSystemAttributeName::DeadLetterQueueSourceArn, "arn")
             .attributes(MessageSystemAttributeName::ApproximateReceiveCount, "4");
         Letter::new(message.build())
     }

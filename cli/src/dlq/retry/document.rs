@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use redrive_sqs::{Attributes, cut_to, fault};
+use redrive_sqs::{Attributes, MAX_BYTES, cut_to, fault};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::pretty::{compact, is_compact, pretty};
@@ -15,13 +16,15 @@ use crate::letters::{Letter, Redrive};
 #[serde(deny_unknown_fields)]
 struct Document<'text> {
     #[serde(borrow)]
-    body: &'text RawValue,
+    body: Option<&'text RawValue>,
+    /// The body as it is to be sent, from a page that shows it as it is.
+    text: Option<String>,
     #[serde(default)]
-    attributes: BTreeMap<String, Attribute>,
+    attributes: BTreeMap<String, Value>,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "{\"type\", \"value\"} or {\"type\", \"base64\"}")]
 struct Attribute {
     r#type: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,18 +71,17 @@ fn without_head(text: &str) -> String {
 /// What keeps it from being sent.
 pub(super) fn read(text: &str, before: &Redrive, largest: usize) -> Result<Option<Redrive>, String> {
     let text = without_head(text);
-    let document: Document<'_> =
-        serde_json::from_str(&text).map_err(|error| cut_to(&error.to_string(), 256).into_owned())?;
-    let body = body(document.body.get(), &before.message.body)?;
-    let mut attributes = Attributes::new();
-    for (name, attribute) in document.attributes {
-        if name.starts_with("redrive.origin") || name.starts_with("redrive.dead-letter") {
-            return Err(format!("the attribute {} is reserved for redrive", cut_to(&name, 64)));
+    let document = parse(&text)?;
+    let body = match (document.body, document.text) {
+        (Some(raw), None) => body(raw.get(), &before.message.body)?,
+        (None, Some(text)) if is_json(&before.message.body) && !is_json(&text) => {
+            return Err("the body was a JSON object or array and is none now".to_owned());
         }
-        let value =
-            attribute.read().map_err(|error| format!("the attribute {}: {error}", cut_to(&name, 64)))?;
-        attributes.insert(name, value);
-    }
+        (None, Some(text)) => text,
+        (None, None) => return Err("missing field `body`".to_owned()),
+        (Some(_), Some(_)) => return Err("there is body and text, allowed: one of them".to_owned()),
+    };
+    let attributes = attributes(document.attributes)?;
     if body == before.message.body && before.own().eq(attributes.iter()) {
         return Ok(None);
     }
@@ -87,6 +89,39 @@ pub(super) fn read(text: &str, before: &Redrive, largest: usize) -> Result<Optio
         Some(fault) => Err(fault),
         None => Ok(Some(before.edited(body, attributes, largest))),
     }
+}
+
+/// What keeps a document of a page from being sent, before the letter is received again.
+///
+/// # Errors
+/// Its form, or that of an attribute.
+pub(crate) fn check(text: &str) -> Result<(), String> {
+    let document = parse(text)?;
+    let body = document.text.as_deref().or(document.body.map(RawValue::get)).unwrap_or_default();
+    match fault(body, &attributes(document.attributes)?, MAX_BYTES) {
+        Some(fault) => Err(fault),
+        None => Ok(()),
+    }
+}
+
+fn parse(text: &str) -> Result<Document<'_>, String> {
+    serde_json::from_str(text).map_err(|error| cut_to(&error.to_string(), 256).into_owned())
+}
+
+fn attributes(given: BTreeMap<String, Value>) -> Result<Attributes, String> {
+    let mut attributes = Attributes::new();
+    for (name, attribute) in given {
+        if name.starts_with("redrive.origin") || name.starts_with("redrive.dead-letter") {
+            return Err(format!("the attribute {} is reserved for redrive", cut_to(&name, 64)));
+        }
+        // Of a value by itself an error names no line and column, which would be those of the whole document.
+        let attribute = serde_json::from_value(attribute).map_err(|error| error.to_string());
+        let value = attribute
+            .and_then(Attribute::read)
+            .map_err(|error| format!("the attribute {}: {}", cut_to(&name, 64), cut_to(&error, 256)))?;
+        attributes.insert(name, value);
+    }
+    Ok(attributes)
 }
 
 /// What was a JSON object or array must be one still.

@@ -43,7 +43,8 @@ impl std::error::Error for NoEditor {}
 /// What came of it.
 #[derive(Debug)]
 pub(crate) enum Edited {
-    Changed(Box<Redrive>),
+    /// With the file, which is removed with the value.
+    Changed(Box<Redrive>, Desk),
     Unchanged,
     /// Ctrl-C, or a signal.
     Stopped,
@@ -75,22 +76,31 @@ impl Editor {
         largest: usize,
         hold: &Hold,
     ) -> anyhow::Result<Edited> {
-        let desk = Desk::with("letter.json", &(document::head(of) + &document::write(letter)));
-        let desk = desk.context("could not make a file for the editor")?;
+        let before = document::head(of) + &document::write(letter);
+        let desk = Desk::with("letter.json", &before).context("could not make a file for the editor")?;
         loop {
             let (editor, path) = (self.clone(), desk.file());
             until_stopped(hold.stop().terminated(), move |over| editor.open(&path, over)).await??;
+            // Many editors replace the file, so it is opened anew.
+            let text = std::fs::read_to_string(desk.file()).context("could not read the edited letter");
             if hold.is_stopped() {
+                if text.is_ok_and(|text| text != before) {
+                    desk.keep(&of.id);
+                }
                 return Ok(Edited::Stopped);
             }
-            // Many editors replace the file, so it is opened anew.
-            let text = std::fs::read_to_string(desk.file()).context("could not read the edited letter")?;
+            let text = text?;
             match document::read(&text, letter, largest) {
-                Ok(Some(edited)) => return Ok(Edited::Changed(Box::new(edited))),
+                Ok(Some(edited)) => return Ok(Edited::Changed(Box::new(edited), desk)),
                 Ok(None) => return Ok(Edited::Unchanged),
                 Err(reason) => match try_again(&of.id, &reason, hold).await? {
                     Some(true) => (),
-                    Some(false) => bail!("cannot be sent as edited: {reason}"),
+                    Some(false) => {
+                        if !io::stdin().is_terminal() {
+                            desk.keep(&of.id);
+                        }
+                        bail!("cannot be sent as edited: {reason}")
+                    }
                     None => return Ok(Edited::Stopped),
                 },
             }

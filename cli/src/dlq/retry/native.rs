@@ -12,7 +12,7 @@ use self::task::{Status, Task};
 use crate::ask::Consent;
 use crate::aws::{Aws, DescribeError};
 use crate::find::Queue;
-use crate::history::{Action, History};
+use crate::history::{Action, History, UNCONFIRMED};
 use crate::letters::bar;
 use crate::output::{Progress, Stream};
 use crate::problem::{OrProblem, Problem};
@@ -65,6 +65,13 @@ impl Start {
         LIMITS.lines().for_each(tell);
         let (from, to, which) = (self.from.name(), self.to.name(), &self.which);
         self.consent.confirm_in(&self.place, &self.question, CONSEQUENCE, "nothing was moved")?;
+        let action = Action {
+            verb: "retry --native",
+            queue: &self.from.arn,
+            to: Some(&self.to.arn),
+            ..Action::default()
+        };
+        let began = self.history.start(aws, action).await;
         let started = aws
             .sqs()
             .start_message_move_task()
@@ -74,22 +81,15 @@ impl Start {
             .set_max_number_of_messages_per_second(rate)
             .send()
             .await;
-        started
-            .describe_error(&format!("move the letters of {from}"), "sqs:StartMessageMoveTask")
-            .or_failed()?;
-        // The task goes on in AWS after this command has ended.
-        self.history
-            .record(
-                aws,
-                Action {
-                    verb: "retry --native",
-                    queue: &self.from.arn,
-                    to: Some(&self.to.arn),
-                    sent: self.from.visible(),
-                    ..Action::default()
-                },
-            )
-            .await;
+        let started =
+            started.describe_error(&format!("move the letters of {from}"), "sqs:StartMessageMoveTask");
+        // The task continues in AWS after this command has ended.
+        let end = match &started {
+            Ok(_) => Action { sent: self.from.visible(), ..action },
+            Err(_) => Action { what: Some(UNCONFIRMED), ..action },
+        };
+        self.history.record(aws, Action { began: began.as_deref(), ..end }).await;
+        started.or_failed()?;
         let bar = Stream::Stderr.is_terminal().then(|| bar(self.from.visible()));
         let followed = tokio::select! {
             followed = self.follow(aws, bar.as_ref()) => followed,

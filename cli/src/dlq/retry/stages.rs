@@ -21,7 +21,7 @@ use crate::letters::{Job, Returned, Route, SentBack, run as run_job};
 use crate::output::Progress;
 use crate::problem::{OrProblem, Problem};
 use crate::span::{self, span};
-use crate::sqs::{Stop, hold};
+use crate::sqs::{Receivable, Stop, hold};
 use crate::tell::{letters, print_json, tell};
 
 /// How often both queues are counted.
@@ -350,7 +350,7 @@ impl Stage<'_> {
     }
 
     /// Receives all letters, notes those that came back, and says how many there were.
-    async fn look(&self, dead: &Queue) -> Result<usize, Problem> {
+    async fn look(&self, dead: &Receivable) -> Result<usize, Problem> {
         let sent_back = sent_back(self.job)?;
         let seen = hold(self.aws, dead, async |hold| {
             let mut look = Look::new(hold, self.pair.max_receive_count(), None);

@@ -40,14 +40,21 @@ pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now
     page
 }
 
-/// A text under a headline, JSON in lines.
+/// A text under a headline.
 pub(super) fn text(name: &str, text: &str) -> Vec<Line> {
+    let (kind, lines) = of_sender(text);
+    let head = [Line::default(), head(format!("{name} ({} bytes{kind})", text.len()))];
+    head.into_iter().chain(lines).collect()
+}
+
+/// What kind of text a sender wrote, and its lines, those of JSON indented. Each begins with a bar, so that none passes for a line of
+/// ours.
+pub(crate) fn of_sender(text: &str) -> (&'static str, Vec<Line>) {
     let (kind, lines) = match pretty(text) {
         Some(lines) => (", JSON", lines),
         None => ("", text.to_owned()),
     };
-    let head = [Line::default(), head(format!("{name} ({} bytes{kind})", text.len()))];
-    head.into_iter().chain(Line::each_of(&lines)).collect()
+    (kind, Line::each_of(&lines).map(|line| Line::from("│ ").and(line)).collect())
 }
 
 /// What the log says of it.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use anstyle::Style;
 
 use crate::dlq::letter::Letter;
-use crate::dlq::pretty::pretty;
+use crate::dlq::show::of_sender;
 use crate::dlq::when::ago;
 use crate::escape::cut;
 use crate::output::Line;
@@ -52,7 +52,7 @@ pub(super) fn card(
 
 /// The whole body.
 pub(super) fn body(letter: &Letter) -> Vec<Line> {
-    Line::each_of(pretty(&letter.body).as_deref().unwrap_or(&letter.body)).collect()
+    of_sender(&letter.body).1
 }
 
 fn facts(letter: &Letter, retention: Duration, now: SystemTime) -> Vec<String> {
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(
             shown(r#"{"order":"A-1"}"#, 40, 80),
             "\n2 of 7  l-1\n  2h old, 13d 22h left, 3 attempts, group a\n  rejected: card refused (orders::Refused)\n  \
-             message m-1, function shop-orders\n  {\n    \"order\": \"A-1\"\n  }\n"
+             message m-1, function shop-orders\n  │ {\n  │   \"order\": \"A-1\"\n  │ }\n"
         );
     }
 

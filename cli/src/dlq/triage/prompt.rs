@@ -13,6 +13,7 @@ use crate::dlq::show::{history, look_up};
 use crate::find::Pair;
 use crate::letters::{Choice, Decider, Letter, Redrive, Why};
 use crate::output::{Line, Stream, tell_all};
+use crate::scratch::Desk;
 use crate::sqs::{Hold, QueueRules};
 
 const KEYS: &str = "r retry  l logs  e edit  d delete  s skip  b body  ? help  q quit: ";
@@ -52,7 +53,7 @@ impl Prompt {
             match key {
                 'r' => return Ok(Choice::Send(None)),
                 'e' => match self.edit(letter, hold).await {
-                    Ok(redrive) => return Ok(Choice::Send(Some(redrive))),
+                    Ok(edited) => return Ok(Choice::Send(Some(edited))),
                     Err(reason) => self.tell(&reason)?,
                 },
                 's' => return Ok(Choice::Leave(Why::Skipped)),
@@ -72,11 +73,11 @@ impl Prompt {
 
     /// # Errors
     /// Why there is nothing to send yet, in words for people.
-    async fn edit(&self, letter: &Letter, hold: &Hold) -> Result<Box<Redrive>, String> {
+    async fn edit(&self, letter: &Letter, hold: &Hold) -> Result<(Box<Redrive>, Desk), String> {
         let redrive = Redrive::new(letter, &self.to)?;
         let editor = Editor::from_env().map_err(|_| "no editor: set VISUAL or EDITOR".to_owned())?;
         match editor.edit(letter, &redrive, self.to.largest, hold).await {
-            Ok(Edited::Changed(redrive)) => Ok(redrive),
+            Ok(Edited::Changed(redrive, desk)) => Ok((redrive, desk)),
             Ok(Edited::Stopped) => Err("interrupted".to_owned()),
             Ok(Edited::Unchanged) => Err("nothing was changed, so nothing was sent".to_owned()),
             Err(error) => Err(format!("{error:#}")),

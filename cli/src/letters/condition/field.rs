@@ -87,7 +87,7 @@ impl Field {
 
     /// Whether only the function's log could tell, which was not read.
     pub(super) fn is_unknown(&self, letter: &Letter) -> bool {
-        self.is_of_note() && letter.note.is_none() && letter.logged.is_none()
+        self.is_of_note() && letter.is_silent() && letter.logged.is_none()
     }
 
     /// Whether its name is one that senders choose, so that a slip in it is not refused.
@@ -104,8 +104,9 @@ impl Field {
         match self {
             Self::Body => Some(Found::Text(Cow::Borrowed(&letter.body))),
             Self::BodyPath(path) => {
-                let body = serde_json::from_str(&letter.body).ok()?;
-                path.find(body).map(of_json)
+                let found = path.find(&letter.body)?;
+                // What cannot be read, such as half a surrogate pair, is compared as it is written.
+                Some(serde_json::from_str(found).map_or_else(|_| Found::Text(Cow::Borrowed(found)), of_json))
             }
             Self::Attribute(name) => of_attribute(letter, name),
             Self::Plain(plain) => plain.find(letter, now),
@@ -137,7 +138,7 @@ impl Plain {
     }
 }
 
-fn of_json(value: Value) -> Found<'static> {
+fn of_json<'a>(value: Value) -> Found<'a> {
     match value {
         Value::String(text) => Found::Text(Cow::Owned(text)),
         Value::Number(number) => Found::Number(Cow::Owned(number.to_string())),

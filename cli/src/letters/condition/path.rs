@@ -1,7 +1,10 @@
 //! The way to a value in a JSON body: `.customer.id`, `.lines[0].sku`, `."odd key"`.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use anyhow::bail;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::is_sign;
 
@@ -30,13 +33,18 @@ impl Path {
         Ok(Self(steps))
     }
 
-    pub(super) fn find(&self, body: Value) -> Option<Value> {
-        self.0.iter().try_fold(body, |value, step| match (step, value) {
-            (Step::Key(key), Value::Object(mut object)) => object.remove(key),
-            (Step::Index(index), Value::Array(mut array)) => {
-                (*index < array.len()).then(|| array.swap_remove(*index))
-            }
-            _ => None,
+    /// Level by level, so that what stands elsewhere in the body need not be read.
+    pub(super) fn find<'a>(&self, body: &'a str) -> Option<&'a str> {
+        self.0.iter().try_fold(body, |value, step| {
+            let found = match step {
+                Step::Key(key) => {
+                    serde_json::from_str::<HashMap<Cow<'_, str>, &RawValue>>(value).ok()?.remove(&**key)
+                }
+                Step::Index(index) => {
+                    serde_json::from_str::<Vec<&RawValue>>(value).ok()?.get(*index).copied()
+                }
+            };
+            found.map(RawValue::get)
         })
     }
 }

@@ -42,6 +42,18 @@ fn holds(condition: &str) -> bool {
 }
 
 #[test]
+fn a_body_is_read_as_far_as_its_path_goes() {
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for rest in [r#""half \ud83d""#, "1e400", &deep] {
+        let letter = Letter { body: format!(r#"{{"id":"n-1","rest":{rest}}}"#), ..letter() };
+        let holds = |condition: &str| condition.parse::<Condition>().unwrap().judge(&letter, now());
+        assert_eq!(holds("body.id = n-1"), Verdict::Holds, "{rest}");
+        assert_eq!(holds("body.rest exists"), Verdict::Holds, "{rest}");
+        assert_eq!(holds("body.rest = 0"), Verdict::Fails, "{rest}");
+    }
+}
+
+#[test]
 fn each_field_is_compared_as_what_it_is() {
     for (condition, expected) in [
         ("reason = rejected", true),

@@ -4,10 +4,12 @@ use futures_util::future::join;
 use redrive_sqs::MAX_ENTRIES;
 
 use super::Run;
+use crate::journal::Attempt;
 use crate::letters::condition::Verdict;
+use crate::letters::copies::Copies;
 use crate::letters::job::{Choice, Decider, Mode, Operation, Route, Work};
 use crate::letters::letter::Letter;
-use crate::letters::report::Report;
+use crate::letters::report::{Report, as_id};
 use crate::letters::tracker::{Decision, Why};
 use crate::sqs::{Outcome, Step, delete};
 
@@ -28,6 +30,8 @@ pub(super) enum Role {
     /// Deleted because it was asked for.
     Unwanted,
     Duplicate,
+    /// An earlier run has sent it under this id.
+    AlreadySent(Option<String>),
     /// It was deleted before, or should have been.
     Repeated,
 }
@@ -106,6 +110,29 @@ impl Run<'_> {
             let Some(letter) = kept_back else { continue };
             let decision = self.judge(&letter);
             new += usize::from(!matches!(decision, Decision::Again | Decision::Repeated));
+            let already_sent = self.already_sent(&letter).filter(|_| decision == Decision::Wanted);
+            let decision = match already_sent {
+                // Somebody is asked about it.
+                Some(_) if matches!(self.job.work, Work::Ask(..)) => decision,
+                // An edited letter is another message, which SQS has not got.
+                Some(sent_as) if matches!(self.job.work, Work::Edit(..)) => {
+                    let reason = format!(
+                        "an earlier run sent it{}; without --edit it is only deleted, with --send-again it is sent as you edit it",
+                        as_id(sent_as.as_deref())
+                    );
+                    self.stays(&letter, Report::Failed(&reason));
+                    continue;
+                }
+                Some(sent_as) => {
+                    self.state().tracker.was_done(&letter, sent_as.as_deref());
+                    match dry_run {
+                        true => self.report(&letter, Report::AlreadySent(sent_as.as_deref())),
+                        false => done.push(Deletable { letter, role: Role::AlreadySent(sent_as) }),
+                    }
+                    continue;
+                }
+                None => decision,
+            };
             match decision {
                 Decision::Wanted if dry_run => self.promise(&letter),
                 Decision::Wanted => wanted.push(letter),
@@ -116,7 +143,7 @@ impl Run<'_> {
                 Decision::Repeated => twins.push(Deletable { letter, role: Role::Repeated }),
                 Decision::Left(why) => {
                     self.report(&letter, Report::Left(why));
-                    let is_meant = matches!(why, Why::BehindInGroup | Why::OfAnotherQueue);
+                    let is_meant = matches!(why, Why::BehindInGroup | Why::OfAnotherQueue | Why::NoSource);
                     if is_meant && self.job.selection.names(&letter) {
                         self.report(&letter, Report::NamedButLeft(why));
                     }
@@ -139,7 +166,14 @@ impl Run<'_> {
                 }
             }
             Work::Send(route) => done = self.send_at_the_rate(wanted, done, route).await,
-            Work::Delete => done.extend(wanted.into_iter().map(|letter| self.unwanted(letter))),
+            Work::Delete(copies) => match self.copy(copies.as_ref(), &wanted) {
+                Ok(()) => done.extend(wanted.into_iter().map(|letter| self.unwanted(letter))),
+                Err(error) => {
+                    let reason = format!("{error:#}");
+                    wanted.iter().for_each(|letter| self.stays(letter, Report::Failed(&reason)));
+                    self.fail(error);
+                }
+            },
         }
         for twin in twins {
             let mut state = self.state();
@@ -152,8 +186,11 @@ impl Run<'_> {
     }
 
     fn judge(&self, letter: &Letter) -> Decision {
-        let is_of_another =
-            |route: &Route| !route.named && letter.source().is_some_and(|source| source != route.to.arn);
+        let stays_by_its_source = |route: &Route| match letter.source() {
+            _ if route.named => None,
+            Some(source) => (source != route.to.arn).then_some(Why::OfAnotherQueue),
+            None => letter.has_no_source().then_some(Why::NoSource),
+        };
         let mut state = self.state();
         let has_returned = self.job.sent_back.as_ref().is_some_and(|sent| sent.borrow_mut().met(letter));
         let wanted = if has_returned {
@@ -166,10 +203,10 @@ impl Run<'_> {
                 false => self.job.selection.judge(letter, &mut state.sieve, self.began),
             };
             match verdict {
-                Verdict::Holds if self.job.work.route().is_some_and(is_of_another) => {
-                    Err(Why::OfAnotherQueue)
-                }
-                Verdict::Holds => Ok(()),
+                Verdict::Holds => match self.job.work.route().and_then(stays_by_its_source) {
+                    Some(why) => Err(why),
+                    None => Ok(()),
+                },
                 Verdict::Unknown => Err(Why::NoNote),
                 Verdict::Fails => Err(Why::NotWanted),
             }
@@ -185,30 +222,45 @@ impl Run<'_> {
             state.asked
         };
         let upto = if self.job.selection.is_all() { "" } else { "up to " };
-        let place = format!("{number} of {upto}{}", self.expected().max(number));
+        let already_sent = self.already_sent(&letter);
+        let sent = already_sent
+            .as_ref()
+            .map(|sent_as| format!(", sent{} by an earlier run", as_id(sent_as.as_deref())));
+        let place = format!("{number} of {upto}{}{}", self.expected().max(number), sent.unwrap_or_default());
         let choice = match self.has_fatal() {
             true => Ok(Choice::Leave(Why::Interrupted)),
             false => decider.decide(&mut letter, place, self.hold).await,
         };
-        match choice {
-            Ok(Choice::Send(redrive)) => {
+        match (choice, already_sent) {
+            (Ok(Choice::Send(None)), Some(sent_as)) => {
+                self.state().tracker.was_done(&letter, sent_as.as_deref());
+                let is_deleted =
+                    self.delete(vec![Deletable { letter, role: Role::AlreadySent(sent_as) }]).await;
+                let line = format!("sent by an earlier run, deleted from {}", self.job.from.name());
+                return if is_deleted { decider.tell(&line) } else { Ok(()) };
+            }
+            (Ok(Choice::Send(edited)), _) => {
+                let (redrive, desk) = edited.unzip();
                 let ready = redrive.map(|redrive| *redrive).or_else(|| self.prepare(&letter, route));
+                let id = letter.id.clone();
                 let sent = self.send(ready.map(|redrive| (letter, redrive)), route).await;
                 let is_sent = !sent.is_empty();
+                if !is_sent {
+                    desk.into_iter().for_each(|desk| desk.keep(&id));
+                }
                 self.delete(sent).await;
                 return if is_sent { decider.tell(&format!("sent to {}", route.to.name())) } else { Ok(()) };
             }
-            Ok(Choice::Delete) => {
+            (Ok(Choice::Delete), _) => {
                 // Others of the same message are asked about by themselves.
                 self.state().tracker.give_up(&letter, None);
-                let id = letter.id.clone();
-                self.delete(vec![Deletable { letter, role: Role::Unwanted }]).await;
-                // What is held still was not deleted, and the report has said so.
+                let is_deleted = self.delete(vec![Deletable { letter, role: Role::Unwanted }]).await;
                 let line = format!("deleted from {}", self.job.from.name());
-                return if self.hold.holds(&id) { Ok(()) } else { decider.tell(&line) };
+                // Otherwise the report has said why not.
+                return if is_deleted { decider.tell(&line) } else { Ok(()) };
             }
-            Ok(Choice::Fail(reason)) => self.stays(&letter, Report::Failed(&reason)),
-            Ok(Choice::Leave(why)) => {
+            (Ok(Choice::Fail(reason)), _) => self.stays(&letter, Report::Failed(&reason)),
+            (Ok(Choice::Leave(why)), _) => {
                 self.stays(&letter, Report::Left(why));
                 match self.group(&letter) {
                     Some(group) if why == Why::Skipped => {
@@ -218,11 +270,11 @@ impl Run<'_> {
                     Some(_) | None => (),
                 }
             }
-            Ok(Choice::Quit) => {
+            (Ok(Choice::Quit), _) => {
                 self.stays(&letter, Report::Left(Why::NotShown));
                 self.state().quit = true;
             }
-            Err(error) => {
+            (Err(error), _) => {
                 let is_shown = matches!(self.job.work, Work::Edit(..));
                 self.stays(&letter, Report::Left(if is_shown { Why::Interrupted } else { Why::NotShown }));
                 return Err(error);
@@ -231,7 +283,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn unwanted(&self, letter: Letter) -> Deletable {
+    /// Writes letters down before they are deleted, if that is wanted.
+    fn copy(&self, copies: Option<&Copies>, letters: &[Letter]) -> anyhow::Result<()> {
+        match copies.filter(|_| !letters.is_empty()) {
+            Some(copies) => copies.add(letters.iter(), self.job.from.retention()),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn unwanted(&self, letter: Letter) -> Deletable {
         self.state().tracker.done(&letter, None);
         Deletable { letter, role: Role::Unwanted }
     }
@@ -258,20 +318,42 @@ impl Run<'_> {
         letter.group().filter(|_| self.job.from.is_fifo() && self.job.work.operation() != Operation::Delete)
     }
 
-    /// Deletes, with the newest handles.
-    pub(super) async fn delete(&self, letters: Vec<Deletable>) {
+    /// Writes down that the message of duplicates was sent: if one cannot be deleted, the next run only deletes it.
+    async fn note_duplicates(&self, letters: &[Deletable]) {
+        let Some(route) = self.job.work.route() else { return };
+        let duplicates = letters.iter().filter(|done| matches!(done.role, Role::Duplicate));
+        let attempt = Attempt::new(&self.job.from.arn, &route.to.arn, None);
+        let noted = duplicates.map(|done| {
+            self.job.journal.sending(&done.letter.id, &attempt);
+            self.job.journal.sent(&done.letter.id, None);
+        });
+        if noted.count() > 0 {
+            self.job.journal.commit().await;
+        }
+    }
+
+    /// Deletes, with the newest handles. Says whether all were deleted.
+    pub(super) async fn delete(&self, letters: Vec<Deletable>) -> bool {
         if letters.is_empty() {
-            return self.job.journal.commit().await;
+            self.job.journal.commit().await;
+            return true;
         }
         self.record_start().await;
+        self.note_duplicates(&letters).await;
         let newest =
             |done: &Deletable| self.hold.handle(&done.letter.id).unwrap_or(done.letter.handle.clone());
         let handles: Vec<_> = letters.iter().map(newest).collect();
         let unsent = letters.iter().all(|done| matches!(done.role, Role::Unwanted));
         let stop = unsent.then_some(self.hold.stop());
-        let deleted = delete(&self.sqs, &self.job.from, &handles, &self.pace, stop);
+        // Somebody else may have sent it meanwhile.
+        let is_ready = |number: usize| {
+            let Deletable { letter, role } = &letters[number];
+            !matches!(role, Role::Unwanted) || self.hold.holds(&letter.id)
+        };
+        let deleted = delete(&self.sqs, &self.job.from, &handles, &self.pace, stop, is_ready);
         let (Step { outcomes, fatal }, ()) = join(deleted, self.job.journal.commit()).await;
         let ended = fatal.as_ref().map(|fatal| format!("{fatal:#}"));
+        let all_are_done = outcomes.iter().all(|(_, outcome)| matches!(outcome, Outcome::Done(_)));
         for (number, outcome) in outcomes {
             let Deletable { letter, role } = &letters[number];
             let reason =
@@ -287,6 +369,7 @@ impl Run<'_> {
                 (Outcome::Done(_), Role::Sent { sent_as, before: None }) => Report::Sent(sent_as.as_deref()),
                 (Outcome::Done(_), Role::Unwanted) => Report::Deleted,
                 (Outcome::Done(_), Role::Duplicate) => Report::Duplicate,
+                (Outcome::Done(_), Role::AlreadySent(sent_as)) => Report::AlreadySent(sent_as.as_deref()),
                 (Outcome::Done(_), Role::Repeated) => {
                     self.hold.forget(&letter.id);
                     self.job.journal.deleted(&letter.id);
@@ -294,8 +377,15 @@ impl Run<'_> {
                 }
                 (Outcome::NotTried, Role::Unwanted) => Report::Left(Why::Interrupted),
                 (_, Role::Unwanted) => Report::Failed(reason),
-                (_, Role::Sent { sent_as, .. }) => Report::NotDeleted { sent_as: sent_as.as_deref(), reason },
-                (_, Role::Duplicate | Role::Repeated) => Report::NotDeleted { sent_as: None, reason },
+                (_, Role::Sent { sent_as, .. }) => {
+                    Report::NotDeleted { sent_as: sent_as.as_deref(), by_this_run: true, reason }
+                }
+                (_, Role::AlreadySent(sent_as)) => {
+                    Report::NotDeleted { sent_as: sent_as.as_deref(), by_this_run: false, reason }
+                }
+                (_, Role::Duplicate | Role::Repeated) => {
+                    Report::NotDeleted { sent_as: None, by_this_run: false, reason }
+                }
             };
             if matches!(outcome, Outcome::Done(_)) {
                 self.hold.forget(&letter.id);
@@ -306,5 +396,6 @@ impl Run<'_> {
         self.job.journal.commit().await;
         letters.iter().for_each(|done| self.hold.stop().settle(&super::on_its_way(&done.letter.id)));
         fatal.into_iter().for_each(|fatal| self.fail(fatal));
+        all_are_done
     }
 }

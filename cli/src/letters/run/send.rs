@@ -56,6 +56,7 @@ impl Run<'_> {
     pub(super) fn promise(&self, letter: &Letter) {
         if let Some(route) = self.job.work.route() {
             let Some(redrive) = self.prepare(letter, route) else { return };
+            let redrive = self.again(letter, redrive);
             if let Some(before) = self.sent_before(letter, &self.attempt(&redrive, route)) {
                 self.report(letter, Report::SentBefore(&before));
             }
@@ -71,10 +72,27 @@ impl Run<'_> {
         Attempt::new(&self.job.from.arn, &route.to.arn, redrive.message.deduplication_id.as_deref())
     }
 
+    /// The id under which an earlier run has sent a letter to where this one sends it, as SQS has confirmed.
+    pub(super) fn already_sent(&self, letter: &Letter) -> Option<Option<String>> {
+        let route = self.job.work.route().filter(|_| !self.job.send_again)?;
+        let confirmed =
+            self.job.journal.earlier(&letter.id).find(|earlier| earlier.is_confirmed_to(&route.to.arn));
+        confirmed.map(|earlier| earlier.sent_as.clone())
+    }
+
+    /// With another deduplication id for `--send-again`: within five minutes a FIFO queue would drop the one that it knows, and
+    /// the letter would be lost. The same one for all calls of this run.
+    fn again(&self, letter: &Letter, redrive: Redrive) -> Redrive {
+        let is_again = self.job.send_again && self.job.journal.earlier(&letter.id).next().is_some();
+        if is_again { redrive.once_more(self.began) } else { redrive }
+    }
+
     /// What an earlier run has done with a letter that would arrive twice with this attempt, in words.
     fn sent_before(&self, letter: &Letter, attempt: &Attempt) -> Option<String> {
-        let earlier = self.job.journal.earlier(&letter.id)?;
-        earlier.is_repeated_by(attempt, SystemTime::now()).then(|| earlier.words(&letter.id))
+        let now = SystemTime::now();
+        let repeated =
+            self.job.journal.earlier(&letter.id).filter(|earlier| earlier.is_repeated_by(attempt, now));
+        repeated.max_by_key(|earlier| (earlier.is_sent, earlier.at)).map(|earlier| earlier.words(&letter.id))
     }
 
     /// Sends letters as these messages, and gives back what is to be deleted.
@@ -87,6 +105,7 @@ impl Run<'_> {
         let mut sender = Sender::new(sqs, &route.to, &self.pace, stop, OnLostAnswer::GoOn);
         let mut letters = BTreeMap::new();
         for (number, (letter, redrive)) in ready.into_iter().enumerate() {
+            let redrive = self.again(&letter, redrive);
             let attempt = self.attempt(&redrive, route);
             sender.push(number, self.group(&letter).map(str::to_owned), redrive.message);
             let before = self.sent_before(&letter, &attempt);

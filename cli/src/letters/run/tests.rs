@@ -14,6 +14,7 @@ use crate::journal::Journal;
 use crate::letters::job::Work;
 use crate::letters::selection::Selection;
 use crate::letters::tally::Tally;
+use crate::sqs::Receivable;
 
 const HOLD: Duration = Duration::from_secs(1);
 
@@ -33,7 +34,7 @@ async fn start() -> (Local, Aws, Job) {
     aws.sqs().send_message().queue_url(&from.url).message_body("b").send().await.unwrap();
     let job = Job {
         work: Work::Send(Route { to, named: true }),
-        from,
+        from: Receivable::if_nothing_moves(from).unwrap(),
         selection: Selection::default(),
         allow_none: false,
         origin_senders: None,
@@ -44,6 +45,7 @@ async fn start() -> (Local, Aws, Job) {
         sent_back: None,
         rate: None,
         dry_run: false,
+        send_again: false,
         json: false,
     };
     (local, aws, job)
@@ -98,6 +100,21 @@ async fn a_letter_that_came_back_before_its_send_is_not_sent() {
     let tally = run.state().reporter.tally.clone();
     assert_eq!(tally, Tally { failed: 1, ..Tally::default() });
     assert_eq!((visible_in(&aws, "dead").await, visible_in(&aws, "orders").await), (1, 0));
+    local.stop().await;
+}
+
+#[tokio::test]
+async fn an_unwanted_letter_that_came_back_is_not_deleted() {
+    let (local, aws, job) = start().await;
+    let hold = short_hold(&aws, &job);
+    let run = Run::new(&aws, &job, Mode::Real, &hold);
+    let letters = Letter::all(hold.receive(10, |_| ()).await.unwrap(), None);
+    until_it_lapses().await;
+    let unwanted = letters.into_iter().map(|letter| run.unwanted(letter)).collect();
+    assert!(!run.delete(unwanted).await, "somebody else may have sent it");
+    let tally = run.state().reporter.tally.clone();
+    assert_eq!(tally, Tally { failed: 1, ..Tally::default() });
+    assert_eq!(visible_in(&aws, "dead").await, 1);
     local.stop().await;
 }
 

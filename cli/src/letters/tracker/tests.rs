@@ -25,55 +25,6 @@ fn letter_of(id: &str, message: &str) -> Letter {
 }
 
 #[test]
-fn the_second_letter_of_a_message_waits_for_the_first_and_is_a_duplicate_then() {
-    let mut tracker = tracker(None);
-    let (first, second) = (letter("m"), letter_of("l", "m"));
-    assert_eq!(tracker.judge(&first, None, Ok(())), Decision::Wanted);
-    assert_eq!(tracker.judge(&second, None, Ok(())), Decision::Twin);
-    assert!(!tracker.is_done(&second));
-    tracker.done(&first, Some("n"));
-    assert!(tracker.is_done(&second));
-    assert_eq!(tracker.judge(&letter_of("k", "m"), None, Ok(())), Decision::Duplicate);
-}
-
-#[test]
-fn a_letter_that_is_received_again_is_no_second_one_of_its_message() {
-    for folding in [Folding::ByMessage, Folding::ByLetter] {
-        let mut tracker = MessageTracker::new(Scope::new(UNIX_EPOCH, 100, 100), folding, None);
-        let [letter, twin] = [letter("m"), letter_of("l", "m")];
-        assert_eq!(tracker.judge(&letter, None, Ok(())), Decision::Wanted);
-        assert_eq!(tracker.judge(&letter, None, Ok(())), Decision::Repeated);
-        assert!(!tracker.is_done(&letter));
-        tracker.done(&letter, Some("n"));
-        assert_eq!(tracker.judge(&letter, None, Ok(())), Decision::Repeated);
-        assert_eq!(tracker.judge(&letter, None, Err(Why::NotWanted)), Decision::Repeated);
-        let expected = if folding == Folding::ByMessage { Decision::Duplicate } else { Decision::Wanted };
-        assert_eq!(tracker.judge(&twin, None, Ok(())), expected);
-        assert_eq!(tracker.judge(&twin, None, Ok(())), Decision::Repeated);
-    }
-}
-
-#[test]
-fn letters_of_one_message_with_other_bodies_are_two() {
-    let mut tracker = tracker(None);
-    let (first, mut second) = (letter("m"), letter_of("l", "m"));
-    second.body = "another".to_owned();
-    assert_eq!(tracker.judge(&first, None, Ok(())), Decision::Wanted);
-    tracker.done(&first, Some("n"));
-    assert!(!tracker.is_done(&second));
-    assert_eq!(tracker.judge(&second, None, Ok(())), Decision::Wanted);
-}
-
-#[test]
-fn the_second_letter_of_a_message_stays_if_it_was_not_asked_for() {
-    let mut tracker = tracker(None);
-    let (first, second) = (letter("m"), letter_of("l", "m"));
-    assert_eq!(tracker.judge(&first, None, Ok(())), Decision::Wanted);
-    tracker.done(&first, Some("n"));
-    assert_eq!(tracker.judge(&second, None, Err(Why::NotWanted)), Decision::Left(Why::NotWanted));
-}
-
-#[test]
 fn where_letters_are_deleted_each_is_for_itself() {
     let mut tracker = MessageTracker::new(Scope::new(UNIX_EPOCH, 100, 100), Folding::ByLetter, None);
     assert_eq!(tracker.judge(&letter("m"), None, Ok(())), Decision::Wanted);
@@ -111,41 +62,6 @@ fn a_duplicate_leaves_no_place_for_a_letter_that_came_after_the_start() {
     assert_eq!(tracker.judge(&letter_of("k", "m"), None, Ok(())), Decision::Duplicate);
     assert_eq!(tracker.scope.unmet(), 0);
     assert_eq!(tracker.judge(&letter("late"), None, Ok(())), Decision::Left(Why::CameLater));
-}
-
-#[test]
-fn what_this_run_sent_and_is_dead_again_stays() {
-    let mut tracker = tracker(None);
-    let sent = letter("m");
-    tracker.judge(&sent, None, Ok(()));
-    tracker.done(&sent, Some("n"));
-    assert_eq!(tracker.judge(&letter("n"), None, Ok(())), Decision::Left(Why::CameBack));
-    assert_eq!(tracker.judge(&letter_of("l", "n"), None, Ok(())), Decision::Left(Why::CameBack));
-    assert_eq!(tracker.judge(&letter("n"), None, Ok(())), Decision::Again);
-}
-
-#[test]
-fn a_letter_that_stays_stops_its_group_and_no_other() {
-    let mut tracker = tracker(None);
-    let judge = |tracker: &mut MessageTracker, id: &str, group, wanted| {
-        tracker.judge(&letter(id), Some(group), wanted)
-    };
-    assert_eq!(judge(&mut tracker, "1", "a", Err(Why::NotWanted)), Decision::Left(Why::NotWanted));
-    assert_eq!(judge(&mut tracker, "2", "a", Ok(())), Decision::Left(Why::BehindInGroup));
-    assert_eq!(judge(&mut tracker, "5", "a", Err(Why::NotWanted)), Decision::Left(Why::NotWanted));
-    assert_eq!(judge(&mut tracker, "3", "b", Ok(())), Decision::Wanted);
-    tracker.give_up(&letter("3"), Some("b"));
-    assert_eq!(judge(&mut tracker, "4", "b", Ok(())), Decision::Left(Why::BehindInGroup));
-}
-
-#[test]
-fn no_more_than_the_maximum_is_wanted_even_if_one_fails() {
-    let mut tracker = tracker(Some(2));
-    assert_eq!(tracker.judge(&letter("1"), None, Ok(())), Decision::Wanted);
-    tracker.give_up(&letter("1"), None);
-    assert_eq!(tracker.judge(&letter("1"), None, Ok(())), Decision::Again);
-    assert_eq!(tracker.judge(&letter("2"), None, Ok(())), Decision::Wanted);
-    assert_eq!(tracker.judge(&letter("3"), None, Ok(())), Decision::Left(Why::OverMaximum));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
-use redrive_sqs::{Attribute, MAX_BYTES, Origin};
+use redrive_sqs::{Attribute, Origin};
 
 use super::super::super::letter::Letter;
 use super::*;
@@ -73,6 +73,12 @@ fn what_cannot_be_sent_is_refused() {
         ("{\"body\": \"text\", \"attributes\": {}}", "is a string now"),
         ("{\"body\": 8, \"attributes\": {}}", "the body is 8, allowed"),
         ("{\"attributes\": {}}", "missing field `body`"),
+        ("{\"text\": \"{\"}", "is none now"),
+        ("{\"text\": \"{}\", \"body\": {}}", "one of them"),
+        (
+            "{\"body\": {}, \"attributes\": {\"a\": \"x\"}}",
+            "the attribute a: invalid type: string \"x\", expected {\"type\", \"value\"} or {\"type\", \"base64\"}",
+        ),
         ("{\"body\": {}, \"group\": \"b\"}", "unknown field `group`"),
         ("{\"body\": {}, \"attributes\": {\"a\": {\"type\": \"String\"}}}", "either value or base64"),
         ("{\"body\": {}, \"attributes\": {\"AWS.a\": {\"type\": \"String\", \"value\": \"x\"}}}", "AWS.a"),
@@ -85,6 +91,24 @@ fn what_cannot_be_sent_is_refused() {
     assert!(read("{\"body\": \"\\u0001\"}", &text, TO).unwrap_err().contains("\\u{1}"));
     assert!(read("{\"body\": \"\"}", &text, TO).unwrap_err().contains("empty"));
     assert!(read("{\"body\": \"12345678901\"}", &text, 10).unwrap_err().contains("allowed: 10"));
+}
+
+#[test]
+fn a_text_is_sent_as_it_was_typed() {
+    let before = redrive("{ \"a\": 1,\n  \"b\" : 1E5 }");
+    let edited =
+        |text: &str| read(&serde_json::json!({ "text": text, "attributes": {} }).to_string(), &before, TO);
+    let typed = "{ \"a\": 2,\n  \"b\" : 1E5 }";
+    assert_eq!(edited(typed).unwrap().unwrap().message.body, typed);
+    assert_eq!(check(r#"{"text":"x","attributes":{"a":{"type":"String","value":"y"}}}"#), Ok(()));
+    for (document, expected) in [
+        (r#"{"text":"x","attributes":{"a":{"type":"Word","value":"y"}}}"#, "Word"),
+        (r#"{"text":"","attributes":{}}"#, "empty"),
+        (r#"{"text":"x","attributes":{"redrive.origin":{}}}"#, "reserved for redrive"),
+    ] {
+        let error = check(document).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[test]
