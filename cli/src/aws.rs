@@ -4,6 +4,7 @@ mod errors;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::SdkConfig;
@@ -11,6 +12,8 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use redrive_local::command::aws::{Wire, connect, is_emulator, of_sqs};
 use redrive_sqs::QueueArn;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
 
 use crate::find::Queue;
 use crate::output::Stream;
@@ -19,12 +22,16 @@ use crate::tell::tell;
 pub(crate) use errors::{DescribeError, answered_of, code_of, describe_error};
 pub(crate) use redrive_local::command::aws::Place;
 
+/// How long STS may take: a subnet may have no way to it.
+const IDENTITY: Duration = Duration::from_secs(2);
+
 /// What clients are made of.
 #[derive(Debug, Clone)]
 pub(crate) struct Aws {
     pub(crate) config: SdkConfig,
     wire: Wire,
     profile: Option<String>,
+    identity: Arc<OnceCell<Option<String>>>,
 }
 
 impl Aws {
@@ -36,7 +43,7 @@ impl Aws {
         let (config, wire) = connect(place).await?;
         let of_environment = || std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
         let profile = place.profile.clone().or_else(of_environment);
-        Ok(Self { config, wire, profile })
+        Ok(Self { config, wire, profile, identity: Arc::default() })
     }
 
     /// With more tries for each call, which may take as long as they need.
@@ -50,7 +57,7 @@ impl Aws {
     /// For calls that SQS answers after so long if it has nothing to say sooner, which is no silence.
     pub(crate) fn polling(&self, wait: Duration) -> Self {
         let wire = self.wire.polling(wait);
-        Self { config: wire.on(self.config.clone()), wire, profile: self.profile.clone() }
+        Self { config: wire.on(self.config.clone()), wire, ..self.clone() }
     }
 
     /// Whether the queues may be AWS's: they are unless an endpoint was set that cannot be.
@@ -76,6 +83,24 @@ impl Aws {
 
     pub(crate) fn profile(&self) -> Option<&str> {
         self.profile.as_deref()
+    }
+
+    /// The ARN of the user or of the role's session that AWS knows this command by, if STS says so within 2 s. An emulator of
+    /// SQS alone has no STS.
+    /// <https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html>
+    pub(crate) async fn identity(&self) -> Option<&str> {
+        let ask = async || {
+            if !self.is_aws() && self.config.endpoint_url().is_none() {
+                return None;
+            }
+            let config =
+                aws_sdk_sts::config::Builder::from(&self.config).retry_config(RetryConfig::disabled());
+            let sts = aws_sdk_sts::Client::from_conf(config.build());
+            // Its future is a large one, deep in those of all verbs.
+            let asking = Box::pin(sts.get_caller_identity().send());
+            timeout(IDENTITY, asking).await.ok()?.ok()?.arn
+        };
+        self.identity.get_or_init(ask).await.as_deref()
     }
 
     /// The endpoint, if it cannot be AWS's.
@@ -130,10 +155,6 @@ impl Aws {
 
     pub(crate) fn lambda(&self) -> aws_sdk_lambda::Client {
         aws_sdk_lambda::Client::new(&self.config)
-    }
-
-    pub(crate) fn scheduler(&self) -> aws_sdk_scheduler::Client {
-        aws_sdk_scheduler::Client::new(&self.config)
     }
 
     pub(crate) fn cloudformation(&self) -> aws_sdk_cloudformation::Client {

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use clap::Args;
 use redrive_sqs::{OriginSenders, QueueArn, Quoted};
 
-use crate::ask::Consent;
+use crate::ask::{Consent, Yes};
 use crate::aws::Aws;
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
@@ -20,6 +20,21 @@ pub(crate) struct Output {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// For verbs that only look.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct MayMove {
+    /// Do not ask before letters are received from a queue with its own redrive policy, where SQS moves them after some
+    /// receives
+    #[arg(long = "yes", id = "may_move")]
+    is_given: bool,
+}
+
+impl MayMove {
+    pub(crate) fn yes(self) -> Yes {
+        Yes { yes: self.is_given }
+    }
 }
 
 /// For verbs that delete letters without looking back.

@@ -14,7 +14,7 @@ mod stack;
 mod unseen;
 
 use anyhow::bail;
-use redrive_template::subject::{Function, Queue, Subject, Worker};
+use redrive_template::subject::{Function, MayHold, NotRead, Queue, Subject, Worker};
 
 use crate::aws::Aws;
 use crate::find::function_name;
@@ -35,7 +35,7 @@ pub(crate) enum Deployed<'a> {
 /// # Errors
 /// There is no such stack or function; nothing of it could be read.
 pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Subject> {
-    let mut unseen = Unseen::default();
+    let (mut unseen, mut others) = (Unseen::default(), Unseen::default());
     let (name, stack) = match deployed {
         Deployed::Stack(name) => (name, Some(Stack::read(aws, name, &mut unseen).await?)),
         Deployed::Function(name) => {
@@ -75,8 +75,8 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
         // No call of SQS tells what else has to do with a queue.
         if let Some(known) = template.as_ref().and_then(|template| template.queue(&queue.arn)) {
             queue.takes_other_letters = known.takes_other_letters;
-            queue.takes_undelivered = known.takes_undelivered;
             queue.senders.clone_from(&known.senders);
+            queue.other_receiver.clone_from(&known.other_receiver);
             queue.may_be_watched_elsewhere = known.may_be_watched_elsewhere;
         }
     }
@@ -84,7 +84,7 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
         // Nor does Lambda tell what invokes a function.
         let known = template.as_ref().and_then(|template| template.function(&function.name));
         function.invoked_asynchronously = known.is_some_and(|known| known.invoked_asynchronously);
-        permit(function, template.as_ref(), &mut unseen);
+        permit(function, template.as_ref(), &mut others);
     }
     if queues.is_empty() && functions.is_empty() {
         bail!("{}", nothing(name, &unseen));
@@ -93,8 +93,8 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
         Deployed::Stack(_) => stack.as_ref().map(Stack::alarms).unwrap_or_default(),
         Deployed::Function(_) => Vec::new(),
     };
-    let listed = unseen.or_note("alarms", alarms::list(aws).await);
-    let hides_alarms = listed.as_ref().is_some_and(|listed| listed.hides_some(&mut unseen));
+    let listed = others.or_note("alarms", alarms::list(aws).await);
+    let hides_alarms = listed.as_ref().is_some_and(|listed| listed.hides_some(&mut others));
     let alarms = listed.map(|listed| listed.of(&queues, &functions, &own));
     let tables = template.as_ref().map(|template| template.tables.clone()).unwrap_or_default();
     let mut subject = Subject {
@@ -115,16 +115,16 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
                     template.workers.into_iter().map(|worker| Worker { line: None, ..worker }).collect();
             }
         }
-        Some(_) => unseen.add("drift: the stack's resources could not be listed".to_owned()),
+        Some(_) => others.add("drift: the stack's resources could not be listed".to_owned()),
         None => (),
     }
     for function in &subject.functions {
         for table in function.process.idempotency_tables().filter(|name| subject.table(name).is_none()) {
             let what = format!("the idempotency table of {}", function.name);
-            unseen.add(format!("{what}: {table} is not in its stack's template"));
+            others.add(format!("{what}: {table} is not in its stack's template"));
         }
     }
-    subject.not_seen = unseen.0;
+    subject.not_seen = not_read(unseen, others);
     Ok(subject)
 }
 
@@ -139,6 +139,12 @@ fn permit(function: &mut Function, template: Option<&Subject>, unseen: &mut Unse
         Some(None) => unseen.add(format!("{what}: its stack's template does not contain the function")),
         None => unseen.add(format!("{what}: the stack's template could not be read")),
     }
+}
+
+/// What may hold queues and functions, and what holds neither.
+fn not_read(unseen: Unseen, others: Unseen) -> Vec<NotRead> {
+    let unseen = unseen.0.into_iter().map(|what| NotRead::new(MayHold::Consumer, what));
+    unseen.chain(others.0.into_iter().map(|what| NotRead::new(MayHold::Other, what))).collect()
 }
 
 fn nothing(name: &str, unseen: &Unseen) -> String {

@@ -23,7 +23,6 @@ mod queue;
 mod schedule;
 mod scratch;
 mod send;
-mod shell;
 mod span;
 mod sqs;
 mod store;
@@ -36,7 +35,7 @@ mod work;
 
 use std::process::ExitCode;
 
-use redrive_local::command::{ask, input, local, messages, output, problem};
+use redrive_local::command::{ask, input, local, messages, output, problem, shell};
 use redrive_template::nearest;
 
 use arguments::{Arguments, Verb};

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::flags::Output;
 use crate::output::{self, Stream};
 use crate::problem::{OrProblem, Problem};
-use crate::schedule::{self, Consumer};
+use crate::schedule::{self, Consumer, Flags};
 use crate::span;
 use crate::target::Target;
 use crate::tell::tell;
@@ -68,8 +68,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "ERRORS", help_heading = "Scenarios")]
     errors: Option<Errors>,
 
-    /// Fail if this condition is met in a scenario (may be repeated). FIELD is dead, recovery, calls or cost (dollars
-    /// per million messages), OPERATOR is =, !=, <, <=, > or >=
+    /// Fail if this condition is met in a scenario (may be repeated). FIELD is dead, expired, recovery, calls or cost
+    /// (dollars per million messages), OPERATOR is =, !=, <, <=, > or >=
     #[arg(long, value_name = "'FIELD OPERATOR VALUE'", help_heading = "Output")]
     fail_if: Vec<Limit>,
 
@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     let mut target = arguments.target.clone();
     target.template = arguments.path.clone().or(target.template);
-    let (subject, known) = schedule::read(&target, arguments.queue.as_deref())?;
+    let (subject, known) = schedule::read(&target, arguments.queue.as_deref(), &Flags::default())?;
     if let Consumer::Other(why) = &known.consumer {
         tell(format_args!("{why}: this is a plan for a function that does"));
     }

@@ -5,7 +5,6 @@ mod detach;
 mod mappings;
 mod names;
 mod pause;
-mod schedules;
 mod status;
 
 use clap::{Args, Subcommand};

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::process::getuid;
 use tempfile::{Builder, NamedTempFile, TempDir};
+
+use crate::tell::tell;
 
 /// What a process that ends at once has to remove, since nothing is dropped then.
 static THERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -56,6 +59,60 @@ impl Write for Scratch {
     }
 }
 
+/// A folder for folders. If this process is killed, the next one that makes such a folder removes it.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    folder: TempDir,
+    // Held by the process, so that others can tell that it lives.
+    _lock: File,
+}
+
+const LOCK: &str = ".lock";
+
+impl Shelf {
+    /// In the folder for temporary files, with a name that begins so.
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub(crate) fn new(prefix: &str) -> io::Result<Self> {
+        sweep(prefix);
+        let folder = private(prefix).tempdir()?;
+        // Another process may sweep now: it removes the folder only if it can lock a file of this name.
+        let part = folder.path().join("lock.part");
+        let lock = File::create_new(&part)?;
+        lock.try_lock()?;
+        std::fs::rename(part, folder.path().join(LOCK))?;
+        Ok(Self { folder, _lock: lock })
+    }
+
+    /// A folder on it.
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub(crate) fn folder(&self) -> io::Result<TempDir> {
+        private("").tempdir_in(&self.folder)
+    }
+}
+
+/// Removes the folders of processes that were killed. One without a lock is just being made.
+fn sweep(prefix: &str) {
+    for entry in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes())
+            && entry.metadata().is_ok_and(|it| it.is_dir() && it.uid() == getuid().as_raw());
+        let path = entry.path();
+        if is_ours && File::open(path.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok()) {
+            // Another process may be removing it too.
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
+}
+
+fn private(prefix: &str) -> Builder<'_, 'static> {
+    let mut builder = Builder::new();
+    builder.prefix(prefix).permissions(Permissions::from_mode(0o700));
+    builder
+}
+
 /// A folder with one file, for an editor: what that leaves beside the file, such as a backup, goes with it.
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -71,8 +128,7 @@ impl Desk {
     /// # Errors
     /// There is no room for it.
     pub(crate) fn with(name: &'static str, text: &str) -> io::Result<Self> {
-        let folder =
-            Builder::new().prefix("redrive-").permissions(Permissions::from_mode(0o700)).tempdir()?;
+        let folder = private("redrive-").tempdir()?;
         let desk = Self { _entry: Entry::new(folder.path()), folder, name };
         let mut file = File::options().write(true).create_new(true).mode(0o600).open(desk.file())?;
         file.write_all(text.as_bytes())?;
@@ -81,6 +137,13 @@ impl Desk {
 
     pub(crate) fn file(&self) -> PathBuf {
         self.folder.path().join(self.name)
+    }
+
+    /// Leaves the file of this letter there, and says so: nobody is to type it again.
+    pub(crate) fn keep(self, letter: &str) {
+        let Self { folder, _entry, name } = self;
+        let file = folder.keep().join(name);
+        tell(format_args!("redrive: letter {letter} as you edited it is in {}", file.display()));
     }
 }
 

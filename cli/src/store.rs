@@ -45,14 +45,11 @@ impl Named {
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> anyhow::Result<Self> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        // A relative one is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
-        let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
-        let of_state = || absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
         let (by, given) = match flag {
             Some(flag) => ("--journal", Some(flag.to_owned())),
             None => ("REDRIVE_JOURNAL", set("REDRIVE_JOURNAL")),
         };
-        let Some(path) = given.or_else(|| Some(of_state()?.join("redrive"))) else { return Ok(Self::Off) };
+        let Some(path) = given.or_else(|| of_state(&variable)) else { return Ok(Self::Off) };
         match path.to_str().map(|text| (text, text.strip_prefix(OF_TABLE))) {
             Some(("off", _)) => Ok(Self::Off),
             Some((_, Some(table))) if is_table(table) => Ok(Self::Table(table.to_owned())),
@@ -61,6 +58,14 @@ impl Named {
                 Quoted(text)
             ),
             Some((_, None)) | None => Ok(Self::Folder(path)),
+        }
+    }
+
+    /// A folder of this machine for files beside the history, if there is one.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Self::Folder(folder) => Some(folder.clone()),
+            Self::Off | Self::Table(_) => of_state(&|name: &str| std::env::var_os(name)),
         }
     }
 
@@ -78,6 +83,14 @@ impl Named {
             Self::Table(name) => Store::Table(Table::new(&connect().await?, name)),
         })
     }
+}
+
+/// The user's folder for what stays.
+fn of_state(variable: &impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    // A relative one is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(state.join("redrive"))
 }
 
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>

@@ -15,6 +15,17 @@ use crate::width::{Layout, Wide, Width};
 pub(crate) trait Report: Serialize {
     /// For people.
     fn lines(&self, layout: Layout) -> Vec<Line>;
+
+    /// What is below the list, and must not be missing on a small screen.
+    fn below(&self, _: Layout) -> Vec<Line> {
+        vec![]
+    }
+}
+
+fn all_lines(report: &impl Report, layout: Layout) -> Vec<Line> {
+    let mut lines = report.lines(layout);
+    lines.extend(report.below(layout));
+    lines
 }
 
 /// Shows it once.
@@ -24,7 +35,7 @@ pub(crate) trait Report: Serialize {
 pub(crate) fn show(report: &impl Report, json: bool, wide: Wide) -> Result<(), Problem> {
     match json {
         true => output::print_json_pretty(report).or_failed(),
-        false => output::print_all(&report.lines(wide.layout())).or_failed(),
+        false => output::print_all(&all_lines(report, wide.layout())).or_failed(),
     }
 }
 
@@ -83,13 +94,16 @@ impl Screen {
             (Self::Json, Ok(report)) => output::print_json(report),
             (Self::InPlace(wide), report) => {
                 // The terminal may have got another width since.
-                let report = report.as_ref().map(|report| report.lines(wide.layout()));
-                let mut lines = report.unwrap_or_else(|error| vec![format!("{error:#}").into()]);
-                lines.extend(["", "Ctrl-C ends it"].map(Line::from));
-                output::redraw(&lines)
+                let layout = wide.layout();
+                let (list, mut below) = match report {
+                    Ok(report) => (report.lines(layout), report.below(layout)),
+                    Err(error) => (vec![], vec![format!("{error:#}").into()]),
+                };
+                below.extend(["", "Ctrl-C ends it"].map(Line::from));
+                output::redraw(&list, &below)
             }
             (Self::Blocks, Ok(report)) => {
-                let mut lines = report.lines(Layout::Fit(Width::Elsewhere));
+                let mut lines = all_lines(report, Layout::Fit(Width::Elsewhere));
                 lines.push(Line::default());
                 output::print_all(&lines)
             }

@@ -4,9 +4,6 @@ use clap::Args;
 
 use crate::output::{Line, Stream};
 
-/// What programs may expect of a page.
-const PAGE: usize = 80;
-
 /// Where a text goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
@@ -43,13 +40,6 @@ impl Wide {
 impl Width {
     pub(crate) fn of(stream: Stream) -> Self {
         stream.size().map_or(Self::Elsewhere, |(_, columns)| Self::Terminal(columns))
-    }
-
-    pub(crate) fn columns(self) -> usize {
-        match self {
-            Self::Terminal(columns) => columns,
-            Self::Elsewhere => PAGE,
-        }
     }
 
     /// A sentence after `first`, and after `rest` what of it does not fit into the first line.

@@ -9,10 +9,12 @@ mod post;
 mod program;
 mod task;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::future::ready;
 use std::io;
 use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow};
@@ -20,17 +22,22 @@ use clap::{ArgGroup, Args};
 use http::header::{HeaderMap, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Uri, Version};
+use redrive::reexports::lambda_runtime::Diagnostic;
 use redrive::tools::work_when;
 use redrive::{BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Input, Record};
+use redrive_sqs::is_fifo;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::spawn;
+use tokio::sync::watch;
 
 use crate::aws::Aws;
 use crate::find::{Queue, WhichSource};
 use crate::problem::{OrProblem, Problem};
 use crate::span;
+use crate::tell::tell;
 use crate::wait::wait;
+use answer::{Judge, Request};
 use app::{App, Body};
 use event::EventRecord;
 use exit::{Codes, Meaning};
@@ -58,7 +65,8 @@ The program gets the body on its standard input, and these variables:
   Message and Subject of a notification of SNS; otherwise, Message is the body;
   MessageAttribute_NAME for each message attribute of type String or Number, with _ in place of all but letters and digits;
   TMPDIR, a private folder that is removed afterwards.
-Values of more than 64 KiB are left out. The program's output goes to standard error, redrive's log to standard output.
+Values of more than 64 KiB are left out: a program that then ends with 0 without reading any of its standard input has not seen its
+message, which becomes a dead letter (unread). The program's output goes to standard error, redrive's log to standard output.
 
 Exit codes of the program: 0 done, 3 reject (a dead letter at once), 4 return (to the queue, not counted as an error), others
 retry, with a backoff of 2^attempt seconds. --exit changes them. An outage is retried for hours; after three in a row, redrive
@@ -70,10 +78,12 @@ SIGQUIT, redrive starts no more programs and waits for those that run, for up to
 
 An app gets the body, and the headers of Elastic Beanstalk's daemon (X-Aws-Sqsd-Msgid, -Queue, -First-Received-At, -Receive-Count,
 -Sender-Id and -Attr-NAME) and of CloudEvents (ce-id, ce-source, ce-type, ce-time, ce-partitionkey). The status of its response
-decides what happens: 2xx done, 422 reject, 429 and 503 with Retry-After retry after that time, 503 without it outage, others
-retry. If the app refuses connections, that is an outage. If it closes the connection of a request, the message is retried,
-because it may have crashed the app. After --time-limit, redrive closes the connection, and the message is retried. redrive
-receives messages once the app is ready, and exits with code 1 if that takes 5 minutes.
+decides what happens: 2xx done, 422 reject, 429 with Retry-After retry after that time, 502, 503 and 504 outage, others retry. If three
+messages in a row get such a status, except 400, 413, 415 and 500, they wait as in an outage; after thirty, redrive tries one message a
+minute until one is done. --status changes what a status means. If the app refuses connections for a minute, or does not speak HTTP, that
+is an outage. If it closes the connection of a request, the message is retried, because it may have crashed the app. After --time-limit,
+redrive closes the connection, and the message is retried. redrive receives messages once the app is ready, and exits with code 1 if
+that takes 5 minutes.
 
 A worker's variables apply, such as REDRIVE_RATE, REDRIVE_HEALTH and REDRIVE_METRICS. The visibility timeout of the queue is
 extended while a message is handled, so it can be short.
@@ -105,7 +115,7 @@ pub(crate) struct Arguments {
     http2: bool,
 
     /// How many programs or requests run at the same time [default: REDRIVE_CONCURRENCY, or 1 program, or 10 requests]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = batch)]
     concurrency: Option<NonZeroUsize>,
 
     /// How long a program or a request may take, 1s to 11h [default: no limit]
@@ -115,6 +125,10 @@ pub(crate) struct Arguments {
     /// What an exit code of the program means: done, retry, reject, return, outage or discard (may be repeated)
     #[arg(long = "exit", value_name = "CODE=MEANING", value_parser = exit::code, conflicts_with = "http")]
     exits: Vec<(u8, Meaning)>,
+
+    /// What a status of the app means: done, retry, reject, return, outage or discard (may be repeated)
+    #[arg(long = "status", value_name = "CODE=MEANING", value_parser = answer::status, conflicts_with = "command")]
+    statuses: Vec<(u16, Meaning)>,
 
     #[command(flatten)]
     which: WhichSource,
@@ -156,8 +170,15 @@ fn run_programs(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
         let (aws, queue) = arguments.find().await?;
         let handler = {
-            let program = program.clone();
+            let (program, said) = (program.clone(), Arc::new(Once::new()));
             move |task: Task| {
+                if let Some(name) = &task.left_out {
+                    said.call_once(|| {
+                        tell(format_args!(
+                            "redrive: programs do not get {name}: a value is longer than 64 KiB"
+                        ));
+                    });
+                }
                 let (program, codes) = (program.clone(), codes.clone());
                 async move {
                     let attempt = task.attempt;
@@ -175,44 +196,49 @@ fn run_programs(arguments: &Arguments) -> Result<(), Problem> {
 }
 
 fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
+    let judge = Judge::new(&arguments.statuses).or_input()?;
     wait(async {
         let (aws, queue) = arguments.find().await?;
+        let judge = Arc::new(Mutex::new(judge.of_queue(is_fifo(queue.name()))));
         let version = if arguments.http2 { Version::HTTP_2 } else { Version::HTTP_11 };
         let content_type = arguments.content_type.clone();
-        let app =
-            App::new(url.clone(), version, content_type, queue.name(), arguments.time_limit).or_failed()?;
+        let is_ending = ending().context("could not start").or_failed()?;
+        let app = App::new(
+            url.clone(),
+            version,
+            content_type,
+            queue.name(),
+            arguments.time_limit,
+            arguments.ready.clone(),
+            is_ending,
+        )
+        .or_failed()?;
         end_with_the_terminal().context("could not start").or_failed()?;
-        let (looked_at, path) = (app.clone(), arguments.ready.clone());
+        let looked_at = app.clone();
         // The worker polls this after it began to listen for signals.
         let is_ready = async move {
-            let looking = spawn(async move { looked_at.ready(path.as_ref()).await });
+            let looking = spawn(async move { looked_at.ready().await });
             let ended = looking.await.map_err(|error| error.to_string())?;
             ended.map_err(|error| error.to_string())
         };
         let concurrency = arguments.concurrency;
         match arguments.batch {
             None => {
-                let handler = move |Post { headers, body }: Post| {
-                    let app = app.clone();
-                    async move { app.post(headers, body, Body::Unimportant).await.success(now()).map(|_| ()) }
+                let handler = move |Post { id, attempt, headers, body }: Post| {
+                    let (app, judge) = (app.clone(), Arc::clone(&judge));
+                    async move {
+                        let sent = now();
+                        let answer = app.post(headers, body, Body::Unimportant).await;
+                        let request = Request { ids: &[&id], attempt, sent };
+                        lock(&judge).success(answer, request, now()).map(|_| ())
+                    }
                 };
                 work(Consumer::new(handler), is_ready, concurrency, &aws, &queue).await
             }
             Some(most) => {
                 let handler = move |messages: Bulk<EventRecord>| {
-                    let app = app.clone();
-                    async move {
-                        let event = event::event(&messages);
-                        let answer = app.post(HeaderMap::new(), event, Body::Result).await;
-                        match answer.success(now()) {
-                            Ok(response) => event::settle(messages, &response),
-                            // Frameworks answer with 422 for one bad message among many.
-                            Err(failure) if failure.is_rejection() && messages.len() > 1 => {
-                                Err(Failure::retry(failure))
-                            }
-                            Err(failure) => Err(failure),
-                        }
-                    }
+                    let (app, judge) = (app.clone(), Arc::clone(&judge));
+                    async move { post_events(&app, &judge, messages).await }
                 };
                 work(
                     Consumer::bulk(handler).chunk_size(most).chunk_bytes(MOST_BYTES),
@@ -225,6 +251,44 @@ fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
             }
         }
     })
+}
+
+/// Posts messages as an event, or as several if that is too large for the app.
+async fn post_events(app: &App, judge: &Mutex<Judge>, messages: Bulk<EventRecord>) -> Result<(), Failure> {
+    let (mut parts, mut blocked) = (vec![messages.into_iter().collect::<Vec<_>>()], BTreeSet::new());
+    while let Some(mut part) = parts.pop() {
+        part.retain(|message| message.group.as_ref().is_none_or(|group| !blocked.contains(group)));
+        if part.is_empty() {
+            continue;
+        }
+        let sent = now();
+        let answer = app.post(HeaderMap::new(), event::event(&part), Body::Result).await;
+        let is_too_large = answer.is_too_large();
+        if is_too_large && part.len() > 1 {
+            let rest = part.split_off(part.len().div_ceil(2));
+            parts.extend([rest, part]);
+            continue;
+        }
+        let ids: Vec<_> = part.iter().map(|message| message.id.as_str()).collect();
+        let attempt = part.iter().map(|message| message.attempt).max().unwrap_or_default();
+        let ended = lock(judge).success(answer, Request { ids: &ids, attempt, sent }, now());
+        match ended {
+            Ok(response) => blocked.extend(event::settle(part, &response)?),
+            Err(failure) => match part.pop() {
+                // It is alone. The others may be small enough.
+                Some(message) if is_too_large => {
+                    blocked.extend(message.group.clone());
+                    message.fail(failure);
+                }
+                _ => return Err(failure),
+            },
+        }
+    }
+    Ok(())
+}
+
+fn lock(judge: &Mutex<Judge>) -> MutexGuard<'_, Judge> {
+    judge.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn now() -> SystemTime {
@@ -243,8 +307,12 @@ async fn work<H: Handler<M>, M: Input>(
         Some(most) => consumer.concurrency(most),
         None => consumer,
     };
-    let ended = work_when(is_ready, consumer, queue.url.as_str()).await;
-    ended.context("the worker failed").or_failed()
+    let Err(error) = work_when(is_ready, consumer, queue.url.as_str()).await else { return Ok(()) };
+    let why = anyhow!("{error:?}");
+    match Diagnostic::from(error).error_type.as_str() {
+        "InvalidSetting" => Err(Problem::Input(why)),
+        _ => Err(Problem::Failed(why.context("the worker failed"))),
+    }
 }
 
 impl Arguments {
@@ -266,6 +334,23 @@ fn end_with_the_terminal() -> io::Result<()> {
         });
     }
     Ok(())
+}
+
+/// Whether the worker was told to end.
+fn ending() -> io::Result<watch::Receiver<bool>> {
+    let (end, is_ending) = watch::channel(false);
+    let (mut terminated, mut interrupted) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    spawn(async move {
+        tokio::select! {
+            _ = terminated.recv() => {}
+            _ = interrupted.recv() => {}
+        }
+        end.send_replace(true);
+        // Receivers outlive this task.
+        end.closed().await;
+    });
+    Ok(is_ending)
 }
 
 impl FromMessage for Task {

@@ -1,8 +1,12 @@
 //! What AWS answered, as one line that says what to do.
 
+use std::any::Any;
+
 use anyhow::anyhow;
+use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::BatchResultErrorEntry;
+use redrive_local::command::aws::ANSWERED_BY;
 use redrive_sqs::{cut_to, short};
 
 /// How many characters of an answer are shown: more than AWS says, with an encoded reason for a refusal. An answer that is not
@@ -58,6 +62,10 @@ where
     R: std::fmt::Debug + Send + Sync + 'static,
 {
     let what = match error {
+        SdkError::ServiceError(service) if service.err().code().is_none() => {
+            let said = service.err().message().map(|said| format!(", {said}")).unwrap_or_default();
+            not_of_aws(&format!("{}{said}", answer_of(error)))
+        }
         SdkError::ServiceError(service) => answered(service.err().code(), service.err().message()),
         SdkError::TimeoutError(_) => {
             "no answer in time: is the endpoint right? --timeout waits longer".to_owned()
@@ -68,10 +76,18 @@ where
         SdkError::DispatchFailure(_) => {
             format!("no connection ({}): is the region or --endpoint-url right?", innermost(error))
         }
-        SdkError::ResponseError(_) => not_of_aws(&innermost(error)),
+        SdkError::ResponseError(_) => not_of_aws(&format!("{}, {}", answer_of(error), innermost(error))),
         _ => innermost(error),
     };
     anyhow!("could not {doing}: {}", on_one_line(&what))
+}
+
+/// `status 502 from http://127.0.0.1:9324`
+fn answer_of<E, R: 'static>(error: &SdkError<E, R>) -> String {
+    let answer = error.raw_response().and_then(|answer| (answer as &dyn Any).downcast_ref::<HttpResponse>());
+    let Some(answer) = answer else { return "no answer".to_owned() };
+    let from = answer.headers().get(ANSWERED_BY).map(|url| format!(" from {url}")).unwrap_or_default();
+    format!("status {}{from}", answer.status().as_u16())
 }
 
 /// The cause of all causes, without the layers of the SDK around it.

@@ -58,7 +58,7 @@ async fn on_aws_itself_yes_needs_the_account_that_is_reached() {
         );
         let mut config = emulated.config.to_builder().http_client(wire.clone());
         config.set_endpoint_url(endpoint.map(str::to_owned));
-        Aws { config: config.build(), wire, profile: None }
+        Aws { config: config.build(), wire, profile: None, identity: Arc::default() }
     };
     let consent = |yes, run| Consent { dry: DryRun { run }, sure: Yes { yes } };
     // A name of its own may lead to AWS.

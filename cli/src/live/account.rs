@@ -34,7 +34,7 @@ impl Account {
     /// The queues may not be listed.
     pub(crate) async fn read(aws: &Aws) -> anyhow::Result<Self> {
         let progress = Progress::spinner("{spinner} {msg} ({elapsed})");
-        let mut unseen = Unseen::default();
+        let (mut unseen, mut others) = (Unseen::default(), Unseen::default());
         progress.set_message("listing the queues");
         let (urls, is_cut) = queues::list(aws).await?;
         if is_cut {
@@ -61,13 +61,13 @@ impl Account {
             queue.may_be_watched_elsewhere = !knows_mappings;
         }
         progress.set_message("reading the alarms");
-        let alarms = unseen.or_note("alarms", alarms::list(aws).await);
-        let hides_alarms = alarms.as_ref().is_some_and(|alarms| alarms.hides_some(&mut unseen));
+        let alarms = others.or_note("alarms", alarms::list(aws).await);
+        let hides_alarms = alarms.as_ref().is_some_and(|alarms| alarms.hides_some(&mut others));
         if !functions.is_empty() {
-            unseen.add("the permissions of roles: pass --stack or --function".to_owned());
+            others.add("the permissions of roles: pass --stack or --function".to_owned());
         }
         if functions.iter().any(|function| function.process.idempotency_tables().next().is_some()) {
-            unseen.add("idempotency tables: pass --stack or --function".to_owned());
+            others.add("idempotency tables: pass --stack or --function".to_owned());
         }
         let name = name(aws, &queues);
         let mut groups = groups(queues, functions, mappings);
@@ -75,7 +75,10 @@ impl Account {
             group.alarms = alarms.as_ref().map(|alarms| alarms.of(&group.queues, &group.functions, &[]));
             group.hides_alarms = hides_alarms;
         }
-        Ok(Self { whole: Subject { name, not_seen: unseen.0, ..Subject::default() }, groups })
+        Ok(Self {
+            whole: Subject { name, not_seen: super::not_read(unseen, others), ..Subject::default() },
+            groups,
+        })
     }
 }
 

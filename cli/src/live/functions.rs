@@ -25,12 +25,15 @@ pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::
     let invokes = unseen.or_note(&format!("the destinations of {name}"), invokes).flatten();
     let (destination, limits) = invokes.unwrap_or_default();
     let own = configuration.dead_letter_config().and_then(|config| config.target_arn()).map(str::to_owned);
+    let image_config = configuration.image_config_response().and_then(|it| it.image_config());
     Ok(Function {
         name: configuration.function_name().unwrap_or(name).to_owned(),
         runtime: configuration.runtime().map(|runtime| runtime.as_str().to_owned()),
         timeout: configuration.timeout().and_then(seconds),
         memory: configuration.memory_size().and_then(|memory| memory.try_into().ok()),
         reserved_concurrency: reserved.map_or(Seen::Unknown, Seen::from),
+        has_layers: Some(!configuration.layers().is_empty()),
+        entry_point: image_config.map(|image| image.entry_point().join(" ")).filter(|it| !it.is_empty()),
         has_capacity_provider: configuration.capacity_provider_config().is_some(),
         process: Process { environment, ..Process::default() },
         asynchronous_dead_letters: own.into_iter().chain(destination).collect(),

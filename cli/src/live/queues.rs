@@ -101,7 +101,7 @@ fn queue(found: &find::Queue) -> Queue {
             .text(&QueueAttributeName::MaximumMessageSize)
             .and_then(|size| size.parse().ok()),
         takes_other_letters: false,
-        takes_undelivered: false,
+        other_receiver: None,
         senders: Vec::new(),
         may_be_watched_elsewhere: false,
         // What is no policy is taken to allow what it may.

@@ -19,13 +19,19 @@ pub(super) struct Limit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Dead,
+    Expired,
     Recovery,
     Calls,
     Cost,
 }
 
-const FIELDS: [(&str, Field); 4] =
-    [("dead", Field::Dead), ("recovery", Field::Recovery), ("calls", Field::Calls), ("cost", Field::Cost)];
+const FIELDS: [(&str, Field); 5] = [
+    ("dead", Field::Dead),
+    ("expired", Field::Expired),
+    ("recovery", Field::Recovery),
+    ("calls", Field::Calls),
+    ("cost", Field::Cost),
+];
 
 /// Whether a figure, in its order to the value, is as the condition says.
 type Comparison = fn(Ordering) -> bool;
@@ -47,19 +53,21 @@ impl FromStr for Limit {
         let end = text.find(|c: char| !c.is_ascii_alphabetic() && c != ' ').unwrap_or(text.len());
         let (name, rest) = text.split_at(end);
         let field = FIELDS.iter().find(|(known, _)| *known == name.trim());
-        let (_, field) = field.ok_or("allowed fields: dead, recovery, calls, cost")?;
+        let (_, field) = field.ok_or("allowed fields: dead, expired, recovery, calls, cost")?;
         let operator = OPERATORS.iter().find_map(|(sign, is)| Some((rest.strip_prefix(sign)?, *is)));
         let (value, comparison) = operator.ok_or("allowed operators: =, !=, <, <=, >, >=")?;
         let value = value.trim();
         let value = match field {
             Field::Recovery => span::parse(value).map(|time| time.as_secs_f64()).ok(),
-            Field::Dead | Field::Calls | Field::Cost => {
+            Field::Dead | Field::Expired | Field::Calls | Field::Cost => {
                 value.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)
             }
         };
         let allowed = match field {
             Field::Recovery => "allowed values of recovery: a time such as 90s, 15m or 2h",
-            Field::Dead | Field::Calls | Field::Cost => "allowed values: a number such as 0 or 2.5",
+            Field::Dead | Field::Expired | Field::Calls | Field::Cost => {
+                "allowed values: a number such as 0 or 2.5"
+            }
         };
         Ok(Self { text: text.to_owned(), field: *field, comparison, value: value.ok_or(allowed)? })
     }
@@ -70,6 +78,7 @@ impl Limit {
     pub(super) fn met(&self, run: &Figures) -> Option<String> {
         let (found, words) = match self.field {
             Field::Dead => (run.dead_letters as f64, thousands(run.dead_letters)),
+            Field::Expired => (run.expired as f64, thousands(run.expired)),
             Field::Calls => (run.calls as f64, thousands(run.calls)),
             Field::Cost => (run.cost, format!("${:.2}", run.cost)),
             Field::Recovery => match run.recovery {
@@ -89,12 +98,12 @@ mod tests {
 
     #[test]
     fn a_condition_is_a_field_an_operator_and_a_value() {
-        for right in ["dead > 0", "dead>0", " recovery >= 10m ", "calls != 3", "cost <= 2.5"] {
+        for right in ["dead > 0", "dead>0", "expired > 0", " recovery >= 10m ", "calls != 3", "cost <= 2.5"] {
             assert!(right.parse::<Limit>().is_ok(), "{right}");
         }
         for (wrong, allowed) in [
-            ("", "allowed fields: dead, recovery, calls, cost"),
-            ("letters > 0", "allowed fields: dead, recovery, calls, cost"),
+            ("", "allowed fields: dead, expired, recovery, calls, cost"),
+            ("letters > 0", "allowed fields: dead, expired, recovery, calls, cost"),
             ("dead", "allowed operators: =, !=, <, <=, >, >="),
             ("dead ~ 0", "allowed operators: =, !=, <, <=, >, >="),
             ("dead > many", "allowed values: a number such as 0 or 2.5"),

@@ -105,6 +105,9 @@ async fn simulate(terms: &Terms, load: &Load, scenario: Scenario, errors: Errors
             }
         }
     };
+    if !load.worker {
+        tools::Retries::from_variables("orders", |name| terms.variable(name, ""))?.check_function()?;
+    }
     let new = || consumer(handler.clone(), terms, scenario, &aws, &queue);
     let first = new()?;
     let is_sent = Cell::new(false);
@@ -227,7 +230,7 @@ async fn send(queue: &Queue, scenario: Scenario, course: &Course, began: Instant
             let tenant = scenario.tenant(number);
             let message = NewMessage::from(json!([tenant, began.elapsed()])).attribute("tenant", tenant);
             let is_fifo = redrive_sqs::is_fifo(&queue.url());
-            queue.send(if is_fifo { message.group(&format!("{tenant} {}", number % 100)) } else { message });
+            queue.send(if is_fifo { message.group(&format!("{tenant}-{}", number % 100)) } else { message });
         }
     }
     sleep_until(began + course.end()).await;

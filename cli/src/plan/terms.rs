@@ -65,7 +65,7 @@ impl Terms {
             "REDRIVE_MAX_RECEIVE_COUNT" => Some(self.max_receive_count.to_string()),
             "REDRIVE_DEAD_LETTER_QUEUE_URL" => Some(dead_letter_queue_url.to_owned()),
             "REDRIVE_METRICS" => Some("off".to_owned()),
-            _ => self.known.variables.get(name).cloned(),
+            _ => self.known.variable(name),
         }
     }
 }

@@ -8,7 +8,8 @@ use crate::output::Line;
 use crate::span;
 use crate::width::Width;
 
-const TITLES: [&str; 7] = ["scenario", "errors", "dead", "calls", "recovery", "invocations", "$/million"];
+const TITLES: [&str; 8] =
+    ["scenario", "errors", "dead", "expired", "calls", "recovery", "invocations", "$/million"];
 
 pub(super) fn text(
     terms: &Terms,
@@ -55,17 +56,18 @@ fn table(runs: &[Figures]) -> Vec<String> {
             run.scenario.name().to_owned(),
             errors.to_owned(),
             thousands(run.dead_letters),
+            thousands(run.expired),
             thousands(run.calls),
             run.recovery.map_or_else(|| "-".to_owned(), span::span),
             if run.invocations == 0 { "-".to_owned() } else { thousands(run.invocations) },
             format!("{:.2}", run.cost),
         ]
     };
-    let rows: Vec<[String; 7]> =
+    let rows: Vec<[String; 8]> =
         std::iter::once(TITLES.map(str::to_owned)).chain(runs.iter().map(cells)).collect();
-    let widths: [usize; 7] =
+    let widths: [usize; 8] =
         std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or_default());
-    let line = |row: &[String; 7]| {
+    let line = |row: &[String; 8]| {
         let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
             0 | 1 => format!("{cell:<width$}"),
             _ => format!("{cell:>width$}"),

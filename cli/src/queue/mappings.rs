@@ -7,28 +7,18 @@ use serde::Serialize;
 
 use crate::aws::{Aws, DescribeError};
 use crate::find::{Of, function_name, mappings};
-use crate::queue::schedules::Pause;
-use crate::tell::tell;
-
-/// The maximum concurrency of a mapping that starts slowly after a pause.
-const SLOW: i32 = 2;
 
 /// A mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Mapping {
     pub(super) uuid: String,
     pub(super) function: String,
-    #[serde(skip)]
-    pub(super) function_arn: String,
     pub(super) queue_arn: String,
     /// `Enabled`, `Disabling`, ...
     /// <https://docs.aws.amazon.com/lambda/latest/api/API_GetEventSourceMapping.html>
     pub(super) state: String,
     pub(super) batch_size: Option<i32>,
     pub(super) maximum_concurrency: Option<i32>,
-    /// By the function itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) pause: Option<Pause>,
 }
 
 impl Mapping {
@@ -52,20 +42,6 @@ impl Mapping {
         Ok(Self { state: read.state.unwrap_or_default(), ..self.clone() })
     }
 
-    /// Reads whether the function itself has paused it. A function that does not pause needs no permission for schedules.
-    pub(super) async fn with_pause(self, aws: &Aws) -> Self {
-        let pause = Pause::of(aws, &self).await.unwrap_or_else(|error| {
-            if self.state != "Enabled" || self.maximum_concurrency == Some(SLOW) {
-                tell(format_args!(
-                    "the function may have paused the mapping {} itself: {error:#}",
-                    self.uuid
-                ));
-            }
-            None
-        });
-        Self { pause, ..self }
-    }
-
     /// The queue's name.
     pub(super) fn queue(&self) -> &str {
         queue_name(&self.queue_arn)
@@ -79,10 +55,8 @@ impl From<EventSourceMappingConfiguration> for Mapping {
             maximum_concurrency: given.scaling_config().and_then(|scaling| scaling.maximum_concurrency()),
             batch_size: given.batch_size(),
             uuid: given.uuid.unwrap_or_default(),
-            function_arn: given.function_arn.unwrap_or_default(),
             queue_arn: given.event_source_arn.unwrap_or_default(),
             state: given.state.unwrap_or_default(),
-            pause: None,
         }
     }
 }

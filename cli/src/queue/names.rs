@@ -78,7 +78,7 @@ fn forget() -> std::io::Result<()> {
 
 /// Where the names are, if it was said: a queue of this name may be elsewhere too.
 fn exports(place: &Place) -> impl Iterator<Item = (&'static str, &str)> {
-    let Place { region, profile, endpoint_url, timeout: _ } = place;
+    let Place { region, profile, endpoint_url, timeout: _, otherwise: _ } = place;
     [
         ("AWS_REGION", region),
         ("AWS_DEFAULT_REGION", region),

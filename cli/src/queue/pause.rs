@@ -2,20 +2,21 @@
 
 mod step;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-use aws_sdk_lambda::types::ScalingConfig;
 use clap::Args;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::mappings::Mapping;
-use super::schedules;
 use crate::ask::DryRun;
 use crate::aws::{Aws, DescribeError, code_of};
+use crate::counted::counted;
 use crate::find::{Of, WhichSource};
 use crate::flags::Output;
+use crate::history::{Action, History};
 use crate::output::{self, Line, Progress};
 use crate::problem::{OrProblem, Problem};
 use crate::span::span;
@@ -38,8 +39,6 @@ Waits until Lambda reports the mappings as disabled, which can take a minute or 
 and deleted. All others wait in the queue and expire at the end of the retention period without becoming dead letters.
 --queue pauses all mappings of the queue, --function all mappings of the function.
 
-This also ends a pause by the function itself (PauseOnOutage): it deletes the schedules and restores the maximum concurrency.
-
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Pause {
     #[command(flatten)]
@@ -54,8 +53,6 @@ Examples:
   redrive queue resume --queue orders --json
 
 Waits until Lambda reports the mappings as enabled, which can take a minute or two.
-
-This also ends a pause by the function itself (PauseOnOutage): it deletes the schedules and restores the maximum concurrency.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or input.")]
 pub(crate) struct Resume {
@@ -99,6 +96,8 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
     }
     let waiting = waiting(mappings.len(), wanted);
     let limit = (arguments.wait > 0).then(|| Duration::from_secs(arguments.wait));
+    let history = history(&aws).await;
+    let begun = start(&history, &aws, &mappings, wanted).await;
     let mut works = JoinSet::new();
     for mapping in mappings.clone() {
         let aws = aws.clone();
@@ -108,6 +107,7 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
     let mut after: Vec<Mapping> = after.into_iter().filter_map(Result::ok).collect();
     after.sort_by(|a, b| a.uuid.cmp(&b.uuid));
     drop(waiting);
+    record(&history, &aws, &begun, &after, &mappings, wanted).await;
     print(&after, arguments.output.json, |mapping| done(mapping, &mappings))?;
     if wanted == Wanted::Disabled && !after.is_empty() {
         let kept = retention.map(|kept| format!(" of {}", span(kept))).unwrap_or_default();
@@ -119,6 +119,49 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
     let failures: Vec<String> =
         failures.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
     if failures.is_empty() { Ok(()) } else { Err(Problem::Failed(anyhow!(failures.join("; ")))) }
+}
+
+/// A pause must not fail because nobody can write it down.
+async fn history(aws: &Aws) -> History {
+    History::from_env(aws).await.unwrap_or_else(|problem| {
+        tell(format_args!("warning: the action is not recorded: {problem}"));
+        History::off()
+    })
+}
+
+/// Writes into the history that the mappings of each queue are about to change, and returns when.
+async fn start<'a>(
+    history: &History,
+    aws: &Aws,
+    mappings: &'a [Mapping],
+    wanted: Wanted,
+) -> BTreeMap<&'a str, Option<String>> {
+    let mut begun = BTreeMap::new();
+    for queue in mappings.iter().map(|mapping| mapping.queue_arn.as_str()) {
+        if !begun.contains_key(queue) {
+            let action = Action { verb: wanted.name(), queue, ..Action::default() };
+            begun.insert(queue, history.start(aws, action).await);
+        }
+    }
+    begun
+}
+
+/// Writes into the history how many mappings of each queue are as they were wanted.
+async fn record(
+    history: &History,
+    aws: &Aws,
+    begun: &BTreeMap<&str, Option<String>>,
+    after: &[Mapping],
+    all: &[Mapping],
+    wanted: Wanted,
+) {
+    for (queue, began) in begun {
+        let [after, all] =
+            [after, all].map(|list| list.iter().filter(|mapping| mapping.queue_arn == *queue).count());
+        let what = format!("{after} of {} {}", counted(all, "event source mapping"), wanted.state());
+        let (verb, began) = (wanted.name(), began.as_deref());
+        history.record(aws, Action { verb, queue, what: Some(&what), began, ..Action::default() }).await;
+    }
 }
 
 /// The mappings, and how long the queue keeps messages, if one queue was named.
@@ -150,24 +193,15 @@ async fn bring(
     limit: Option<Duration>,
 ) -> anyhow::Result<Mapping> {
     let begun = Instant::now();
-    mapping = mapping.with_pause(aws).await;
-    let pause = mapping.pause.take();
-    if pause.is_some() {
-        schedules::Pause::delete_resuming(aws, &mapping).await?;
-    }
     let mut asked = false;
     loop {
         match step(&mapping.state, wanted, asked) {
-            Step::Done if pause.is_none() || asked => return Ok(mapping),
+            Step::Done => return Ok(mapping),
             Step::Wait => (),
             Step::Fail(why) => bail!("the mapping {} {why}", mapping.uuid),
-            Step::Ask | Step::Done => {
-                let concurrency = pause.as_ref().and_then(|pause| pause.maximum_concurrency);
-                if let Some(changed) = ask(aws, &mapping, wanted, concurrency).await? {
+            Step::Ask => {
+                if let Some(changed) = ask(aws, &mapping, wanted).await? {
                     (mapping, asked) = (changed, true);
-                    if pause.is_some() {
-                        schedules::Pause::delete_restoring(aws, &mapping).await?;
-                    }
                 }
             }
         }
@@ -186,24 +220,16 @@ async fn bring(
     }
 }
 
-/// The mapping that Lambda answers with, none if it is being changed and cannot be changed now. A pause of the function has
-/// lowered its concurrency, which is restored.
-async fn ask(
-    aws: &Aws,
-    mapping: &Mapping,
-    wanted: Wanted,
-    concurrency: Option<Option<i32>>,
-) -> anyhow::Result<Option<Mapping>> {
+/// The mapping that Lambda answers with, none if it is being changed and cannot be changed now.
+async fn ask(aws: &Aws, mapping: &Mapping, wanted: Wanted) -> anyhow::Result<Option<Mapping>> {
     let request = aws.lambda().update_event_source_mapping().uuid(&mapping.uuid);
-    let scaling = concurrency.map(|limit| ScalingConfig::builder().set_maximum_concurrency(limit).build());
-    let asked = request.enabled(wanted == Wanted::Enabled).set_scaling_config(scaling).send().await;
+    let asked = request.enabled(wanted == Wanted::Enabled).send().await;
     if asked.as_ref().err().and_then(code_of) == Some("ResourceInUseException") {
         return Ok(None);
     }
     let doing = format!("{} the event source mapping {}", wanted.verb(), mapping.uuid);
     let changed = asked.describe_error(&doing, "lambda:UpdateEventSourceMapping")?;
-    let maximum_concurrency = concurrency.unwrap_or(mapping.maximum_concurrency);
-    Ok(Some(Mapping { state: changed.state.unwrap_or_default(), maximum_concurrency, ..mapping.clone() }))
+    Ok(Some(Mapping { state: changed.state.unwrap_or_default(), ..mapping.clone() }))
 }
 
 fn waiting(count: usize, wanted: Wanted) -> Progress {

@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::ask::Yes;
 use crate::aws::Aws;
 use crate::find::{Pair, Which};
-use crate::flags::Output;
+use crate::flags::{MayMove, Output};
 use crate::letters::Letter;
 use crate::letters::look::{Look, not_seen};
 use crate::output::Line;
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::hold;
+use crate::sqs::{Receivable, hold};
 use crate::wait::wait;
 use crate::watch;
 use crate::width::{Layout, Wide};
@@ -23,7 +24,7 @@ use report::{Report, Seen};
 
 /// Shows a queue, its dead letters, its mappings and its alarms at a glance.
 #[derive(Debug, Args)]
-#[command(mut_arg("json", |json| json.help("Print JSON; with --watch an object per line")), after_help = "\
+#[command(mut_arg("may_move", |yes| yes.requires("look")), mut_arg("json", |json| json.help("Print JSON; with --watch an object per line")), after_help = "\
 Examples:
   redrive queue status --queue orders
   redrive queue status --stack shop --watch 10
@@ -54,6 +55,9 @@ pub(crate) struct Arguments {
     look: bool,
 
     #[command(flatten)]
+    sure: MayMove,
+
+    #[command(flatten)]
     wide: Wide,
 
     #[command(flatten)]
@@ -68,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let (aws, pair) = arguments.which.find().await?;
         let mut report = Report::read(&aws, &pair).await;
         if arguments.look {
-            report = report.with_look(look(&aws, &pair).await?);
+            report = report.with_look(look(&aws, &pair, arguments.sure.yes()).await?);
         }
         let (json, wide) = (arguments.output.json, arguments.wide);
         let Some(seconds) = arguments.watch else { return watch::show(&report, json, wide) };
@@ -82,8 +86,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
 }
 
 /// `--look`.
-async fn look(aws: &Aws, pair: &Pair) -> Result<Seen, Problem> {
-    let dead = pair.dead().or_input()?;
+async fn look(aws: &Aws, pair: &Pair, sure: Yes) -> Result<Seen, Problem> {
+    let dead = &Receivable::ask(pair.dead().or_input()?.clone(), sure)?;
     let (sent, letters) = hold(aws, dead, async |hold| {
         let (mut look, mut sent) = (Look::new(hold, pair.max_receive_count(), None), Vec::new());
         loop {

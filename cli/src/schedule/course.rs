@@ -2,59 +2,32 @@
 
 use std::time::Duration;
 
+use anyhow::{anyhow, bail};
 use redrive::LastDelivery;
 use redrive::tools::{Retries, Retry};
+use redrive_sqs::is_fifo;
+
+use super::known::{Consumer, Flags, Known};
+use crate::span;
 
 /// More than any redrive policy allows. What comes later is counted and not kept.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 const KEPT: usize = 1_000;
 
-/// What the end depends on.
+/// What there is to show: three courses of one message.
 #[derive(Debug, Clone)]
-pub(super) struct Terms {
-    pub(super) rule: Rule,
-    /// What the queue's redrive policy says; none without a policy.
-    pub(super) max_receive_count: Option<u32>,
+pub(super) struct Schedule {
+    pub(super) known: Known,
     pub(super) is_fifo: bool,
-    pub(super) retention: Duration,
-    /// Of the dead-letter queue; none if it is not known.
-    pub(super) dead_letter_retention: Option<Duration>,
     /// How long each attempt takes to fail.
     pub(super) attempt_duration: Duration,
+    /// With the shortest delays that the jitter allows.
+    pub(super) shortest: Course,
+    pub(super) usual: Course,
+    pub(super) longest: Course,
 }
 
-/// What decides when a message that failed comes back.
-#[derive(Debug, Clone)]
-pub(super) enum Rule {
-    /// The function runs redrive: what it believes and does.
-    Redrive(Retries),
-    /// It does not, so the message is visible again when the queue's visibility timeout ends, counted from its receive.
-    /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
-    VisibilityTimeout {
-        timeout: Duration,
-        /// Why so, in words for people.
-        since: String,
-    },
-}
-
-impl Rule {
-    /// How long a message is invisible after an attempt that took `lasted`; none if redrive dead-letters it.
-    fn delay(&self, attempt: u32, random: f64, lasted: Duration) -> Option<Duration> {
-        match self {
-            // Lambda has no function whose timeout is shorter, and takes no shorter visibility timeout.
-            Self::VisibilityTimeout { timeout, .. } => {
-                Some((*timeout).max(Duration::from_secs(1)).saturating_sub(lasted))
-            }
-            Self::Redrive(retries) => match retries.after(attempt, random) {
-                Retry::In(delay) => Some(delay),
-                Retry::Never(LastDelivery::RedrivePolicy) => Some(Duration::ZERO),
-                _ => None,
-            },
-        }
-    }
-}
-
-/// What becomes of the message, all times counted from its sending.
+/// What happens to the message, all times counted from its sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Course {
     pub(super) attempts: Vec<Attempt>,
@@ -75,66 +48,117 @@ pub(super) enum End {
     DeadLetter {
         at: Duration,
         by: LastDelivery,
-        /// When the letter is gone too, if that is known.
+        /// When SQS deletes the letter too, if that is known.
         letter_expires: Option<Duration>,
     },
-    /// It is deleted by SQS, and nobody has a letter.
+    /// SQS deletes it, and nobody has a letter.
     Expired { at: Duration },
 }
 
-impl End {
-    pub(super) const fn at(&self) -> Duration {
-        match self {
-            Self::DeadLetter { at, .. } | Self::Expired { at } => *at,
+/// An attempt with what the jitter makes of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) number: usize,
+    pub(super) usual: Attempt,
+    pub(super) earliest: Duration,
+    /// None if the message may be gone before.
+    pub(super) latest: Option<Duration>,
+    /// The shortest delay and the longest; none if redrive dead-letters the message.
+    pub(super) delays: Option<(Duration, Duration)>,
+}
+
+impl Schedule {
+    /// # Errors
+    /// A flag, or a variable of the function, cannot be kept.
+    pub(super) fn of(known: Known, flags: &Flags) -> anyhow::Result<Self> {
+        let attempt_duration = flags.attempt_duration;
+        if attempt_duration > known.visibility_timeout {
+            bail!(
+                "--attempt-duration is {}, allowed: at most the visibility timeout of {}, after which the message is \
+                 delivered again",
+                span::words(attempt_duration),
+                span::words(known.visibility_timeout)
+            );
         }
+        let retries = match &known.consumer {
+            Consumer::Other(_) => None,
+            Consumer::Redrive => {
+                let retries = Retries::from_variables(&known.queue, |name| known.variable(name));
+                Some(retries.map_err(|error| anyhow!(flags.in_their_words(&error.to_string())))?)
+            }
+        };
+        let course = |random| Course::of(&known, retries.as_ref(), attempt_duration, random);
+        let [shortest, usual, longest] = [0.0, 0.5, 1.0].map(course);
+        Ok(Self { is_fifo: is_fifo(&known.queue), known, attempt_duration, shortest, usual, longest })
+    }
+
+    pub(super) fn has_jitter(&self) -> bool {
+        self.shortest != self.longest
+    }
+
+    pub(super) fn rows(&self) -> Vec<Row> {
+        let row = |(index, usual): (usize, &Attempt)| {
+            let [shortest, longest] =
+                [&self.shortest, &self.longest].map(|course| course.attempts.get(index));
+            let delay = |attempt: Option<&Attempt>| attempt.and_then(|it| it.delay).or(usual.delay);
+            Row {
+                number: index + 1,
+                usual: *usual,
+                earliest: shortest.map_or(usual.at, |attempt| attempt.at),
+                latest: longest.map(|attempt| attempt.at),
+                delays: delay(shortest).zip(delay(longest)),
+            }
+        };
+        self.usual.attempts.iter().enumerate().map(row).collect()
     }
 }
 
 impl Course {
     /// Follows the message. `random` places each delay within its jitter, from 0 to 1.
-    pub(super) fn of(terms: &Terms, random: f64) -> Self {
-        let mut attempts = Vec::new();
-        let mut now = Duration::ZERO;
-        // A retention ends this, since without a redrive policy no delay is 0.
-        for attempt in 1_u32.. {
-            let end = if now >= terms.retention {
-                Some(End::Expired { at: terms.retention })
-            } else if terms.max_receive_count.is_some_and(|max| attempt > max) {
-                Some(terms.dead(now, LastDelivery::RedrivePolicy))
-            } else {
-                None
-            };
-            if let Some(end) = end {
-                return Self { attempts, count: attempt as usize - 1, end };
+    fn of(known: &Known, retries: Option<&Retries>, attempt_duration: Duration, random: f64) -> Self {
+        let (mut attempts, mut now) = (Vec::new(), Duration::ZERO);
+        // The retention ends this, because without a redrive policy no delay is 0.
+        for attempt in 1.. {
+            let count = attempt as usize - 1;
+            if now >= known.retention {
+                return Self { attempts, count, end: End::Expired { at: known.retention } };
             }
-            let delay = terms.rule.delay(attempt, random, terms.attempt_duration);
+            if known.max_receive_count.is_some_and(|max| attempt > max) {
+                return Self { attempts, count, end: dead(known, now, LastDelivery::RedrivePolicy) };
+            }
+            let delay = match retries {
+                Some(retries) => match retries.after(attempt, random) {
+                    Retry::In(delay) => Some(delay),
+                    Retry::Never(LastDelivery::RedrivePolicy) => Some(Duration::ZERO),
+                    _ => None,
+                },
+                // Counted from its receive. No function has a shorter timeout than 1 s, nor its queue a shorter visibility timeout.
+                // <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+                None => {
+                    let timeout = known.visibility_timeout.max(Duration::from_secs(1));
+                    Some(timeout.saturating_sub(attempt_duration))
+                }
+            };
             if attempts.len() < KEPT {
                 attempts.push(Attempt { at: now, delay });
             }
-            let failed = now + terms.attempt_duration;
+            now += attempt_duration;
             let Some(delay) = delay else {
-                let end = terms.dead(failed, LastDelivery::DeadLetter);
-                return Self { attempts, count: attempt as usize, end };
+                return Self { attempts, count: count + 1, end: dead(known, now, LastDelivery::DeadLetter) };
             };
-            now = failed + delay;
+            now += delay;
         }
         unreachable!("a retention is shorter than four billion seconds")
     }
 }
 
-impl Terms {
-    /// On a standard queue a letter that SQS moves keeps the time at which it was sent. On a FIFO queue it counts anew, and
-    /// what redrive writes is a new message everywhere.
-    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
-    fn dead(&self, at: Duration, by: LastDelivery) -> End {
-        let sent = if by == LastDelivery::RedrivePolicy && !self.is_fifo { Duration::ZERO } else { at };
-        End::DeadLetter {
-            at,
-            by,
-            letter_expires: self.dead_letter_retention.map(|retention| sent + retention),
-        }
-    }
+/// On a standard queue, a letter that SQS moves keeps the time at which it was sent. On a FIFO queue that counts anew, and a
+/// letter that redrive writes is a new message everywhere.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
+fn dead(known: &Known, at: Duration, by: LastDelivery) -> End {
+    let sent = match by {
+        LastDelivery::RedrivePolicy if !is_fifo(&known.queue) => Duration::ZERO,
+        _ => at,
+    };
+    End::DeadLetter { at, by, letter_expires: known.dead_letter_retention.map(|retention| sent + retention) }
 }
-
-#[cfg(test)]
-mod tests;

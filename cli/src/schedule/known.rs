@@ -1,23 +1,160 @@
-//! What a template or a stack says of one queue, for a schedule. Pure.
+//! What is known of one queue and its function: flags, before what a template or a stack says, before defaults. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+use clap::Args;
 use redrive::tools::{Retries, variable_of_queue};
-use redrive_sqs::{MAX_RECEIVE_COUNT, Quoted};
-use redrive_template::subject::{Function, Queue, Subject};
+use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, Quoted, in_words};
+use redrive_template::subject::{Queue, Subject};
 
-use super::flags::{Consumer, Known};
+use crate::span;
+
+/// What may be said about the queue and the function.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Queue and function")]
+pub(crate) struct Flags {
+    /// Deliveries allowed by the redrive policy, 1 to 1000 [default: 10]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    max_receive_count: Option<u32>,
+
+    /// Visibility timeout of the queue; with the longest delay at most 12 hours [default: 8m]
+    #[arg(long, value_name = "TIME", value_parser = span::parse)]
+    visibility_timeout: Option<Duration>,
+
+    /// How long the queue keeps messages [default: 7d]
+    #[arg(long, value_name = "TIME", value_parser = retention)]
+    retention: Option<Duration>,
+
+    /// Backoff as JSON, as in REDRIVE_BACKOFF, even for a function that does not run redrive [default: 2^attempt seconds]
+    #[arg(long, value_name = "JSON")]
+    backoff: Option<String>,
+
+    /// How long each attempt takes before it fails
+    #[arg(long, value_name = "TIME", value_parser = span::parse, default_value = "0")]
+    pub(super) attempt_duration: Duration,
+}
+
+fn retention(text: &str) -> Result<Duration, String> {
+    let time = span::parse(text)?;
+    match MESSAGE_RETENTION_PERIOD.contains(&time.as_secs()) {
+        true => Ok(time),
+        false => Err("allowed: 1m to 14d".to_owned()),
+    }
+}
+
+/// What is known of a queue and its function.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    /// The queue as people know it.
+    pub(crate) name: String,
+    /// The queue's ARN or name.
+    pub(crate) queue: String,
+    /// None without a redrive policy.
+    pub(crate) max_receive_count: Option<u32>,
+    pub(crate) visibility_timeout: Duration,
+    pub(crate) retention: Duration,
+    /// None if it was not seen.
+    pub(crate) dead_letter_retention: Option<Duration>,
+    pub(crate) consumer: Consumer,
+    /// The function's, or what stands for it.
+    variables: BTreeMap<String, String>,
+    /// What flags say instead.
+    told: BTreeMap<&'static str, String>,
+}
+
+/// What receives the messages.
+#[derive(Debug, Clone)]
+pub(crate) enum Consumer {
+    Redrive,
+    /// Another function, or one that nobody knows: why it is taken for none of redrive's, in words for people.
+    Other(String),
+}
+
+/// As in redrive's own template.
+impl Default for Known {
+    fn default() -> Self {
+        let variables = [
+            ("REDRIVE_MAX_RECEIVE_COUNT", "10"),
+            ("REDRIVE_VISIBILITY_TIMEOUT", "480"),
+            // Any: only whether there is one matters.
+            (
+                "REDRIVE_DEAD_LETTER_QUEUE_URL",
+                "https://sqs.us-east-1.amazonaws.com/123456789012/dead-letters",
+            ),
+        ];
+        Self {
+            name: "a queue".to_owned(),
+            queue: "queue".to_owned(),
+            max_receive_count: Some(10),
+            visibility_timeout: Duration::from_secs(480),
+            retention: Duration::from_secs(7 * 86_400),
+            dead_letter_retention: Some(Duration::from_secs(14 * 86_400)),
+            consumer: Consumer::Redrive,
+            variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            told: BTreeMap::new(),
+        }
+    }
+}
+
+impl Known {
+    /// A variable as it holds for this queue.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        let variable = |name: &str| self.variables.get(name).cloned();
+        let own = || variable_of_queue(&self.queue, name, variable).filter(|_| name != "REDRIVE_QUEUES");
+        self.told.get(name).cloned().or_else(own)
+    }
+}
+
+impl Flags {
+    /// Puts what was typed in the place of what was read. A function that does not run redrive was told nothing.
+    pub(super) fn replace(&self, known: &mut Known) {
+        known.max_receive_count = self.max_receive_count.or(known.max_receive_count);
+        known.visibility_timeout = self.visibility_timeout.unwrap_or(known.visibility_timeout);
+        known.retention = self.retention.unwrap_or(known.retention);
+        let is_other = matches!(known.consumer, Consumer::Other(_));
+        let count = known.max_receive_count.filter(|_| self.max_receive_count.is_some() || is_other);
+        let told = [
+            ("REDRIVE_MAX_RECEIVE_COUNT", count.map(|count| count.to_string())),
+            (
+                "REDRIVE_VISIBILITY_TIMEOUT",
+                self.visibility_timeout.map(|timeout| timeout.as_secs().to_string()),
+            ),
+            ("REDRIVE_BACKOFF", self.backoff.clone()),
+        ];
+        known.told = told.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        if self.backoff.is_some() {
+            known.consumer = Consumer::Redrive;
+        }
+    }
+
+    /// Removes a variable's name from an error about a flag: nobody who typed the flag knows the variable.
+    pub(super) fn in_their_words(&self, said: &str) -> String {
+        let flags = [
+            ("REDRIVE_BACKOFF", "--backoff", self.backoff.is_some()),
+            ("REDRIVE_VISIBILITY_TIMEOUT", "--visibility-timeout", self.visibility_timeout.is_some()),
+        ];
+        let given = flags.iter().filter(|(.., given)| *given);
+        given.fold(said.to_owned(), |said, (variable, flag, _)| said.replace(variable, flag))
+    }
+}
 
 /// The queue that feeds a function: the only one, or that of this name.
 ///
 /// # Errors
 /// No queue feeds a function, none has this name, or several do and none is named.
-pub(super) fn known(subject: &Subject, name: Option<&str>) -> anyhow::Result<Known> {
+pub(super) fn known(subject: &Subject, name: Option<&str>, flags: &Flags) -> anyhow::Result<Known> {
     let sources = sources(subject);
     let names = || sources.iter().map(|queue| queue.id.as_str()).collect::<Vec<_>>().join(", ");
     let queue = match (name, sources.as_slice()) {
-        (_, []) => bail!("{}: use flags instead", none(subject)),
+        (_, []) => {
+            let is_of_source =
+                |line: &&str| line.starts_with("the queue of ") || line.starts_with("Queue of ");
+            let why = subject.lines_not_read().into_iter().find(is_of_source);
+            let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+            bail!("no queue feeds a function in {}{why}: use flags instead", subject.name)
+        }
         (Some(name), sources) => {
             let is_meant = |queue: &&&Queue| {
                 queue.name() == name || queue.id == name || queue.url == name || queue.arn == name
@@ -30,7 +167,7 @@ pub(super) fn known(subject: &Subject, name: Option<&str>) -> anyhow::Result<Kno
         (None, [queue]) => queue,
         (None, _) => bail!("several queues feed functions in {} ({}): pass --queue", subject.name, names()),
     };
-    of_queue(subject, queue)
+    of_queue(subject, queue, flags)
 }
 
 /// Whether a queue feeds a function.
@@ -45,39 +182,35 @@ fn sources(subject: &Subject) -> Vec<&Queue> {
     subject.queues.iter().filter(fed).collect()
 }
 
-/// Why there is no queue to tell of.
-fn none(subject: &Subject) -> String {
-    let feeding = subject.mappings.iter().find_map(|mapping| Some((mapping, mapping.queue_arn.as_deref()?)));
-    match feeding {
-        Some((mapping, arn)) => format!("the queue of {}, {arn}, is not in {}", mapping.id, subject.name),
-        None => match subject.unknown_queue() {
-            Some(what) => format!("{what} in {}", subject.name),
-            None => format!("no queue feeds a function in {}", subject.name),
-        },
-    }
-}
-
 /// What was not seen, as far as it matters here.
-pub(super) fn notes(subject: &Subject) -> impl Iterator<Item = &String> {
-    subject.not_seen.iter().filter(|note| note.contains("REDRIVE_") || note.contains("environment"))
+pub(super) fn notes(subject: &Subject) -> impl Iterator<Item = &str> {
+    subject
+        .lines_not_read()
+        .into_iter()
+        .filter(|note| note.contains("REDRIVE_") || note.contains("environment"))
 }
 
-fn of_queue(subject: &Subject, queue: &Queue) -> anyhow::Result<Known> {
+fn of_queue(subject: &Subject, queue: &Queue, flags: &Flags) -> anyhow::Result<Known> {
     let unknown =
         |what: &str| format!("{what} of {} is unknown in {}: pass it as a flag", queue.id, subject.name);
-    let policy = queue.redrive_policy.there();
-    let max_receive_count = match policy {
-        Some(policy) => {
+    let max_receive_count = match (flags.max_receive_count, queue.redrive_policy.there()) {
+        (Some(given), _) => Some(given),
+        (None, Some(policy)) => {
             let count = policy.max_receive_count.with_context(|| unknown("maxReceiveCount"))?;
             if !MAX_RECEIVE_COUNT.contains(&count) {
-                let (least, most) = (MAX_RECEIVE_COUNT.start(), MAX_RECEIVE_COUNT.end());
-                bail!("maxReceiveCount of {} is {count}, allowed: {least} to {most}", queue.id);
+                bail!(
+                    "maxReceiveCount of {} is {count}, allowed: {}",
+                    queue.id,
+                    in_words(&MAX_RECEIVE_COUNT)
+                );
             }
             Some(count)
         }
-        None if queue.redrive_policy.is_absent() => None,
-        None => bail!("{}", unknown("the redrive policy")),
+        (None, None) if queue.redrive_policy.is_absent() => None,
+        (None, None) => bail!("{}", unknown("the redrive policy")),
     };
+    let visibility_timeout = flags.visibility_timeout.or(queue.visibility_timeout);
+    let retention = flags.retention.or(queue.retention);
     let mut mappings = subject.mappings.iter();
     let mapping = mappings.find(|mapping| mapping.queue_arn.as_deref() == Some(queue.arn.as_str()));
     let function = mapping.and_then(|mapping| subject.function_of(mapping));
@@ -86,94 +219,22 @@ fn of_queue(subject: &Subject, queue: &Queue) -> anyhow::Result<Known> {
         Some(function) => Consumer::Other(format!("{} does not run redrive", function.id)),
         None => Consumer::Other(format!("the function that it feeds is not in {}", subject.name)),
     };
+    // What is not known is as if it were not there.
+    let variables = function.and_then(|function| function.process.environment.as_ref()).into_iter().flatten();
+    let variables: BTreeMap<_, _> =
+        variables.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
+    if variables.contains_key("REDRIVE_QUEUES") {
+        Retries::from_variables(&queue.arn, |name| variables.get(name).cloned())?;
+    }
     Ok(Known {
         name: queue.id.clone(),
         queue: queue.arn.clone(),
         max_receive_count,
-        visibility_timeout: queue.visibility_timeout.with_context(|| unknown("the visibility timeout"))?,
-        retention: queue.retention.with_context(|| unknown("the retention"))?,
+        visibility_timeout: visibility_timeout.with_context(|| unknown("the visibility timeout"))?,
+        retention: retention.with_context(|| unknown("the retention"))?,
         dead_letter_retention: subject.dead_letters_of(queue).and_then(|dead| dead.retention),
         consumer,
-        variables: function.map(|function| variables(function, queue)).transpose()?.unwrap_or_default(),
+        variables,
+        told: BTreeMap::new(),
     })
-}
-
-/// What a schedule depends on and `REDRIVE_QUEUES` may say of each queue.
-const OF_QUEUE: [&str; 5] = [
-    "REDRIVE_BACKOFF",
-    "REDRIVE_DEAD_LETTER_QUEUE_URL",
-    "REDRIVE_LAST_DELIVERY",
-    "REDRIVE_MAX_RECEIVE_COUNT",
-    "REDRIVE_VISIBILITY_TIMEOUT",
-];
-
-/// The variables as they hold for this queue, so that flags can take their place. What is not known is as if it were not
-/// there.
-fn variables(function: &Function, queue: &Queue) -> anyhow::Result<BTreeMap<String, String>> {
-    let known = function.process.environment.iter().flatten();
-    let known: BTreeMap<_, _> =
-        known.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
-    let mut own = known.clone();
-    if own.remove("REDRIVE_QUEUES").is_some() {
-        let variable = |name: &str| known.get(name).cloned();
-        Retries::from_variables(&queue.arn, variable)?;
-        for name in OF_QUEUE {
-            match variable_of_queue(&queue.arn, name, variable) {
-                Some(value) => own.insert(name.to_owned(), value),
-                None => own.remove(name),
-            };
-        }
-    }
-    Ok(own)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use redrive_template::subject::{Mapping, PartialRedrivePolicy, Seen};
-
-    fn queue(name: &str, policy: Seen<PartialRedrivePolicy>) -> Queue {
-        Queue {
-            arn: format!("arn:aws:sqs:eu-west-1:123456789012:{name}"),
-            id: name.to_owned(),
-            visibility_timeout: Some(Duration::from_secs(30)),
-            retention: Some(Duration::from_secs(600)),
-            redrive_policy: policy,
-            ..Queue::default()
-        }
-    }
-
-    fn fed(queues: Vec<Queue>) -> Subject {
-        let mapping = |queue: &Queue| Mapping { queue_arn: Some(queue.arn.clone()), ..Mapping::default() };
-        Subject {
-            name: "t.yaml".to_owned(),
-            mappings: queues.iter().map(mapping).collect(),
-            queues,
-            ..Subject::default()
-        }
-    }
-
-    #[test]
-    fn a_queue_is_named_where_there_are_several() {
-        let one = fed(vec![queue("a", Seen::Absent)]);
-        assert_eq!(known(&one, None).unwrap().max_receive_count, None);
-        let two = fed(vec![queue("a", Seen::Absent), queue("b", Seen::Absent)]);
-        assert!(known(&two, Some("b")).unwrap().queue.ends_with(":b"));
-        for (subject, name, expected) in [
-            (&two, None, "several queues feed functions in t.yaml (a, b): pass --queue"),
-            (&two, Some("c"), "--queue is \"c\", allowed: a, b"),
-            (&fed(vec![]), None, "no queue feeds a function in t.yaml: use flags instead"),
-        ] {
-            assert_eq!(known(subject, name).unwrap_err().to_string(), expected);
-        }
-    }
-
-    #[test]
-    fn what_is_not_known_is_not_guessed() {
-        let unknown = fed(vec![queue("a", Seen::Unknown)]);
-        let error = known(&unknown, None).unwrap_err().to_string();
-        assert_eq!(error, "the redrive policy of a is unknown in t.yaml: pass it as a flag");
-    }
 }

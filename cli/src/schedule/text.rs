@@ -1,184 +1,98 @@
-//! The schedule for people: a row for each attempt, with its wait drawn beside it, and how it ends. Pure.
+//! The schedule for people: a row for each attempt, and how it ends. Pure.
 
-mod columns;
-
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use redrive::LastDelivery;
 
-use self::columns::{Column, cells};
-use super::course::{Course, End, Rule};
-use super::plan::{Plan, Row};
-use super::plot::Plot;
+use super::course::{Course, End, Row, Schedule};
+use super::known::Consumer;
 use crate::counted::counted;
 use crate::output::Line;
 use crate::span;
 use crate::width::Width;
 
-/// Between the table and the plot, and as wide as a number where the plot is below the table.
-const MARGIN: usize = 2;
-const NUMBER: usize = 6;
-
-/// Before each column.
-const GAP: usize = 2;
-
-/// Runs of rows with one delay are folded when they are longer.
-const RUN: usize = 4;
-
 const BAD: Style = AnsiColor::Red.on_default();
 
-/// Everything, as wide as `width`, with fewer columns where it is narrow. With a time of sending the attempts have their own
-/// times.
-pub(super) fn text(plan: &Plan, sent: Option<SystemTime>, width: Width) -> Vec<Line> {
-    let shown = folded(&plan.rows());
-    let table = table(&shown, plan, sent, width.columns());
-    let taken = table.iter().map(String::len).max().unwrap_or_default();
-    let mut lines = width.wrap("", "  ", heading(plan));
-    lines.extend(width.wrap("", "  ", rule(plan)));
-    lines.push(Line::default());
-    match Plot::new(plan, width.columns().saturating_sub(taken + MARGIN)) {
-        Some(plot) => lines.extend(beside(&table, taken + MARGIN, &shown, &plot)),
-        None => {
-            let numbers: Vec<String> = std::iter::once(String::new())
-                .chain(shown.iter().map(Shown::number))
-                .map(|number| format!("{number:>NUMBER$}"))
-                .collect();
-            lines.extend(table.iter().map(Line::from));
-            if let Some(plot) = Plot::new(plan, width.columns().saturating_sub(NUMBER + MARGIN)) {
-                lines.extend(beside(&numbers, NUMBER + MARGIN, &shown, &plot));
-            }
-        }
-    }
-    lines.push(Line::default());
-    lines.extend(
-        ends(plan, sent)
-            .into_iter()
-            .flat_map(|(indent, line)| width.wrap(indent, &format!("{indent}  "), line)),
-    );
-    lines
+pub(super) fn text(schedule: &Schedule, width: Width) -> Vec<Line> {
+    let wrap = |line: Line| width.wrap("", "  ", line);
+    let above = [heading(schedule), rule(schedule), String::new()].map(Line::from).into_iter().flat_map(wrap);
+    let table = table(&schedule.rows()).into_iter().map(Line::from);
+    let below = [Line::default()].into_iter().chain(ends(schedule)).flat_map(wrap);
+    above.chain(table).chain(below).collect()
 }
 
-/// The titles and a line for what is shown of each, with as many columns as there is room for.
-fn table(shown: &[Shown], plan: &Plan, sent: Option<SystemTime>, room: usize) -> Vec<String> {
-    let mut columns = Column::of(plan, sent);
-    loop {
-        let rows = shown.iter().map(|shown| cells(shown, &columns, sent));
-        let titles = columns.iter().map(|column| column.title().to_owned()).collect();
-        let cells: Vec<Vec<String>> = std::iter::once(titles).chain(rows).collect();
-        let widths: Vec<usize> = (0..columns.len())
-            .map(|column| cells.iter().map(|row| row[column].len()).max().unwrap_or_default())
-            .collect();
-        let least = columns.iter().map(|column| column.spare()).max().unwrap_or_default();
-        if widths.iter().map(|width| width + GAP).sum::<usize>() <= room || least == 0 {
-            let line = |row: &Vec<String>| {
-                row.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect()
-            };
-            return cells.iter().map(line).collect();
-        }
-        columns.retain(|column| column.spare() != least);
-    }
-}
-
-/// The plot to the right of the lines, of which the first is a title, and its axis below them.
-fn beside(lines: &[String], column: usize, shown: &[Shown], plot: &Plot<'_>) -> Vec<Line> {
-    let bars = std::iter::once(None).chain(shown.iter().map(|shown| match shown {
-        Shown::Row(row) => Some(plot.bar(row)),
-        Shown::More(_) => None,
-    }));
-    let drawn = lines.iter().zip(bars).map(|(line, bar)| match bar {
-        Some(bar) => Line::from(format!("{line:<column$}")).and(bar),
-        None => Line::from(line.trim_end()),
-    });
-    let axis = [plot.end(), plot.labels()].map(|line| Line::from(" ".repeat(column)).and(line));
-    drawn.chain(axis).collect()
-}
-
-enum Shown {
-    Row(Row),
-    /// So many more with the delay of those around it.
-    More(usize),
-}
-
-impl Shown {
-    fn number(&self) -> String {
-        match self {
-            Self::Row(row) => row.number.to_string(),
-            Self::More(_) => "...".to_owned(),
-        }
-    }
-}
-
-fn folded(rows: &[Row]) -> Vec<Shown> {
-    let mut shown = Vec::new();
-    for run in rows.chunk_by(|one, next| one.delays == next.delays) {
-        let (first, last) = (run[0], run[run.len() - 1]);
-        if run.len() <= RUN {
-            shown.extend(run.iter().copied().map(Shown::Row));
-        } else {
-            shown.extend([Shown::Row(first), Shown::More(run.len() - 2), Shown::Row(last)]);
-        }
-    }
-    shown
-}
-
-fn heading(plan: &Plan) -> String {
-    let terms = &plan.terms;
-    let kind = if terms.is_fifo { "FIFO" } else { "standard" };
-    let deliveries = match terms.max_receive_count {
+fn heading(schedule: &Schedule) -> String {
+    let known = &schedule.known;
+    let kind = if schedule.is_fifo { "FIFO" } else { "standard" };
+    let deliveries = match known.max_receive_count {
         Some(max) => counted(max as usize, "delivery"),
         None => "no redrive policy".to_owned(),
     };
-    let letters = terms.dead_letter_retention.map(|kept| format!(", dead letters {}", span::words(kept)));
+    let letters = known.dead_letter_retention.map(|kept| format!(", dead letters {}", span::words(kept)));
     format!(
         "{} ({kind}): {deliveries}; messages are kept for {}{}",
-        plan.name,
-        span::words(terms.retention),
+        known.name,
+        span::words(known.retention),
         letters.unwrap_or_default()
     )
 }
 
-fn rule(plan: &Plan) -> String {
-    match &plan.terms.rule {
-        Rule::Redrive(_) => "retries wait for redrive's backoff".to_owned(),
-        Rule::VisibilityTimeout { timeout, since } => {
-            let timeout = span::words(*timeout);
+fn rule(schedule: &Schedule) -> String {
+    match &schedule.known.consumer {
+        Consumer::Redrive => "retries wait for redrive's backoff".to_owned(),
+        Consumer::Other(since) => {
+            let timeout = span::words(schedule.known.visibility_timeout);
             format!("retries wait for the visibility timeout of {timeout}, since {since}")
         }
     }
 }
 
-pub(super) fn clock(sent: SystemTime, after: Duration) -> String {
-    humantime::format_rfc3339_seconds(sent + after).to_string()
+fn table(rows: &[Row]) -> Vec<String> {
+    let titles = ["attempt", "comes after", "then waits"].map(str::to_owned);
+    let cells: Vec<_> = std::iter::once(titles).chain(rows.iter().map(row)).collect();
+    let widths =
+        [0, 1, 2].map(|column: usize| cells.iter().map(|row| row[column].len()).max().unwrap_or_default());
+    let line = |[number, after, waits]: &[String; 3]| {
+        let [first, second, third] = widths;
+        format!("  {number:>first$}  {after:>second$}  {waits:>third$}").trim_end().to_owned()
+    };
+    cells.iter().map(line).collect()
 }
 
-/// Each with how far it is indented.
-fn ends(plan: &Plan, sent: Option<SystemTime>) -> Vec<(&'static str, Line)> {
-    let mut lines: Vec<_> = end(&plan.usual, plan, sent).into_iter().map(|line| ("", line)).collect();
-    let is_dead = |course: &Course| matches!(course.end, End::DeadLetter { .. });
-    let usual = is_dead(&plan.usual);
-    for (course, word) in [(&plan.shortest, "shortest"), (&plan.longest, "longest")] {
-        if is_dead(course) != usual {
-            lines.push(("", format!("with the {word} delays that the jitter allows:").into()));
-            lines.extend(end(course, plan, sent).into_iter().map(|line| ("  ", line)));
-        }
+fn row(row: &Row) -> [String; 3] {
+    let waits = row.delays.map_or("-".to_owned(), |(shortest, longest)| range(shortest, Some(longest)));
+    [row.number.to_string(), range(row.earliest, row.latest), waits]
+}
+
+/// Without an end if there may be none.
+fn range(first: Duration, last: Option<Duration>) -> String {
+    let words = span::words(first);
+    match last {
+        None => format!("from {words}"),
+        Some(last) if last == first => words,
+        Some(last) => format!("{words} to {}", span::words(last)),
     }
-    if plan.has_jitter() && [&plan.shortest, &plan.longest].into_iter().all(is_dead) {
-        let (earliest, latest) = (span::words(plan.shortest.end.at()), span::words(plan.longest.end.at()));
-        lines.push(("", format!("with the jitter, dead letter after {earliest} to {latest}").into()));
+}
+
+fn ends(schedule: &Schedule) -> Vec<Line> {
+    let mut lines = end(schedule, &schedule.usual);
+    if schedule.has_jitter() {
+        for (delays, course) in [("shortest", &schedule.shortest), ("longest", &schedule.longest)] {
+            let end = end(schedule, course).swap_remove(0);
+            lines.push(Line::from(format!("with the {delays} delays: ")).and(end));
+        }
     }
     lines
 }
 
-fn end(course: &Course, plan: &Plan, sent: Option<SystemTime>) -> Vec<Line> {
-    let after = |time: Duration| {
-        let at = sent.map_or(String::new(), |sent| format!(", at {}", clock(sent, time)));
-        format!("after {}{at}", span::words(time))
-    };
+/// What happens to the message, and to its letter.
+fn end(schedule: &Schedule, course: &Course) -> Vec<Line> {
+    let after = |time: Duration| format!("after {}", span::words(time));
     let (dead, by, expires) = match course.end {
         End::DeadLetter { at, by, letter_expires } => (at, by, letter_expires),
         End::Expired { at } => {
-            let made = match plan.terms.max_receive_count {
+            let made = match schedule.known.max_receive_count {
                 Some(max) => format!("{} of {}", course.count, counted(max as usize, "delivery")),
                 None => counted(course.count, "delivery"),
             };
@@ -188,8 +102,7 @@ fn end(course: &Course, plan: &Plan, sent: Option<SystemTime>) -> Vec<Line> {
     };
     let is_moved = by == LastDelivery::RedrivePolicy;
     let how = if is_moved { "moved by the redrive policy" } else { "written by the function" };
-    let told = format!("dead letter {}, {how}", after(dead));
-    let why = match (is_moved, plan.terms.is_fifo) {
+    let why = match (is_moved, schedule.is_fifo) {
         (true, false) => "SQS counts from when the message was sent",
         (true, true) => "a FIFO queue counts from when the letter was moved",
         (false, _) => "the letter is a new message",
@@ -202,8 +115,5 @@ fn end(course: &Course, plan: &Plan, sent: Option<SystemTime>) -> Vec<Line> {
         }
         Some(at) => format!("letter expires {} ({why})", after(at)).into(),
     };
-    vec![told.into(), expiry]
+    vec![format!("dead letter {}, {how}", after(dead)).into(), expiry]
 }
-
-#[cfg(test)]
-mod tests;

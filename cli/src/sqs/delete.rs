@@ -9,14 +9,15 @@ use super::pace::Pace;
 use super::signals::Stop;
 use crate::find::Queue;
 
-/// Deletes the messages of these receipt handles. With `stop` it ends when it is time to stop: what was sent elsewhere is to
-/// be deleted all the same.
+/// Deletes the messages of these receipt handles, as long as they are to be deleted by then. With `stop` it ends when it is time to
+/// stop: what was sent elsewhere is to be deleted all the same.
 pub(crate) async fn delete(
     sqs: &Client,
     from: &Queue,
     handles: &[String],
     pace: &Pace,
     stop: Option<&Stop>,
+    is_ready: impl Fn(usize) -> bool,
 ) -> Step {
     let mut calls = Calls::new(format!("delete from {}", from.name()), "sqs:DeleteMessage", pace, stop);
     for number in 0..handles.len() {
@@ -32,7 +33,7 @@ pub(crate) async fn delete(
         Ok((answer.successful.into_iter().map(|entry| (entry.id, None)).collect(), answer.failed))
     };
     let mut all = Step::default();
-    while let Some(step) = calls.next(|_| true, call).await {
+    while let Some(step) = calls.next(&is_ready, call).await {
         all.outcomes.extend(step.outcomes);
         all.fatal = step.fatal;
     }

@@ -19,9 +19,9 @@ use self::held::Held;
 use self::receive::POLL;
 use self::visibility::change;
 use super::pace::Backoff;
+use super::receivable::Receivable;
 use super::signals::Stop;
 use crate::aws::Aws;
-use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
 use crate::tell::tell;
 
@@ -63,16 +63,9 @@ struct Inner {
 /// That of `work`; else `interrupted` if it was.
 pub(crate) async fn hold<T>(
     aws: &Aws,
-    queue: &Queue,
+    queue: &Receivable,
     work: impl AsyncFnOnce(&Hold) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    if let Some(policy) = queue.redrive_policy() {
-        tell(format_args!(
-            "warning: {} has a redrive policy of its own: looking at a letter is a receive, and after {} receives SQS moves it",
-            queue.name(),
-            policy.max_receive_count
-        ));
-    }
     let hold = Hold::new(aws.polling(POLL).sqs(), queue.url.clone(), VISIBILITY, PATIENCE);
     let (last, hidden) = (hold.clone(), VISIBILITY.as_secs());
     let last = async move { interrupted(last.release_all().await) };

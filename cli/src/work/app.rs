@@ -1,7 +1,10 @@
 //! The HTTP server that messages are posted to.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -11,14 +14,15 @@ use http::header::{
     USER_AGENT,
 };
 use http::uri::PathAndQuery;
-use http::{Method, Request, StatusCode, Uri, Version};
+use http::{Extensions, Method, Request, StatusCode, Uri, Version};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Incoming};
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector, HttpInfo, capture_connection};
 use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::answer::{Answer, Response};
@@ -35,6 +39,10 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 const READY: Duration = Duration::from_secs(300);
 /// Between two looks whether it is.
 const LOOK: Duration = Duration::from_millis(250);
+/// How long requests wait for an app that refuses connections, such as one that is starting again.
+const AWAY: Duration = Duration::from_secs(60);
+/// Between two looks whether it is back.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// SQS's own limit for a message.
 const LONGEST: Duration = Duration::from_secs(12 * 3_600);
@@ -49,6 +57,14 @@ pub(super) struct App {
     version: Version,
     headers: HeaderMap,
     time_limit: Option<Duration>,
+    /// What it answers with 2xx if it is ready.
+    ready: Option<PathAndQuery>,
+    /// Our ends of the connections that had responses.
+    used: Arc<Mutex<HashSet<SocketAddr>>>,
+    /// Since when it refuses connections.
+    away_since: Arc<Mutex<Option<Instant>>>,
+    /// Whether the worker was told to end.
+    is_ending: watch::Receiver<bool>,
 }
 
 /// How much of a response's body is read, and for how long.
@@ -102,6 +118,8 @@ impl App {
         content_type: HeaderValue,
         queue: &str,
         time_limit: Option<Duration>,
+        ready: Option<PathAndQuery>,
+        is_ending: watch::Receiver<bool>,
     ) -> anyhow::Result<Self> {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(CONNECT));
@@ -117,16 +135,17 @@ impl App {
             (USER_AGENT, HeaderValue::from_static(AGENT)),
             (HeaderName::from_static("x-aws-sqsd-queue"), HeaderValue::from_str(queue)?),
         ]);
-        Ok(Self { client, uri, version, headers, time_limit })
+        let (used, away_since) = (Arc::default(), Arc::default());
+        Ok(Self { client, uri, version, headers, time_limit, ready, used, away_since, is_ending })
     }
 
-    /// Waits until it accepts connections, and answers this path with 2xx if there is one.
+    /// Waits until it accepts connections, and answers its path with 2xx if there is one.
     ///
     /// # Errors
     /// It does not for five minutes.
-    pub(super) async fn ready(&self, path: Option<&PathAndQuery>) -> anyhow::Result<()> {
+    pub(super) async fn ready(&self) -> anyhow::Result<()> {
         let (begun, mut has_waited) = (Instant::now(), false);
-        while let Err(error) = self.look(path).await {
+        while let Err(error) = self.look().await {
             if begun.elapsed() > READY {
                 bail!("{} is not ready after {}: {error:#}", self.uri, span::words(READY));
             }
@@ -141,12 +160,38 @@ impl App {
         Ok(())
     }
 
-    async fn look(&self, path: Option<&PathAndQuery>) -> anyhow::Result<()> {
+    /// Waits until an app that refuses connections is ready: for a minute in all, and not while the worker ends.
+    async fn is_back(&self, error: &str) -> bool {
+        let since = *self.away_since().get_or_insert_with(|| {
+            tell(format_args!("redrive: waiting for the app: {error}"));
+            Instant::now()
+        });
+        let back = async {
+            loop {
+                sleep(LOOK_AGAIN).await;
+                if self.look().await.is_ok() {
+                    return;
+                }
+            }
+        };
+        let mut is_ending = self.is_ending.clone();
+        tokio::select! {
+            biased;
+            _ = is_ending.wait_for(|is_ending| *is_ending) => false,
+            waited = timeout_at(since + AWAY, back) => waited.is_ok(),
+        }
+    }
+
+    fn away_since(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.away_since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn look(&self) -> anyhow::Result<()> {
         let stream = self.connect().await?;
         if self.version == Version::HTTP_2 {
             timeout(CONNECT, speak_http2(stream)).await.context("no HTTP/2 response")??;
         }
-        let Some(path) = path else { return Ok(()) };
+        let Some(path) = &self.ready else { return Ok(()) };
         let mut parts = self.uri.clone().into_parts();
         parts.path_and_query = Some(path.clone());
         let response = timeout(CONNECT, self.client.get(Uri::from_parts(parts)?)).await;
@@ -163,25 +208,47 @@ impl App {
         timeout(CONNECT, TcpStream::connect((host, port))).await?
     }
 
-    /// Posts a request and waits for the answer. Dropped, it closes the connection.
+    /// Posts a request and waits for the answer, and before that for an app that is away. Dropped, it closes the connection.
     pub(super) async fn post(&self, headers: HeaderMap, body: impl Into<Bytes>, wanted: Body) -> Answer {
         let mut request = Request::new(Full::new(body.into()));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = headers;
         request.headers_mut().extend(self.headers.clone());
-        let exchange = self.exchange(request, wanted);
-        match self.time_limit {
-            None => exchange.await,
-            Some(limit) => timeout(limit, exchange).await.unwrap_or(Answer::TimedOut(limit)),
+        loop {
+            let exchange = self.exchange(request.clone(), wanted);
+            let answer = match self.time_limit {
+                None => exchange.await,
+                Some(limit) => timeout(limit, exchange).await.unwrap_or(Answer::TimedOut(limit)),
+            };
+            // No request has reached it.
+            let Answer::Away(error) = &answer else {
+                if let Some(since) = self.away_since().take() {
+                    tell(format_args!("redrive: the app is back after {}", span::words(since.elapsed())));
+                }
+                return answer;
+            };
+            if !self.is_back(error).await {
+                return answer;
+            }
         }
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>, wanted: Body) -> Answer {
-        let response = match self.client.request(request).await {
+        let (mut first, again) = (request.clone(), request);
+        let connection = capture_connection(&mut first);
+        let response = match self.client.request(first).await {
+            // The server may have closed an idle connection before the request came.
+            Err(error) if is_closed(&error) && self.was_used(&connection) => self.client.request(again).await,
+            response => response,
+        };
+        let response = match response {
             Ok(response) => response,
             Err(error) => return self.lost(&error),
         };
+        if let Some(connection) = response.extensions().get::<HttpInfo>() {
+            self.used().insert(connection.local_addr());
+        }
         let (head, body) = response.into_parts();
         let retry_after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry_after = retry_after.map(str::to_owned);
@@ -202,18 +269,35 @@ impl App {
         Answer::Response(Response { status, retry_after, body, is_complete: is_complete && has_end })
     }
 
-    /// An app that refuses connections is away. If it closes the connection of a request, the messages of that may be at
-    /// fault.
+    /// Whether a connection that has failed had responses before.
+    fn was_used(&self, connection: &CaptureConnection) -> bool {
+        let mut about = Extensions::new();
+        connection.connection_metadata().iter().for_each(|connected| connected.get_extras(&mut about));
+        about.get::<HttpInfo>().is_some_and(|connection| self.used().remove(&connection.local_addr()))
+    }
+
+    fn used(&self) -> MutexGuard<'_, HashSet<SocketAddr>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An app that refuses connections is away. If it closes the connection of a request, or writes a header that cannot be
+    /// read, the messages of that may be at fault.
     fn lost(&self, error: &client::Error) -> Answer {
         let cause = cause(error);
         if error.is_connect() {
             return Answer::Away(format!("{}: {cause}", self.uri));
         }
         let hyper = error.source().and_then(|source| source.downcast_ref::<hyper::Error>());
-        Answer::Broken(match hyper.is_some_and(hyper::Error::is_parse) {
-            true => format!("the app does not speak HTTP: {cause}"),
-            false => format!("the app closed the connection: {cause}"),
-        })
+        match hyper {
+            // Its other errors may follow from what the app writes about a message.
+            Some(hyper) if hyper.is_parse() && hyper.to_string().contains("version") => {
+                Answer::Foreign(format!("the app does not speak HTTP: {cause}"))
+            }
+            Some(hyper) if hyper.is_parse() => {
+                Answer::Broken(format!("the app does not speak HTTP: {cause}"))
+            }
+            _ => Answer::Broken(format!("the app closed the connection: {cause}")),
+        }
     }
 }
 
@@ -226,6 +310,18 @@ async fn speak_http2(mut stream: TcpStream) -> anyhow::Result<()> {
     let mut head = [0; 9];
     let read = stream.read_exact(&mut head).await;
     if read.is_ok() && head[3] == SETTINGS { Ok(()) } else { bail!("it does not speak HTTP/2") }
+}
+
+/// Whether the connection ended before a response.
+fn is_closed(error: &client::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset};
+    let is_end = |error: &(dyn Error + 'static)| {
+        error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
+            || error
+                .downcast_ref::<io::Error>()
+                .is_some_and(|it| [BrokenPipe, ConnectionReset].contains(&it.kind()))
+    };
+    std::iter::successors(error.source(), |error| (*error).source()).any(is_end)
 }
 
 /// As much of a body as is wanted, and whether that is all of it.

@@ -7,52 +7,67 @@ use std::time::SystemTime;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use redrive::{Attribute, BoxError, Bulk, Failure, FromMessage, Record};
+use redrive::{Attribute, BoxError, Failure, FromMessage, Item, Record};
 use redrive_local::rules::{failed_messages, md5_of_body};
+use redrive_sqs::is_fifo;
 use serde_json::{Map, Value, json};
 
-use super::answer::Response;
+use super::answer::{Response, failure};
 
 /// A message as a record of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EventRecord {
-    id: String,
+    pub(super) id: String,
+    pub(super) attempt: u32,
+    /// On a FIFO queue.
+    pub(super) group: Option<String>,
     json: String,
 }
 
 impl FromMessage for EventRecord {
     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
-        Ok(Self { id: record.id().to_owned(), json: written(record).to_string() })
+        Ok(Self {
+            id: record.id().to_owned(),
+            attempt: record.attempt(),
+            group: record.group().filter(|_| is_fifo(record.source())).map(str::to_owned),
+            json: written(record).to_string(),
+        })
     }
 }
 
 /// The event of these messages.
-pub(super) fn event(messages: &Bulk<EventRecord>) -> String {
+pub(super) fn event(messages: &[Item<EventRecord>]) -> String {
     let records: Vec<&str> = messages.iter().map(|message| message.json.as_str()).collect();
     format!("{{\"Records\":[{}]}}", records.join(","))
 }
 
-/// Settles each message as the response says.
+/// Settles each message as the response says. Returns the groups of those that failed.
 ///
 /// # Errors
 /// The response is not a partial batch response. As on Lambda, all messages have failed.
-pub(super) fn settle(messages: Bulk<EventRecord>, response: &Response) -> Result<(), Failure> {
+pub(super) fn settle(
+    messages: Vec<Item<EventRecord>>,
+    response: &Response,
+) -> Result<BTreeSet<String>, Failure> {
     let ids: Vec<String> = messages.iter().map(|message| message.id.clone()).collect();
     let known: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
     let failed = match response.is_complete {
         true => failed_messages(&response.body, &known),
         false => Err("its body is longer than 1 MiB, ended early, or has no Content-Length".to_owned()),
     };
-    let failed = failed
-        .map_err(|error| Failure::from(format!("not a batch response: {error}")).with_reason("response"))?;
+    let failed = failed.map_err(|error| failure("response", format!("not a batch response: {error}")))?;
+    let mut groups = BTreeSet::new();
     for message in messages {
         match failed.contains(message.id.as_str()) {
-            true => message.fail(Failure::from("in batchItemFailures").with_reason("item-failure")),
+            true => {
+                groups.extend(message.group.clone());
+                message.fail(failure("item-failure", "in batchItemFailures".to_owned()));
+            }
             // Also behind a failed one of its group: the app has handled it.
             false => message.done(),
         }
     }
-    Ok(())
+    Ok(groups)
 }
 
 /// As Lambda writes it. Only redrive deletes messages and extends their visibility timeouts, so there is no receipt handle.
@@ -103,6 +118,8 @@ fn milliseconds(time: Option<SystemTime>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use redrive::Bulk;
+
     use super::*;
 
     fn bulk(ids: &[&str]) -> (Bulk<EventRecord>, redrive::Rulings) {
@@ -125,7 +142,8 @@ mod tests {
             .attribute("kind", "placed")
             .attribute("seal", Attribute::binary("Binary", [1, 2]))
             .build();
-        let event = event(&Bulk::new([EventRecord::from_message(&record).unwrap()]));
+        let messages = Bulk::new([EventRecord::from_message(&record).unwrap()]);
+        let event = event(&messages.into_iter().collect::<Vec<_>>());
         let expected = json!({ "Records": [{
             "messageId": "m-1",
             "receiptHandle": "",
@@ -176,7 +194,7 @@ mod tests {
             let (messages, rulings) = bulk(&["m-1", "m-2", "m-3"]);
             let body_bytes = body.as_bytes().to_vec();
             let response = Response { status: 200, retry_after: None, body: body_bytes, is_complete };
-            let settled = settle(messages, &response);
+            let settled = settle(messages.into_iter().collect(), &response);
             let of_each = rulings.take().into_iter().map(|ruling| match ruling {
                 None => '-',
                 Some(Ok(())) => 'd',

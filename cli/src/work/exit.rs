@@ -1,10 +1,12 @@
 //! What the end of a program means for its message. Pure.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::time::Duration;
 
 use anyhow::bail;
 use redrive::Failure;
+use redrive::tools::ForeignError;
 pub(crate) use redrive::tools::Meaning;
 
 /// How a program has ended.
@@ -13,6 +15,8 @@ pub(crate) struct Ended {
     pub(super) how: How,
     /// The last line of its standard error; empty if there was none.
     pub(super) last_line: String,
+    /// It did not read its message, which no variable has either.
+    pub(super) has_missed_it: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +26,9 @@ pub(crate) enum How {
     /// It was ended after its time limit.
     TimedOut(Duration),
 }
+
+/// The reason of a program that ended well without its message.
+const UNREAD: &str = "unread";
 
 /// A code and its meaning, as typed.
 pub(super) fn code(text: &str) -> Result<(u8, Meaning), String> {
@@ -43,30 +50,47 @@ impl Codes {
     ///
     /// <https://github.com/mapbox/ecs-watchbot/blob/master/docs/worker-runtime-details.md>
     pub(super) fn new(changes: &[(u8, Meaning)]) -> anyhow::Result<Self> {
-        for (at, (code, _)) in changes.iter().enumerate() {
-            if changes[..at].iter().any(|(other, _)| other == code) {
-                bail!("--exit is set twice for {code}, allowed: once for each code");
-            }
-        }
         let known = [(0, Meaning::Done), (3, Meaning::Reject), (4, Meaning::Return)];
-        Ok(Self(known.into_iter().chain(changes.iter().copied()).collect()))
+        Ok(Self(known.into_iter().chain(once_each("--exit", changes)?).collect()))
     }
 
     pub(super) fn result(&self, ended: Ended, attempt: u32) -> Result<(), Failure> {
-        let Ended { how, last_line } = ended;
+        let Ended { how, last_line, has_missed_it } = ended;
         let (meaning, reason) = match how {
             How::Exit(code) => (self.0.get(&code).copied().unwrap_or(Meaning::Retry), format!("exit-{code}")),
             How::Signal(signal) => (Meaning::Retry, format!("signal-{signal}")),
             How::TimedOut(_) => (Meaning::Retry, "timeout".to_owned()),
         };
+        if has_missed_it && meaning == Meaning::Done {
+            let error = "the message is longer than 64 KiB, so there is no variable Message: read it from standard input";
+            return Err(Failure::reject(ForeignError::new(UNREAD, error)).with_reason(UNREAD));
+        }
         let how = match how {
             How::Exit(code) => format!("exit code {code}"),
             How::Signal(signal) => format!("killed by signal {signal}"),
             How::TimedOut(limit) => format!("time limit of {}", humantime::format_duration(limit)),
         };
         let error = if last_line.is_empty() { how } else { format!("{last_line} ({how})") };
-        meaning.result(error, attempt).map_err(|failure| failure.with_reason(reason))
+        meaning
+            .result(ForeignError::new(&reason, error), attempt)
+            .map_err(|failure| failure.with_reason(reason))
     }
+}
+
+/// The meanings that a flag gives.
+///
+/// # Errors
+/// Two meanings of one code.
+pub(super) fn once_each<T: Copy + Display + Ord>(
+    flag: &str,
+    meanings: &[(T, Meaning)],
+) -> anyhow::Result<BTreeMap<T, Meaning>> {
+    for (at, (code, _)) in meanings.iter().enumerate() {
+        if meanings[..at].iter().any(|(other, _)| other == code) {
+            bail!("{flag} is set twice for {code}, allowed: once for each");
+        }
+    }
+    Ok(meanings.iter().copied().collect())
 }
 
 #[cfg(test)]
@@ -74,11 +98,20 @@ mod tests {
     use super::*;
 
     fn told(codes: &Codes, how: How) -> String {
-        let ended = Ended { how, last_line: "no such order".to_owned() };
+        let ended = Ended { how, last_line: "no such order".to_owned(), has_missed_it: false };
         match codes.result(ended, 3) {
             Ok(()) => "done".to_owned(),
             Err(failure) => format!("{failure:?}"),
         }
+    }
+
+    #[test]
+    fn no_message_is_done_that_the_program_has_not_read() {
+        let codes = Codes::new(&[]).unwrap();
+        let missed = |how| Ended { how, last_line: String::new(), has_missed_it: true };
+        let failure = codes.result(missed(How::Exit(0)), 1).unwrap_err();
+        assert!(failure.is_rejection() && failure.to_string().contains("read it from standard input"));
+        assert!(codes.result(missed(How::Exit(1)), 1).unwrap_err().is_retry());
     }
 
     #[test]

@@ -1,17 +1,25 @@
-//! Writes the output of programs to standard error, line by line. Standard output has the log. A reader that is slow delays nothing.
+//! Writes the output of programs to standard error, line by line. Standard output has the log. A slow reader slows programs down, as
+//! their own pipe would; one that reads nothing does not stop them.
 
+use std::os::fd::AsFd;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::io::ioctl_fionread;
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::mpsc::{Sender, channel, error::TrySendError};
+use tokio::time::timeout;
 
 use crate::counted::counted;
 use crate::tell::tell;
 
-/// So many lines may wait to be written. Further ones are lost.
+/// So many lines may wait to be written, before programs wait.
 const MOST: usize = 1_024;
+/// If the reader takes no line for so long, further lines are lost until it does.
+const STUCK: Duration = Duration::from_secs(5);
 /// A longer line is passed on in pieces.
 const LINE: usize = 16 * 1_024;
 /// How long the last lines may take.
@@ -20,19 +28,19 @@ const LAST: Duration = Duration::from_secs(1);
 /// A thread that writes lines. Clones write through the same one.
 #[derive(Debug, Clone)]
 pub(super) struct Lines {
-    sender: Arc<Mutex<Option<SyncSender<String>>>>,
+    sender: Arc<Mutex<Option<Sender<String>>>>,
     ended: Arc<Mutex<Receiver<()>>>,
     lost: Arc<AtomicUsize>,
 }
 
 impl Lines {
     pub(super) fn start() -> Self {
-        let (sender, lines) = sync_channel::<String>(MOST);
+        let (sender, mut lines) = channel::<String>(MOST);
         let (end, ended) = sync_channel(0);
         let lost = Arc::new(AtomicUsize::new(0));
         let counted_lost = Arc::clone(&lost);
         std::thread::spawn(move || {
-            for line in lines {
+            while let Some(line) = lines.blocking_recv() {
                 tell(line);
                 match counted_lost.swap(0, Relaxed) {
                     0 => {}
@@ -46,9 +54,17 @@ impl Lines {
         Self { sender: Arc::new(Mutex::new(Some(sender))), ended: Arc::new(Mutex::new(ended)), lost }
     }
 
-    fn write(&self, line: String) {
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        if sender.as_ref().is_none_or(|sender| sender.try_send(line).is_err()) {
+    async fn write(&self, line: String) {
+        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_written = match sender.as_ref().map(|sender| (sender, sender.try_send(line))) {
+            Some((_, Ok(()))) => true,
+            // After a lost line, none waits until one is written.
+            Some((sender, Err(TrySendError::Full(line)))) if self.lost.load(Relaxed) == 0 => {
+                timeout(STUCK, sender.send(line)).await.is_ok_and(|sent| sent.is_ok())
+            }
+            Some((_, Err(_))) | None => false,
+        };
+        if !is_written {
             self.lost.fetch_add(1, Relaxed);
         }
     }
@@ -66,46 +82,75 @@ pub(super) struct Output {
     lines: Lines,
     line: Vec<u8>,
     last: Vec<u8>,
+    /// The line before the stack of an error, or behind a `^` that marks where something else was thrown, as Node writes it.
+    thrown: Vec<u8>,
 }
 
 impl Output {
     pub(super) fn new(lines: Lines) -> Self {
-        Self { lines, line: Vec::new(), last: Vec::new() }
+        Self { lines, line: Vec::new(), last: Vec::new(), thrown: Vec::new() }
     }
 
-    /// Passes lines on until it is closed.
-    pub(super) async fn pass_on(&mut self, output: Option<impl AsyncRead + Unpin>) {
+    /// Passes lines on until it is closed. If a process that has left the group keeps it open, what is in the pipe when it is
+    /// over is the rest.
+    pub(super) async fn pass_on(
+        &mut self,
+        output: Option<impl AsyncRead + AsFd + Unpin>,
+        over: impl Future<Output = ()>,
+    ) {
         let Some(mut output) = output else { return };
-        let mut buffer = [0; 8_192];
-        while let Ok(count @ 1..) = output.read(&mut buffer).await {
-            self.add(&buffer[..count]);
+        let (mut buffer, mut over) = ([0; 8_192], pin!(over));
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut over => break,
+                read = output.read(&mut buffer) => match read {
+                    Ok(count @ 1..) => self.add(&buffer[..count]).await,
+                    Ok(0) | Err(_) => return,
+                },
+            }
+        }
+        let mut left = ioctl_fionread(&output).unwrap_or_default();
+        while left > 0
+            && let Ok(count @ 1..) = output.read(&mut buffer).await
+        {
+            self.add(&buffer[..count]).await;
+            left = left.saturating_sub(count as u64);
         }
     }
 
-    fn add(&mut self, bytes: &[u8]) {
+    async fn add(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if byte != b'\n' {
                 self.line.push(byte);
             }
             if byte == b'\n' || self.line.len() == LINE {
-                self.end_line();
+                self.end_line().await;
             }
         }
     }
 
-    fn end_line(&mut self) {
+    async fn end_line(&mut self) {
         if self.line.trim_ascii().is_empty() {
             self.line.clear();
-        } else {
-            self.last = std::mem::take(&mut self.line);
-            self.lines.write(String::from_utf8_lossy(&self.last).into_owned());
+            return;
         }
+        let before = std::mem::replace(&mut self.last, std::mem::take(&mut self.line));
+        let is_marker = |line: &[u8]| !line.is_empty() && line.iter().all(|byte| *byte == b'^');
+        if self.last.starts_with(b"    at ") && !before.starts_with(b" ") {
+            self.thrown = before;
+        } else if is_marker(before.trim_ascii()) {
+            self.thrown.clone_from(&self.last);
+        }
+        self.lines.write(String::from_utf8_lossy(&self.last).into_owned()).await;
     }
 
-    /// The last line that was not empty.
-    pub(super) fn last_line(&mut self) -> String {
-        self.end_line();
-        String::from_utf8_lossy(self.last.trim_ascii()).into_owned()
+    /// The last line that was not empty. Behind an error, Node writes its stack and its own version.
+    pub(super) async fn last_line(&mut self) -> String {
+        self.end_line().await;
+        let is_of_node = self.last.starts_with(b"Node.js v") && !self.thrown.is_empty();
+        let last = if is_of_node { &self.thrown } else { &self.last };
+        String::from_utf8_lossy(last.trim_ascii()).into_owned()
     }
 }
 
@@ -113,17 +158,29 @@ impl Output {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_last_line_that_is_not_empty_is_kept() {
+    #[tokio::test]
+    async fn the_last_line_that_is_not_empty_is_kept() {
         for (pieces, last) in [
             (&["one\ntwo\n\n  \n"][..], "two"),
             (&["one\nt", "wo"], "two"),
             (&["", "\n"], ""),
             (&["Traceback:\n  line 1\nValueError: no such order\n"], "ValueError: no such order"),
+            (
+                &["x\nError: no\n    at a (b.js:1:7)\n    at c {\n  code: 'X'\n}\n\nNode.js v22.1.0\n"],
+                "Error: no",
+            ),
+            (&["Error: no\n    at a {\n  [cause]: Error: y\n      at a\n}\nNode.js v22.1.0\n"], "Error: no"),
+            (&["b.js:1\nthrow x\n  ^\ncard refused\n(Use `node`)\n\nNode.js v22.1.0\n"], "card refused"),
+            (&["b.js:1\nthrow x\n  ^\n{ code: 'E1' }\n\nNode.js v22.1.0\n"], "{ code: 'E1' }"),
+            (&["throw x\n^\n\nE: no\n    at a (b.js:1:7)\n\nNode.js v22.1.0\n"], "E: no"),
+            (&["Error: seen\n    at a (b.js:1:7)\nend\n"], "end"),
+            (&["Node.js v22.1.0\n"], "Node.js v22.1.0"),
         ] {
             let mut output = Output::new(Lines::start());
-            pieces.iter().for_each(|piece| output.add(piece.as_bytes()));
-            assert_eq!(output.last_line(), last, "{pieces:?}");
+            for piece in pieces {
+                output.add(piece.as_bytes()).await;
+            }
+            assert_eq!(output.last_line().await, last, "{pieces:?}");
         }
     }
 }

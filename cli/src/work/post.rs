@@ -12,6 +12,8 @@ use redrive::{BoxError, FromMessage, Record};
 /// What a message adds to every request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Post {
+    pub(super) id: String,
+    pub(super) attempt: u32,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
@@ -23,7 +25,12 @@ const LONGEST_KEY: usize = 1_024;
 
 impl FromMessage for Post {
     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
-        Ok(Self { headers: headers(record), body: Bytes::copy_from_slice(record.body().as_bytes()) })
+        Ok(Self {
+            id: record.id().to_owned(),
+            attempt: record.attempt(),
+            headers: headers(record),
+            body: Bytes::copy_from_slice(record.body().as_bytes()),
+        })
     }
 }
 

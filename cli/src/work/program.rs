@@ -10,19 +10,21 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use redrive_sqs::Quoted;
+use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, waitpgid};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::exit::{Ended, How};
 use super::lines::{Lines, Output};
 use super::task::{self, Task};
+use crate::scratch::Shelf;
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(10);
@@ -37,6 +39,8 @@ pub(super) struct Program {
     time_limit: Option<Duration>,
     groups: Arc<Mutex<Vec<Pid>>>,
     lines: Lines,
+    /// Of the messages.
+    folders: Arc<Shelf>,
 }
 
 /// A program that could not be run.
@@ -82,39 +86,58 @@ impl Program {
             time_limit,
             groups: Arc::default(),
             lines: Lines::start(),
+            folders: Arc::new(
+                Shelf::new("redrive-work-").context("could not make a folder for the messages")?,
+            ),
         })
     }
 
     /// Runs it to its end. If the future is dropped, its process group is killed.
     pub(super) async fn run(&self, task: &Task) -> Result<Ended, NotRun> {
         let failed = |error: io::Error| NotRun { path: self.path.clone(), error };
-        let folder = tempfile::Builder::new().prefix("redrive-work-").tempdir().map_err(failed)?;
+        let folder = self.folders.folder().map_err(failed)?;
         let mut child = self.spawn(task, &folder).map_err(failed)?;
         let mut group = Group::of(&child, &self.groups);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let writing = async {
-            if let Some(mut stdin) = stdin {
-                // It need not read it.
-                let _ = stdin.write_all(task.body.as_bytes()).await;
+        let (end, has_ended) = watch::channel(false);
+        let over = || {
+            let mut has_ended = has_ended.clone();
+            async move {
+                let _ = has_ended.wait_for(|has_ended| *has_ended).await;
+                sleep(LAST_WORDS).await;
             }
         };
+        let writing = async {
+            let (Some(mut stdin), mut left) = (stdin, task.body.as_bytes()) else { return false };
+            // It need not read it.
+            let write = async {
+                while !left.is_empty()
+                    && let Ok(count @ 1..) = stdin.write(left).await
+                {
+                    left = &left[count..];
+                }
+            };
+            tokio::select! {
+                () = write => {}
+                () = over() => {}
+            }
+            // A long body does not fit into the pipe, so a program has read a part of one that is written. Only Linux tells at
+            // this end what is in the pipe.
+            let unread = if cfg!(target_os = "linux") { ioctl_fionread(&stdin) } else { Ok(u64::MAX) };
+            left.is_empty() || unread.is_ok_and(|unread| unread < (task.body.len() - left.len()) as u64)
+        };
         let [mut out, mut err] = [(); 2].map(|()| Output::new(self.lines.clone()));
-        let has_ended = Notify::new();
         let ending = async {
             let how = self.end(&mut child, &group).await;
             group.kill().await;
-            has_ended.notify_one();
+            let _ = end.send(true);
             how
         };
-        let exchange = async {
-            tokio::select! {
-                _ = async { tokio::join!(writing, out.pass_on(stdout), err.pass_on(stderr)) } => {}
-                () = async { has_ended.notified().await; sleep(LAST_WORDS).await } => {}
-            }
-        };
-        let (how, ()) = tokio::join!(ending, exchange);
-        out.last_line();
-        Ok(Ended { how: how.map_err(failed)?, last_line: err.last_line() })
+        let (how, has_read, (), ()) =
+            tokio::join!(ending, writing, out.pass_on(stdout, over()), err.pass_on(stderr, over()));
+        out.last_line().await;
+        let has_missed_it = task.is_long && !has_read;
+        Ok(Ended { how: how.map_err(failed)?, last_line: err.last_line().await, has_missed_it })
     }
 
     fn spawn(&self, task: &Task, folder: &TempDir) -> io::Result<Child> {

@@ -14,6 +14,10 @@ pub(crate) struct Task {
     pub(super) attempt: u32,
     /// Of the program, besides that of the command.
     pub(super) environment: Vec<(String, String)>,
+    /// It is too long for a variable, so the program has to read it from its standard input.
+    pub(super) is_long: bool,
+    /// A variable of the others that the environment cannot hold.
+    pub(super) left_out: Option<String>,
 }
 
 /// Linux allows 128 KiB for a variable, and a few megabytes for all.
@@ -38,6 +42,7 @@ impl Task {
             Some(Notification { kind, message, subject }) if kind == "Notification" => (message, subject),
             _ => (body.to_owned(), None),
         };
+        let is_long = message.len() > LONGEST;
         let time = |time: Option<SystemTime>| time.map(|time| format_rfc3339_millis(time).to_string());
         let known = [
             Some(record.id().to_owned()),
@@ -53,11 +58,9 @@ impl Task {
         let own = attributes.iter().filter_map(|(name, value)| Some((variable(name), text(value)?)));
         // The environment cannot hold others, which only a notification can have.
         let fits = |(_, value): &(String, String)| value.len() <= LONGEST && !value.contains('\0');
-        Self {
-            body: body.to_owned(),
-            attempt: record.attempt(),
-            environment: known.chain(own).filter(fits).collect(),
-        }
+        let (environment, rest): (Vec<_>, Vec<_>) = known.chain(own).partition(fits);
+        let left_out = rest.into_iter().map(|(name, _)| name).find(|name| name != "Message");
+        Self { body: body.to_owned(), attempt: record.attempt(), environment, is_long, left_out }
     }
 }
 
@@ -117,6 +120,14 @@ mod tests {
             let record = Record::builder().body(body).build();
             assert_eq!((value(&record, "Message"), Task::of(&record).body.as_str()), (None, body));
         }
+    }
+
+    #[test]
+    fn a_long_attribute_is_left_out_and_named() {
+        let record = Record::builder().attribute("big", "a".repeat(LONGEST + 1)).attribute("b", "c").build();
+        assert_eq!(Task::of(&record).left_out.as_deref(), Some("MessageAttribute_big"));
+        assert_eq!(value(&record, "MessageAttribute_b").as_deref(), Some("c"));
+        assert_eq!(Task::of(&Record::builder().body("a".repeat(LONGEST + 1)).build()).left_out, None);
     }
 
     #[test]

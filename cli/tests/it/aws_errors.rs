@@ -5,6 +5,10 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use axum::Router;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+
 use crate::proxy::{Fate, Proxy};
 use crate::support::{Aws, REGION, Ran, command, command_at, on, spawn};
 
@@ -43,6 +47,28 @@ fn nobody_at_the_endpoint_is_one_line() {
     refusal(&ran, 1, "is the region or --endpoint-url right?");
     let ran = Ran::of(&mut command_at("127.0.0.1:1", "queue detach --queue orders"));
     refusal(&ran, 2, "--endpoint-url is \"127.0.0.1:1\", allowed: http://HOST:PORT");
+}
+
+#[test]
+fn an_answer_that_is_not_from_aws_is_named_with_its_status_and_url() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    for (status, kind, body) in [
+        (500, "text/plain", "boom"),
+        (200, "text/html", "<html><h1>Log in</h1></html>"),
+        (502, "text/html", "<html><title>502 Bad Gateway</title></html>"),
+        (200, "application/x-amz-json-1.0", "{\"QueueUrls\": \"no"),
+    ] {
+        let listener =
+            runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a port is free");
+        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let code = StatusCode::from_u16(status).expect("it is a status");
+        let app = Router::new().fallback(move || async move { (code, [(CONTENT_TYPE, kind)], body) });
+        runtime.spawn(async move { axum::serve(listener, app).await });
+        let status = format!("the response is not from AWS (status {status} from {url}");
+        refusal(&Ran::of(&mut command_at(&url, "queue detach --queue orders")), 1, &status);
+        let ran = Ran::of(&mut command_at(&url, "fleet"));
+        ran.ended(1).stdout_has(&status).stdout_starts("no dead-letter queue was read: ");
+    }
 }
 
 #[test]
@@ -175,5 +201,7 @@ fn a_profile_says_where_aws_is() {
     run(&detach, Some("nope")).told(2, format!("redrive: AWS_PROFILE {nope}"));
     let elsewhere = run(&[&detach[..], &["--profile", "nope", "--endpoint-url", &aws.url]].concat(), None);
     refusal(&elsewhere, 2, "no such profile");
-    refusal(&run(&detach, None), 2, "no region: pass --region, or set AWS_REGION");
+    let by_name = run(&["queue", "detach", "--dry-run", "--queue", "orders"], None);
+    refusal(&by_name, 2, "no region: pass --region, or set AWS_REGION");
+    refusal(&run(&detach, None), 2, "no credentials for AWS: set a profile");
 }

@@ -11,7 +11,7 @@ use aws_sdk_sqs::types::{
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
-use crate::dlq_retry::letters::{drain, write_in_group};
+use crate::dlq_retry::letters::drain;
 use crate::letters::{DEAD, note, text};
 use crate::support::Aws;
 
@@ -113,37 +113,16 @@ fn letters_come_back_from_a_file_as_they_were() {
 }
 
 #[test]
-fn letters_of_a_fifo_queue_keep_their_groups_and_order_and_are_not_swallowed() {
-    let aws = Aws::with_orders(true);
-    let dead = "orders-dead.fifo";
-    for number in 0..6 {
-        write_in_group(&aws, &format!("g{}", number % 2), &number.to_string(), "panic");
-    }
-    let exported = aws.redrive("dlq export --queue orders.fifo -");
-    exported.ended(0);
-    let before = known(drain(&aws, dead));
-    aws.redrive_with("dlq import --queue orders.fifo -", &exported.stdout)
-        .told(0, "6 letters sent to orders-dead.fifo\n");
-    aws.redrive_with("dlq import --queue orders.fifo --yes -", &exported.stdout).ended(0);
-    let messages = drain(&aws, dead);
-    let bodies: Vec<_> = messages.iter().filter_map(|message| message.body()).collect();
-    assert!(bodies.windows(1).len() == 6, "{bodies:?}");
-    for group in ["024", "135"] {
-        let of_group: String = bodies.iter().filter(|body| group.contains(**body)).copied().collect();
-        assert_eq!(of_group, group);
-    }
-    assert_eq!(known(messages), before, "the same file twice is the same letters once");
-}
-
-#[test]
 fn nobody_else_may_read_an_export() {
     let aws = Aws::with_orders(false);
     aws.letter("secret");
     let folder = tempfile::tempdir().expect("there is room");
-    let file = folder.path().join("letters.jsonl");
-    aws.redrive(&["dlq", "export", "--queue", "orders", file.to_str().expect("it is text")]).ended(0);
-    let mode = std::fs::metadata(&file).expect("it is there").permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
+    for verb in ["export", "delete --all --yes --export"] {
+        let file = folder.path().join(&verb[..6]);
+        aws.redrive(&format!("dlq {verb} {} --queue orders", file.display())).ended(0);
+        let mode = std::fs::metadata(&file).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
 }
 
 #[test]
@@ -163,53 +142,6 @@ fn an_export_follows_no_link_and_replaces_nothing() {
     }
     assert_eq!(std::fs::read_to_string(&other).expect("it is there"), "kept");
     assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 3, "no part is left");
-}
-
-#[test]
-fn an_export_while_letters_are_in_flight_is_incomplete() {
-    let aws = Aws::with_orders(false);
-    aws.letter("1");
-    let hide = aws.sqs.receive_message().queue_url(aws.queue_url(DEAD)).visibility_timeout(600);
-    aws.wait(hide.send()).expect("it is received");
-    aws.letter("2");
-    let ran = aws.redrive("dlq export --queue orders -");
-    assert_eq!((ran.code, ran.stdout.lines().count()), (1, 1), "{}", ran.stderr);
-    ran.stderr_has("incomplete: about 1 are in flight");
-}
-
-#[test]
-fn lines_that_cannot_be_sent_are_found_before_anything_is_sent() {
-    let aws = Aws::with_orders(false);
-    let big = format!(r#"{{"body":"{}"}}"#, "x".repeat(700_000));
-    let good = [r#"{"body":"one"}"#, "", &big, &big, r#"{"body":"five"}"#];
-    let bad = [
-        r#"{"body":"two","attributes":{"AWS.x":"y"}}"#,
-        r#"{"body":"three","attributes":{"n":{"type":"Number","value":"many"}}}"#,
-        r#"{"body":"four","group_id":"a b"}"#,
-        "not json",
-        r#"{"body":"\u0001"}"#,
-    ];
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("letters.jsonl");
-    let path = file.to_str().expect("it is text");
-    std::fs::write(&file, [&good[..2], &bad[..], &good[2..]].concat().join("\n")).expect("it is ours");
-    let expected = format!(
-        "redrive: {path}: line 3: the attribute name is \"AWS.x\", allowed: up to 256 letters, digits, _, - and single \
-         dots within, not beginning with AWS. or Amazon. (and 4 more: lines 4 to 7); nothing was sent\n"
-    );
-    for dry in ["", "--dry-run"] {
-        aws.redrive(&format!("dlq import --queue orders {path} {dry}")).told(2, &expected);
-    }
-    std::fs::write(&file, "[\n  {\"body\": \"x\"}\n]\n").expect("it is ours");
-    aws.redrive(&format!("dlq import --queue orders {path}"))
-        .refused(2, &format!("{path}: line 1: an array is not a message: one message per line; jq -c '.[]'"));
-    assert_eq!(aws.counts(DEAD), (0, 0));
-    let ran = aws.redrive_with("dlq import --queue orders -", &good.join("\n"));
-    ran.told(0, "4 letters sent to orders-dead\n");
-    aws.redrive_with("dlq import --to gone -", "{\"body\":\"x\"}").refused(1, "");
-    let other = aws.redrive_with("dlq import --to orders -", "{\"body\":\"x\"}");
-    assert_eq!((other.code, aws.counts("orders")), (0, (1, 0)), "{}", other.stderr);
-    aws.redrive("dlq import --queue orders /nowhere.jsonl").ended(2);
 }
 
 #[test]

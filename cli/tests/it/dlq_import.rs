@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::dlq_retry::letters::{bodies, take};
+use crate::dlq_retry::letters::bodies;
 use crate::proxy::{Fate, Proxy};
 use crate::support::{Aws, Ran, at_first, command_at};
 
@@ -65,30 +65,9 @@ fn without_notes() -> Aws {
     for _ in 0..4 {
         aws.wait(look.clone().send()).expect("it is received");
     }
-    aws.letter("sent here");
+    aws.sent_here("sent here", []);
     assert_eq!(aws.counts("orders-dead"), (2, 0));
     aws
-}
-
-#[test]
-fn letters_that_are_imported_beside_their_originals_are_sent_once() {
-    let aws = without_notes();
-    let exported = aws.redrive("dlq export --queue orders -").ended(0).stdout.clone();
-    for _ in 0..2 {
-        aws.redrive_with("dlq import --queue orders --yes -", &exported).ended(0);
-    }
-    assert_eq!(aws.counts("orders-dead"), (6, 0));
-    let ran = aws.redrive("dlq retry --queue orders --yes");
-    ran.printed(0, "2 sent from orders-dead to orders, 4 duplicates deleted\n");
-    let sent = take(&aws, "orders");
-    let names = sent
-        .iter()
-        .map(|message| message.message_attributes.clone().unwrap_or_default().into_keys().collect());
-    let names: Vec<Vec<String>> = names.collect();
-    assert_eq!(names, [["redrive.origin"], ["redrive.origin"]]);
-    let mut bodies: Vec<_> = sent.into_iter().filter_map(|message| message.body).collect();
-    bodies.sort();
-    assert_eq!(bodies, ["moved", "sent here"]);
 }
 
 #[test]
@@ -112,20 +91,7 @@ fn an_imported_letter_is_what_its_line_says() {
     assert_eq!(lines(&list), lines(&exported));
     let again = aws.redrive("dlq export --queue orders -").ended(0).stdout.clone();
     aws.redrive_with("dlq import --queue orders --yes -", &again).ended(0);
-    aws.redrive("dlq retry --queue orders --yes --where 'error missing'").ended(3);
-    aws.redrive("dlq retry --queue orders --yes")
+    aws.redrive("dlq retry --queue orders --to orders --yes --where 'error missing'").ended(3);
+    aws.redrive("dlq retry --queue orders --to orders --yes")
         .printed(0, "2 sent from orders-dead to orders, 2 duplicates deleted\n");
-}
-
-#[test]
-fn an_import_asks_before_it_sends_letters_beside_others() {
-    let aws = without_notes();
-    let exported = aws.redrive("dlq export --queue orders -").ended(0).stdout.clone();
-    let question = "pass --yes to send 2 letters to orders-dead, which already has 2 letters\n";
-    aws.redrive_with("dlq import --queue orders -", &exported).ended(2).stderr_ends(question);
-    assert_eq!(aws.counts("orders-dead"), (2, 0));
-    aws.redrive_with("dlq import --queue orders --dry-run -", &exported).ended(0);
-    // Nobody exported this one.
-    aws.redrive_with("dlq import --queue orders -", "{\"body\": \"new\"}").ended(0);
-    aws.redrive_with("dlq import --queue orders --to orders -", &exported).ended(0);
 }

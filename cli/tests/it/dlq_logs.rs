@@ -97,61 +97,6 @@ fn the_log_says_why_letters_without_a_note_failed() {
         .stdout_has(&down);
 }
 
-#[test]
-fn a_condition_selects_no_letter_where_the_log_is_not_read_that_it_excludes_where_it_is() {
-    let stack = Stack::start();
-    let (down, _) = (stack.send("down"), stack.send("refuses"));
-    stack.wait_for_letters(2);
-    let unknown = "redrive: 1 letter has no note, so its error is unknown and it was not selected: ";
-    for condition in ["error !~ gateway", "error != x", "exception missing", "function !~ x"] {
-        let listed = stack.dlq(&format!("list --stack shop --logs --json --where '{condition}'"));
-        let listed: Vec<String> = listed.ended(0).stdout.lines().map(str::to_owned).collect();
-        for verb in ["delete", "retry"] {
-            let ran = stack
-                .dlq(&format!("{verb} --stack shop --dry-run --json --allow-none --where '{condition}'"));
-            ran.ended(0).stderr_has(unknown).stderr_has("list --logs");
-            let is_chosen = |line: &str| line.contains(&down) && line.contains("\"would-");
-            assert!(!ran.stdout.lines().any(is_chosen), "{condition}: {ran:?}");
-            let would = ran.stdout.matches("\"would-").count();
-            assert!(would <= listed.len(), "{condition}: {ran:?} {listed:?}");
-        }
-        let export = stack.dlq(&format!("export --stack shop --allow-none --where '{condition}' -"));
-        export.ended(0).stdout_count(&down, 0).stderr_has(&unknown["redrive: ".len()..]);
-    }
-    let ran = stack.dlq("delete --stack shop --dry-run --where 'error !~ gateway'");
-    assert!(
-        ran.ended(0).stdout.ends_with("1 would be deleted from shop-orders-dead, 1 without a note\n"),
-        "{ran:?}"
-    );
-    stack.dlq("list --stack shop --where 'error !~ gateway'").ended(0).stderr_has(
-        "1 letter has no note, so its error is unknown and it was not selected: --logs reads the log",
-    );
-    // What is false for another reason needs no log.
-    let ran =
-        stack.dlq("delete --stack shop --dry-run --where 'error !~ gateway' --where 'reason = card-refused'");
-    ran.told(0, "");
-}
-
-#[test]
-fn a_letter_of_which_the_log_says_nothing_is_recognized() {
-    let stack = Stack::start();
-    let down = stack.send("down");
-    stack.wait_for_letters(1);
-    let sqs = client(&stack.url, "us-east-1");
-    let url = format!("{}/000000000000/shop-orders-dead", stack.url);
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
-    let sent = runtime.block_on(sqs.send_message().queue_url(url).message_body("healthy").send());
-    let healthy = sent.expect("it is sent").message_id.expect("SQS gives an id");
-    let listed = stack.dlq("list --stack shop --logs");
-    let line = listed.ended(0).stdout.lines().find(|line| line.starts_with(&healthy)).expect("it is listed");
-    assert!(line.contains("redrive-policy  nothing in the log"), "{listed:?}");
-    stack
-        .dlq("list --stack shop --logs --json --where 'error missing'")
-        .ended(0)
-        .stdout_count(&healthy, 2)
-        .stdout_count(&down, 0);
-}
-
 /// A log that has a line about this message, whatever its name, and no function that the queue feeds.
 fn with_log(aws: &Aws, id: &str) -> Proxy {
     let line = json!({ "message": "message failed", "message_id": id, "attempt": 3, "error": "the gateway is down" });
@@ -174,13 +119,15 @@ fn groups(proxy: &Proxy) -> BTreeSet<String> {
 #[test]
 fn the_log_group_is_that_of_the_function_which_a_note_names() {
     let aws = Aws::with_orders(false);
-    let silent = aws.letter("one");
+    let silent = aws.sent_here("one", []);
+    aws.sent_here("of another consumer", []);
     let noted = aws.letter_with("two", [("redrive.dead-letter", note("m1", "rejected", "no"))]);
     let proxy = with_log(&aws, &silent);
     proxy
         .redrive("dlq list --queue orders --logs")
         .ended(0)
-        .stdout_has("redrive-policy  the gateway is down");
+        .stdout_has("sent      the gateway is down")
+        .stdout_has("sent      nothing in the log");
     let shown = proxy.redrive(&format!("dlq show --queue orders {noted}"));
     assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{shown:?}");
     assert_eq!(groups(&proxy), BTreeSet::from(["/aws/lambda/shop-orders".to_owned()]));

@@ -192,11 +192,3 @@ fn a_skipped_head_keeps_its_group() {
         "{sent:?} {left:?}"
     );
 }
-
-#[test]
-fn without_a_terminal_there_is_nobody_to_ask() {
-    let aws = Aws::with_orders(false);
-    aws.redrive("dlq triage --queue orders")
-        .printed(2, "")
-        .stderr_starts("redrive: triage needs a terminal: without one, use redrive dlq list, ");
-}

@@ -132,7 +132,10 @@ fn people_are_told_only_of_what_is_wrong_and_how_much_that_is() {
     let is_of = |name: &str| titles.iter().any(|title| title.contains(name));
     assert!(is_of(" at bad-dead (bad)") && !is_of("fine"), "{titles:?}");
     ran.stderr_count("framework", 0).ended(1);
-    ran.stderr_ends(format!("redrive: 3 errors, 2 warnings in 9 queues of account {ACCOUNT}, {REGION}\n"));
+    let told = format!(
+        "redrive: 3 errors, 2 warnings in 9 queues of account {ACCOUNT}, {REGION}; checked 9 queues, 2 functions"
+    );
+    ran.stderr_has(told);
 }
 
 #[test]
@@ -142,11 +145,14 @@ fn the_exit_code_is_that_of_templates() {
     let told =
         |arguments: &[&str]| Ran::of(&mut command_at(&aws.url, &[&["doctor", "--all"], arguments].concat()));
     let ran = told(&warnings);
-    ran.ended(0).stderr_ends(format!("0 errors, 2 warnings in 9 queues of account {ACCOUNT}, {REGION}\n"));
+    ran.ended(0)
+        .stderr_has(format!("0 errors, 2 warnings in 9 queues of account {ACCOUNT}, {REGION}; checked 9 "));
     told(&[&warnings[..], &["--strict"]].concat()).ended(1);
     told(&["--only", "drifts"]).ended(2);
     let ran = told(&["--only", "fifo-batching-window"]);
-    ran.ended(0).stderr_ends(format!("no problems found in 9 queues of account {ACCOUNT}, {REGION}\n"));
+    ran.ended(0).stderr_has(format!(
+        "no problems found in 9 queues of account {ACCOUNT}, {REGION}; checked 9 queues, "
+    ));
     for other in [
         &["template.yaml"][..],
         &["--template", "t.yaml"],
@@ -223,7 +229,7 @@ fn more_queues_than_a_page_are_all_read_once() {
     let proxy = Proxy::listening(&aws.url);
     let ran = all(&proxy.url, &[]);
     ran.ended(1).stdout_has("dead-letter-alarm-missing at zz-dead (zz)");
-    ran.stderr_ends(format!("in 1,031 queues of account {ACCOUNT}, {REGION}\n"));
+    ran.stderr_has(format!("in 1,031 queues of account {ACCOUNT}, {REGION}; checked 1,031 queues, "));
     let calls = proxy.calls();
     let count = |action: &str| calls.iter().filter(|call| call.action == action).count();
     assert_eq!([count("ListQueues"), count("GetQueueAttributes")], [2, 1_031]);
@@ -251,13 +257,16 @@ fn a_throttled_call_is_tried_again() {
         _ => Fate::Answered,
     });
     let ran = all(&proxy.url, &[]);
-    ran.told(0, format!("no problems found in 1 queue of account {ACCOUNT}, {REGION}\n"));
+    let told = format!("no problems found in 1 queue of account {ACCOUNT}, {REGION}");
+    ran.told(0, told + "; checked 1 queue, 0 functions, 0 workers\n");
 }
 
 #[test]
 fn an_account_without_queues_has_nothing_wrong() {
     let aws = Aws::start(Vec::new());
-    all(&aws.url, &[]).told(0, format!("no problems found in 0 queues of {REGION}\n")).printed(0, "");
+    let told =
+        format!("no problems found in 0 queues of {REGION}; checked 0 queues, 0 functions, 0 workers\n");
+    all(&aws.url, &[]).told(0, told).printed(0, "");
 }
 
 #[test]

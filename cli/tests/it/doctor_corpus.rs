@@ -1,6 +1,6 @@
 //! `redrive doctor` over the templates of `cli/tests/doctor/corpus/`, each with exactly what `cases.txt` expects of it.
 //!
-//! `== NAME: ARGUMENTS` begins a case, where `NAME` is a file. `== NAME of ANOTHER` is another case's template with changed
+//! `== NAME: ARGUMENTS` begins a case, where `NAME` is a file of this folder, or one of ours. `== NAME of ANOTHER` is another case's template with changed
 //! lines, as `diff` prints them: those after a space stand there, those after `-` go, and those after `+` come. `@@` is
 //! between two places. After `>` stands what is told: a line for each finding and each note, and fixes where NAME begins with
 //! `fix-`. `UPDATE=1` writes it anew.
@@ -14,6 +14,8 @@ use std::{env, fs};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::running::root;
+
 struct Case<'a> {
     name: &'a str,
     base: Option<&'a str>,
@@ -24,6 +26,12 @@ struct Case<'a> {
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/doctor/corpus")
+}
+
+/// A file of the corpus, or else of the repository.
+fn file(name: &str) -> PathBuf {
+    let path = corpus().join(name);
+    if path.exists() { path } else { root().join(name) }
 }
 
 fn read(path: &Path) -> String {
@@ -49,7 +57,7 @@ fn template(cases: &[Case<'_>], name: &str) -> String {
     let case = cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no case is {name}"));
     match case.base {
         Some(base) => changed(&template(cases, base), &case.change, name),
-        None => read(&corpus().join(name)),
+        None => read(&file(name)),
     }
 }
 
@@ -115,7 +123,7 @@ fn judged(cases: &[Case<'_>], case: &Case<'_>) -> Vec<String> {
             let (folder, path) = write(cases, case.name);
             (Some(folder), path)
         }
-        None => (None, corpus().join(case.name)),
+        None => (None, file(case.name)),
     };
     told(case, &path).lines().map(|line| format!("> {line}")).collect()
 }
@@ -146,6 +154,19 @@ fn each_template_of_the_corpus_is_told_exactly_what_is_expected() {
         .map(|(case, told)| format!("{}\nexpected: {:#?}\ntold: {told:#?}", case.name, case.expected))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_code_is_found_in_a_template_of_the_corpus() {
+    let listed = Command::new(env!("CARGO_BIN_EXE_redrive")).args(["doctor", "--list"]).output();
+    let listed = String::from_utf8(listed.expect("it runs and ends").stdout).expect("it prints text");
+    let text = read(&corpus().join("cases.txt"));
+    let is_found =
+        |code: &str| ["error", "warning"].iter().any(|level| text.contains(&format!("> {level} {code} ")));
+    let codes = listed.lines().filter_map(|line| line.split_whitespace().next());
+    // No template alone can drift.
+    let missing: Vec<_> = codes.filter(|code| !is_found(code)).collect();
+    assert_eq!(missing, ["stack-drifts"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const FAULTLESS: &str = include_str!("../doctor/faultless.yaml");
+const FAULTLESS: &str = include_str!("../doctor/corpus/faultless.yaml");
 
 /// A folder with three templates and a file that is none: one without fault, one with a warning, one with an error.
 fn project() -> TempDir {
@@ -77,19 +77,38 @@ fn paths_are_escaped_for_code_scanning() {
 }
 
 #[test]
-fn a_path_that_cannot_be_read_does_not_hide_the_others() {
-    let project = project();
-    fs::create_dir(project.path().join("empty")).expect("it can be made");
-    fs::write(project.path().join("latin.YAML"), b"Resources: {Q: {Type: AWS::SQS::Queue}} # \xe9")
+fn code_scanning_gets_no_links_from_a_template() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let template = "Resources: {\"[x](https://example.com)\": {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 50000}}}";
+    fs::write(folder.path().join("t.yaml"), template).expect("it can be written");
+    let (stdout, _, _) = told(folder.path(), &["t.yaml", "--format", "sarif"]);
+    let log: Value = serde_json::from_str(&stdout).expect("it is JSON");
+    let text = log["runs"][0]["results"][0]["message"]["text"].as_str().expect("a text");
+    assert!(text.starts_with("VisibilityTimeout of [x] (https://example.com) is 50000"), "{text}");
+}
+
+/// A file of `/proc` has no size, and some have no end.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_to_what_has_no_end_is_an_empty_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = folder.path().join("template.yaml");
+    std::os::unix::fs::symlink("/proc/self/pagemap", &link).expect("it can be made");
+    let (_, stderr, exit) = told(folder.path(), &["template.yaml"]);
+    assert_eq!((stderr.lines().count(), exit), (1, 2), "{stderr}");
+    assert!(!stderr.contains("could not read the template"), "it is read: {stderr}");
+    let (_, stderr, exit) = told(folder.path(), &["."]);
+    assert_eq!((stderr.contains("no template in it"), exit), (true, 2), "{stderr}");
+}
+
+#[test]
+fn a_template_that_is_not_utf_8_cannot_be_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("latin.YAML"), b"Resources: {Q: {Type: AWS::SQS::Queue}} # \xe9")
         .expect("it is written");
-    let (stdout, stderr, exit) =
-        told(project.path(), &["deep", "empty", "latin.YAML", ".", "deep/er/short.yml"]);
-    assert_eq!((stdout.matches(" at ").count(), exit), (2, 2), "{stdout}");
-    let lines: Vec<_> = stderr.lines().collect();
-    assert!(lines[1].starts_with("redrive: could not read the folder empty: no template in it"), "{stderr}");
-    assert!(lines[2].starts_with("redrive: could not read the template latin.YAML"), "{stderr}");
-    assert_eq!(lines[3], "redrive: 1 error, 1 warning in 3 templates; 2 files could not be read");
-    assert_eq!(lines.len(), 4, "{stderr}");
+    let (_, stderr, exit) = told(folder.path(), &["."]);
+    assert!(stderr.starts_with("redrive: could not read the template latin.YAML"), "{stderr}");
+    assert_eq!(exit, 2);
 }
 
 /// A search from each resource up to its name took minutes here.

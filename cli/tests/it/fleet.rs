@@ -405,6 +405,30 @@ fn a_watch_redraws_in_place_until_ctrl_c() {
 }
 
 #[test]
+fn a_small_screen_says_how_much_it_leaves_out_and_what_was_not_read() {
+    let queues = (0..60).flat_map(|number| {
+        let dead = format!("dead-{number}");
+        [queue(&dead, []), source(&format!("source-{number}"), crate::support::ACCOUNT, &dead)]
+    });
+    let aws = Aws::start(queues.collect());
+    (0..60).for_each(|number| _ = aws.send(&format!("dead-{number}"), "a letter"));
+    let proxy = Proxy::start(&aws.url, |call, _| match call.action.as_str() {
+        "GetQueueAttributes"
+            if call.input["QueueUrl"].as_str().is_some_and(|url| url.ends_with("/dead-7")) =>
+        {
+            Fate::Says("AccessDenied", "not you")
+        }
+        _ => Fate::Answered,
+    });
+    let terminal = Terminal::run(Terminal::command(&proxy.url, "fleet --watch 60"));
+    terminal.expect_end("Ctrl-C ends it");
+    terminal.shows("59 of 59 dead-letter queues have 59 letters");
+    terminal.shows(" more lines");
+    terminal.shows("unreachable: dead-7, of source-7");
+    terminal.shows("not read: ");
+}
+
+#[test]
 fn no_name_or_tag_acts_on_the_terminal() {
     const HOSTILE: &str = "\x1b]52;c;RkFLRQ==\x07\r\nFAKE";
     let aws = Aws::with_orders(false);
@@ -473,10 +497,15 @@ fn the_errors_of_all_dead_letter_queues_are_grouped_and_the_letters_visible_agai
     assert_eq!(seen("bills-dead"), (json!(2), both("0 cents: refused", 1)));
     let table = accounts.redrive_at(&folder, &format!("fleet --wide {profiles}"));
     table.ended(0).stdout_has("  14 of 15 seen ").stdout_has(" ago: rejected: # cents: refused\n");
-    // The last listing counts, also one that programs read.
+    // A smaller sample replaces no listing of all letters.
     accounts.redrive_at(&folder, "dlq list --queue shop --profile account1 --json --max 3").ended(0);
     let table = accounts.redrive_at(&folder, &format!("fleet --wide {profiles}"));
-    table.stdout_has(" of 10 seen ");
+    table.stdout_has("  14 of 15 seen ");
+    accounts.redrive_at(&folder, &format!("dlq list --all --max 3 {profiles}")).ended(0);
+    accounts.redrive_at(&folder, &format!("fleet --wide {profiles}")).stdout_has("  14 of 15 seen ");
+    let other = tempfile::tempdir().expect("there is room for a folder");
+    accounts.redrive_at(&other, &format!("dlq list --all --max 3 {profiles}")).ended(0);
+    accounts.redrive_at(&other, &format!("fleet --wide {profiles}")).stdout_has(" of a sample of 3 seen ");
     let status = accounts.redrive("queue status --queue shop --profile account1 --json").json();
     let dead = &status["dead_letter_queue"];
     assert_eq!((&dead["visible"], &dead["in_flight"]), (&json!(15), &json!(0)));
@@ -500,7 +529,7 @@ fn a_queue_whose_letters_may_not_be_received_hides_no_other() {
     });
     let ran = proxy.redrive("dlq list --all");
     ran.ended(1)
-        .stdout_has(" b-dead  redrive-policy")
+        .stdout_has(" b-dead  sent")
         .stderr_has("1 of 2 letters received from 2 dead-letter queues\n");
     ran.stderr_ends(
         "could not receive from a-dead: not allowed: your credentials need sqs:ReceiveMessage (not you)\n",

@@ -1,5 +1,8 @@
 //! Letters in a queue of one's own AWS, for the tests of `redrive dlq`.
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName};
 use serde_json::json;
 
@@ -23,16 +26,33 @@ pub(crate) fn note(message_id: &str, reason: &str, error: &str) -> MessageAttrib
 }
 
 impl Aws {
-    /// Sends a letter without a note to the standard dead-letter queue; its id.
+    /// Sends a letter without a note of a failure to the standard dead-letter queue, as `import` does; its id.
     pub(crate) fn letter(&self, body: &str) -> String {
         self.letter_with(body, [])
     }
 
-    /// Sends a letter with these attributes; its id.
+    /// Sends a letter with these attributes, and what `import` writes where they have no note; its id.
     pub(crate) fn letter_with<const N: usize>(
         &self,
         body: &str,
         attributes: [(&str, MessageAttributeValue); N],
+    ) -> String {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let restored = json!({
+            "reason": "redrive-policy", "error": "", "exception": "", "failed_at": "2026-11-21T07:50:00Z",
+            "attempts": 1, "message_id": format!("letter-{}", NUMBER.fetch_add(1, Ordering::Relaxed)),
+            "source": "arn:aws:sqs:eu-west-1:123456789012:orders",
+        });
+        let mut all = HashMap::from([("redrive.dead-letter", text(&restored.to_string()))]);
+        all.extend(attributes);
+        self.sent_here(body, all)
+    }
+
+    /// Sends a message to the standard dead-letter queue, as somebody may by hand; its id.
+    pub(crate) fn sent_here<'a>(
+        &self,
+        body: &str,
+        attributes: impl IntoIterator<Item = (&'a str, MessageAttributeValue)>,
     ) -> String {
         let send = self.sqs.send_message().queue_url(self.queue_url(DEAD)).message_body(body);
         let send =

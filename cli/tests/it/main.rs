@@ -1,6 +1,7 @@
 //! The `redrive` command as its users run it: the real executable, and an AWS on this machine.
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
+mod away;
 mod hostile;
 mod letters;
 mod proxy;
@@ -30,6 +31,7 @@ mod idle;
 mod interrupt;
 mod layer;
 mod left_out;
+mod network;
 mod new_project;
 mod other_services;
 mod real_queues;
@@ -48,7 +50,6 @@ mod doctor_paths;
 mod foreign_files;
 mod terraform;
 // `redrive dlq`
-mod dlq_delete;
 mod dlq_export;
 mod dlq_forged;
 mod dlq_import;
@@ -60,6 +61,7 @@ mod dlq_signals;
 // `redrive fleet`
 mod fleet;
 mod history;
+mod journal_table;
 // `redrive queue` and `redrive send`
 mod aws_errors;
 mod completions;

@@ -13,6 +13,10 @@ fn told(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
+fn read(folder: &Path, name: &str) -> String {
+    fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
 /// Makes the project in an empty folder.
 fn create(folder: &Path) -> PathBuf {
     let _ = fs::remove_dir_all(folder);
@@ -73,7 +77,7 @@ fn new_projects_build_and_their_first_tests_pass_and_the_one_by_hand_runs_as_its
     assert_ne!(manifest, members);
     fs::write(folder.join("Cargo.toml"), members).unwrap();
 
-    let built = cargo(&folder, &["test", "--bin", NAME, "--bin", BY_HAND]);
+    let built = cargo(&folder, &["test", "--bin", "orders", "--bin", BY_HAND]);
     assert!(built.contains("only_what_fails_is_reported ... ok"), "{built}");
     let page = guide();
     let printed = page.windows(2).filter(|pair| pair[0].0 == "run" && pair[1].0 == "prints");
@@ -133,19 +137,23 @@ fn cargo(folder: &Path, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn its_template_is_ours_by_another_name() {
+fn it_has_our_template_and_runbook_and_its_function_can_be_renamed() {
     let folder = tempfile::tempdir().unwrap();
     let project = create(folder.path());
-    let ours = fs::read_to_string(root().join("template.yaml")).unwrap();
-    let renamed = ours
-        .replace("Orders", "Work")
-        .replace("Binary: orders", &format!("Binary: {NAME}"))
-        .replace("orders", "work");
-    let theirs = fs::read_to_string(project.join("template.yaml")).unwrap();
-    assert_eq!(theirs, renamed, "template.yaml has changed: run `make templates`");
-    let runbook = |folder: &Path| fs::read_to_string(folder.join("docs/runbook.md")).unwrap();
-    assert_eq!(runbook(&project), runbook(&root()));
-    for link in runbook(&project).split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+    for name in ["template.yaml", "docs/runbook.md"] {
+        assert!(!project.join(name).is_symlink(), "{name}");
+        assert_eq!(read(&project, name), read(&root(), name));
+    }
+    let readme = read(&project, "README.md");
+    let rename = readme.lines().find(|line| line.starts_with("perl ")).expect("it says how");
+    let renamed = Command::new("sh").args(["-c", rename]).current_dir(&project).output().unwrap();
+    assert!(renamed.status.success(), "{}", told(&renamed));
+    let [template, manifest] = ["template.yaml", "Cargo.toml"].map(|name| read(&project, name));
+    assert!(!template.to_lowercase().contains("orders"), "{template}");
+    assert!(template.contains("Binary: work\n") && manifest.contains("name = \"work\"\n"), "{manifest}");
+    for link in
+        read(&project, "docs/runbook.md").split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next())
+    {
         assert!(
             project.join("docs").join(link).exists(),
             "the project's runbook links to {link}, which it does not have"
@@ -165,7 +173,7 @@ fn nothing_of_the_template_format_is_left_in_it() {
     let folder = tempfile::tempdir().unwrap();
     let project = create(folder.path());
     for name in ["Cargo.toml", "README.md", "template.yaml", "src/main.rs"] {
-        let text = fs::read_to_string(project.join(name)).unwrap();
+        let text = read(&project, name);
         assert!(!text.contains("{{") && !text.contains("{%"), "{name}");
     }
     assert!(!project.join("CargoLambda.toml").exists());

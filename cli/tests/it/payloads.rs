@@ -51,7 +51,7 @@ fn a_letter_whose_body_is_in_s3_says_where_and_is_read_only_if_asked() {
     assert_eq!(calls_of_s3(&proxy, "GET"), [], "the sender chose the bucket");
 
     let shown = proxy.redrive(&format!("dlq show --queue orders --no-logs --payload {id}"));
-    shown.told(0, "").stdout_ends("\nPayload (15 bytes, JSON)\n{\n  \"order\": \"A-1\"\n}\n");
+    shown.told(0, "").stdout_ends("\nPayload (15 bytes, JSON)\n│ {\n│   \"order\": \"A-1\"\n│ }\n");
     assert!(calls_of_s3(&proxy, "GET")[0].0.starts_with("GET /payloads/k1"));
     let json = proxy.redrive(&format!("dlq show --queue orders --no-logs --json --payload {id}")).json();
     let expected =

@@ -177,6 +177,9 @@ fn forward(target: &str, head: &[String], body: &[u8]) -> io::Result<Vec<u8>> {
     let mut upstream = TcpStream::connect(target)?;
     let is_length = |line: &&String| line.to_ascii_lowercase().starts_with("content-length:");
     for line in head.iter().filter(|line| !is_length(line)) {
+        // The target answers no other host than itself, and an answer names the host.
+        let is_of_aws = line.to_ascii_lowercase().starts_with("host:") && line.contains(".amazonaws.com");
+        let line = if is_of_aws { format!("host: {target}") } else { line.clone() };
         write!(upstream, "{line}\r\n")?;
     }
     write!(upstream, "content-length: {}\r\n\r\n", body.len())?;

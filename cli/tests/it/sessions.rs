@@ -6,9 +6,12 @@
 //! [`Stage::step`]. Below a command stand its stdout behind `>`, its stderr behind `!`, and behind `=` its exit code unless that
 //! is 0, the calls that change something with their entries, and how many messages are where, if that is new. At the end of a
 //! session stand the bodies in the queues.
+//!
+//! `ID-1` is the first id that was shown, also in what is typed. Times since the session began are `NOW`, ages below a minute `0s`.
 
 use std::ops::Range;
 use std::process::Stdio;
+use std::time::SystemTime;
 use std::{env, fs, thread};
 
 use tempfile::TempDir;
@@ -26,7 +29,7 @@ macro_rules! sessions {
     ($($name:ident),*) => { $(#[test] fn $name() { play(concat!(stringify!($name), ".txt")); })* };
 }
 
-sessions!(faults, fifo, letters, messages, mistakes, queues, templates);
+sessions!(copies, faults, fifo, journal, letters, messages, mistakes, queues, templates);
 
 #[test]
 fn there_are_forty_mistakes_and_each_verb_has_one() {
@@ -82,6 +85,9 @@ struct Stage {
     unset: Vec<String>,
     /// In the order in which they were shown.
     ids: Vec<String>,
+    /// Where its commands found AWS.
+    urls: Vec<String>,
+    began: String,
 }
 
 impl Stage {
@@ -94,7 +100,8 @@ impl Stage {
             _ => Some(Aws::with_orders(false)),
         };
         let folder = tempfile::tempdir().expect("there is room for a folder");
-        Self { aws, folder, faults: vec![], unset: vec![], ids: vec![] }
+        let began = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        Self { aws, folder, faults: vec![], unset: vec![], ids: vec![], urls: vec![], began }
     }
 
     /// The session with its answers.
@@ -150,6 +157,8 @@ impl Stage {
                     receive.max_number_of_messages(10).visibility_timeout(seconds.parse().expect("seconds"));
                 self.aws().wait(receive.send()).expect("it is received from");
             }
+            // Its redrive policy moves what is in it.
+            ["fails", queue] => (0..4).for_each(|_| self.step(&format!("receive {queue} for 0"), &[])),
             ["skip", seconds] => self.aws().skip(seconds.parse().expect("seconds")),
             ["lines", count, "in", name] => {
                 let lines = (0..number(count)).map(|number| format!("{{\"body\": {number}}}\n"));
@@ -222,11 +231,14 @@ impl Stage {
             Proxy::start(&aws.url, move |call, before| fate(call, before).unwrap_or(Fate::Answered))
         });
         let url = proxy.as_ref().map(|proxy| &*proxy.url);
-        let ran = self.run(typed, stdin, url);
+        self.urls.extend(url.map(str::to_owned));
+        let stdin: Vec<_> = stdin.iter().map(|line| self.with_ids(line)).collect();
+        let ran = self.run(&self.with_ids(typed), &stdin, url);
         self.unset.clear();
         let mut shown: Vec<String> = Vec::new();
         for (mark, text) in [('>', &ran.stdout), ('!', &ran.stderr)] {
-            let text = self.without_what_changes(text, url);
+            let text = self.without_what_changes(text);
+            let text = if mark == '>' && typed.contains(" dlq ") { without_ages(&text) } else { text };
             shown.extend(text.lines().map(|line| format!("{mark} {line}").trim_end().to_owned()));
         }
         let code = if ran.code == 0 { String::new() } else { format!("exit code {}", ran.code) };
@@ -240,7 +252,7 @@ impl Stage {
     }
 
     /// The command, or a function as Lambda starts it, with variables before it.
-    fn run(&self, typed: &str, stdin: &[&str], url: Option<&str>) -> Ran {
+    fn run(&self, typed: &str, stdin: &[String], url: Option<&str>) -> Ran {
         let words = typed.words();
         let is_variable = |word: &&String| {
             word.split_once('=')
@@ -271,10 +283,20 @@ impl Stage {
         Ran::of(command.write_stdin(stdin.collect::<String>()))
     }
 
+    /// What is typed, with the ids that it stands for.
+    fn with_ids(&self, line: &str) -> String {
+        let ids = self.ids.iter().enumerate().rev();
+        ids.fold(line.to_owned(), |line, (number, id)| line.replace(&format!("ID-{}", number + 1), id))
+    }
+
     /// With ids by the order in which they were shown, and nothing of this machine.
-    fn without_what_changes(&mut self, text: &str, url: Option<&str>) -> String {
+    fn without_what_changes(&mut self, text: &str) -> String {
         let text = text.replace(&format!("{}/", self.folder.path().display()), "");
-        let text = url.map_or(text.clone(), |url| text.replace(url, "http://127.0.0.1:9324"));
+        let text = self.urls.iter().fold(text, |text, url| text.replace(url, "http://127.0.0.1:9324"));
+        let is_now = |word: &&str| word.len() >= 20 && word.ends_with('Z') && word[..19] >= self.began[..19];
+        let words = text.split(|c: char| !c.is_ascii_digit() && !"-:.TZ".contains(c));
+        let words = words.map(|word| word.trim_end_matches(':')).filter(is_now);
+        let text = words.fold(text.clone(), |text, time| text.replace(time, "NOW"));
         let is_id = |word: &&str| word.len() == 36 && word.matches('-').count() == 4;
         let words = text.split(|c: char| c != '-' && !c.is_ascii_hexdigit()).filter(is_id);
         for id in words.map(str::to_owned) {
@@ -319,6 +341,18 @@ impl Stage {
         }
         (!ends.is_empty()).then(|| format!("in {}", ends.join("; ")))
     }
+}
+
+/// With `0s` for ages below a minute, as wide as they were.
+fn without_ages(text: &str) -> String {
+    let is_age = |word: &str| {
+        word.strip_suffix('s').is_some_and(|age| matches!(age.len(), 1 | 2) && age.parse::<u8>().is_ok())
+    };
+    let words = text.split_inclusive([' ', '\n']).map(|word| match word.trim_end() {
+        age if is_age(age) => word.replace(age, &format!("{:>1$}", "0s", age.len())),
+        _ => word.to_owned(),
+    });
+    words.collect()
 }
 
 fn is_changing(action: &str) -> bool {

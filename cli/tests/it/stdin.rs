@@ -27,11 +27,13 @@ fn a_template_can_come_from_stdin() {
         of_stdin(line, TEMPLATE)
             .ended(1)
             .stdout_starts("error redrive-policy-missing at stdin:3\n")
-            .stderr_ends("redrive: 1 error, 0 warnings in stdin\n");
+            .stderr_ends("redrive: 1 error, 0 warnings in stdin; checked 2 queues, 1 function, 0 workers\n");
     }
     let comment = "Resources:\n  # redrive:accept=redrive-policy-missing: short-lived\n";
     let accepted = TEMPLATE.replace("Resources:\n", comment);
-    of_stdin("doctor -", &accepted).ended(0).stderr_ends("no problems found in stdin\n");
+    of_stdin("doctor -", &accepted)
+        .ended(0)
+        .stderr_ends("no problems found in stdin; checked 2 queues, 1 function, 0 workers\n");
     of_stdin("schedule --template -", TEMPLATE).ended(0).stdout_has("since Work does not run redrive");
     let alone = "Resources:\n  Q: {Type: AWS::SQS::Queue}\n";
     of_stdin("local --template -", alone)

@@ -10,13 +10,16 @@ mod words;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Mutex;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::QueueAttributeName;
-use redrive_local::{Config, Local, QueueConfig};
+use redrive_local::{Config, Event, EventKind, Local, QueueConfig};
 use tokio::runtime::Runtime;
+use tokio::sync::mpsc::UnboundedReceiver;
 
+use self::running::until;
 pub(crate) use faulty::{at_first, on};
 pub(crate) use ran::{Ran, command, command_at, local, process, spawn, unread};
 pub(crate) use words::Words;
@@ -29,6 +32,7 @@ pub(crate) const ACCOUNT: &str = "123456789012";
 pub(crate) struct Aws {
     runtime: Runtime,
     local: Option<Local>,
+    events: Mutex<UnboundedReceiver<Event>>,
     pub(crate) url: String,
     pub(crate) sqs: Client,
 }
@@ -44,10 +48,10 @@ impl Aws {
         let runtime = Runtime::new().expect("a runtime starts");
         let config = Config { region: REGION.to_owned(), account: ACCOUNT.to_owned(), ..config };
         let mut local = runtime.block_on(Local::start(config)).expect("it starts");
-        drop(local.take_events());
+        let events = Mutex::new(local.take_events());
         let url = local.endpoint_url();
         let sqs = client(&url, REGION);
-        Self { runtime, local: Some(local), url, sqs }
+        Self { runtime, local: Some(local), events, url, sqs }
     }
 
     /// A queue `orders` whose letters end in `orders-dead` after three deliveries; with `.fifo` at the end of both if asked.
@@ -70,9 +74,23 @@ impl Aws {
         skip(self.url.trim_start_matches("http://"), seconds);
     }
 
+    /// Waits until one more message is hidden for so many seconds, as it is with a delay before a retry.
+    pub(crate) fn until_hidden(&self, for_seconds: u64) {
+        until(&format!("hidden for {for_seconds} s"), || {
+            let mut events = self.events.lock().expect("no test of it has failed");
+            let is_meant = |kind| matches!(kind, EventKind::BackIn { seconds, .. } if seconds == for_seconds);
+            std::iter::from_fn(|| events.try_recv().ok()).any(|event| is_meant(event.kind))
+        });
+    }
+
     /// Waits for calls of a client.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
+    }
+
+    /// Beside the test, until this AWS ends.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(work);
     }
 
     /// Sends a text; returns its message id.

@@ -1,45 +1,12 @@
-//! Our templates as AWS's own tools see them, and as the function's metrics need them.
+//! Our template as the function's metrics need it. AWS's own tools check it in `make check ONLY=tools`.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Command;
 
 use serde_json::Value;
 
 use crate::support::running::{built, root};
 use crate::support::{Ran, local};
-
-/// Runs in `tools/` with the Python of `make test`, and must succeed.
-fn python(arguments: &[&str]) {
-    let python = root().join("target/venv/bin/python");
-    assert!(python.exists(), "the Python tools are not installed yet: run `make test` once");
-    let output = Command::new(python).args(arguments).current_dir(root().join("tools")).output();
-    let output = output.expect("the venv's Python runs");
-    let said = [output.stdout, output.stderr].concat();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
-}
-
-#[test]
-fn our_templates_are_valid_for_both_kinds_of_queues() {
-    python(&[
-        "check_template.py",
-        "../template.yaml",
-        "../deploy/worker.yaml",
-        "../templates/any/worker.yaml",
-        "../templates/any/template.yaml",
-    ]);
-}
-
-#[test]
-fn the_templates_for_apps_are_those_of_workers_with_a_container_more() {
-    python(&["any_templates.py", "--check"]);
-}
-
-/// So that the check cannot quietly become a formality.
-#[test]
-fn the_linters_see_wrong_values_put_into_the_templates() {
-    python(&["-m", "unittest", "test_check_template"]);
-}
 
 /// The metrics of ours that the dashboard shows, a widget's first with its namespace and the others below it.
 fn shown() -> BTreeSet<String> {

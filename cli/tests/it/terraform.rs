@@ -23,20 +23,17 @@ fn padded(bytes: usize) -> tempfile::NamedTempFile {
 
 #[test]
 fn a_finding_is_at_the_address_of_its_resource() {
-    let ran = run("doctor --template terraform-visibility-below-timeout.json");
-    ran.ended(1);
-    let title =
-        "error visibility-below-timeout at terraform-visibility-below-timeout.json: aws_sqs_queue.orders\n";
-    assert!(ran.stdout.starts_with(title), "{}", ran.stdout);
-    let ran = run("doctor --format github terraform-visibility-below-timeout.json");
-    let command = "::error file=terraform-visibility-below-timeout.json,title=visibility-below-timeout::";
-    assert!(ran.ended(1).stdout.starts_with(command), "{}", ran.stdout);
+    let only = "--only dead-letter-retention";
+    let title = "error dead-letter-retention at terraform-state.json: aws_sqs_queue.dead\n";
+    run(&format!("doctor terraform-state.json {only}")).ended(1).stdout_starts(title);
+    let command = "::error file=terraform-state.json,title=dead-letter-retention::";
+    run(&format!("doctor --format github terraform-state.json {only}")).ended(1).stdout_starts(command);
 }
 
 #[test]
 fn a_plan_may_begin_with_a_byte_order_mark() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    let name = "terraform-visibility-below-timeout.json";
+    let name = "terraform-state.json";
     let plan = std::fs::read_to_string(corpus().join(name)).expect("it is there");
     std::fs::write(folder.path().join(name), format!("\u{feff}{plan}")).expect("the folder is ours");
     let ran = Ran::of(command(&format!("doctor --template {name}")).current_dir(folder.path()));

@@ -1,7 +1,7 @@
 //! `redrive work`: a program for each message. The messages here are shell scripts, which the program `sh` reads.
 
 mod chaos;
-mod http;
+pub(crate) mod http;
 mod watchbot;
 
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::dlq_retry::letters::take;
-use crate::support::running::{Running, root, signal, until};
+use crate::support::running::{Running, root, signal, signal_to, until};
 use crate::support::{Aws, Ran};
 
 /// Starts it on the queue `orders`, with flags, and with what comes behind `--`.
@@ -50,7 +50,7 @@ fn stop(aws: &Aws, worker: Child) -> Ran {
 }
 
 /// Waits for its end.
-fn exit_code(worker: Running) -> Option<i32> {
+pub(crate) fn exit_code(worker: Running) -> Option<i32> {
     let worker = RefCell::new(worker);
     until("its end", || worker.borrow_mut().0.try_wait().expect("it is ours").is_some());
     worker.into_inner().0.wait().expect("it is ours").code()
@@ -65,7 +65,7 @@ fn read(folder: &TempDir, name: &str) -> String {
 }
 
 /// How many messages are visible, and how many are not.
-fn counts(aws: &Aws, queue: &str) -> (String, String) {
+pub(crate) fn counts(aws: &Aws, queue: &str) -> (String, String) {
     let count = |name| aws.attribute(queue, name);
     (count("ApproximateNumberOfMessages"), count("ApproximateNumberOfMessagesNotVisible"))
 }
@@ -96,6 +96,8 @@ fn the_exit_code_says_what_happens_to_the_message() {
     until("two are done", || read(&folder, "done").lines().count() == 2 && counts(&aws, "orders").1 == "0");
     aws.send("orders", "echo 'reading order'; echo 'no such order' >&2; exit 3");
     assert_eq!(note(&aws), ("exit-3".to_owned(), "no such order (exit code 3)".to_owned(), 1));
+    aws.send("orders", "node -e 'throw new RangeError(`no tea`)' || exit 3");
+    assert_eq!(note(&aws), ("exit-3".to_owned(), "RangeError: no tea (exit code 3)".to_owned(), 1));
     for (number, end) in ["exit 4", "exit 1", "kill -KILL $$"].iter().enumerate() {
         let count = format!("echo $ApproximateReceiveCount >> count-{number}");
         aws.send("orders", &format!("{count}; test $ApproximateReceiveCount = 2 || {end}"));
@@ -104,6 +106,7 @@ fn the_exit_code_says_what_happens_to_the_message() {
     until("their second deliveries", || all_are_done() && counts(&aws, "orders").1 == "0");
     let ran = stop(&aws, worker);
     ran.stderr_has("no such order").stderr_has("reading order").stdout_count("message deferred", 1);
+    ran.stdout_has("\"exception\":\"exit-1\"").stdout_has("\"exception\":\"signal-9\"");
 }
 
 #[test]
@@ -127,6 +130,36 @@ fn a_program_knows_its_message_and_has_a_folder_of_its_own() {
     assert!(value("SentTimestamp").ends_with('Z'), "{variables}");
     assert!(!Path::new(&value("TMPDIR")).exists(), "the folder is removed");
     stop(&aws, worker);
+}
+
+#[test]
+fn the_next_worker_removes_the_private_folder_of_a_killed_one() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let temporary = folder.path().join("tmp");
+    std::fs::create_dir(&temporary).expect("there is room for a folder");
+    let start = || {
+        let mut command = command(&aws, "orders", "", folder.path());
+        command.env("TMPDIR", &temporary).args(["--", "sh"]).spawn().expect("the command runs")
+    };
+    let there = || std::fs::read_dir(&temporary).expect("it is there").count();
+    let mut killed = start();
+    aws.send("orders", "stat -c %a $TMPDIR $(dirname $TMPDIR) > modes; echo $$ > pid; exec sleep 1000");
+    until("it begins", || read(&folder, "pid").ends_with('\n'));
+    assert_eq!(read(&folder, "modes"), "700\n700\n");
+    let beside = start();
+    aws.send("orders", "touch beside");
+    until("both work", || folder.path().join("beside").exists() && there() == 2);
+    killed.kill().expect("it is ours");
+    killed.wait().expect("it is ours");
+    signal_to("-KILL", read(&folder, "pid").trim());
+    stop(&aws, beside);
+    assert_eq!(there(), 1, "that of the one that was killed");
+    let next = start();
+    aws.send("orders", "touch next");
+    until("it works", || folder.path().join("next").exists());
+    assert_eq!(there(), 1, "its own");
+    stop(&aws, next);
+    assert_eq!(there(), 0);
 }
 
 #[test]
@@ -265,6 +298,49 @@ fn a_time_limit_ends_a_program_whose_output_nobody_reads() {
     stop(&aws, worker).stdout_has("line (time limit of 1s)");
 }
 
+/// Linux limits variables, so only its standard input has it.
+#[test]
+fn a_long_message_that_a_program_has_not_seen_becomes_a_dead_letter() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let program = r#"printf %s "$Message" | wc -c"#;
+    let worker = work(&aws, "", &["sh", "-c", program], folder.path());
+    aws.send("orders", &"x".repeat(70_000));
+    let (reason, error, attempts) = note(&aws);
+    assert_eq!((reason.as_str(), attempts), ("unread", 1));
+    assert!(error.ends_with("read it from standard input"), "{error}");
+    stop(&aws, worker);
+    let worker = work(&aws, "", &["sh", "-c", "wc -c >> read; exit 0"], folder.path());
+    aws.send("orders", &"x".repeat(70_000));
+    until("it is done", || counts(&aws, "orders") == ("0".to_owned(), "0".to_owned()));
+    assert!(read(&folder, "read").contains("70000"));
+    stop(&aws, worker);
+    // It read what it needs.
+    let worker = work(&aws, "", &["sh", "-c", "read -r first; echo $first >> read"], folder.path());
+    aws.send("orders", &format!("tea\n{}", "x".repeat(90_000)));
+    until("it is done", || counts(&aws, "orders") == ("0".to_owned(), "0".to_owned()));
+    assert!(read(&folder, "read").ends_with("tea\n"));
+    stop(&aws, worker);
+    assert_eq!(counts(&aws, "orders-dead").0, "0");
+}
+
+/// At once, and more than waits to be written.
+#[test]
+fn all_lines_of_a_program_are_written_as_long_as_somebody_reads_them() {
+    let (aws, folder) = (Aws::with_orders(false), folder());
+    let mut worker = command(&aws, "orders", "--concurrency 4", folder.path());
+    let output = File::create(folder.path().join("output")).expect("it is ours");
+    worker.args(["--", "sh"]).stdout(Stdio::null()).stderr(output);
+    let worker = Running(worker.spawn().expect("the command runs"));
+    for _ in 0..4 {
+        aws.send("orders", "seq 1 20000; seq 1 20000 >&2");
+    }
+    until("all is done", || counts(&aws, "orders") == ("0".to_owned(), "0".to_owned()));
+    let written = read(&folder, "output");
+    assert_eq!(written.lines().filter(|line| line.parse::<u32>().is_ok()).count(), 8 * 20_000);
+    assert!(!written.contains("could not be written"));
+    drop(worker);
+}
+
 #[test]
 fn a_program_that_is_not_there_costs_no_delivery() {
     let (aws, folder) = (Aws::with_orders(false), folder());
@@ -278,6 +354,16 @@ fn a_program_that_is_not_there_costs_no_delivery() {
     ran.refused(2, "allowed: an exit code from 0 to 255");
     let ran = Ran::end(work(&aws, "--exit 5=done --exit 5=reject", &["sh"], folder.path()));
     ran.refused(2, "--exit is set twice for 5");
+    let ran = Ran::end(work(&aws, "--concurrency 0", &["sh"], folder.path()));
+    ran.refused(2, "allowed: 1 to 10000");
+    for (name, value) in [("REDRIVE_LOG", "warning"), ("REDRIVE_CONCURRENCY", "0"), ("REDRIVE_BACKOFF", "5")]
+    {
+        let mut worker = command(&aws, "orders", "", folder.path());
+        let worker = worker.env(name, value).args(["--", "sh"]).spawn();
+        let ran = Ran::end(worker.expect("the command runs"));
+        ran.refused(2, &format!("{name} is "));
+    }
+    assert_eq!(counts(&aws, "orders"), ("1".to_owned(), "0".to_owned()));
 }
 
 /// A program of the page as it stands there, the first or the second in its language.

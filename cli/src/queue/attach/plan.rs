@@ -6,6 +6,7 @@ use redrive_sqs::{MAX_SOURCES, RedriveAllowPolicy, is_fifo, is_queue_name, queue
 use serde_json::json;
 
 use crate::find::Queue;
+use crate::shell::word;
 use crate::span::span;
 
 /// Where a message goes after how many receives, if nobody says otherwise.
@@ -115,10 +116,11 @@ fn refuse(source: &Queue, dead: &Queue) -> anyhow::Result<()> {
     let attributes = json!({ "RedriveAllowPolicy": policy });
     bail!(
         "the redrive allow policy of {} does not let {} use it; to allow it: \
-         aws sqs set-queue-attributes --queue-url {} --attributes '{attributes}'",
+         aws sqs set-queue-attributes --queue-url {} --attributes {}",
         dead.name(),
         source.name(),
-        dead.url
+        word(&dead.url),
+        word(&attributes.to_string())
     )
 }
 

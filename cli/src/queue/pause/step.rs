@@ -38,6 +38,14 @@ impl Wanted {
         }
     }
 
+    /// As the command calls it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Disabled => "pause",
+            Self::Enabled => "resume",
+        }
+    }
+
     pub(super) fn verb(self) -> &'static str {
         match self {
             Self::Disabled => "disable",

@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use aws_sdk_cloudwatch::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_cloudwatch::types::{Dimension, MetricAlarm};
-use futures_util::future::join_all;
 
 use super::report::{Age, Alarm, Earlier, NotRead, QueueReport, Report, What};
 use crate::aws::{Aws, DescribeError};
@@ -25,7 +24,7 @@ impl Report {
         let queues: Vec<&Queue> = pair.source.iter().chain(&pair.dead).collect();
         let (ages, (mappings, alarms)) = tokio::join!(ages(aws, &queues), async {
             let mappings = match &pair.source {
-                Some(source) => mappings(aws, &source.arn).await,
+                Some(source) => Mapping::list(aws, Of::Queue(&source.arn)).await,
                 None => Ok(Vec::new()),
             };
             let functions: Vec<&str> = match (&mappings, &pair.stack) {
@@ -50,11 +49,6 @@ impl Report {
             ..Self::new(pair.source.as_ref().map(queue), pair.dead.as_ref().map(queue))
         }
     }
-}
-
-async fn mappings(aws: &Aws, queue_arn: &str) -> anyhow::Result<Vec<Mapping>> {
-    let mappings = Mapping::list(aws, Of::Queue(queue_arn)).await?;
-    Ok(join_all(mappings.into_iter().map(|mapping| mapping.with_pause(aws))).await)
 }
 
 fn part<T>(what: What, read: anyhow::Result<T>, not_read: &mut Vec<NotRead>) -> Option<T> {

@@ -206,13 +206,6 @@ fn mapping(mapping: &Mapping) -> Line {
     if let Some(most) = mapping.maximum_concurrency {
         let _ = write!(line, ", at most {most} at once");
     }
-    if let Some(pause) = &mapping.pause {
-        line += &match (&pause.resumes_at, &pause.restores_at) {
-            (Some(at), _) => format!("  paused by itself until {at}"),
-            (None, Some(at)) => format!("  starts slowly until {at}"),
-            (None, None) => String::new(),
-        };
-    }
     Line::styled(style, &mapping.state).and(line).and(format!("  {}", mapping.uuid))
 }
 

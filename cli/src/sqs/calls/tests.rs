@@ -83,25 +83,6 @@ async fn ctrl_c_ends_the_tries_unless_it_must_be_done_all_the_same() {
     assert_eq!((calls.get(), step.fatal.is_some()), (CALLS, true));
 }
 
-#[tokio::test]
-async fn what_concerns_all_ends_the_tries_one_by_one() {
-    let calls = Cell::new(0);
-    let call = async |open: &[usize]| {
-        calls.set(calls.get() + 1);
-        match open {
-            [0] => Ok((done(open), vec![])),
-            [_] => Err(of_the_call(403, "AccessDenied")),
-            _ => Err(of_the_call(400, "InvalidMessageContents")),
-        }
-    };
-    let step = run(&[None; 3], None, |_| true, call).await;
-    assert_eq!((calls.get(), &step.outcomes[0]), (3, &(0, Outcome::Done(None))));
-    let denied =
-        |outcome: &Outcome| matches!(outcome, Outcome::Failed(why) if why.contains("need sqs:SendMessage"));
-    assert!(step.outcomes[1..].iter().all(|(_, outcome)| denied(outcome)), "{:?}", step.outcomes);
-    assert!(step.fatal.is_some());
-}
-
 #[tokio::test(start_paused = true)]
 async fn entries_that_go_one_by_one_wait_while_sqs_throttles() {
     let throttled = Cell::new(0);

@@ -43,25 +43,6 @@ async fn visible(sqs: &Client, url: &str) -> usize {
 }
 
 #[tokio::test]
-async fn letters_are_hidden_while_they_are_held_and_visible_again_afterwards() {
-    let (local, sqs, url) = queue(12).await;
-    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(30), PATIENCE);
-    let first = hold.receive(10, |_| ()).await.unwrap();
-    let rest = hold.receive(10, |_| ()).await.unwrap();
-    assert_eq!((first.len(), rest.len(), hold.count()), (10, 2, 12));
-    assert!(hold.receive(10, |_| ()).await.unwrap().is_empty(), "no more are visible");
-    assert_eq!(visible(&sqs, &url).await, 0);
-    assert!(first.iter().all(|letter| hold.holds(letter.message_id().unwrap())));
-
-    sqs.delete_message().queue_url(&url).receipt_handle(handle(&first[0])).send().await.unwrap();
-    hold.forget(first[0].message_id().unwrap());
-    assert_eq!(hold.release_all().await, 11);
-    assert_eq!(hold.count(), 0);
-    assert_eq!(visible(&sqs, &url).await, 10, "as many as one call hands out");
-    local.stop().await;
-}
-
-#[tokio::test]
 async fn a_hold_outlives_the_visibility_timeout_while_work_goes_on() {
     let (local, sqs, url) = queue(11).await;
     let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(1), PATIENCE);

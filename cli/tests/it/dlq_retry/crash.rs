@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use super::letters::{DEAD, ORDERS, bodies, distinct, take, with_letters, write_many};
+use super::letters::{DEAD, ORDERS, bodies, distinct, with_letters, write_many};
 use crate::proxy::{Fate, Proxy};
 use crate::support::running::{signal, until};
-use crate::support::{Aws, Ran, at_first, on, process, spawn};
+use crate::support::{Aws, Ran, at_first, command_at, on, process, spawn};
 use crate::terminal::Terminal;
 
 fn start(url: &str, more: &str) -> Child {
@@ -18,6 +18,12 @@ fn start(url: &str, more: &str) -> Child {
 /// Every send takes a while, so that there is a middle.
 fn slow(aws: &Aws) -> Proxy {
     Proxy::start(&aws.url, on("SendMessageBatch", Fate::Delayed(Duration::from_millis(200))))
+}
+
+/// Sends all letters, which cannot be deleted.
+fn send_only(url: &str, journal: &str) {
+    let proxy = Proxy::start(url, on("DeleteMessageBatch", Fate::Refused(403, "AccessDeniedException")));
+    proxy.redrive(&format!("dlq retry --queue orders --yes {journal}")).ended(1);
 }
 
 /// Waits until so many batches were sent or are being sent.
@@ -155,53 +161,65 @@ fn a_journal_that_cannot_be_read_is_said_before_anything_is_promised() {
 }
 
 #[test]
-fn a_letter_that_was_sent_and_not_deleted_is_named_by_the_next_run() {
+fn letters_that_a_stopped_run_has_sent_are_only_deleted() {
     let aws = Aws::with_orders(false);
-    let id = aws.letter("1");
+    (0..2).for_each(|number| drop(aws.letter(&number.to_string())));
     let folder = tempfile::tempdir().unwrap();
     let journal = format!("--journal {}", folder.path().display());
-    let proxy = Proxy::start(&aws.url, on("DeleteMessageBatch", Fate::Refused(403, "AccessDeniedException")));
-    proxy.redrive(&format!("dlq retry --queue orders --yes {journal}")).ended(1);
-    let sent = take(&aws, ORDERS).remove(0).message_id.unwrap();
-    let mut terminal =
-        Terminal::redrive(&aws, &format!("dlq retry --queue orders --where 'attempts < 9' {journal}"));
-    terminal.expect("Send 1 of 1 letter in orders-dead");
-    assert!(
-        terminal.screen().contains("possible duplicate: an earlier run sent letter"),
-        "{}",
-        terminal.screen()
-    );
-    terminal.enter("n");
-    terminal.ends(1);
+    let proxy = Proxy::start(&aws.url, on("DeleteMessageBatch", Fate::Delayed(Duration::from_secs(600))));
+    let mut stopped = start(&proxy.url, &journal);
+    until("it deletes", || !proxy.sizes("DeleteMessageBatch").is_empty());
+    signal("-STOP", &stopped);
+    // The letters are visible again, and old enough for a run that has ended.
+    aws.skip(600);
     aws.redrive(&format!("dlq retry --queue orders --yes {journal}"))
-        .ended(1)
-        .stderr_has(format!("possible duplicate: an earlier run sent letter {id} as {sent} at "));
-    assert_eq!(aws.counts(ORDERS), (1, 1));
-    let again = aws.letter("2");
-    let ran = aws.redrive(&format!("dlq retry --queue orders --yes --json {journal}"));
-    assert_eq!((ran.json_lines()[0]["id"].as_str(), ran.stderr.as_str()), (Some(again.as_str()), ""));
+        .printed(0, "0 sent from orders-dead to orders, 2 sent by an earlier run were deleted\n");
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((2, 0), (0, 0)));
+    signal("-KILL", &stopped);
+    stopped.wait().unwrap();
 }
 
 #[test]
-fn letters_that_are_gone_are_named_no_more() {
+fn a_question_tells_which_letters_are_only_deleted() {
     let aws = Aws::with_orders(false);
-    let id = aws.letter("1");
+    (0..2).for_each(|number| drop(aws.letter(&number.to_string())));
     let folder = tempfile::tempdir().unwrap();
     let journal = format!("--journal {}", folder.path().display());
-    let proxy = Proxy::start(&aws.url, on("DeleteMessageBatch", Fate::Refused(403, "AccessDeniedException")));
-    proxy.redrive(&format!("dlq retry --queue orders --yes {journal}")).ended(1);
-    aws.redrive_with("dlq delete --queue orders --yes --ids -", &id).ended(0);
-    let line = format!("dlq retry --queue orders --yes {journal}");
-    aws.redrive(&line).ended(0).stderr_has("1 letter of orders-dead without deleting");
-    aws.redrive(&line).told(0, "");
+    send_only(&aws.url, &journal);
+    let ask = |expected: &str| {
+        let mut terminal = Terminal::redrive(&aws, &format!("dlq retry --queue orders {journal}"));
+        terminal.expect(expected);
+        terminal.enter("n");
+        terminal.ends(1);
+    };
+    ask("Delete 2 letters that an earlier run sent from orders-dead");
+    aws.letter("3");
+    ask("Send 1 of 3 letters in orders-dead to orders, and delete 2 letters that an earlier run sent");
 }
 
 #[test]
-fn a_journal_that_cannot_be_written_is_told_of_and_stops_nothing() {
-    let aws = with_letters(2, &["panic"]);
-    let ran = aws.redrive("dlq retry --queue orders --yes --journal /dev/null/journal");
-    ran.printed(0, "2 sent from orders-dead to orders\n")
-        .stderr_count("warning: no journal: could not write", 1);
+fn edit_and_triage_ask_about_letters_that_were_sent() {
+    let aws = Aws::with_orders(false);
+    let ids = [aws.letter("1"), aws.letter("2")];
+    let folder = tempfile::tempdir().unwrap();
+    let journal = format!("--journal {}", folder.path().display());
+    send_only(&aws.url, &journal);
+    let edit = |more: &str| {
+        let line = format!("dlq retry --queue orders --edit --yes {more} {journal}");
+        Ran::of(command_at(&aws.url, &line).env("VISUAL", "sed -i s/1/edited/"))
+    };
+    edit("").ended(1).stderr_has(format!("letter {} stays: an earlier run sent it as ", ids[0]));
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((2, 0), (2, 0)));
+    edit(&format!("--send-again --where 'id = {}'", ids[0])).ended(1).stderr_has("possible duplicate");
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((3, 0), (1, 0)));
+    for (key, left) in [("q", 1), ("r", 0)] {
+        let mut terminal = Terminal::redrive(&aws, &format!("dlq triage --queue orders {journal}"));
+        terminal.expect(" by an earlier run");
+        terminal.expect_end("q quit: ");
+        terminal.type_in(key);
+        terminal.ends(0);
+        assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((3, 0), (left, 0)), "{}", terminal.screen());
+    }
 }
 
 #[test]

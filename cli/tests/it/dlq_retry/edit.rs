@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::letters::{DEAD, ORDERS, bodies, take, with_letters, write_many};
+use crate::proxy::{Fate, Proxy};
 use crate::support::running::signal_to;
-use crate::support::{Aws, REGION, Ran, command_at};
+use crate::support::{Aws, REGION, Ran, command_at, on};
 use crate::terminal::Terminal;
 
 fn edit(aws: &Aws, editor: &str) -> Ran {
@@ -52,20 +53,6 @@ fn without_a_terminal(aws: &Aws, more: &str) -> Ran {
 }
 
 #[test]
-fn the_editor_gets_a_letter_of_brackets_as_it_is() {
-    let aws = Aws::with_orders(false);
-    let body = "[".repeat(10_000) + "1" + &"]".repeat(10_000);
-    aws.letter(&body);
-    let folder = tempfile::tempdir().expect("a folder");
-    let seen = folder.path().join("seen");
-    let editor = format!(r#"sh -c 'cp "$0" {}; sed -i s/1/2/ "$0"'"#, seen.display());
-    edit(&aws, &editor).printed(0, "1 sent from orders-dead to orders\n");
-    let bytes = std::fs::metadata(&seen).expect("it was copied").len();
-    assert!(bytes < 30_000, "{bytes} bytes");
-    assert_eq!(bodies(&aws, ORDERS), [body.replace('1', "2")]);
-}
-
-#[test]
 fn the_editor_shows_which_letter_it_is_and_why_it_is_here() {
     let aws = with_letters(1, &["panic"]);
     let folder = tempfile::tempdir().expect("a folder");
@@ -90,7 +77,7 @@ fn an_editor_that_fails_leaves_the_letter() {
         ("false", "the editor false failed (exit status: 1)"),
         ("rm", "could not read the edited letter"),
         ("truncate -s 5", "cannot be sent as edited: EOF while parsing"),
-        ("sed -i s/body/text/", "unknown field `text`"),
+        ("sed -i s/body/words/", "unknown field `words`"),
     ] {
         edit(&aws, editor).ended(1).stderr_has(expected);
         assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (1, 0)), "{editor}");
@@ -105,10 +92,6 @@ fn without_an_editor_no_letter_after_the_first_is_tried() {
     let expected = "could not run the editor no-such-editor (exit status: 127): set VISUAL or EDITOR";
     // The shell was asked once.
     ran.stderr_count(expected, 1).stderr_count("not found", 1);
-
-    let mut command = command_at(&aws.url, "dlq retry --queue orders --edit --yes");
-    Ran::of(command.env_remove("VISUAL").env_remove("EDITOR"))
-        .told(2, "redrive: --edit needs an editor: set VISUAL or EDITOR\n");
 }
 
 /// The command in a terminal, with this editor and a folder for its files.
@@ -165,6 +148,26 @@ fn no_file_is_left_after_two_interrupts_and_nobody_else_may_read_it() {
     terminal.ends(130);
     assert!(!is_left(), "it holds what the letter holds");
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((0, 0), (1, 0)));
+}
+
+#[test]
+fn an_edit_that_could_not_be_sent_is_kept() {
+    for (editor, is_sent) in [("sed -i s/0/100/", true), ("sed -i s/body/boddy/", false)] {
+        let aws = Aws::with_orders(false);
+        write_many(&aws, 1);
+        let proxy =
+            Proxy::start(&aws.url, on("SendMessageBatch", Fate::Refused(400, "AccessDeniedException")));
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = command_at(&proxy.url, "dlq retry --queue orders --edit --yes");
+        let ran = Ran::of(command.env("TMPDIR", folder.path()).env("VISUAL", editor));
+        let [own] = &files(folder.path())[..] else { panic!("one folder: {ran:?}") };
+        let [file] = &files(own)[..] else { panic!("one file") };
+        ran.ended(1).stderr_has(format!(" as you edited it is in {}\n", file.display()));
+        let text = std::fs::read_to_string(file).expect("it is there");
+        assert!(text.contains(if is_sent { "100" } else { "boddy" }), "{text}");
+        let mode = std::fs::metadata(file).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!((mode, aws.counts(DEAD)), (0o600, (1, 0)));
+    }
 }
 
 /// As Emacs and others leave it beside a file.

@@ -2,7 +2,7 @@
 
 use super::letters::{DEAD, ORDERS, with_letters};
 use crate::proxy::{Call, Fate, Proxy};
-use crate::support::{Aws, Ran, at_first, on, unread};
+use crate::support::{Aws, Ran, on, unread};
 
 fn retry(aws: &Aws, more: &str, fate: impl Fn(&Call, usize) -> Fate + Send + Sync + 'static) -> (Ran, Proxy) {
     let proxy = Proxy::start(&aws.url, fate);
@@ -20,16 +20,6 @@ fn without_permission_to_delete_no_second_batch_is_sent() {
     ran.stdout_count("\"possible-duplicate\"", 10);
     assert_eq!(proxy.sizes("SendMessageBatch"), [10]);
     assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((10, 0), (25, 0)));
-}
-
-#[test]
-fn a_send_that_ends_in_an_error_of_the_service_may_have_been_done_and_the_next_batch_goes() {
-    let aws = with_letters(12, &["rejected"]);
-    let (ran, proxy) =
-        retry(&aws, "--json", at_first(1, "SendMessageBatch", Fate::Refused(500, "InternalFailure")));
-    ran.ended(1).stdout_count("\"perhaps-sent\"", 10).stderr_count("it may have been sent anyway", 10);
-    assert_eq!(proxy.entries(&["SendMessageBatch"]).len(), 2);
-    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((2, 0), (10, 0)));
 }
 
 #[test]
@@ -56,4 +46,43 @@ fn all_letters_move_though_nobody_reads_stdout() {
     let proxy = Proxy::listening(&aws.url);
     unread(&proxy.url, "dlq retry --queue orders --dry-run --json").ended(0);
     assert_eq!(proxy.entries(&["ReceiveMessage"]).len(), 1, "what was only to be read ends");
+}
+
+/// More calls than the SDK makes by itself, which tries some errors again and others not.
+const MANY: usize = 4;
+const FEW: usize = 2;
+
+/// Refuses so many calls in a row, from this one on.
+fn refusing(aws: &Aws, from: usize, calls: usize, fate: Fate) -> Proxy {
+    Proxy::start(&aws.url, move |call, before| match call.action.as_str() {
+        "ReceiveMessage" if (from..from + calls).contains(&before) => fate.clone(),
+        _ => Fate::Answered,
+    })
+}
+
+#[test]
+fn a_retry_outlasts_refused_receives_and_says_so_once() {
+    let fates = [
+        (MANY, Fate::Refused(400, "ThrottlingException"), "AWS throttles the requests"),
+        (MANY, Fate::Refused(400, "RequestThrottled"), "AWS throttles the requests"),
+        (FEW, Fate::Refused(403, "OverLimit"), "too many messages are in flight"),
+        (MANY, Fate::Refused(503, "ServiceUnavailable"), "AWS reported an internal error"),
+        (MANY, Fate::HungUp, "no connection"),
+    ];
+    // Side by side, since the pauses are real ones.
+    std::thread::scope(|scope| {
+        for (calls, fate, expected) in fates {
+            scope.spawn(move || {
+                let aws = with_letters(15, &["panic"]);
+                let proxy = refusing(&aws, 1, calls, fate);
+                proxy
+                    .redrive("dlq retry --queue orders --yes")
+                    .printed(0, "15 sent from orders-dead to orders\n")
+                    .stderr_count("retrying", 1)
+                    .stderr_starts("redrive: retrying for up to 1m: could not receive from orders-dead: ")
+                    .stderr_has(expected);
+                assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((15, 0), (0, 0)));
+            });
+        }
+    });
 }

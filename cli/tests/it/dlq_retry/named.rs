@@ -42,14 +42,6 @@ fn a_group_that_is_longer_than_a_receive_goes_in_one_run() {
 }
 
 #[test]
-fn a_group_that_is_longer_than_a_receive_is_deleted_in_one_run() {
-    let (aws, ids) = with_group(12);
-    aws.redrive_with("dlq delete --queue orders.fifo --yes --ids -", &ids)
-        .printed(0, "12 deleted from orders-dead.fifo\n");
-    assert_eq!(aws.counts(DEAD), (0, 0));
-}
-
-#[test]
 fn those_behind_the_first_of_a_group_are_edited_in_the_same_run() {
     let (aws, ids) = with_group(3);
     edit(&aws, "sed -i s/a0/b0/", &ids).printed(0, "3 sent from orders-dead.fifo to orders.fifo\n");

@@ -8,7 +8,8 @@ use crate::support::{Aws, REGION, Ran};
 use crate::terminal::Terminal;
 
 fn native(aws: &Aws, more: &str) -> Ran {
-    aws.redrive(&format!("dlq retry --queue orders --native {more}"))
+    let to = if ["--status", "--cancel"].iter().any(|flag| more.contains(flag)) { "" } else { "--to orders" };
+    aws.redrive(&format!("dlq retry --queue orders --native {to} {more}"))
 }
 
 #[test]
@@ -16,7 +17,7 @@ fn aws_moves_everything_to_the_destination_that_is_passed() {
     let aws = with_letters(5, &["panic"]);
     let proxy = Proxy::listening(&aws.url);
     proxy
-        .redrive("dlq retry --queue orders --native --yes --rate 100")
+        .redrive("dlq retry --queue orders --native --to orders --yes --rate 100")
         .printed(0, "5 of 5 moved from orders-dead to orders\n")
         .stderr_has("no filters, notes and the senders' origins are kept, redrives are not");
     let calls = proxy.calls();
@@ -30,7 +31,8 @@ fn aws_moves_everything_to_the_destination_that_is_passed() {
 #[test]
 fn ctrl_c_leaves_the_task_running_and_says_how_to_cancel_it() {
     let aws = with_letters(30, &["panic"]);
-    let mut terminal = Terminal::redrive(&aws, "dlq retry --queue orders --native --yes --rate 1");
+    let mut terminal =
+        Terminal::redrive(&aws, "dlq retry --queue orders --native --to orders --yes --rate 1");
     terminal.expect(" of 30 letters, ");
     terminal.interrupt();
     terminal.ends(1);
@@ -65,7 +67,7 @@ fn why_a_task_failed_and_how_far_it_came_is_told() {
     let run = |more: &str| proxy.redrive(&format!("dlq retry --queue orders --native {more}"));
     let end = "redrive: the move task failed (KmsAccessDenied): the other letters are still in \
                orders-dead; retry without --native to see what is wrong with each\n";
-    run("--yes").printed(1, "2 of 5 moved from orders-dead to orders\n").stderr_ends(end);
+    run("--to orders --yes").printed(1, "2 of 5 moved from orders-dead to orders\n").stderr_ends(end);
     let expected = "2023-11-14T22:13:20Z  failed      2 of 5 moved to orders  KmsAccessDenied\n";
     run("--status").printed(0, expected);
 }

@@ -21,12 +21,12 @@ fn refusing_a_confirmation_changes_nothing() {
     for (verb, question) in [
         (
             "retry",
-            "Send the 3 letters in orders-dead to orders? Each is deleted after SQS confirms it. The handler runs again: \
-             without Message::key() it may charge twice. [y/N]",
+            "Send the 3 letters in orders-dead to orders? Letters that SQS did not move there stay. The others are deleted \
+             after SQS confirms them. The handler runs again: without Message::key() it may charge twice. [y/N]",
         ),
         ("retry --max 2", "Send up to 2 of the 3 letters in orders-dead to orders? "),
         (
-            "retry --native",
+            "retry --native --to orders",
             "Have AWS move the 3 letters in orders-dead to orders? Letters that were moved stay moved. \
              Message::key() changes: a handler that charges may charge twice. [y/N]",
         ),
@@ -46,7 +46,8 @@ fn refusing_a_confirmation_changes_nothing() {
             let mut terminal = terminal(&proxy, &format!("dlq {verb} --queue orders"));
             terminal.expect(question);
             // One forgotten --endpoint-url would show here.
-            terminal.expect(&format!("account {ACCOUNT}, {REGION}, {}", proxy.url));
+            let end = if verb == "purge" { ". Type" } else { "\n" };
+            terminal.expect(&format!("in account {ACCOUNT}, {REGION}, {}{end}", proxy.url));
             terminal.enter(answer);
             terminal.ends(1);
             terminal.shows("redrive: not confirmed: nothing was ");
@@ -128,20 +129,6 @@ fn ctrl_c_after_a_question_that_counted_finishes_what_is_on_its_way() {
 }
 
 #[test]
-fn the_place_is_on_a_line_of_its_own_before_the_question() {
-    let aws = with_letters(3, &["panic"]);
-    for line in ["delete --all", "retry", "retry --native"] {
-        let mut terminal = Terminal::redrive(&aws, &format!("dlq {line} --queue orders"));
-        terminal.expect(" letters in orders-dead");
-        let screen = terminal.screen();
-        let place = format!("redrive: in account {ACCOUNT}, {REGION}, {}\n", aws.url);
-        assert!(screen.contains(&place), "{screen}");
-        terminal.enter("n");
-        terminal.ends(1);
-    }
-}
-
-#[test]
 fn a_destination_in_another_account_is_named_with_it() {
     let aws = with_letters(1, &["panic"]);
     let proxy = Proxy::start(&aws.url, |call, _| match call.input["QueueUrl"].as_str() {
@@ -193,30 +180,30 @@ fn where_nothing_is_asked_the_place_is_said_at_a_terminal() {
 }
 
 #[test]
-fn a_confirmed_retry_shows_a_bar_and_then_the_sum() {
+fn a_retry_shows_a_bar_of_the_letters_it_looks_at_and_then_the_sum() {
     let aws = Aws::with_orders(false);
     write_many(&aws, 45);
     let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::Delayed(Duration::from_millis(200))));
-    let mut terminal = terminal(&proxy, "dlq retry --queue orders");
+    let mut terminal = terminal(&proxy, "dlq retry --queue orders --where 'reason = panic' --max 20");
     terminal.expect("[y/N]");
     terminal.enter("y");
     terminal.expect_written(" of 45 letters, ");
     terminal.ends(0);
     let screen = terminal.screen();
-    assert!(screen.contains("45 sent from orders-dead to orders"), "{screen}");
+    assert!(screen.contains("20 sent from orders-dead to orders"), "{screen}");
     assert!(!screen.contains(" of 45 letters, "), "the bar is gone: {screen}");
-    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((45, 0), (0, 0)));
+    assert_eq!((aws.counts(ORDERS), aws.counts(DEAD)), ((20, 0), (25, 0)));
 }
 
 #[test]
-fn the_bar_counts_the_letters_that_are_looked_at_and_not_those_of_max() {
-    let aws = Aws::with_orders(false);
-    write_many(&aws, 45);
-    let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::Delayed(Duration::from_millis(200))));
-    let mut terminal = terminal(&proxy, "dlq retry --queue orders --yes --where 'reason = panic' --max 20");
-    terminal.expect_written(" of 45 letters, ");
+fn a_purge_empties_the_queue_after_its_name_was_typed() {
+    let aws = with_letters(7, &["panic"]);
+    let mut terminal = Terminal::redrive(&aws, "dlq purge --queue orders");
+    terminal.expect("Type orders-dead to confirm");
+    terminal.enter(DEAD);
     terminal.ends(0);
-    assert_eq!(aws.counts(ORDERS), (20, 0));
+    terminal.shows("about 7 letters deleted from orders-dead");
+    assert_eq!(aws.counts(DEAD), (0, 0));
 }
 
 #[test]

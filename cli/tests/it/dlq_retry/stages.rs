@@ -95,18 +95,6 @@ fn writes(reason: &'static str) -> impl Fn(&Aws, &str, &str) + Sync {
 }
 
 #[test]
-fn letters_that_redrive_wrote_again_tell_whether_the_error_is_the_same() {
-    for (reason, expected) in [("panic", "with the same error"), ("timeout", "with another error")] {
-        let aws = with_letters(5, &["panic"]);
-        let line = "dlq retry --queue orders --yes --watch --stages 2,all --wait 30s";
-        let ran = with_consumer(&aws, line, true, &writes(reason));
-        ran.ended(1).stderr_has(" of 2 letters came back: ").stderr_has(expected);
-        ran.printed(1, "2 sent from orders-dead to orders\n");
-        assert_eq!(aws.counts(DEAD), (5, 0), "those that came back are visible again");
-    }
-}
-
-#[test]
 fn a_letter_that_comes_back_during_a_later_stage_is_not_sent_again() {
     let aws = with_letters(12, &["panic"]);
     let is_late = AtomicBool::new(false);
@@ -129,22 +117,6 @@ fn a_letter_that_comes_back_during_a_later_stage_is_not_sent_again() {
         (2, &json!("came-back"), &json!(1))
     );
     assert_eq!((&stages[1]["sent_in_all"], aws.counts(DEAD)), (&json!(2), (11, 0)));
-}
-
-#[test]
-fn a_consumer_that_sends_another_message_is_known_by_the_origin() {
-    let aws = with_letters(3, &["panic"]);
-    let origins = std::sync::Mutex::new(0);
-    let handler = |aws: &Aws, _: &str, body: &str| {
-        let mut origins = origins.lock().unwrap();
-        let origin = json!({ "message_id": format!("m{body}"), "redrives": 1 }).to_string();
-        let send = aws.sqs.send_message().queue_url(aws.queue_url(DEAD)).message_body("another");
-        aws.wait(send.message_attributes("redrive.origin", text(&origin)).send()).expect("it is sent");
-        *origins += 1;
-    };
-    let line = "dlq retry --queue orders --yes --watch --stages 1,all --wait 30s";
-    let ran = with_consumer(&aws, line, true, &handler);
-    ran.ended(1).stderr_has("1 of 1 letter came back: 1 without a note");
 }
 
 #[test]
@@ -264,45 +236,6 @@ fn an_interrupted_watch_is_resumed_and_no_message_is_twice() {
 }
 
 #[test]
-fn after_a_kill_the_next_run_names_the_letters_that_may_be_twice() {
-    let aws = with_letters(30, &["panic"]);
-    let folder = tempfile::tempdir().unwrap();
-    let journal = format!("--journal {}", folder.path().display());
-    let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::Delayed(Duration::from_millis(300))));
-    let mut run = spawn(&proxy.url, &format!("{STAGES} --wait 60s {journal}"), Path::new("."));
-    until("a send", || !proxy.sizes("SendMessageBatch").is_empty());
-    signal("-KILL", &run);
-    run.wait().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    aws.skip(61);
-    let ran = aws.redrive(&format!("dlq retry --queue orders --yes --dry-run {journal}"));
-    ran.ended(0).stderr_count("possible duplicate: an earlier run was sending letter ", 10);
-}
-
-#[test]
-fn stages_need_a_queue_from_which_letters_come_back() {
-    let aws = with_letters(1, &["panic"]);
-    for (line, expected) in [
-        ("--queue orders --stages 10", "--watch"),
-        ("--queue orders --wait 5s", "--watch"),
-        (
-            "--queue orders --watch --stages all,10",
-            "allowed: numbers above 0, and all at the end, such as 10,100,all",
-        ),
-        ("--queue orders --watch --wait 0", "allowed: 1s to 12h"),
-        ("--queue orders --watch --stages 1 --max 1", "--max"),
-        ("--queue orders --watch --native", "--native"),
-    ] {
-        aws.redrive(&format!("dlq retry {line}")).refused(2, expected);
-    }
-    aws.wait(aws.sqs.create_queue().queue_name("elsewhere").send()).expect("it is made");
-    let line = "dlq retry --queue orders --to elsewhere --yes --watch";
-    aws.redrive(line)
-        .refused(2, "--watch: elsewhere has no redrive policy that says how often it retries: pass --wait");
-    assert_eq!(aws.counts(DEAD), (1, 0));
-}
-
-#[test]
 fn the_question_names_the_stages() {
     let aws = with_letters(3, &["panic"]);
     let mut terminal = Terminal::redrive(&aws, "dlq retry --queue orders --watch --stages 1,2,all");
@@ -378,15 +311,45 @@ fn letters_that_were_not_tried_in_time_end_it() {
 }
 
 #[test]
-fn a_dead_letter_queue_with_its_own_redrive_policy_is_not_watched() {
-    let aws = with_letters(1, &["panic"]);
-    aws.wait(aws.sqs.create_queue().queue_name("archive").send()).expect("it is made");
-    let policy =
-        r#"{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:123456789012:archive","maxReceiveCount":"3"}"#;
-    let set = aws.sqs.set_queue_attributes().queue_url(aws.queue_url(DEAD));
-    let set = set.attributes(aws_sdk_sqs::types::QueueAttributeName::RedrivePolicy, policy);
-    aws.wait(set.send()).expect("it is set");
-    aws.redrive("dlq retry --queue orders --yes --watch")
-        .refused(2, "--watch: orders-dead has its own redrive policy, and each look counts as a receive");
-    assert_eq!(aws.counts(DEAD), (1, 0));
+fn letters_that_redrive_wrote_again_tell_whether_the_error_is_the_same() {
+    for (reason, expected) in [("panic", "with the same error"), ("timeout", "with another error")] {
+        let aws = with_letters(5, &["panic"]);
+        let line = "dlq retry --queue orders --yes --watch --stages 2,all --wait 30s";
+        let ran = with_consumer(&aws, line, true, &writes(reason));
+        ran.ended(1).stderr_has(" of 2 letters came back: ").stderr_has(expected);
+        ran.printed(1, "2 sent from orders-dead to orders\n");
+        assert_eq!(aws.counts(DEAD), (5, 0), "those that came back are visible again");
+    }
+}
+
+#[test]
+fn a_consumer_that_sends_another_message_is_known_by_the_origin() {
+    let aws = with_letters(3, &["panic"]);
+    let origins = std::sync::Mutex::new(0);
+    let handler = |aws: &Aws, _: &str, body: &str| {
+        let mut origins = origins.lock().unwrap();
+        let origin = json!({ "message_id": format!("m{body}"), "redrives": 1 }).to_string();
+        let send = aws.sqs.send_message().queue_url(aws.queue_url(DEAD)).message_body("another");
+        aws.wait(send.message_attributes("redrive.origin", text(&origin)).send()).expect("it is sent");
+        *origins += 1;
+    };
+    let line = "dlq retry --queue orders --yes --watch --stages 1,all --wait 30s";
+    let ran = with_consumer(&aws, line, true, &handler);
+    ran.ended(1).stderr_has("1 of 1 letter came back: 1 without a note");
+}
+
+#[test]
+fn after_a_kill_the_next_run_names_the_letters_that_may_be_twice() {
+    let aws = with_letters(30, &["panic"]);
+    let folder = tempfile::tempdir().unwrap();
+    let journal = format!("--journal {}", folder.path().display());
+    let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::Delayed(Duration::from_millis(300))));
+    let mut run = spawn(&proxy.url, &format!("{STAGES} --wait 60s {journal}"), Path::new("."));
+    until("a send", || !proxy.sizes("SendMessageBatch").is_empty());
+    signal("-KILL", &run);
+    run.wait().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    aws.skip(61);
+    let ran = aws.redrive(&format!("dlq retry --queue orders --yes --dry-run {journal}"));
+    ran.ended(0).stderr_count("possible duplicate: an earlier run was sending letter ", 10);
 }

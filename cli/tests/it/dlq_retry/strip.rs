@@ -25,16 +25,6 @@ fn origin(message: &Message) -> Origin {
     serde_json::from_str(attribute.string_value().unwrap()).unwrap()
 }
 
-/// Sends a message to the dead letters as it came, with a note, as the function would.
-fn dies_again(aws: &Aws, message: &Message) {
-    let mut attributes = message.message_attributes.clone().unwrap_or_default();
-    let id = message.message_id.as_deref().unwrap();
-    attributes.insert("redrive.dead-letter".to_owned(), note(id, "rejected"));
-    let letter =
-        aws.sqs.send_message().queue_url(aws.queue_url(DEAD)).message_body(message.body.clone().unwrap());
-    aws.wait(letter.set_message_attributes(Some(attributes)).send()).unwrap();
-}
-
 #[test]
 fn attributes_group_and_trace_survive_and_the_note_becomes_an_origin() {
     let aws = Aws::with_orders(false);
@@ -72,36 +62,39 @@ fn attributes_group_and_trace_survive_and_the_note_becomes_an_origin() {
 }
 
 #[test]
-fn redrives_are_counted_through_all_lives_of_a_message() {
-    let aws = Aws::with_orders(false);
-    aws.letter_with("b", [("redrive.dead-letter", note("m1", "panic"))]);
-    for redrives in 1..=3 {
-        let message = retry(&aws);
-        assert_eq!((origin(&message).message_id.as_str(), origin(&message).redrives), ("m1", redrives));
-        assert_eq!(message.message_attributes.as_ref().unwrap().len(), 1);
-        dies_again(&aws, &message);
-    }
-}
-
-#[test]
-fn a_letter_that_sqs_moved_goes_back_too() {
-    let aws = Aws::with_orders(false);
-    let (first, url) = (aws.send(ORDERS, "b"), aws.queue_url(ORDERS));
-    for _ in 0..4 {
-        aws.wait(aws.sqs.receive_message().queue_url(&url).visibility_timeout(0).send()).unwrap();
-    }
-    let message = retry(&aws);
-    assert_eq!((origin(&message).message_id, origin(&message).redrives), (first.clone(), 1));
-    assert_ne!(message.message_id, Some(first));
-}
-
-#[test]
 fn letters_of_a_mebibyte_go_one_by_one() {
     let aws = Aws::with_orders(false);
     for letter in ["a", "b", "c"] {
-        aws.letter(&letter.repeat(1_048_576));
+        aws.sent_here(&letter.repeat(1_048_576), []);
     }
-    aws.redrive("dlq retry --queue orders --yes")
+    aws.redrive("dlq retry --queue orders --to orders --yes")
         .printed(0, "3 sent from orders-dead to orders, 3 without redrive.origin\n");
     assert_eq!(distinct(&bodies(&aws, ORDERS)), 3);
+}
+
+#[test]
+fn a_fifo_message_that_dies_again_in_five_minutes_is_not_swallowed() {
+    let aws = Aws::with_orders(true);
+    let url = aws.queue_url("orders.fifo");
+    let send = aws.sqs.send_message().queue_url(&url).message_body("b").message_group_id("g");
+    let sent = aws.wait(send.message_deduplication_id("of-the-sender").send()).unwrap();
+    let mut ids = vec![];
+    for life in 1..=3 {
+        // Its last delivery is over, and SQS moves it.
+        for _ in 0..4 {
+            aws.wait(aws.sqs.receive_message().queue_url(&url).visibility_timeout(0).send()).unwrap();
+        }
+        aws.redrive("dlq retry --queue orders.fifo --yes")
+            .printed(0, "1 sent from orders-dead.fifo to orders.fifo\n");
+        assert_eq!(aws.counts("orders.fifo"), (1, 0), "life {life}");
+        let look = aws.sqs.receive_message().queue_url(&url).visibility_timeout(0);
+        let look = look.message_system_attribute_names(MessageSystemAttributeName::All);
+        let seen = aws.wait(look.send()).unwrap().messages.unwrap().remove(0);
+        let system = seen.attributes.unwrap();
+        assert_eq!(system[&MessageSystemAttributeName::MessageGroupId], "g");
+        ids.push(system[&MessageSystemAttributeName::MessageDeduplicationId].clone());
+    }
+    assert_eq!(ids[0], format!("{}-1", sent.message_id.unwrap()));
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "{ids:?}");
 }

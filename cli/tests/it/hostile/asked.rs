@@ -36,7 +36,7 @@ fn with_hostile_name() -> (Aws, Proxy) {
 #[test]
 fn a_question_is_text_on_one_line() {
     let (_aws, proxy) = with_hostile_name();
-    for verb in ["dlq retry", "dlq retry --native", "dlq delete --all", "dlq purge"] {
+    for verb in ["dlq retry", "dlq retry --native --to orders", "dlq delete --all", "dlq purge"] {
         let mut terminal = Terminal::run(Terminal::command(&proxy.url, &format!("{verb} --queue orders")));
         terminal.expect("? ");
         terminal.enter("n");

@@ -81,6 +81,11 @@ fn an_allow_policy_that_refuses_is_answered_with_the_one_that_allows() {
     let denies = refusal(&source, &policy(r#"{"redrivePermission":"denyAll"}"#));
     assert!(denies.contains("aws sqs set-queue-attributes --queue-url http://127.0.0.1/1/dead"), "{denies}");
     assert!(denies.contains(&format!("{HOME}:orders")), "{denies}");
+    // The author of the policy must not choose what somebody types into a shell.
+    let hostile =
+        json!({ "redrivePermission": "byQueue", "sourceQueueArns": [format!("{HOME}:q'; reboot; '")] });
+    let quoted = refusal(&source, &policy(&hostile.to_string()));
+    assert!(quoted.contains(r"q'\''; reboot; '\''") && !quoted.contains("q'; reboot"), "{quoted}");
     let arns = |count: usize| {
         let arns: Vec<_> = (0..count).map(|number| format!("{HOME}:q{number}")).collect();
         json!({ "redrivePermission": "byQueue", "sourceQueueArns": arns }).to_string()
