@@ -1,16 +1,19 @@
 """Checks that what the pages say is so: links, tables that have a source, code that no compiler sees, commands marked to be run.
 
     tools/check_docs.py                       without running anything
-    tools/check_docs.py --run target/debug    the commands marked <!-- run --> too, with `redrive` from that folder
+    tools/check_docs.py --run target/debug    the commands marked <!-- run --> or <!-- demo --> too, with `redrive` from that folder
 """
 
 import ast
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
 import tomllib
+from contextlib import ExitStack
 from pathlib import Path
 
 import book
@@ -26,7 +29,7 @@ GUIDE = "testing.md"
 # The front page of the library in rustdoc and on crates.io.
 CRATE = ROOT / "src/crate.md"
 README_WORDS = 450
-BESIDE_CODE = (ROOT / "bench/README.md", ROOT / "conformance/README.md", ROOT / "tools/elsewhere/README.md")
+BESIDE_CODE = (ROOT / "bench/README.md", ROOT / "conformance/README.md")
 # The list of pages, what stands where no page is, and how to install the command: now, which pages include, and after the first release.
 NO_CHAPTERS = ("SUMMARY.md", "404.md", "install.md", "install-released.md")
 # What would run the code of whoever registers our names first, as long as nothing is released.
@@ -87,7 +90,7 @@ def summary(pages: dict[Path, str]):
 
 def code(pages: dict[Path, str]):
     """Rust is compiled by tests; what other languages have for a parser is used here."""
-    tests = "".join((ROOT / folder / "book_tests.rs").read_text() for folder in ("src", "s3/src", "opentelemetry/src", "pause/src", "postgres/src", "dynamodb/src"))
+    tests = "".join((ROOT / folder / "book_tests.rs").read_text() for folder in ("src", "s3/src", "opentelemetry/src", "postgres/src", "dynamodb/src"))
     of_book = re.findall(r"docs/([\w-]+\.md)", tests)
     compiled = {PROJECT, GUIDE, "README.md", CRATE.name, *of_book}
     for path, page in pages.items():
@@ -128,13 +131,13 @@ def readme(pages: dict[Path, str]):
 
 
 def installs():
-    """Until the first release, nothing that a person reads installs redrive from a registry. `tools/release.py flip` ends this."""
+    """Until the first release, nothing that a person reads installs redrive from a registry. CONTRIBUTING.md says what ends this."""
     if not RELEASED.exists():
         return
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     own = {"docs/install-released.md", "docs/install.md", "CONTRIBUTING.md", "CHANGELOG.md"}
     ours = ("cli/Cargo.toml", "cli/pyproject.toml", "local/Cargo.toml")
-    folders = (*ours, "tools/", ".github/", "cli/tests/", "bench/", "fuzz/", "interface/")
+    folders = (*ours, "tools/", ".github/", "cli/tests/", "bench/", "fuzz/")
     for name in sorted(set(listed) - own):
         path = ROOT / name
         if name.startswith(folders) or not path.is_file() or path.suffix not in (".md", ".rs", ".toml", ".yaml", ".html", ".js"):
@@ -201,25 +204,53 @@ def alarms(pages: dict[Path, str]):
 
 
 def run(pages: dict[Path, str], binaries: str):
-    """Runs what is marked, and compares with the block below that is marked <!-- prints -->."""
+    """Runs what is marked."""
     environment = os.environ | {"PATH": f"{Path(binaries).resolve()}:{os.environ['PATH']}"}
     for path, page in pages.items():
-        if path.name == PROJECT:
-            continue
         blocks = book.blocks(page)
-        for block, follower in zip(blocks, [*blocks, None][1:], strict=True):
-            if block.mark != "run":
-                continue
-            command = ["bash", "-euo", "pipefail", "-c", block.text]
-            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False)
+        wrong = demo if path.name == PROJECT else commands
+        for block, problem in wrong(list(zip(blocks, [*blocks, None][1:], strict=True)), environment):
             where = f"{path.relative_to(ROOT)}: {block.text.strip()}"
-            if done.returncode:
-                yield f"{where}: ends with {done.returncode}: {done.stdout}{done.stderr}"
-            elif follower and follower.mark == "prints":
-                absent = book.missing(follower.text, done.stdout)
-                if absent:
-                    yield f"{where}: does not print {absent}, but:\n{done.stdout}"
             print(f"ran {where}")
+            if problem:
+                yield f"{where}: {problem}"
+
+
+def commands(blocks: list[tuple[book.Block, book.Block | None]], environment: dict[str, str]):
+    for block, follower in blocks:
+        if block.mark == "run":
+            yield block, wrong_with(block.text, follower, environment)
+
+
+def demo(blocks: list[tuple[book.Block, book.Block | None]], environment: dict[str, str]):
+    """What reads the letters of the demo beside it is repeated until the demo has come so far."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = str(listener.getsockname()[1])
+    with ExitStack() as beside:
+        for block, follower in blocks:
+            text = block.text.replace("9324", port)
+            if block.mark == "demo: beside":
+                command = ["bash", "-c", f"exec {text}"]
+                process = beside.enter_context(subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL))
+                beside.callback(process.kill)
+                environment = environment | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
+            elif block.mark == "demo":
+                deadline = time.monotonic() + 120
+                while (problem := wrong_with(text, follower, environment)) and time.monotonic() < deadline:
+                    time.sleep(5)  # its clock runs in real time while letters are listed
+                yield block, problem
+
+
+def wrong_with(text: str, follower: book.Block | None, environment: dict[str, str]) -> str:
+    """Compares what a command prints with the block below that is marked <!-- prints -->."""
+    command = ["bash", "-euo", "pipefail", "-c", text]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    printed = done.stdout + done.stderr
+    if done.returncode:
+        return f"ends with {done.returncode}: {printed}"
+    absent = book.missing(follower.text, printed) if follower and follower.mark == "prints" else []
+    return f"does not print {absent}, but:\n{printed}" if absent else ""
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Runs `redrive queue` with `--stack` against an AWS that nobody here wrote; its other verbs run in `elsewhere`."""
+"""Runs `redrive queue` with `--stack` against an AWS that nobody here wrote; `make check ONLY=letters` runs attach, detach and status."""
 
 import json
 import subprocess

