@@ -274,7 +274,7 @@ fn expiry(dead: &Queue, sources: &[&Queue], oldest: Option<Duration>) -> Expiry 
 /// The visible letters now less those of an hour ago. SQS counts no letter that it moves as sent, so that no metric adds up what
 /// arrived. An inactive queue has no values, and was empty then: a letter keeps its queue active.
 fn growth(now: u64, visible: &[(Duration, f64)]) -> Option<i64> {
-    let (past, then) = visible.iter().max_by_key(|(past, _)| *past)?;
+    let (past, then) = visible.iter().min_by_key(|(past, _)| past.abs_diff(HOUR))?;
     let then = if *past >= ABOUT_AN_HOUR { *then } else { 0.0 };
     Some(i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(then as i64))
 }
@@ -317,6 +317,7 @@ pub(super) mod tests {
         for (visible, expected) in [
             (vec![], None),
             (vec![(1, 8.0), (30, 5.0), (60, 3.0)], Some(7)),
+            (vec![(59, 5.0), (60, 3.0), (61, 2.0), (64, 1.0)], Some(7)),
             (vec![(56, 12.0)], Some(-2)),
             (vec![(2, 9.0), (20, 4.0)], Some(10)),
         ] {
