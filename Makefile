@@ -28,7 +28,7 @@ REPOSITORY = $(shell sed -n 's/^repository = "\(.*\)"/\1/p' Cargo.toml)
 export PYTHONDONTWRITEBYTECODE := 1
 # Most tests wait, for processes and sockets.
 export RUST_TEST_THREADS ?= 8
-export NEXTEST_TEST_THREADS ?= $(RUST_TEST_THREADS)
+export NEXTEST_TEST_THREADS ?= 12
 SPEED ?= 60
 ROUNDS ?= 9
 MINUTES ?= 10
