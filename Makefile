@@ -31,6 +31,7 @@ export RUST_TEST_THREADS ?= 8
 export NEXTEST_TEST_THREADS ?= 12
 SPEED ?= 60
 ROUNDS ?= 9
+RUNS ?= 10000
 MINUTES ?= 10
 ARCHITECTURE ?= arm64
 FUZZERS ?= $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
@@ -79,9 +80,9 @@ docs: $(MDBOOK) $(MERMAID)/installed ## Check the documentation and build it int
 
 # Nothing but the explorer and the rules of queues is compiled anew, with optimizations.
 EXPLORED := $(foreach crate,redrive redrive-local redrive-sqs,--config profile.dev.package.$(crate).opt-level=2)
-explore: ## Explore what may happen to messages within larger bounds than make test does: millions of states, in minutes
+explore: ## Explore what may happen to messages within larger bounds than make test does, for an hour; RUNS=1000000 for more seeds of the simulation
 	REDRIVE_EXPLORE=1 cargo test --locked --workspace --lib $(EXPLORED) explorer -- --nocapture --test-threads 2
-	REDRIVE_EXPLORE=1 REDRIVE_RUNS=10000 cargo test --locked --workspace --test it $(EXPLORED) \
+	REDRIVE_EXPLORE=1 REDRIVE_RUNS=$(RUNS) cargo test --locked --workspace --test it $(EXPLORED) \
 		a_function_loses a_worker_spends whatever_happens adaptive_concurrency -- --nocapture
 
 # What is new stays below target, beside the inputs that are committed. Its versions are those of all else.
