@@ -1,12 +1,13 @@
 """Emulators of AWS that nobody here wrote, each as a process on a free port of loopback for as long as a context lasts."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import boto3
@@ -60,9 +61,11 @@ def stop(process: subprocess.Popen) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """One that the system gives to nobody who asks for any: those begin at 32768."""
+    while True:
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", random.randrange(30_000, 32_768)))
+            return listener.getsockname()[1]
 
 
 def answers(endpoint: str) -> bool:

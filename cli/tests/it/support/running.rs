@@ -1,10 +1,10 @@
 //! `redrive local` in a process of its own, while a test talks to its endpoint.
 
+use std::fs::{self, File};
 use std::io::BufRead;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -26,15 +26,24 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
 }
 
-/// A port that nobody listens on, and that the system gives to nobody who asks for any: those begin at 32768 on Linux, at 49152 elsewhere.
+/// A port that nobody listens on, that no other test is given, and that the system gives to nobody who asks for any: those begin at
+/// 32768 on Linux, at 49152 elsewhere.
 pub(crate) fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = std::process::id() % 10_000;
-    let mut ports = std::iter::repeat_with(|| {
-        let offset = (first + u32::from(NEXT.fetch_add(1, Ordering::Relaxed))) % 10_000;
-        20_000 + u16::try_from(offset).expect("it is below 10,000")
-    });
-    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a port is free")
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ports");
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    let first = std::process::id() * 16;
+    let mut ports =
+        (0..10_000).map(|offset| 20_000 + u16::try_from((first + offset) % 10_000).expect("it is small"));
+    let is_ours = |port: &u16| {
+        let lock = File::create(folder.join(port.to_string())).expect("a file can be made");
+        // The lock lasts as long as the process: the file is never closed.
+        let is_ours = lock.try_lock().is_ok() && TcpListener::bind(("127.0.0.1", *port)).is_ok();
+        if is_ours {
+            std::mem::forget(lock);
+        }
+        is_ours
+    };
+    ports.find(is_ours).expect("a port is free")
 }
 
 /// A running command, killed if it is dropped before its end.
