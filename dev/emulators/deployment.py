@@ -16,15 +16,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-import check_queue_verbs
-import emulators
-import faults
-import first_deployment
-import outcomes
-import runbook
-from emulators import client, until
+ROOT = Path(__file__).resolve().parents[2]
+# That of book.py.
+sys.path.append(str(ROOT / "dev/tools"))
 
-ROOT = Path(__file__).parent.parent
+import check_queue_verbs  # noqa: E402
+import emulators  # noqa: E402
+import faults  # noqa: E402
+import first_deployment  # noqa: E402
+import outcomes  # noqa: E402
+import runbook  # noqa: E402
+from emulators import client, until  # noqa: E402
+
 WORK = ROOT / "target" / "deployment"
 STACK = "redrive"
 PARAMETERS = {"MessageTimeLimit": "2", "ErrorThreshold": "1", "NotificationEmail": "on-call@example.com", "Idempotency": "on"}

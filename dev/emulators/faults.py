@@ -1,6 +1,6 @@
 """Puts faults into a deployed stack, and sees that `redrive doctor` names all of them and nothing else.
 
-What it finds by them, `cli/tests/doctor/corpus/cases.txt` says; this shows that it reads them from services that nobody here
+What it finds by them, `crates/cli/tests/doctor/corpus/cases.txt` says; this shows that it reads them from services that nobody here
 wrote.
 """
 

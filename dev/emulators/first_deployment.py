@@ -12,7 +12,7 @@ from pathlib import Path
 import book
 from emulators import answers, client, free_port, stop, until
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 STACK = "receipts"
 PATIENCE = 120
 # MiniStack has no metrics of queues, so no alarm on them; `redrive local` has no accounts and makes no stacks. Nowhere is

@@ -1,6 +1,6 @@
 """Runs the commands of docs/runbook.md as they are written there.
 
-    tools/runbook.py target/debug    on `redrive local`, for template.yaml and each of the stacks that the pages deploy
+    dev/emulators/runbook.py target/debug    on `redrive local`, for template.yaml and each of the stacks that the pages deploy
 
 Each stack is known by its name alone, by its function alone and by its queue alone, with redrive and without: all six must find
 the same names. With those of template.yaml every block must work, and find the log of every dead letter of the demo.
@@ -16,10 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import book
-import emulators
+ROOT = Path(__file__).resolve().parents[2]
+# That of book.py.
+sys.path.append(str(ROOT / "dev/tools"))
 
-ROOT = Path(__file__).parent.parent
+import book  # noqa: E402
+import emulators  # noqa: E402
+
 RUNBOOK = ROOT / "docs" / "runbook.md"
 NAMES = 'eval "$(redrive queue names --stack shop --region us-east-1)"\n'
 # That of the page.
@@ -53,9 +56,9 @@ def templates() -> dict[str, str]:
     """Of the pages; of the CDK example what CDK makes of it."""
     page = (ROOT / "docs" / "first-consumer.md").read_text()
     tutorial = next(block.text for block in book.blocks(page) if block.language == "yaml")
-    existing = (ROOT / "deploy/function.yaml").read_text()
-    cdk = (ROOT / "cli/tests/doctor/corpus/cdk-redrive.json").read_text()
-    return {OURS: (ROOT / OURS).read_text(), "first-consumer.md": tutorial, "deploy/function.yaml": existing, "the CDK example": cdk}
+    existing = (ROOT / "examples/deploy/function.yaml").read_text()
+    cdk = (ROOT / "crates/cli/tests/doctor/corpus/cdk-redrive.json").read_text()
+    return {OURS: (ROOT / OURS).read_text(), "first-consumer.md": tutorial, "examples/deploy/function.yaml": existing, "the CDK example": cdk}
 
 
 @contextmanager

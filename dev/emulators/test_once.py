@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
 from aws_lambda_powertools.utilities.idempotency.exceptions import IdempotencyAlreadyInProgressError
 from shop import PATIENCE, gap, logged
 
-SAMPLES = Path(__file__).parents[2] / "dynamodb/examples/charges.jsonl"
+SAMPLES = Path(__file__).parents[2] / "crates/dynamodb/examples/charges.jsonl"
 DAYS = 86_400
 
 
@@ -21,7 +21,7 @@ def table(aws):
 
 @pytest.fixture
 def check(aws, table):
-    """What `dynamodb/tests/checks` writes; it fails if that fails."""
+    """What `crates/dynamodb/tests/checks` writes; it fails if that fails."""
 
     def run(*arguments: str) -> str:
         return aws.call("examples/once_checks", *arguments, REDRIVE_IDEMPOTENCY_TABLE=table).stdout
@@ -75,7 +75,7 @@ def test_the_example_charges_once_also_in_another_process(shop, table):
 
 
 def powertools(aws, table: str, id: str, meanwhile=lambda: None) -> list[str]:
-    """What a function with Powertools runs, with the prefix of keys that `dynamodb/tests/checks` has."""
+    """What a function with Powertools runs, with the prefix of keys that `crates/dynamodb/tests/checks` has."""
     charged = []
     store = DynamoDBPersistenceLayer(table_name=table, boto3_client=aws.client("dynamodb"))
     invocation = SimpleNamespace(get_remaining_time_in_millis=lambda: 1_000 * PATIENCE)

@@ -1,4 +1,4 @@
-"""The policies of deploy/permissions, enforced: moto refuses what no policy of a user allows.
+"""The policies of examples/deploy/permissions, enforced: moto refuses what no policy of a user allows.
 
 It asks for actions by the names of operations, where AWS asks for one action for a call and for a batch of them, and it
 does not know which queue a call by name is about. So the users have the statements' actions, batches too, on all resources.

@@ -6,8 +6,8 @@ use std::path::Path;
 /// Tries a property on all inputs of a fuzzer, and on the files of other folders with what it reads.
 pub(crate) fn check(fuzzer: &str, others: &[&str], property: impl Fn(&[u8])) {
     let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let root = above.find(|above| above.join("fuzz/corpus").is_dir()).expect("it is there");
-    let corpus = format!("fuzz/corpus/{fuzzer}");
+    let root = above.find(|above| above.join("dev/fuzz/corpus").is_dir()).expect("it is there");
+    let corpus = format!("dev/fuzz/corpus/{fuzzer}");
     for folder in [corpus.as_str()].iter().chain(others) {
         let entries = fs::read_dir(root.join(folder)).expect("there is such a folder");
         let paths = entries.map(|entry| entry.expect("it can be listed").path());

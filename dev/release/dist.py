@@ -2,7 +2,7 @@
 
 maturin compiles the command once for each target: the archive has the executable of the wheel. On Linux zig links, static
 against musl or, if asked for, against glibc 2.17.
-Usage: dist.py [TARGET...], where a target is a triple of Rust. `tools/dist` calls it.
+Usage: dist.py [TARGET...], where a target is a triple of Rust. `dev/release/dist` calls it.
 """
 
 import os
@@ -13,7 +13,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "target" / "dist"
 STATIC = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"]
 # What pip may install it on. The first is every Linux with glibc 2.17 or newer, which runs a static executable as well.
@@ -38,7 +38,7 @@ def main(asked: list[str]) -> None:
             archive.mkdir()
             shutil.copy(command(target), archive)
             shutil.copy(ROOT / "LICENSE", archive)
-            shutil.copy(ROOT / "cli" / "README.md", archive)
+            shutil.copy(ROOT / "crates" / "cli" / "README.md", archive)
         for archive in archives.values():
             add_help(archives[native] / "redrive", archive)
             pack(DIST / archive.name, "gztar", archive.parent, archive.name)
@@ -49,7 +49,7 @@ def main(asked: list[str]) -> None:
                 content.mkdir()
                 shutil.copy(layer(target), content / "redrive")
                 pack(DIST / f"redrive-layer-{machine}", "zip", content)
-    pack(DIST / "redrive-template", "zip", ROOT / "templates" / "consumer")
+    pack(DIST / "redrive-template", "zip", ROOT / "examples" / "project")
 
 
 def run(*words: str | Path, **options) -> str:
@@ -60,7 +60,7 @@ def command(target: str) -> Path:
     """The command for a target; its wheel is in target/dist then."""
     tags = MUSL if target.endswith("-musl") else LINUX
     linux = ["--zig", *(word for tag in tags for word in ("--compatibility", tag))] if "-linux-" in target else []
-    run("maturin", "build", *options(target), "--manifest-path", "cli/Cargo.toml", "--out", DIST, *linux, env=environment(target))
+    run("maturin", "build", *options(target), "--manifest-path", "crates/cli/Cargo.toml", "--out", DIST, *linux, env=environment(target))
     return built(target, "redrive")
 
 

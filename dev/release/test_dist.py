@@ -1,4 +1,4 @@
-"""What a release offers has the names and files that pages and cargo-binstall expect. Usage: python -m unittest test_dist, in tools/"""
+"""What a release offers has the names and files that pages and cargo-binstall expect. Usage: python -m unittest test_dist, in dev/release/"""
 
 import os
 import shutil
@@ -44,7 +44,7 @@ class Release(unittest.TestCase):
         dist.main([])
 
     def test_archives_have_the_names_that_cargo_binstall_expects(self):
-        told = tomllib.loads((ROOT / "cli" / "Cargo.toml").read_text())["package"]["metadata"]["binstall"]
+        told = tomllib.loads((ROOT / "crates" / "cli" / "Cargo.toml").read_text())["package"]["metadata"]["binstall"]
         for target in dist.STATIC:
             folder, file = told["bin-dir"].replace("{ version }", version()).replace("{ target }", target).split("/")
             self.assertEqual(file, "{ bin }{ binary-ext }")
@@ -56,7 +56,7 @@ class Release(unittest.TestCase):
             self.assertEqual((found["redrive"].mode & 0o777, found["redrive"].uid), (0o755, 0))
 
     def test_lambda_can_run_the_layers_that_pages_name(self):
-        page, template = ((ROOT / path).read_text() for path in ("docs/layer.md", "templates/any/template.yaml"))
+        page, template = ((ROOT / path).read_text() for path in ("docs/layer.md", "examples/any/template.yaml"))
         self.assertIn("target/dist/redrive-layer-arm64.zip", template)
         for name in ("redrive-layer-arm64.zip", "redrive-layer-x86_64.zip"):
             self.assertIn(name, page)

@@ -1,7 +1,7 @@
 """Checks that what the pages say is so: links, tables that have a source, code that no compiler sees, commands marked to be run.
 
-    tools/check_docs.py                       without running anything
-    tools/check_docs.py --run target/debug    the commands marked <!-- run --> or <!-- demo --> too, with `redrive` from that folder
+    dev/tools/check_docs.py                       without running anything
+    dev/tools/check_docs.py --run target/debug    the commands marked <!-- run --> or <!-- demo --> too, with `redrive` from that folder
 """
 
 import ast
@@ -20,16 +20,16 @@ import book
 import permissions
 import terraform
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-# Its blocks are the files of a project, which cli/tests/it/new_project.rs makes, tests and runs.
+# Its blocks are the files of a project, which crates/cli/tests/it/new_project.rs makes, tests and runs.
 PROJECT = "first-consumer.md"
 # Its blocks are the files of tests/it/guide.
 GUIDE = "testing.md"
 # The front page of the library in rustdoc and on crates.io.
 CRATE = ROOT / "src/crate.md"
 README_WORDS = 450
-BESIDE_CODE = (ROOT / "bench/README.md", ROOT / "conformance/README.md")
+BESIDE_CODE = (ROOT / "dev/bench/README.md", ROOT / "dev/conformance/README.md")
 # The list of pages, what stands where no page is, and how to install the command: now, which pages include, and after the first release.
 NO_CHAPTERS = ("SUMMARY.md", "404.md", "install.md", "install-released.md")
 # What would run the code of whoever registers our names first, as long as nothing is released.
@@ -43,8 +43,18 @@ INCIDENT = ("dead-letters.md", "runbook.md")
 
 
 def pages() -> dict[Path, str]:
-    found = [*DOCS.glob("*.md"), *ROOT.glob("*.md"), CRATE, *ROOT.glob("events/*.md"), *ROOT.glob("templates/*/README.md"), *BESIDE_CODE]
+    found = [CRATE, *BESIDE_CODE]
+    for pattern in ("*.md", "docs/*.md", "events/*.md", "examples/**/README.md", ".github/*.md"):
+        found += some(pattern)
     return {path.resolve(): path.read_text() for path in sorted(found)}
+
+
+def some(pattern: str) -> list[Path]:
+    """The files of a pattern, which would be wrong if it had none."""
+    found = list(ROOT.glob(pattern))
+    if not found:
+        raise RuntimeError(f"no file is {pattern}")
+    return found
 
 
 def links(pages: dict[Path, str]):
@@ -90,7 +100,7 @@ def summary(pages: dict[Path, str]):
 
 def code(pages: dict[Path, str]):
     """Rust is compiled by tests; what other languages have for a parser is used here."""
-    tests = "".join((ROOT / folder / "book_tests.rs").read_text() for folder in ("src", "s3/src", "opentelemetry/src", "postgres/src", "dynamodb/src"))
+    tests = "".join(path.read_text() for path in (ROOT / "src/book_tests.rs", *some("crates/*/src/book_tests.rs")))
     of_book = re.findall(r"docs/([\w-]+\.md)", tests)
     compiled = {PROJECT, GUIDE, "README.md", CRATE.name, *of_book}
     for path, page in pages.items():
@@ -136,8 +146,8 @@ def installs():
         return
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     own = {"docs/install-released.md", "docs/install.md", "CONTRIBUTING.md", "CHANGELOG.md"}
-    ours = ("cli/Cargo.toml", "cli/pyproject.toml", "local/Cargo.toml")
-    folders = (*ours, "tools/", ".github/", "cli/tests/", "bench/", "fuzz/")
+    ours = ("crates/cli/Cargo.toml", "crates/cli/pyproject.toml", "crates/local/Cargo.toml")
+    folders = (*ours, "crates/cli/tests/", "dev/bench/", "dev/emulators/", "dev/fuzz/", "dev/release/", "dev/tools/")
     for name in sorted(set(listed) - own):
         path = ROOT / name
         if name.startswith(folders) or not path.is_file() or path.suffix not in (".md", ".rs", ".toml", ".yaml", ".html", ".js"):
@@ -174,7 +184,7 @@ def outside(files: dict[Path, str]):
 
 
 def shown_outside() -> dict[Path, str]:
-    manifests = [path for path in (ROOT / "Cargo.toml", *ROOT.glob("*/Cargo.toml")) if "\n[package]" in "\n" + path.read_text()]
+    manifests = [path for path in (ROOT / "Cargo.toml", *some("crates/*/Cargo.toml"), *some("dev/*/Cargo.toml")) if "\n[package]" in "\n" + path.read_text()]
     found = [CRATE]
     for manifest in manifests:
         package = tomllib.loads(manifest.read_text())["package"]

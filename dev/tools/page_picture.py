@@ -8,8 +8,8 @@ from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "cli/tests/page"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "crates/cli/tests/page"))
 
 from command import Command  # noqa: E402
 from conftest import chromium  # noqa: E402

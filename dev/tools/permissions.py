@@ -1,28 +1,28 @@
-"""Which IAM actions the code needs, read out of the code, and which ones the policies in deploy/permissions allow."""
+"""Which IAM actions the code needs, read out of the code, and which ones the policies in examples/deploy/permissions allow."""
 
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-FOLDER = ROOT / "deploy/permissions"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "examples/deploy/permissions"
 SERVICES = ("cloudformation", "cloudwatch", "lambda", "logs", "sqs")
 # What Lambda's event source mapping and its log need of the function's role; the code calls none of it.
 BY_LAMBDA = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "logs:CreateLogStream", "logs:PutLogEvents"}
 # What ECS's agent does for a worker, with the role of its task.
 BY_AGENT = {"ecs:GetTaskProtection", "ecs:UpdateTaskProtection"}
 # What the function calls stands in `src/`, what an operator's commands call in the others.
-FUNCTION, OPERATOR = ("src",), ("cli/src", "local/src/command", "local/src/remote")
+FUNCTION, OPERATOR = ("src",), ("crates/cli/src", "crates/local/src/command", "crates/local/src/remote")
 # All that `redrive fleet` calls.
-FLEET = ("cli/src/fleet", "cli/src/find/queue.rs", "cli/src/live/queues.rs")
+FLEET = ("crates/cli/src/fleet", "crates/cli/src/find/queue.rs", "crates/cli/src/live/queues.rs")
 # Payloads are on top, for whoever has them: nothing local serves S3.
-PAYLOADS = ("s3/src", "cli/src")
+PAYLOADS = ("crates/s3/src", "crates/cli/src")
 OF_S3 = {"get_object": "s3:GetObject", "put_object": "s3:PutObject", "delete_object": "s3:DeleteObject"}
 # What a consumer with an idempotency table needs on top.
 OF_RECORDS = {name: f"dynamodb:{name.title().replace('_', '')}" for name in ("put_item", "update_item", "get_item")}
 # What shares history, snoozes and journal in a table.
-JOURNAL = ("cli/src/store/table.rs",)
+JOURNAL = ("crates/cli/src/store/table.rs",)
 OF_JOURNAL = {"query": "dynamodb:Query", "batch_write_item": "dynamodb:BatchWriteItem"}
 # Without it S3 calls a missing object forbidden.
 BY_S3 = {"s3:ListBucket"}
@@ -32,7 +32,7 @@ def operations() -> dict[str, str]:
     """The action of each call of a client: of what redrive-local serves, so of whatever has a test."""
     found = {}
     for service in SERVICES:
-        source = (ROOT / f"local/src/{service}/api.rs").read_text()
+        source = (ROOT / f"crates/local/src/{service}/api.rs").read_text()
         for name in re.findall(r'\("([A-Z]\w+)", \w+::\w+\)', source):
             found[snake(name)] = action(service, name)
     return found
@@ -51,7 +51,7 @@ def called(folders: tuple[str, ...], known: dict[str, str] | None = None) -> set
     """The actions of the calls in these folders, tests apart."""
     known = known or operations()
     found = set()
-    for path in (path for folder in folders for path in ([ROOT / folder] if folder.endswith(".rs") else (ROOT / folder).rglob("*.rs"))):
+    for path in (path for folder in folders for path in sources(folder)):
         if path.stem.endswith("tests") or {"tests", "explorer"} & set(path.parts):
             continue
         code = path.read_text().split("#[cfg(test)]\nmod tests {")[0]
@@ -61,9 +61,20 @@ def called(folders: tuple[str, ...], known: dict[str, str] | None = None) -> set
     return found
 
 
+def sources(folder: str) -> list[Path]:
+    """The files of Rust in a folder, or the one of this name."""
+    found = [ROOT / folder] if folder.endswith(".rs") else list((ROOT / folder).rglob("*.rs"))
+    if not found:
+        raise RuntimeError(f"{folder} has no code")
+    return found
+
+
 def policies() -> dict[str, str]:
     """The text of each policy by its name."""
-    return {path.stem: path.read_text() for path in FOLDER.glob("*.json")}
+    found = {path.stem: path.read_text() for path in FOLDER.glob("*.json")}
+    if not found:
+        raise RuntimeError(f"{FOLDER} has no policies")
+    return found
 
 
 def allowed(policy: str) -> set[str]:
@@ -86,22 +97,22 @@ def problems(policies: dict[str, str]) -> Iterator[str]:
         "operator": called(OPERATOR),
         "fleet": called(FLEET),
         "key": key,
-        "idempotency": called(("dynamodb/src",), OF_RECORDS),
+        "idempotency": called(("crates/dynamodb/src",), OF_RECORDS),
         "journal": called(JOURNAL, OF_JOURNAL),
         "payloads": called(PAYLOADS, OF_S3) & set(OF_S3.values()) | BY_S3,
     }
     found = {name: allowed(policy) for name, policy in policies.items()}
     if found.keys() != {*expected, "reader"}:
-        yield f"deploy/permissions has {sorted(found)}"
+        yield f"examples/deploy/permissions has {sorted(found)}"
         return
     for name, actions in expected.items():
         have = found[name] | (found["reader"] | found["fleet"] if name == "operator" else set())
         for word, some in (("does not allow", actions - have), ("allows what nothing calls,", have - actions)):
             if some:
-                yield f"deploy/permissions/{name}.json {word} {', '.join(sorted(some))}"
+                yield f"examples/deploy/permissions/{name}.json {word} {', '.join(sorted(some))}"
     of_function = found["function"] | key | found["idempotency"]
     if of_template() != of_function:
-        yield f"deploy/permissions: template.yaml's role has {sorted(of_template())}"
-    doctor = (ROOT / "cli/src/doctor/checks/permissions.rs").read_text()
+        yield f"examples/deploy/permissions: template.yaml's role has {sorted(of_template())}"
+    doctor = (ROOT / "crates/cli/src/doctor/checks/permissions.rs").read_text()
     for name in sorted(set(re.findall(r'"((?:sqs|cloudwatch|kms|dynamodb|lambda|iam):\w+)"', doctor)) - of_function):
-        yield f"deploy/permissions: redrive doctor wants {name}"
+        yield f"examples/deploy/permissions: redrive doctor wants {name}"

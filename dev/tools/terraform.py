@@ -1,4 +1,4 @@
-"""Whether deploy/consumer.tf, the plan of it that `redrive doctor` is tested with, and template.yaml say the same."""
+"""Whether examples/deploy/consumer.tf, the plan of it that `redrive doctor` is tested with, and template.yaml say the same."""
 
 import json
 import re
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import permissions
 
-ROOT = Path(__file__).parent.parent
-FILE = ROOT / "deploy/consumer.tf"
-PLAN = ROOT / "cli/tests/doctor/corpus/terraform-book.json"
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "examples/deploy/consumer.tf"
+PLAN = ROOT / "crates/cli/tests/doctor/corpus/terraform-book.json"
 BLOCK = re.compile(r'^(resource|data) "(\w+)" "(\w+)" \{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
 # What does not exist unless a variable is set.
 OPTIONAL = re.compile(r"^ +count = var\.(\w+) \? 1 : 0$", re.MULTILINE)
@@ -27,24 +27,24 @@ def problems(code: str) -> Iterator[str]:
     absent = {address for address, text in written.items() if any(not variables.get(name) for name in OPTIONAL.findall(text))}
     written = {address: text for address, text in written.items() if address not in absent}
     if written.keys() != planned.keys():
-        yield f"deploy/consumer.tf and its plan differ in {', '.join(sorted(written.keys() ^ planned.keys()))}"
+        yield f"examples/deploy/consumer.tf and its plan differ in {', '.join(sorted(written.keys() ^ planned.keys()))}"
     if variables != {name: given["value"] for name, given in plan["variables"].items()}:
-        yield f"deploy/consumer.tf has the variables {variables}, its plan others"
+        yield f"examples/deploy/consumer.tf has the variables {variables}, its plan others"
     for address in written.keys() & planned.keys():
         for name, value in CONSTANT.findall(written[address]):
             if not all(holds(values, name, json.loads(value)) for values in planned[address]):
-                yield f"deploy/consumer.tf: {name} of {address} is {value}, but not in its plan"
+                yield f"examples/deploy/consumer.tf: {name} of {address} is {value}, but not in its plan"
     actions = set(re.findall(r'"((?:sqs|logs|cloudwatch|dynamodb):(?!namespace)\w+)"', code))
     policies = permissions.policies()
     if actions != permissions.allowed(policies["function"]) | permissions.allowed(policies["idempotency"]):
-        yield f"deploy/consumer.tf allows {sorted(actions)}, function.json and idempotency.json of deploy/permissions others"
+        yield f"examples/deploy/consumer.tf allows {sorted(actions)}, function.json and idempotency.json of examples/deploy/permissions others"
     alarms = set(re.findall(r'^ +(\w+) += \["([\w/]+)", "(\w+)", "(\w+)"', code, re.MULTILINE))
     of_plan = {
         (it["alarm_name"].rsplit("-", 1)[1], it["namespace"], it["metric_name"], it["statistic"])
         for it in planned["aws_cloudwatch_metric_alarm.alarm"]
     }
     if not alarms == of_plan == of_template():
-        yield f"deploy/consumer.tf has the alarms {sorted(alarms)}, its plan or template.yaml others"
+        yield f"examples/deploy/consumer.tf has the alarms {sorted(alarms)}, its plan or template.yaml others"
 
 
 def holds(values: object, name: str, value: object) -> bool:

@@ -1,4 +1,4 @@
-"""What is wrong in a page is found. Usage: python -m unittest test_check_docs, in tools/"""
+"""What is wrong in a page is found. Usage: python -m unittest test_check_docs, in dev/tools/"""
 
 import unittest
 
@@ -50,7 +50,7 @@ class Outside(unittest.TestCase):
             return check_docs.problem_of(f"https://docs.rs/crate/redrive/{link}", path, {}, {("redrive", "0.1.0")})
 
         self.assertEqual(problem("0.1.0/source/docs/bulk.md"), "")
-        for link in ("0.1.0/source/docs/no.md", "0.1.0/source/cli/src/main.rs", "9.9.9/source/docs/bulk.md"):
+        for link in ("0.1.0/source/docs/no.md", "0.1.0/source/crates/cli/src/main.rs", "9.9.9/source/docs/bulk.md"):
             self.assertEqual(problem(link), "is no file of ours", link)
 
 

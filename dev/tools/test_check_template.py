@@ -1,13 +1,13 @@
-"""The linters see each wrong value put into template.yaml and deploy/worker.yaml. Usage: python -m unittest test_check_template, in tools/"""
+"""The linters see each wrong value put into template.yaml and examples/deploy/worker.yaml. Usage: python -m unittest test_check_template, in dev/tools/"""
 
 import unittest
 from pathlib import Path
 
 from check_template import lint
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = (ROOT / "template.yaml").read_text()
-WORKER = (ROOT / "deploy" / "worker.yaml").read_text()
+WORKER = (ROOT / "examples" / "deploy" / "worker.yaml").read_text()
 
 # What linters find in the translated template: the text, what it becomes, and a word of what is said.
 LINTED = [
@@ -39,7 +39,7 @@ class Faults(unittest.TestCase):
                 self.assertTrue(any(wrong.startswith(code) for wrong in found), found)
 
     def test_the_template_for_existing_projects_is_valid(self) -> None:
-        template = (ROOT / "deploy/function.yaml").read_text()
+        template = (ROOT / "examples/deploy/function.yaml").read_text()
         # SAM's own policies name actions that IAM does not know, which is a warning.
         self.assertEqual([wrong for wrong in lint(template) if not wrong.startswith("W3037")], [])
 

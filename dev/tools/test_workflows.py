@@ -1,4 +1,4 @@
-"""What actionlint, zizmor and the schemas do not check of .github/. Usage: python -m unittest test_workflows, in tools/"""
+"""What actionlint, zizmor and the schemas do not check of .github/. Usage: python -m unittest test_workflows, in dev/tools/"""
 
 import fnmatch
 import os
@@ -7,7 +7,7 @@ import tomllib
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = {path.name: path.read_text() for path in sorted((ROOT / ".github" / "workflows").iterdir())}
 ACTION = re.compile(r"uses: (?P<action>[^@\s]+)@(?P<commit>\S+)(?: # (?P<version>\S+))?")
 
@@ -43,8 +43,8 @@ class Commands(unittest.TestCase):
         self.assertEqual({stage for words in asked for stage in words.split()} - set(stages), set())
 
     def test_every_file_that_is_run_is_there(self):
-        asked = re.findall(r"(?:run: |python3 )((?:\.github|\.ci|tools)/\S+)", "\n".join(WORKFLOWS.values()))
-        self.assertIn("tools/dist", asked)
+        asked = re.findall(r"(?:run: |python3 )((?:\.github|\.ci|dev)/\S+)", "\n".join(WORKFLOWS.values()))
+        self.assertIn("dev/release/dist", asked)
         for path in asked:
             self.assertTrue((ROOT / path).is_file(), path)
 
@@ -58,8 +58,8 @@ class Addresses(unittest.TestCase):
         package = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
         owner, name = package["repository"].split("/")[-2:]
         self.assertEqual(package["homepage"], f"https://{owner}.github.io/{name}/")
-        of_command = [ROOT / "cli/pyproject.toml", ROOT / "cli/Dockerfile", *ROOT.glob("docs/install*.md")]
-        files = [*(ROOT / ".github").rglob("*.*"), *of_command, ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"]
+        of_command = [ROOT / "crates/cli/pyproject.toml", ROOT / "crates/cli/Dockerfile", *ROOT.glob("docs/install*.md")]
+        files = [*(ROOT / ".github").rglob("*.*"), *of_command, ROOT / "CONTRIBUTING.md"]
         text = "\n".join(path.read_text() for path in files if path.is_file())
         links = re.findall(rf"(?:github\.com|ghcr\.io)/[\w-]+/{name}\b|--repo [\w-]+/{name}\b", text)
         self.assertGreater(len(links), 1)
@@ -85,10 +85,10 @@ class Dependabot(unittest.TestCase):
 
 
 def sources(pattern: str) -> list[Path]:
-    """Files of that name, but not those of builds, templates and fuzzers, whose lock file `make fuzz` writes."""
+    """Files of that name, but not those of builds and fuzzers, whose lock file `make fuzz` writes."""
     found = []
     for folder, folders, files in os.walk(ROOT):
-        folders[:] = set(folders) - {"target", "fuzz", "templates", "node_modules", ".git", ".aws-sam"}
+        folders[:] = set(folders) - {"target", "fuzz", "node_modules", ".git", ".aws-sam"}
         found += [Path(folder, name) for name in fnmatch.filter(files, pattern)]
     return found
 

@@ -1,4 +1,4 @@
-// deploy/function.yaml for the CDK. Build the function first: cargo lambda build --release --arm64
+// examples/deploy/function.yaml for the CDK. Build the function first: cargo lambda build --release --arm64
 import { Duration, RemovalPolicy, Stack, StackProps } from "aws-cdk-lib";
 import { ComparisonOperator, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";

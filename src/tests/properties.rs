@@ -1,4 +1,4 @@
-//! What must hold of whatever arrives in an invocation, for the fuzzers of `fuzz/` and for tests.
+//! What must hold of whatever arrives in an invocation, for the fuzzers of `dev/fuzz/` and for tests.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -92,7 +92,7 @@ pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/corpus.rs"]
+#[path = "../../dev/fuzz/corpus.rs"]
 mod corpus;
 
 #[cfg(test)]

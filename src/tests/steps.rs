@@ -1,4 +1,4 @@
-//! The pure steps one by one, for the measurements in `bench/steps`. Compiled only for them and for tests.
+//! The pure steps one by one, for the measurements in `dev/bench/steps`. Compiled only for them and for tests.
 
 use std::time::{Duration, Instant, SystemTime};
 

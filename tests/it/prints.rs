@@ -25,20 +25,19 @@ fn is_raw(line: &str) -> bool {
 #[test]
 fn no_example_prints_what_a_sender_wrote() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let whole =
-        ["docs", "examples", "postgres/examples", "templates", "src/bin"].map(|folder| root.join(folder));
+    let whole = ["docs", "examples", "crates/postgres/examples", "src/bin"].map(|folder| root.join(folder));
     let whole = whole.iter().flat_map(|folder| texts(folder)).chain([root.join("README.md")]);
     let documented = [
         "src",
-        "sqs/src",
-        "event/src",
-        "executor/src",
-        "http/src",
-        "observers/src",
-        "s3/src",
-        "local/src",
-        "opentelemetry/src",
-        "postgres/src",
+        "crates/sqs/src",
+        "crates/event/src",
+        "crates/executor/src",
+        "crates/http/src",
+        "crates/observers/src",
+        "crates/s3/src",
+        "crates/local/src",
+        "crates/opentelemetry/src",
+        "crates/postgres/src",
     ];
     let documented: Vec<PathBuf> = documented.iter().flat_map(|folder| texts(&root.join(folder))).collect();
     let mut found = Vec::new();

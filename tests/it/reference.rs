@@ -143,7 +143,7 @@ fn every_variable_that_is_read_is_in_the_table_of_settings() {
     let text = source("settings.rs")
         + &source("settings/queues.rs")
         + &source("run.rs")
-        + &source("../dynamodb/src/store.rs");
+        + &source("../crates/dynamodb/src/store.rs");
     let mut read: Vec<_> = text
         .split('"')
         .filter(|word| {

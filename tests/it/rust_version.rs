@@ -10,7 +10,7 @@ fn every_page_that_names_a_rust_version_names_the_one_of_the_manifest() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let ours = manifest.split("\nrust-version = \"").nth(1).unwrap().split('"').next().unwrap();
     let mut named = 0;
-    for folder in ["", "docs", "src", "templates/consumer"] {
+    for folder in ["", ".github", "docs", "src", "examples/project"] {
         let files = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
         let is_page = |file: &PathBuf| file.extension().is_some_and(|kind| kind == "md" || kind == "toml");
         for file in files.filter(is_page) {

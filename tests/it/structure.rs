@@ -29,7 +29,7 @@ const IMPURE: &[&str] = &[
     "worker/drive.rs",
 ];
 
-/// The same in `observers/src`.
+/// The same in `crates/observers/src`.
 const IMPURE_OBSERVERS: &[&str] = &[
     "backlog.rs",
     "health.rs",
@@ -123,10 +123,11 @@ fn pure_files_name_no_client_runtime_clock_environment_or_chance() {
     // It only names the crates.
     let is_pure = |file: &String| file != "reexports.rs" && !IMPURE.contains(&file.as_str());
     let pure = files().into_iter().filter(is_pure);
-    let observers = root().join("observers/src");
+    let observers = root().join("crates/observers/src");
     let impure: Vec<_> = IMPURE_OBSERVERS.iter().map(|file| observers.join(file)).collect();
-    let mut shared =
-        ["sqs/src", "event/src", "template/src"].map(|folder| sources(&root().join(folder))).concat();
+    let mut shared = ["crates/sqs/src", "crates/event/src", "crates/iac/src"]
+        .map(|folder| sources(&root().join(folder)))
+        .concat();
     shared.extend(sources(&observers));
     for file in &impure {
         assert!(file.exists(), "{} is gone", file.display());
@@ -241,8 +242,8 @@ fn the_command_writes_to_the_terminal_in_one_place() {
         "indicatif",
         "/dev/std",
     ];
-    let output = root().join("local/src/command/output");
-    for file in ["cli/src", "local/src/command", "template/src"]
+    let output = root().join("crates/local/src/command/output");
+    for file in ["crates/cli/src", "crates/local/src/command", "crates/iac/src"]
         .into_iter()
         .flat_map(|folder| sources(&root().join(folder)))
     {
@@ -346,7 +347,9 @@ fn the_values_of_suggested_commands_are_quoted_for_a_shell() {
             && (command.is_some_and(|(_, rest)| rest.contains('{'))
                 || rest.split(" --").skip(1).any(has_value))
     };
-    let files = ["cli/src", "local/src/command"].into_iter().flat_map(|folder| sources(&root().join(folder)));
+    let files = ["crates/cli/src", "crates/local/src/command"]
+        .into_iter()
+        .flat_map(|folder| sources(&root().join(folder)));
     for file in files.filter(|file| !file.to_string_lossy().contains("/tests")) {
         let text = fs::read_to_string(&file).unwrap();
         let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();

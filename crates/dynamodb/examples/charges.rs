@@ -2,11 +2,11 @@
 //!
 //! ```sh
 //! AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:4567 REDRIVE_IDEMPOTENCY_TABLE=idempotency \
-//!   redrive local --example charges --send dynamodb/examples/charges.jsonl --until-idle
+//!   redrive local --example charges --send crates/dynamodb/examples/charges.jsonl --until-idle
 //! ```
 //!
 //! The key is the id of the payment, so a producer that sends one twice charges once too. One without an amount is rejected, and
-//! that is recorded as well. `conformance/elsewhere/test_once.py` runs this program with the tables of emulators.
+//! that is recorded as well. `dev/emulators/test_once.py` runs this program with the tables of emulators.
 
 use redrive::once::Once;
 use redrive::{BoxError, Consumer, Failure, Message};

@@ -1,4 +1,4 @@
-//! What must hold of whatever a file says, for the fuzzers of `fuzz/` and for tests.
+//! What must hold of whatever a file says, for the fuzzers of `dev/fuzz/` and for tests.
 
 use std::path::Path;
 
@@ -43,14 +43,14 @@ pub(crate) fn surroundings() -> Surroundings {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/corpus.rs"]
+#[path = "../../../dev/fuzz/corpus.rs"]
 mod corpus;
 
 #[cfg(test)]
 mod tests {
     use super::corpus::check;
 
-    const TEMPLATES: &str = "cli/tests/doctor/corpus";
+    const TEMPLATES: &str = "crates/cli/tests/doctor/corpus";
 
     #[test]
     fn the_corpora_of_the_fuzzers_hold() {

@@ -47,7 +47,7 @@ pub mod rules {
     pub use crate::sqs::Sqs;
 }
 
-/// The Runtime API of one process without the process, for `bench/`.
+/// The Runtime API of one process without the process, for `dev/bench/`.
 #[doc(hidden)]
 pub mod runtime {
     pub use crate::runtime_api::{Ended, Exchange, Offer, Reply, routes};

@@ -1,4 +1,4 @@
-//! What must hold of whatever clients send, for the fuzzers of `fuzz/` and for tests.
+//! What must hold of whatever clients send, for the fuzzers of `dev/fuzz/` and for tests.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -77,7 +77,7 @@ fn account() -> Account {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/corpus.rs"]
+#[path = "../../../dev/fuzz/corpus.rs"]
 pub(crate) mod corpus;
 
 #[cfg(test)]

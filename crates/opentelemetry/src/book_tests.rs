@@ -1,4 +1,4 @@
 //! The Rust of docs/opentelemetry.md, compiled as a documentation test.
 
-#[doc = include_str!("../../docs/opentelemetry.md")]
+#[doc = include_str!("../../../docs/opentelemetry.md")]
 mod opentelemetry {}

@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! docker run --detach --publish 127.0.0.1:5432:5432 --env POSTGRES_HOST_AUTH_METHOD=trust postgres:18
-//! redrive local --example payments --send postgres/examples/payments.jsonl --speed max --until-idle
+//! redrive local --example payments --send crates/postgres/examples/payments.jsonl --speed max --until-idle
 //! ```
 //!
 //! Ada's shop sent her payment twice, as two messages, and it is made once. If both are handled at the same time, one is deferred for

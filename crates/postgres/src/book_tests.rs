@@ -1,4 +1,4 @@
 //! The Rust of docs/, compiled as a documentation test.
 
-#[doc = include_str!("../../docs/idempotency.md")]
+#[doc = include_str!("../../../docs/idempotency.md")]
 mod idempotency {}

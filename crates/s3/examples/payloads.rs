@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A document is done. An empty one is dead-lettered as `empty-document`, and its letter points to the same object:
-//! `redrive dlq show --payload` reads it. `conformance/elsewhere/test_payloads.py` runs this program against emulators.
+//! `redrive dlq show --payload` reads it. `dev/emulators/test_payloads.py` runs this program against emulators.
 
 use redrive::{Consumer, Failure, Message};
 use redrive_s3::Payloads;

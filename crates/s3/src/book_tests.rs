@@ -1,4 +1,4 @@
 //! The Rust of docs/, compiled and run as documentation tests.
 
-#[doc = include_str!("../../docs/large-messages.md")]
+#[doc = include_str!("../../../docs/large-messages.md")]
 mod large_messages {}

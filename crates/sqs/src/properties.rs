@@ -1,4 +1,4 @@
-//! What must hold of whatever a sender writes into an attribute, for the fuzzers of `fuzz/` and for tests.
+//! What must hold of whatever a sender writes into an attribute, for the fuzzers of `dev/fuzz/` and for tests.
 
 use crate::{Attribute, Attributes, DeadLetter, Origin, accepted, origin_of_letter};
 
@@ -41,7 +41,7 @@ fn attributes(name: &str, text: &[u8]) -> Attributes {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/corpus.rs"]
+#[path = "../../../dev/fuzz/corpus.rs"]
 mod corpus;
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug, PartialEq)]
 pub(crate) enum Verb {
-    /// Run everything that `make bench` has built, and write the tables into bench/README.md
+    /// Run everything that `make bench` has built, and write the tables into dev/bench/README.md
     Compare(Comparison),
-    /// Count the instructions of the pure steps under callgrind and hold them against bench/instructions.json
+    /// Count the instructions of the pure steps under callgrind and hold them against dev/bench/instructions.json
     Instructions {
         /// The driver that `make bench ONLY=instructions` has built
         #[arg(long, value_name = "PATH", default_value = "target/release/steps")]

@@ -83,7 +83,7 @@ impl Counts {
             why = format!(" (counted with {} on {})", expected.rustc, expected.architecture);
         }
         bail!(
-            "{}\nmore than {} % from bench/instructions.json{why}: {}; if it is meant, make update ONLY=instructions",
+            "{}\nmore than {} % from dev/bench/instructions.json{why}: {}; if it is meant, make update ONLY=instructions",
             lines.join("\n"),
             TOLERANCE * 100.0,
             differing.join(", ")

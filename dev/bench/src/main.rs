@@ -28,8 +28,8 @@ use clap::Parser;
 use arguments::{Arguments, Verb};
 use instructions::Counts;
 
-const DOCUMENT: &str = "bench/README.md";
-const INSTRUCTIONS: &str = "bench/instructions.json";
+const DOCUMENT: &str = "dev/bench/README.md";
+const INSTRUCTIONS: &str = "dev/bench/instructions.json";
 
 fn main() -> ExitCode {
     match obey(Arguments::parse().verb) {

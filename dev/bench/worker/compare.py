@@ -1,7 +1,7 @@
 """Measures redrive's worker beside sqs-consumer and a loop with boto3. Usage: compare.py SERVE WORKER NODE_FOLDER ROUNDS
 
-SERVE is redrive-local's example, WORKER bench/consumer's, both built for release; what is in NODE_FOLDER, `install` made. In
-each round every scenario is run once with each contender, in turn. Writes results.jsonl beside this file and the tables of bench/README.md.
+SERVE is redrive-local's example, WORKER dev/bench/consumer's, both built for release; what is in NODE_FOLDER, `install` made. In
+each round every scenario is run once with each contender, in turn. Writes results.jsonl beside this file and the tables of dev/bench/README.md.
 """
 
 import json

@@ -5,13 +5,13 @@
 use libfuzzer_sys::fuzz_target;
 use redrive_local::command::problem;
 
-#[path = "../../cli/src/letters"]
+#[path = "../../../crates/cli/src/letters"]
 mod letters {
     pub(crate) mod condition;
     pub(crate) mod letter;
 }
 
-#[path = "../../cli/src/sqs"]
+#[path = "../../../crates/cli/src/sqs"]
 mod sqs {
     mod attributes;
     pub(crate) use attributes::from_sdk;

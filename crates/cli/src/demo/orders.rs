@@ -1,1 +1,1 @@
-../../../src/bin/orders.rs
+../../../../src/bin/orders.rs

@@ -1,5 +1,5 @@
 //! What must be true of our templates, by the reader that judges everybody's. Each rule has faults that break it.
-//! Nothing is found in them: `nothing_is_found`, and for a worker the case of `deploy/worker.yaml` in `cases.txt`.
+//! Nothing is found in them: `nothing_is_found`, and for a worker the case of `examples/deploy/worker.yaml` in `cases.txt`.
 
 mod descriptions;
 mod encryption;
@@ -16,8 +16,8 @@ use redrive_template::{Gaps, Node, Resolver, Resource, Surroundings, parse};
 
 use super::judge;
 
-const TEMPLATE: &str = include_str!("../../../template.yaml");
-const RUNBOOK: &str = include_str!("../../../docs/runbook.md");
+const TEMPLATE: &str = include_str!("../../../../template.yaml");
+const RUNBOOK: &str = include_str!("../../../../docs/runbook.md");
 
 const ALARM: &str = "AWS::CloudWatch::Alarm";
 const TOLD: (&str, &str) = ("NotificationEmail", "me@example.com");

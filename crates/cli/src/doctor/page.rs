@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/doctor.md");
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/doctor.md");
 
     #[test]
     fn each_type_that_is_recognized_and_not_read_is_told_and_documented() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::running::root;
 use crate::support::{Ran, command, local};
 
-const TEMPLATE: &str = "../template.yaml";
+const TEMPLATE: &str = "../../template.yaml";
 const REDRIVE: &str = env!("CARGO_BIN_EXE_redrive");
 
 /// Runs `redrive local` in this package's folder.
@@ -70,7 +70,7 @@ fn what_the_template_does_not_have_is_named_with_what_it_has() {
         (
             "--queue invoices",
             2,
-            "redrive: no queue invoices in ../template.yaml; known: redrive-orders-dead, redrive-orders\n",
+            "redrive: no queue invoices in ../../template.yaml; known: redrive-orders-dead, redrive-orders\n",
         ),
         ("--binary src", 2, "redrive: --binary src: not a file\n"),
         (

@@ -37,7 +37,7 @@ fn judged(folder: &TempDir, line: &str) -> Ran {
 fn nothing_is_found_in_a_new_project() {
     let [template, manifest] = ["template.yaml", "Cargo.toml"].map(|file| {
         // As `cargo lambda new` leaves them.
-        let text = text(&format!("templates/consumer/{file}"));
+        let text = text(&format!("examples/project/{file}"));
         text.replace("{{ project_name }}", "jobs").replace("{{ redrive }}", "\"1\"")
     });
     let project = folder(&[("template.yaml", &template), ("Cargo.toml", &manifest)]);
@@ -51,7 +51,8 @@ fn nothing_is_found_in_the_template_for_existing_projects() {
     let page = text("docs/deploying.md");
     let manifest = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
     let manifest = manifest.expect("the page has a manifest");
-    let project = folder(&[("template.yaml", &text("deploy/function.yaml")), ("Cargo.toml", manifest)]);
+    let project =
+        folder(&[("template.yaml", &text("examples/deploy/function.yaml")), ("Cargo.toml", manifest)]);
     let told = "no problems found in template.yaml; checked 2 queues, 1 function, 0 workers\n";
     judged(&project, "doctor --strict").told(0, told);
 }

@@ -1,4 +1,4 @@
-//! `redrive doctor` over the templates of `cli/tests/doctor/corpus/`, each with exactly what `cases.txt` expects of it.
+//! `redrive doctor` over the templates of `crates/cli/tests/doctor/corpus/`, each with exactly what `cases.txt` expects of it.
 //!
 //! `== NAME: ARGUMENTS` begins a case, where `NAME` is a file of this folder, or one of ours. `== NAME of ANOTHER` is another case's template with changed
 //! lines, as `diff` prints them: those after a space stand there, those after `-` go, and those after `+` come. `@@` is

@@ -16,7 +16,7 @@ use crate::support::{ACCOUNT, Aws, REGION, Ran, client, command_at, orders};
 /// Our own template as the stack `shop`, with a table.
 fn shop() -> (Running, String, impl BufRead) {
     let port = free_port();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let port_as_text = port.to_string();
     let place = ["--stack", "shop", "--region", REGION, "--port", &port_as_text];
     let arguments = [&place[..], &["--parameter", "Idempotency=on"]].concat();

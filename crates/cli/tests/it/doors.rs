@@ -56,7 +56,7 @@ fn more_clients_than_file_descriptors_that_say_nothing_hold_up_nobody() {
     }
 }
 
-/// What else the page asks of a request is tested in `cli/tests/page`.
+/// What else the page asks of a request is tested in `crates/cli/tests/page`.
 #[test]
 fn no_other_site_reaches_the_page() {
     let (port, page) = (free_port(), free_port());

@@ -1,4 +1,4 @@
-//! The functions of `templates/any` behind the Lambda layer, with the runtime clients that `make check` installs.
+//! The functions of `examples/any` behind the Lambda layer, with the runtime clients that `make check` installs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::support::{Ran, local};
 /// The orders to a queue, with these folders in `PATH`.
 fn orders(queue: &str, clients: &[PathBuf]) -> Ran {
     let flags = format!(
-        "--template templates/any/template.yaml --queue {queue} --send templates/any/orders.jsonl --speed max --until-idle --json"
+        "--template examples/any/template.yaml --queue {queue} --send examples/any/orders.jsonl --speed max --until-idle --json"
     );
     built("redrive-layer");
     Ran::of(local(&root(), &flags).env("PATH", path_with(clients)))
@@ -129,7 +129,7 @@ fn a_function_that_ignores_sigterm_does_not_outlive_the_command() {
     for (name, content) in [
         (
             "template.yaml",
-            std::fs::read_to_string(root().join("templates/any/template.yaml")).expect("it is there"),
+            std::fs::read_to_string(root().join("examples/any/template.yaml")).expect("it is there"),
         ),
         ("orders.jsonl", "{\"body\": \"x\"}\n".to_owned()),
         (
@@ -166,7 +166,7 @@ fn the_functions_of_the_template_are_those_of_the_page() {
     let read = |path: &str| std::fs::read_to_string(root().join(path)).expect("it is there");
     let page = read("docs/layer.md");
     for (language, file) in [("python", "python/app.py"), ("js", "node/app.mjs")] {
-        let code = read(&format!("templates/any/{file}"));
+        let code = read(&format!("examples/any/{file}"));
         assert!(page.contains(&format!("```{language}\n{code}```\n")), "{file}");
     }
 }

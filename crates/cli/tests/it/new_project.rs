@@ -1,4 +1,4 @@
-//! New projects: by `cargo lambda new` with `templates/consumer`, and by hand as `docs/first-consumer.md` says.
+//! New projects: by `cargo lambda new` with `examples/project`, and by hand as `docs/first-consumer.md` says.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -25,7 +25,7 @@ fn create(folder: &Path) -> PathBuf {
     assert!(tools.exists(), "the Python tools are not installed yet: run `make test` once");
     let output = Command::new(tools.join("cargo-lambda"))
         .args(["lambda", "new", "--no-interactive", "--template"])
-        .arg(root().join("templates/consumer"))
+        .arg(root().join("examples/project"))
         .args(["--render-var", "redrive={ path = \"..\" }", NAME])
         .current_dir(folder)
         .output()
@@ -40,7 +40,8 @@ fn create_by_hand(folder: &Path) -> PathBuf {
     fs::create_dir_all(project.join("src")).expect("tests may write here");
     for (mark, text) in guide() {
         if let Some(file) = mark.strip_prefix("file: ") {
-            let text = text.replace("../redrive/local", "../local").replace("../redrive\"", "..\"");
+            let text =
+                text.replace("../redrive/crates/local", "../crates/local").replace("../redrive\"", "..\"");
             fs::write(project.join(file), text).expect("tests may write here");
         }
     }
@@ -161,7 +162,7 @@ fn it_has_our_template_and_runbook_and_its_function_can_be_renamed() {
     }
     let python = root().join("target/venv/bin/python");
     let check = Command::new(python)
-        .arg(root().join("tools/check_template.py"))
+        .arg(root().join("dev/tools/check_template.py"))
         .arg(project.join("template.yaml"))
         .output()
         .unwrap();

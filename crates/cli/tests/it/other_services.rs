@@ -131,7 +131,7 @@ fn a_paused_mapping_lets_messages_wait_and_the_log_says_what_became_of_them() {
         let template = aws.cloudformation.get_template().stack_name("shop").send().await;
         assert_eq!(
             template.expect("there is a stack").template_body(),
-            Some(include_str!("../../../template.yaml"))
+            Some(include_str!("../../../../template.yaml"))
         );
     });
     let totals = running.stop(stdout);

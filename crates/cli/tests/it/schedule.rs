@@ -50,7 +50,7 @@ fn expired(deliveries: u64, after: u64) -> Value {
 
 #[test]
 fn the_end_follows_from_flags_a_template_and_its_parameters() {
-    let two = "--template cli/tests/doctor/corpus/two-queues-named.yaml --queue";
+    let two = "--template crates/cli/tests/doctor/corpus/two-queues-named.yaml --queue";
     for (arguments, end) in [
         ("", moved(10, 1_022)),
         ("--max-receive-count 1", moved(1, 0)),
@@ -100,7 +100,7 @@ fn a_function_may_be_told_another_count_than_the_queues() {
 
 #[test]
 fn without_redrive_retries_wait_for_the_visibility_timeout() {
-    let folder = "--template cli/tests/doctor/corpus";
+    let folder = "--template crates/cli/tests/doctor/corpus";
     for (arguments, rule, after) in [
         (format!("{folder}/guide-python.yaml"), "visibility-timeout", 900),
         // Counted from the receive.

@@ -23,7 +23,7 @@ use crate::proxy::{Call, Fate, Proxy};
 use crate::support::running::{built, root};
 use crate::support::{Aws, REGION, Ran, Words, command};
 
-const FOLDER: &str = "cli/tests/it/sessions";
+const FOLDER: &str = "crates/cli/tests/it/sessions";
 
 macro_rules! sessions {
     ($($name:ident),*) => { $(#[test] fn $name() { play(concat!(stringify!($name), ".txt")); })* };

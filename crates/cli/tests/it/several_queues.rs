@@ -17,7 +17,7 @@ fn a_message_ends_after_the_deliveries_of_its_own_queue() {
     }
     let send = folder.path().join("send.jsonl");
     std::fs::write(&send, lines).expect("it can be written");
-    let template = root().join("cli/tests/doctor/corpus/two-queues-named.yaml");
+    let template = root().join("crates/cli/tests/doctor/corpus/two-queues-named.yaml");
     let paths =
         [&template, &built("orders"), &send].map(|path| path.to_str().expect("it is text").to_owned());
     let ran = Ran::of(command("local --speed max --until-idle --json").current_dir(folder.path()).args([

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 ADDRESS = re.compile(r"^ page +(http://127\.0\.0\.1:\d+/)$")
 ENDPOINT = re.compile(r"--endpoint-url (\S+) ")
 

@@ -55,7 +55,7 @@ def restored(source):
 
 
 class Accounts(Process):
-    """Accounts with queues and letters, as local/examples/accounts.rs describes them."""
+    """Accounts with queues and letters, as crates/local/examples/accounts.rs describes them."""
 
     def __init__(self, binaries, folder, accounts=1, queues=1, letters=LARGE):
         self.folder, self.binaries = folder, binaries

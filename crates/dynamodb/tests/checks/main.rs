@@ -1,4 +1,4 @@
-//! Checks of the store with the table `REDRIVE_IDEMPOTENCY_TABLE` of an emulator, which `conformance/elsewhere` makes.
+//! Checks of the store with the table `REDRIVE_IDEMPOTENCY_TABLE` of an emulator, which `dev/emulators` makes.
 //!
 //! Usage: once_checks model | crowd | rate | claim ID | handle ID…
 #![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]

@@ -1,4 +1,4 @@
-//! A consumer whose keys are those of a function with Powertools for Python: see `conformance/elsewhere/test_once.py`.
+//! A consumer whose keys are those of a function with Powertools for Python: see `dev/emulators/test_once.py`.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -36,7 +36,7 @@ fn what_lambda_sends_is_not_left_to_serde_json() {
     assert!(is_usual(&spaced.to_string()));
     assert!(is_usual(&serde_json::to_string_pretty(&spaced).unwrap()));
     assert!(is_usual(r#"{"Records":[]}"#));
-    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../events")).unwrap() {
+    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../events")).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|kind| kind == "json") {
             assert!(is_usual(&std::fs::read_to_string(&path).unwrap()), "{}", path.display());

@@ -32,7 +32,7 @@ pub(crate) fn languages() -> Vec<Language> {
 }
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
 }
 
 fn node_client() -> PathBuf {
@@ -48,7 +48,7 @@ impl Language {
             Self::Python => "app.py",
             Self::Node => "app.mjs",
         };
-        let source = fs::read(root().join("layer/tests/functions").join(file)).unwrap();
+        let source = fs::read(root().join("crates/layer/tests/functions").join(file)).unwrap();
         replace(&folder.join(file), &source, 0o644);
         folder
     }

@@ -280,13 +280,13 @@ mod tests {
 
     #[test]
     fn an_event_gives_its_records() {
-        let messages = parse(include_str!("../../../events/fifo.json")).unwrap();
+        let messages = parse(include_str!("../../../../events/fifo.json")).unwrap();
         assert!(messages.len() > 1);
         for FileMessage { to, message, .. } in messages {
             assert!(message.group_id.is_some() && message.deduplication_id.is_some());
             assert!(matches!(to, Address::Event(name) if redrive_sqs::is_fifo(&name)));
         }
-        assert!(parse(include_str!("../../../events/empty.json")).unwrap().is_empty());
+        assert!(parse(include_str!("../../../../events/empty.json")).unwrap().is_empty());
     }
 
     #[test]

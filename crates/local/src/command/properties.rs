@@ -1,4 +1,4 @@
-//! What must hold of whatever a file says, for the fuzzers of `fuzz/` and for tests.
+//! What must hold of whatever a file says, for the fuzzers of `dev/fuzz/` and for tests.
 
 use redrive_template::Surroundings;
 
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_corpora_of_the_fuzzers_hold() {
-        check("template", &["cli/tests/doctor/corpus"], super::template);
+        check("template", &["crates/cli/tests/doctor/corpus"], super::template);
         check("messages", &["events"], super::messages);
     }
 }

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-#[path = "../../../tests/it/support/function.rs"]
+#[path = "../../../../tests/it/support/function.rs"]
 #[allow(dead_code, reason = "the tests of redrive use the rest")]
 mod function;
 

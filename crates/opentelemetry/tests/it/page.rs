@@ -12,7 +12,7 @@ fn names<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
 fn the_tables_of_the_page_have_all_names_that_the_code_has() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let code = fs::read_to_string(package.join("src/conventions.rs")).unwrap();
-    let page = fs::read_to_string(package.join("../docs/opentelemetry.md")).unwrap();
+    let page = fs::read_to_string(package.join("../../docs/opentelemetry.md")).unwrap();
     let constants = code.lines().filter(|line| line.starts_with("pub(crate) const"));
     let in_code = names(constants.filter_map(|line| line.split('"').nth(1)));
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());

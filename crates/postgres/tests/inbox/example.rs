@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::server::Database;
 
-#[path = "../../../tests/it/support/function.rs"]
+#[path = "../../../../tests/it/support/function.rs"]
 #[allow(dead_code, reason = "the tests of redrive use the rest")]
 mod function;
 

@@ -1,4 +1,4 @@
-//! An S3 on loopback that answers `GetObject` by the key. `conformance/elsewhere/test_payloads.py` uses those of emulators.
+//! An S3 on loopback that answers `GetObject` by the key. `dev/emulators/test_payloads.py` uses those of emulators.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

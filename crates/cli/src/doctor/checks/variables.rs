@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_known_variables_are_those_of_the_reference() {
-        let page = include_str!("../../../../docs/reference.md");
+        let page = include_str!("../../../../../docs/reference.md");
         let rows = page.lines().filter_map(|line| line.strip_prefix("### REDRIVE_"));
         let mut rows: Vec<_> = rows.map(|rest| format!("REDRIVE_{rest}")).collect();
         rows.sort();

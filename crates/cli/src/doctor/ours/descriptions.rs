@@ -75,8 +75,8 @@ fn descriptions(stack: &Stack) -> impl Iterator<Item = (&Resource, &str)> {
     stack.all(ALARM).map(|alarm| (alarm, text(&alarm.properties, "AlarmDescription")))
 }
 
-/// One of ours that is understood, or the command of the AWS CLI that searches a log, in version 1 and 2; tools/deployment.py
-/// types it.
+/// One of ours that is understood, or the command of the AWS CLI that searches a log, in version 1 and 2;
+/// dev/emulators/deployment.py types it.
 fn is_command(typed: &str) -> bool {
     let words = typed.split(' ');
     match typed.split_once(' ') {
@@ -92,8 +92,8 @@ fn is_command(typed: &str) -> bool {
 /// Also those of templates that have no rules.
 #[test]
 fn every_alarm_of_any_template_names_a_command_that_exists() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folders = [".", "deploy", "templates/any"];
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = [".", "examples/deploy", "examples/any"];
     let files = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
     let files = files
         .map(|file| file.unwrap().path())

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Ours, RUNBOOK, TEMPLATE, TOLD, rules, text};
 
-const WORKER: &str = include_str!("../../../../deploy/worker.yaml");
+const WORKER: &str = include_str!("../../../../../examples/deploy/worker.yaml");
 pub(super) const GIVEN: [(&str, &str); 4] =
     [("Repository", "orders"), ("ImageTag", "1"), ("Subnets", "subnet-1"), ("SecurityGroups", "sg-1")];
 

@@ -37,7 +37,7 @@ pub(crate) fn condition(text: &[u8]) {
 }
 
 #[cfg(test)]
-#[path = "../../../../fuzz/corpus.rs"]
+#[path = "../../../../../dev/fuzz/corpus.rs"]
 mod corpus;
 
 #[test]

@@ -23,7 +23,7 @@ pub(crate) fn built(name: &str) -> PathBuf {
 
 /// The folder of the repository.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
 }
 
 /// A port that nobody listens on, that no other test is given, and that the system gives to nobody who asks for any: those begin at

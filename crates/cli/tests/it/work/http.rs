@@ -37,7 +37,8 @@ impl Sidecar {
     /// Starts the app.
     pub(crate) fn app(&self) -> Running {
         let mut node = Command::new("node");
-        node.arg(root().join("cli/tests/it/work/app.js")).args([&self.port.to_string(), self.protocol]);
+        node.arg(root().join("crates/cli/tests/it/work/app.js"))
+            .args([&self.port.to_string(), self.protocol]);
         self.listening(&mut node)
     }
 

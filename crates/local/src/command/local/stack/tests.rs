@@ -236,7 +236,7 @@ fn a_resource_that_does_something_else_is_named() {
     assert_eq!(stack.notes.len(), 2);
 }
 
-const OURS: &str = include_str!("../../../../../template.yaml");
+const OURS: &str = include_str!("../../../../../../template.yaml");
 
 fn ours(parameters: &[(&str, &str)]) -> Result<Stack> {
     let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
