@@ -50,7 +50,7 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 # The unit tests of the library with those of the packages below it, or those of another package.
 QUICK_ := --package redrive $(addprefix --package redrive-,sqs event executor http observers) --lib
 QUICK_local := --package redrive-local --lib
-QUICK_iac := --package redrive-template --lib
+QUICK_iac := --package redrive-iac --lib
 QUICK_cli := --package redrive-cli --bins
 QUICK_layer := --package redrive-layer --bins
 quick: ## Run the unit tests of the engine and the library, in a minute; C=local, iac, cli or layer for those of another package

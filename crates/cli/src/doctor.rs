@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
+use redrive_iac::{is_pseudo, parse};
 use redrive_sqs::Quoted;
-use redrive_template::{is_pseudo, parse};
 
 use crate::aws::Aws;
 use crate::counted::counted;

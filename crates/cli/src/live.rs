@@ -14,7 +14,7 @@ mod stack;
 mod unseen;
 
 use anyhow::bail;
-use redrive_template::subject::{Function, MayHold, NotRead, Queue, Subject, Worker};
+use redrive_iac::subject::{Function, MayHold, NotRead, Queue, Subject, Worker};
 
 use crate::aws::Aws;
 use crate::find::function_name;

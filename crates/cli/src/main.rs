@@ -35,8 +35,8 @@ mod work;
 
 use std::process::ExitCode;
 
+use redrive_iac::nearest;
 use redrive_local::command::{ask, input, local, messages, output, problem, shell};
-use redrive_template::nearest;
 
 use arguments::{Arguments, Verb};
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use redrive_template::subject::Subject;
+use redrive_iac::subject::Subject;
 
 use crate::flags::Output;
 use crate::output::{self, Stream};

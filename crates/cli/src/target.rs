@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
+use redrive_iac::subject::Subject;
+use redrive_iac::subject::template::{self, Source};
 use redrive_local::command::arguments::key_and_value;
-use redrive_template::subject::Subject;
-use redrive_template::subject::template::{self, Source};
 
 use crate::aws::{Aws, Place};
 use crate::input;

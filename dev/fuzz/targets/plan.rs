@@ -2,4 +2,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &[u8]| redrive_template::properties::plan(text));
+fuzz_target!(|text: &[u8]| redrive_iac::properties::plan(text));

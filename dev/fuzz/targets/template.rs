@@ -3,6 +3,6 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {
-    redrive_template::properties::template(text);
+    redrive_iac::properties::template(text);
     redrive_local::command::properties::template(text);
 });

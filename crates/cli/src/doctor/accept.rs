@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use anyhow::{anyhow, bail, ensure};
+use redrive_iac::subject::kubernetes;
+use redrive_iac::{Comment, Node, comments, parse};
 use redrive_sqs::Quoted;
-use redrive_template::subject::kubernetes;
-use redrive_template::{Comment, Node, comments, parse};
 use regex::Regex;
 
 use super::finding::Finding;

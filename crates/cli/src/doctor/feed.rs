@@ -2,9 +2,7 @@
 
 use redrive::Metrics;
 use redrive::tools::{metric_names, variable_of_queue};
-use redrive_template::subject::{
-    Function, IDEMPOTENCY_TABLE, Mapping, Process, Queue, Seen, Subject, Worker,
-};
+use redrive_iac::subject::{Function, IDEMPOTENCY_TABLE, Mapping, Process, Queue, Seen, Subject, Worker};
 
 pub(super) const DEFAULT_NAMESPACE: &str = "Redrive";
 

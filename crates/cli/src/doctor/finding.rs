@@ -3,7 +3,7 @@
 use std::fmt;
 use std::iter::Sum;
 
-use redrive_template::subject::{Alarm, Drift, Function, Mapping, Queue, Scaler, Subject, Table, Worker};
+use redrive_iac::subject::{Alarm, Drift, Function, Mapping, Queue, Scaler, Subject, Table, Worker};
 
 use super::feed::{Consumer, Kind};
 use super::words::Words;

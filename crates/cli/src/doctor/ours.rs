@@ -10,9 +10,9 @@ mod worker;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use redrive_template::subject::template::{Source, of};
-use redrive_template::subject::{Alarm, Statement, Subject};
-use redrive_template::{Gaps, Node, Resolver, Resource, Surroundings, parse};
+use redrive_iac::subject::template::{Source, of};
+use redrive_iac::subject::{Alarm, Statement, Subject};
+use redrive_iac::{Gaps, Node, Resolver, Resource, Surroundings, parse};
 
 use super::judge;
 

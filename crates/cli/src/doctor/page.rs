@@ -47,8 +47,8 @@ fn said([title, with_redrive]: [&str; 2], words: Words) -> String {
 mod tests {
     use std::path::Path;
 
-    use redrive_template::subject::template::{Source, read};
-    use redrive_template::subject::{HOLDERS, RECEIVERS};
+    use redrive_iac::subject::template::{Source, read};
+    use redrive_iac::subject::{HOLDERS, RECEIVERS};
 
     use super::*;
 

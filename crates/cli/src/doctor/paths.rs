@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::input;
 use anyhow::{Error, anyhow};
-use redrive_template::subject::template::not_yet;
-use redrive_template::subject::{kubernetes, terraform};
-use redrive_template::{Node, parse};
+use redrive_iac::subject::template::not_yet;
+use redrive_iac::subject::{kubernetes, terraform};
+use redrive_iac::{Node, parse};
 use walkdir::{DirEntry, WalkDir};
 
 /// What other tools write or install, in which no template is anybody's own.

@@ -1,7 +1,7 @@
 //! Findings told: as text for people, as JSON for programs.
 
 use anstyle::{AnsiColor, Style};
-use redrive_template::subject::Subject;
+use redrive_iac::subject::Subject;
 use serde_json::{Value, json};
 
 use super::finding::{Counts, Finding, Level};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
-use redrive_template::Absent;
-use redrive_template::subject::{Function, Subject};
+use redrive_iac::Absent;
+use redrive_iac::subject::{Function, Subject};
 use serde_json::{Value, json};
 
 use super::accept::Acceptance;
@@ -149,7 +149,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use redrive_template::subject::template::{Source, read};
+    use redrive_iac::subject::template::{Source, read};
 
     /// What is looked at in a template of so many queues, each with letters, a function and an alarm.
     fn steps(queues: usize) -> u64 {

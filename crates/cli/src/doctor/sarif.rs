@@ -2,7 +2,7 @@
 //! <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use redrive_template::subject::Subject;
+use redrive_iac::subject::Subject;
 use serde_json::{Value, json};
 
 use super::checks::ALL;

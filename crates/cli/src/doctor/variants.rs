@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use redrive_template::subject::{MayHold, NotRead, Subject};
-use redrive_template::{Absent, Varying};
+use redrive_iac::subject::{MayHold, NotRead, Subject};
+use redrive_iac::{Absent, Varying};
 
 use super::were;
 use crate::shell::word;

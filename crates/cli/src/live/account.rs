@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, stream};
-use redrive_template::subject::{Arn, Function, Subject};
+use redrive_iac::subject::{Arn, Function, Subject};
 
 use super::groups::groups;
 use super::unseen::Unseen;

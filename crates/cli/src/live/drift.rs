@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use redrive_template::subject::{Alarm, Drift, Function, Mapping, Queue, Seen, Subject};
+use redrive_iac::subject::{Alarm, Drift, Function, Mapping, Queue, Seen, Subject};
 
 use crate::counted::counted;
 
@@ -158,7 +158,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use redrive_template::subject::Process;
+    use redrive_iac::subject::Process;
 
     fn subject(queue: Queue, alarm: Option<Alarm>) -> Subject {
         Subject { queues: vec![queue], alarms: Some(alarm.into_iter().collect()), ..Subject::default() }

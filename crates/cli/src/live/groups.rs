@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use redrive_template::subject::{Function, Mapping, Queue, Subject};
+use redrive_iac::subject::{Function, Mapping, Queue, Subject};
 
 /// Each in one subject, which has the name of a queue whose letters end elsewhere, if there is one.
 pub(super) fn groups(queues: Vec<Queue>, functions: Vec<Function>, mappings: Vec<Mapping>) -> Vec<Subject> {
@@ -71,7 +71,7 @@ impl Joined {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use redrive_template::subject::{PartialRedrivePolicy, Seen};
+    use redrive_iac::subject::{PartialRedrivePolicy, Seen};
 
     fn arn(name: &str) -> String {
         format!("arn:aws:sqs:eu-west-1:123456789012:{name}")

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use aws_sdk_sqs::types::QueueAttributeName;
 use futures_util::{StreamExt, stream};
-use redrive_sqs::{InvalidPolicy, RedriveAllowPolicy, RedrivePolicy, queue_name};
-use redrive_template::parse;
-use redrive_template::subject::{
+use redrive_iac::parse;
+use redrive_iac::subject::{
     Arn, Mapping, PartialRedrivePolicy, Queue, Seen, open_actions, policy_allows_others,
 };
+use redrive_sqs::{InvalidPolicy, RedriveAllowPolicy, RedrivePolicy, queue_name};
 
 use super::unseen::{Most, Unseen};
 use crate::aws::{Aws, DescribeError};

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::Context;
 use aws_sdk_cloudformation::types::{Parameter, StackResourceSummary, TemplateStage};
+use redrive_iac::subject::template::{self, Deployment, Source};
+use redrive_iac::subject::{Arn, Subject};
 use redrive_sqs::queue_name;
-use redrive_template::subject::template::{self, Deployment, Source};
-use redrive_template::subject::{Arn, Subject};
 
 use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError, code_of};

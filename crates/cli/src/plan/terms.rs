@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use redrive_iac::subject::Subject;
 use redrive_sqs::is_fifo;
-use redrive_template::subject::Subject;
 
 use crate::schedule::Known;
 

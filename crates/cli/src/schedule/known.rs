@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use redrive::tools::{Retries, variable_of_queue};
+use redrive_iac::subject::{Queue, Subject};
 use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, Quoted, in_words};
-use redrive_template::subject::{Queue, Subject};
 
 use crate::span;
 

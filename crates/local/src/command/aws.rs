@@ -11,8 +11,8 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
 use clap::Args;
 use redrive_http::Network;
+use redrive_iac::nearest::or_known;
 use redrive_sqs::Quoted;
-use redrive_template::nearest::or_known;
 
 pub use self::endpoint::{check_is_aws, endpoint, is_emulator, is_loopback, of_sqs};
 pub use self::wire::{ANSWERED_BY, Wire};

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::{Context, ensure};
-use redrive_template::subject::kubernetes::is_kubernetes;
-use redrive_template::subject::terraform::is_terraform;
+use redrive_iac::subject::kubernetes::is_kubernetes;
+use redrive_iac::subject::terraform::is_terraform;
 
 /// The largest template that CloudFormation accepts has 1 MB, this is some more.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html>

@@ -1,6 +1,6 @@
 //! What must hold of whatever a file says, for the fuzzers of `dev/fuzz/` and for tests.
 
-use redrive_template::Surroundings;
+use redrive_iac::Surroundings;
 
 use crate::command::local::stack;
 use crate::command::messages::{self, Place};

@@ -1,8 +1,8 @@
 //! Alarms on metrics that nobody publishes, or that tell nobody.
 
 use redrive::Metrics;
+use redrive_iac::subject::{Alarm, Metric, Subject};
 use redrive_sqs::queue_name;
-use redrive_template::subject::{Alarm, Metric, Subject};
 
 use crate::doctor::feed::{Consumer, DEFAULT_NAMESPACE, feeds, is_ours, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};

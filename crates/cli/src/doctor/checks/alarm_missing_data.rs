@@ -1,6 +1,6 @@
 //! Alarms that misread a minute without data.
 
-use redrive_template::subject::{Alarm, Metric, Subject};
+use redrive_iac::subject::{Alarm, Metric, Subject};
 
 use super::alarm_metric::{alarms, concerns};
 use crate::doctor::feed::is_ours;

@@ -1,6 +1,6 @@
 //! How many batches run at a time, and what happens to the others.
 
-use redrive_template::subject::{
+use redrive_iac::subject::{
     Function, MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers, Subject,
 };
 

@@ -1,6 +1,6 @@
 //! The alarm that says that there is a dead letter.
 
-use redrive_template::subject::{Alarm, Metric, Queue, Seen, Subject};
+use redrive_iac::subject::{Alarm, Metric, Queue, Seen, Subject};
 
 use crate::doctor::feed::{is_received_from, letter_queues};
 use crate::doctor::finding::{Check, Found, Level};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use redrive_iac::subject::{Arn, Queue, Subject};
 use redrive_sqs::{MESSAGE_RETENTION_PERIOD, RedriveAllowPolicy, is_fifo, queue_name};
-use redrive_template::subject::{Arn, Queue, Subject};
 
 use crate::doctor::feed::redrive_consumers;
 use crate::doctor::finding::{Check, Found, Level};

@@ -1,6 +1,6 @@
 //! What is no longer as it was deployed.
 
-use redrive_template::subject::Drift;
+use redrive_iac::subject::Drift;
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;

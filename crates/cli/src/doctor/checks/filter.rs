@@ -1,7 +1,7 @@
 //! Filter criteria.
 
+use redrive_iac::subject::Mapping;
 use redrive_local::Filter;
-use redrive_template::subject::Mapping;
 use serde_json::Value;
 
 use crate::doctor::finding::{Check, Found, Level};

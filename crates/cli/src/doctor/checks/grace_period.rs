@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_template::subject::Worker;
+use redrive_iac::subject::Worker;
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_template::subject::{Seen, Subject, Table};
+use redrive_iac::subject::{Seen, Subject, Table};
 
 use crate::doctor::feed::{Consumer, consumers, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};

@@ -1,6 +1,6 @@
 //! Whether redrive's Lambda layer stands before a function that is set up for it.
 
-use redrive_template::subject::{Function, IDEMPOTENCY_TABLE, Seen};
+use redrive_iac::subject::{Function, IDEMPOTENCY_TABLE, Seen};
 
 use super::variables::KNOWN;
 use crate::doctor::feed::feeds;

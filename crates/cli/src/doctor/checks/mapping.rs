@@ -1,6 +1,6 @@
 //! The event source mapping itself.
 
-use redrive_template::subject::{BATCH_SIZE, Function, Mapping, Queue, Subject};
+use redrive_iac::subject::{BATCH_SIZE, Function, Mapping, Queue, Subject};
 
 use crate::doctor::feed::{Feed, feeds, is_letter_queue, is_received_from};
 use crate::doctor::finding::{Check, Found, Level};

@@ -1,8 +1,8 @@
 //! What the role of a function or a worker must allow.
 
 use redrive::Metrics;
+use redrive_iac::subject::{Arn, Process, Queue, Seen, Subject};
 use redrive_sqs::queue_name;
-use redrive_template::subject::{Arn, Process, Queue, Seen, Subject};
 
 use crate::doctor::feed::{Consumer, Kind, consumers, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};

@@ -1,7 +1,7 @@
 //! What Kubernetes asks a worker for its health.
 
+use redrive_iac::subject::{Platform, Probe, Seen, Subject, Worker};
 use redrive_sqs::Quoted;
-use redrive_template::subject::{Platform, Probe, Seen, Subject, Worker};
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;

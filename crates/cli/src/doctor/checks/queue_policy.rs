@@ -1,6 +1,6 @@
 //! The policy of a queue itself.
 
-use redrive_template::subject::{Seen, Sender};
+use redrive_iac::subject::{Seen, Sender};
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;

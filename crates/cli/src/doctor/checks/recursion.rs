@@ -1,6 +1,6 @@
 //! Messages that come back to where they came from.
 
-use redrive_template::subject::{Function, Queue, Seen, Subject};
+use redrive_iac::subject::{Function, Queue, Seen, Subject};
 
 use crate::doctor::feed::{Feed, consumers, feeds as all_feeds, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};

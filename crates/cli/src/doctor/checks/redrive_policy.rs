@@ -1,6 +1,6 @@
 //! The redrive policy of the queue that feeds the function.
 
-use redrive_template::subject::Queue;
+use redrive_iac::subject::Queue;
 
 use crate::doctor::feed::sources;
 use crate::doctor::finding::{Check, Found, Level};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use redrive_iac::subject::Queue;
 use redrive_sqs::MESSAGE_RETENTION_PERIOD;
-use redrive_template::subject::Queue;
 
 use super::dead_letter_queue::{expires_early, pairs};
 use super::retries::outlive;

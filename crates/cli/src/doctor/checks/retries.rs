@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use redrive::tools::{Retries, Retry};
+use redrive_iac::subject::{Queue, Seen, Subject};
 use redrive_sqs::MAX_RECEIVE_COUNT;
-use redrive_template::subject::{Queue, Seen, Subject};
 
 use crate::doctor::feed::{Consumer, consumers};
 use crate::doctor::finding::{Check, Found, Level};

@@ -1,7 +1,7 @@
 //! One function for several queues.
 
 use redrive::tools::VARIABLES_OF_ONE_QUEUE;
-use redrive_template::subject::{Function, Queue};
+use redrive_iac::subject::{Function, Queue};
 
 use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use redrive_iac::subject::{BATCH_SIZE, BATCHING_WINDOW, Mapping, Queue, Subject};
 use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, VISIBILITY_TIMEOUT};
-use redrive_template::subject::{BATCH_SIZE, BATCHING_WINDOW, Mapping, Queue, Subject};
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;

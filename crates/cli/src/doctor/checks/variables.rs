@@ -1,7 +1,7 @@
 //! What a function or a worker is told about its queue, and whether that is so.
 
 use redrive::tools::Retries;
-use redrive_template::subject::{Arn, IDEMPOTENCY_TABLE, Process, Queue, Subject};
+use redrive_iac::subject::{Arn, IDEMPOTENCY_TABLE, Process, Queue, Subject};
 
 use crate::counted::counted;
 use crate::doctor::feed::{Consumer, Feed, Kind, redrive_consumers, redrive_feeds};

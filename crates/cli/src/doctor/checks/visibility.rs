@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_template::subject::{Seen, Subject};
+use redrive_iac::subject::{Seen, Subject};
 
 use crate::doctor::feed::{Consumer, Feed, Kind, consumers, feeds};
 use crate::doctor::finding::{Check, Found, Level};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::CommandFactory;
-use redrive_template::Resource;
+use redrive_iac::Resource;
 
 use super::{ALARM, Ours, Stack, text};
 use crate::arguments::Arguments;

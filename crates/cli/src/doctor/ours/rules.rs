@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use redrive::Metrics;
 use redrive::tools::metric_names;
+use redrive_iac::Node;
+use redrive_iac::subject::{IDEMPOTENCY_TABLE, PartialRedrivePolicy, Seen};
 use redrive_sqs::RedriveAllowPolicy;
-use redrive_template::Node;
-use redrive_template::subject::{IDEMPOTENCY_TABLE, PartialRedrivePolicy, Seen};
 use serde_json::{Value, json};
 
 use super::descriptions::{alarms_lead_to_their_runbook_entry, alarms_say_what_to_type};

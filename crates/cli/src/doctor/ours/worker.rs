@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use redrive::Metrics;
 use redrive::tools::metric_names;
-use redrive_template::Node;
+use redrive_iac::Node;
 use serde_json::{Value, json};
 
 use super::{Ours, RUNBOOK, TEMPLATE, TOLD, rules, text};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
+use redrive_iac::nearest::or_known;
 use redrive_sqs::{MAX_BYTES, Outgoing, is_fifo};
-use redrive_template::nearest::or_known;
 
 use super::stack::Stack;
 use crate::NewMessage;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow, bail};
-use redrive_template::nearest::{list, or_known};
+use redrive_iac::nearest::{list, or_known};
 use serde::Deserialize;
 
 use super::layered::{self, Layered};

@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use redrive_template::Surroundings;
-use redrive_template::nearest::{list, or_known};
-use redrive_template::subject::template::not_yet;
-use redrive_template::subject::terraform::is_terraform;
+use redrive_iac::Surroundings;
+use redrive_iac::nearest::{list, or_known};
+use redrive_iac::subject::template::not_yet;
+use redrive_iac::subject::terraform::is_terraform;
 
 use super::addressed::{self, Addressed, Queues};
 use super::executable::Executable;

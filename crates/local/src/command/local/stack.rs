@@ -13,9 +13,9 @@ mod allowed;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use redrive_template::subject::Process;
-use redrive_template::subject::template::{self as subject, Source};
-use redrive_template::{self as template, Gaps, Output, Resolver, Resource, Surroundings, TemplateError};
+use redrive_iac::subject::Process;
+use redrive_iac::subject::template::{self as subject, Source};
+use redrive_iac::{self as template, Gaps, Output, Resolver, Resource, Surroundings, TemplateError};
 
 use self::notes::Notes;
 use crate::{

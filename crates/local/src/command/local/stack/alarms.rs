@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use redrive_template::subject::{Alarm, Subject};
-use redrive_template::{Node, Resolver};
+use redrive_iac::subject::{Alarm, Subject};
+use redrive_iac::{Node, Resolver};
 
 use super::Result;
 use super::allowed::{Allowed, Properties};

@@ -1,8 +1,8 @@
 //! What AWS allows of a resource's properties, in errors that name the property, the value and what is allowed.
 
+use redrive_iac::nearest::did_you_mean;
+use redrive_iac::{Node, Resource, TemplateError, scalar};
 use redrive_sqs::Quoted;
-use redrive_template::nearest::did_you_mean;
-use redrive_template::{Node, Resource, TemplateError, scalar};
 
 use super::Result;
 

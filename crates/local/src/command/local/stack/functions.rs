@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use redrive_iac::subject::{Function, Subject};
+use redrive_iac::{Node, Resolver, Resource, scalar};
 use redrive_sqs::LONGEST_INVOCATION;
-use redrive_template::subject::{Function, Subject};
-use redrive_template::{Node, Resolver, Resource, scalar};
 
 use super::allowed::{Allowed, Properties};
 use super::notes::Notes;

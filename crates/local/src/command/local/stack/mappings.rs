@@ -1,10 +1,8 @@
 //! Event source mappings, as SAM's `Events` and plain: which queue feeds which function.
 
+use redrive_iac::subject::{BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, Mapping, Subject, not_an_arn};
+use redrive_iac::{Node, Resolver, Resource, TemplateError};
 use redrive_sqs::is_fifo;
-use redrive_template::subject::{
-    BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, Mapping, Subject, not_an_arn,
-};
-use redrive_template::{Node, Resolver, Resource, TemplateError};
 
 use super::allowed::{Allowed, Properties};
 use super::notes::Notes;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use redrive_iac::subject::{QUEUE_PROPERTIES, not_an_arn};
+use redrive_iac::{Resolver, scalar};
 use redrive_sqs::{MAX_RECEIVE_COUNT, QUEUE_NUMBERS, QueueArn};
-use redrive_template::subject::{QUEUE_PROPERTIES, not_an_arn};
-use redrive_template::{Resolver, scalar};
 
 use super::allowed::{Allowed, Properties};
 use super::{Result, certain};
