@@ -141,11 +141,11 @@ def readme(pages: dict[Path, str]):
 
 
 def installs():
-    """Until the first release, nothing that a person reads installs redrive from a registry. CONTRIBUTING.md says what ends this."""
+    """Until the first release, nothing that a person reads installs redrive from a registry. dev/release/README.md says what ends this."""
     if not RELEASED.exists():
         return
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    own = {"docs/install-released.md", "docs/install.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+    own = {"docs/install-released.md", "docs/install.md", "dev/release/README.md", "CHANGELOG.md"}
     ours = ("crates/cli/Cargo.toml", "crates/cli/pyproject.toml", "crates/local/Cargo.toml")
     folders = (*ours, "crates/cli/tests/", "dev/bench/", "dev/emulators/", "dev/fuzz/", "dev/release/", "dev/tools/")
     for name in sorted(set(listed) - own):
