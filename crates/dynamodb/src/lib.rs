@@ -71,6 +71,10 @@
 //!
 //! redrive compares payloads only with its own, because Powertools hashes them in another way. With Powertools'
 //! `payload_validation_jmespath`, records of redrive never match.
+
+// `expression` writes the rules of `redrive::once::Record` as DynamoDB's expressions, `item` has Powertools' layout, and `view` is
+// what a process knows of a shared bucket. `tests/checks` compares the first two with `Record` in emulators.
+
 #![warn(clippy::exhaustive_enums)]
 
 mod store;

@@ -2,6 +2,8 @@
 //!
 //! It is for redrive alone, whose users see a `Record`: it may change in any version.
 
+// `usual` reads what Lambda sends, by `json`; `serde_json` reads the rest.
+
 mod json;
 mod usual;
 

@@ -5,6 +5,9 @@
 //! unknown, with the reason: `subject` reads values from that, and a command that needs a missing one says so.
 //!
 //! For the command `redrive` alone: nothing here is kept as it is for others.
+
+// `subject/template` reads templates, `subject/terraform` makes a template of a plan, `subject/kubernetes` reads manifests.
+
 #![expect(
     missing_docs,
     missing_debug_implementations,

@@ -3,6 +3,10 @@
 //!
 //! Lambda calls it with the command of the runtime. It starts the runtime, hands it the messages of a batch as events, and
 //! answers Lambda with what redrive makes of its answers.
+
+// `lambda` is the client of the Runtime API, `exchange` the API that one `process` of the runtime sees, and `handler` hands
+// messages over. `classify`, `event`, `response` and `settings` are pure.
+
 #![allow(clippy::disallowed_methods, reason = "it is a shell: it reads the clock and the environment")]
 
 mod settings;

@@ -7,6 +7,16 @@
 //! [`Remote`] runs the same functions by the same rules in front of real queues, in real time.
 //!
 //! For tests there is [`kit`]: the same queues, mapping and alarms on tokio's paused clock, without process or socket.
+
+// Where things are:
+// - `queue`: the rules of one queue; `sqs`: the queues of an account, and in `sqs/api` the operations that clients call
+// - `cloudwatch`, `lambda`, `logs`, `cloudformation`, `sts`: the other services of the endpoint, each a table of operations (`api`)
+// - `protocol`: requests and answers of any service: forms, XML, JSON, CBOR, errors, pages
+// - `door`: the guard in front of all routers: who may call, and how long a client may take
+// - `mapping`: the rules of event source mappings, pure: filters, batches, responses, the next step (`poller`)
+// - `run`: mappings on queues of this process; `remote`: on real ones; `kit`: on tokio's paused clock, for tests
+// - `command` (feature `command`): `redrive local`, its page, and what other verbs share with it. Only `output` writes to the terminal
+
 #![warn(clippy::exhaustive_enums)]
 #![allow(
     clippy::disallowed_methods,

@@ -1,4 +1,5 @@
 #![doc = include_str!("crate.md")]
+// `first_time.sql` decides; `inbox` and `sqlx` run it with one client each.
 #![warn(clippy::exhaustive_enums)]
 
 #[cfg(feature = "tokio-postgres")]
