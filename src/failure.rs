@@ -51,7 +51,7 @@ pub struct Failure {
     dependency: Option<Cow<'static, str>>,
 }
 
-/// What to do with the message; the decision itself is taken in `batch::decide`.
+/// What to do with the message; the decision itself is taken in `engine::decide`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ruling {
     Retry,
