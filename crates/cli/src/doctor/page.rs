@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// `UPDATE=1 cargo test doctor::page` writes the table.
+    /// `UPDATE=1 cargo test --workspace --bin redrive doctor::page` writes the table.
     #[test]
     fn the_page_lists_all_checks() {
         let page = std::fs::read_to_string(PAGE).unwrap();
@@ -92,7 +92,10 @@ mod tests {
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(PAGE, wanted).unwrap();
         } else {
-            assert_eq!(page, wanted, "docs/doctor.md is old: run UPDATE=1 cargo test doctor::page");
+            assert_eq!(
+                page, wanted,
+                "docs/doctor.md is old: run UPDATE=1 cargo test --workspace --bin redrive doctor::page"
+            );
         }
     }
 
