@@ -93,9 +93,7 @@ def test_the_rest_is_retried_after_page_and_verb_were_killed(page, worker, accou
     page.evaluate(AT_WORK)
     for pid in reversed(console.pids()):
         os.kill(pid, signal.SIGKILL)
-    # Until the letters that the verb had received are visible again.
-    accounts.skip(61)
-    # Not before: SQS may still carry out the last call.
+    accounts.all_return()
     left = accounts.messages()
     assert 0 < left < MEANT, "they were killed in the middle"
     again = open_page(begin(Console, accounts).url)
