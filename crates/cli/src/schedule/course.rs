@@ -10,7 +10,7 @@ use redrive_sqs::is_fifo;
 use super::known::{Consumer, Flags, Known};
 use crate::span;
 
-/// More than any redrive policy allows. What comes later is counted and not kept.
+/// More than any redrive policy allows. Later attempts are counted but not kept.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 const KEPT: usize = 1_000;
 

@@ -34,7 +34,7 @@ fn at_a_terminal_a_look_that_may_move_letters_is_a_question() {
 }
 
 #[test]
-fn two_thousand_letters_are_listed_quickly_and_whoever_stops_reading_ends_it_well() {
+fn two_thousand_letters_are_listed_and_a_closed_pipe_ends_the_list() {
     let aws = Aws::with_orders(false);
     write_many(&aws, 2_000);
     let began = Instant::now();
@@ -85,7 +85,7 @@ fn the_next_command_is_for_the_letters_that_were_listed() {
 }
 
 #[test]
-fn the_next_command_takes_the_ids_of_letters_that_only_the_log_could_choose() {
+fn the_suggested_command_names_letters_that_only_the_log_selects() {
     let aws = Aws::with_orders(false);
     aws.letter_with("one", [("redrive.dead-letter", note("m1", "rejected", "the gateway is down"))]);
     aws.letter("two");

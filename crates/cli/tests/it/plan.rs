@@ -125,7 +125,7 @@ fn a_function_with_a_rate_is_refused_and_a_worker_is_not() {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_wrong_input() {
+fn a_setting_that_cannot_be_simulated_is_wrong_input() {
     for (arguments, expected) in [
         ("--fail-if 'letters > 0'", "allowed fields: dead, expired, recovery, calls, cost"),
         ("--fail-if 'dead > many'", "allowed values: a number such as 0 or 2.5"),

@@ -22,7 +22,7 @@ fn a_terminal_shows_that_it_waits_for_what_is_in_flight() {
 }
 
 #[test]
-fn who_does_not_want_to_wait_is_told_the_state_on_the_way() {
+fn without_waiting_a_pause_prints_the_state_of_the_mapping() {
     let aws = Aws::with_shop(true);
     aws.send("orders", "slow 9000");
     while aws.attribute("orders", "ApproximateNumberOfMessagesNotVisible") != "1" {

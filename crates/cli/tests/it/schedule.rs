@@ -153,7 +153,7 @@ fn a_flag_replaces_a_value_that_the_template_leaves_unknown() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_wrong_input() {
+fn impossible_values_are_wrong_input() {
     for (arguments, expected) in [
         (
             "--visibility-timeout 11h",

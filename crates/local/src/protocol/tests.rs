@@ -29,7 +29,7 @@ fn in_json_only_sqs_has_a_list_of_messages_in_lower_case() {
 }
 
 #[test]
-fn json_is_for_whoever_accepts_it_among_others_in_any_case() {
+fn clients_that_accept_json_among_others_get_json() {
     let is_json = |headers: &[&str]| {
         let request =
             headers.iter().fold(Request::get("/"), |request, accepted| request.header("accept", *accepted));

@@ -44,7 +44,7 @@ struct Datapoint {
     extended_statistics: BTreeMap<String, f64>,
 }
 
-/// Units are told apart. What has none of the statistics is left out.
+/// Values of different units are separate datapoints. A datapoint without any of the requested statistics is omitted.
 pub(super) fn get(context: &mut Context<'_>) -> Answer {
     let input: Input = context.input()?;
     let metric = metric(input.namespace, input.metric_name, input.dimensions, "")?;

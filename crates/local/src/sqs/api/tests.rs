@@ -27,7 +27,7 @@ fn a_body_that_is_no_json_or_of_another_type_is_refused() {
 }
 
 #[test]
-fn a_queue_is_known_by_the_end_of_its_url_and_its_url_has_the_host_of_the_request() {
+fn a_queue_is_found_by_the_path_of_its_url_and_named_by_the_clients_host() {
     let mut client = client();
     let answer = client.ask("GetQueueUrl", json!({ "QueueName": "q" }));
     assert_eq!(answer["QueueUrl"], "http://127.0.0.1:4566/123456789012/q");
