@@ -1,4 +1,4 @@
-//! How long a failed message waits: a function of the attempt and one random number.
+//! The delay of a failed message, computed from the attempt and one random number.
 
 use std::time::Duration;
 
@@ -7,10 +7,11 @@ use serde::Deserialize;
 
 use crate::BoxError;
 
-/// How long to wait after a failed attempt. The default is 2^attempt seconds: 2, 4, 8, … 512 s for the deliveries 1
-/// to 9.
+/// The delays between the attempts of a message. The default is 2^attempt seconds: 2, 4, 8, … 512 s after deliveries 1 to 9.
 ///
-/// Delays are whole seconds, rounded up, and stay below the 12 hours that SQS allows.
+/// Delays are whole seconds, rounded up, and never exceed the [12
+/// hours](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html) that SQS
+/// allows.
 ///
 /// ```
 /// use redrive::{Backoff, Jitter};
@@ -34,13 +35,13 @@ pub struct Backoff {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Schedule {
-    /// Without a maximum it grows to what SQS allows.
+    /// Without a maximum, delays grow up to the 12 hours that SQS allows.
     Exponential { initial: Duration, multiplier: f64, maximum: Option<Duration> },
     /// Never empty; the last value repeats.
     Steps(Vec<Duration>),
 }
 
-/// How to spread delays, so that messages that failed together do not come back together.
+/// The random spread of delays, so that messages that failed together do not return together.
 ///
 /// ```
 /// use redrive::{Backoff, Jitter};
@@ -56,7 +57,7 @@ pub enum Jitter {
     /// No jitter.
     #[default]
     None,
-    /// Anything between 1 s and the delay.
+    /// A random delay from 1 s to the full delay.
     Full,
     /// Half of the delay, plus a random part of the other half.
     Equal,
@@ -77,7 +78,8 @@ impl Backoff {
         jitter: Jitter::None,
     };
 
-    /// `initial` after the first attempt, then twice as long after each, never above `maximum`.
+    /// Creates a backoff that waits `initial` after the first attempt, and twice as long after each further one, up to
+    /// `maximum`.
     ///
     /// # Errors
     /// `initial` is zero or above `maximum`, or `maximum` is above 12 hours.
@@ -85,7 +87,7 @@ impl Backoff {
         Self::growing(initial, Some(maximum))
     }
 
-    /// The factor between consecutive delays, at least 1. Default: 2. Fixed delays and steps have no factor.
+    /// Sets the factor between consecutive delays, at least 1. Default: 2. Only an exponential backoff has a factor.
     ///
     /// # Errors
     /// The factor is below 1 or not finite, or the backoff is not exponential.
@@ -99,7 +101,7 @@ impl Backoff {
         Ok(Self { schedule: Schedule::Exponential { initial, multiplier: factor, maximum }, ..self })
     }
 
-    /// The same delay after every attempt.
+    /// Creates a backoff with the same delay after every attempt.
     ///
     /// # Errors
     /// The delay is above 12 hours.
@@ -107,7 +109,7 @@ impl Backoff {
         Self::steps([delay])
     }
 
-    /// One delay per attempt; the last one repeats.
+    /// Creates a backoff with one delay per attempt. The last one repeats.
     ///
     /// # Errors
     /// There is no delay, or one is above 12 hours.
@@ -127,7 +129,7 @@ impl Backoff {
         self
     }
 
-    /// The delay after attempt number `attempt` (from 1; 0 counts as 1), in whole seconds.
+    /// Returns the delay after attempt number `attempt` (from 1; 0 counts as 1), in whole seconds.
     ///
     /// `random` is a number from 0 to 1 that places the delay within the jitter.
     #[must_use]
@@ -137,7 +139,7 @@ impl Backoff {
             Schedule::Exponential { initial, multiplier, maximum } => {
                 let exponent = i32::try_from(attempt - 1).unwrap_or(i32::MAX);
                 let seconds = initial.as_secs_f64() * multiplier.powi(exponent);
-                // Infinite past 2^1023, and f64::min knows what that means.
+                // Infinite past 2^1023, which `f64::min` handles.
                 seconds.min(maximum.unwrap_or(LONGEST_VISIBILITY).as_secs_f64())
             }
             Schedule::Steps(steps) => steps[(attempt as usize - 1).min(steps.len() - 1)].as_secs_f64(),
@@ -149,12 +151,12 @@ impl Backoff {
             Jitter::Equal => (delay * (1.0 + random) / 2.0).max(1.0),
             Jitter::Symmetric(by) => (delay + by.as_secs_f64() * (2.0 * random - 1.0)).max(1.0),
         };
-        // What floating point adds to 110 s must not make it 111.
+        // A rounding error of floating point must not turn 110 s into 111 s.
         let spread = (spread * 1e6).round() / 1e6;
         Duration::from_secs_f64(spread.ceil().min(LONGEST_VISIBILITY.as_secs_f64()))
     }
 
-    /// The longest delay that was configured, without jitter.
+    /// Returns the longest configured delay, without jitter.
     pub(crate) fn longest(&self) -> Option<Duration> {
         match &self.schedule {
             Schedule::Exponential { maximum, .. } => *maximum,
@@ -162,7 +164,7 @@ impl Backoff {
         }
     }
 
-    /// Exponential, with or without a maximum.
+    /// Creates an exponential backoff, with or without a maximum.
     pub(crate) fn growing(initial: Duration, maximum: Option<Duration>) -> Result<Self, InvalidBackoff> {
         let most = maximum.unwrap_or(LONGEST_VISIBILITY);
         within_visibility(most)?;
@@ -186,7 +188,7 @@ fn within_visibility(delay: Duration) -> Result<(), InvalidBackoff> {
     Ok(())
 }
 
-/// A backoff that SQS does not allow.
+/// The error for an invalid [`Backoff`], such as one with a delay that SQS does not allow.
 ///
 /// ```
 /// let refused = redrive::Backoff::steps([]).unwrap_err();
@@ -243,7 +245,7 @@ enum Named {
     Equal,
 }
 
-/// Missing fields are taken from `base`.
+/// Parses a backoff from JSON. Missing fields come from `base`.
 pub(crate) fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, BoxError> {
     let spec: Spec = serde_json::from_str(json)?;
     let jitter = match spec.jitter {
@@ -253,7 +255,7 @@ pub(crate) fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, BoxEr
         Some(JitterSpec::Named(Named::Equal)) => Jitter::Equal,
         Some(JitterSpec::Seconds(by)) => Jitter::Symmetric(seconds(by)?),
     };
-    // Steps have no factor; another kind of schedule starts with the usual one.
+    // Steps have no factor, so another kind of schedule starts with the default of 2.
     let (own, is_exponential, factor, maximum) = match &base.schedule {
         Schedule::Exponential { initial, multiplier, maximum } => {
             (vec![*initial], true, *multiplier, *maximum)

@@ -76,7 +76,7 @@ impl From<&str> for Body {
     }
 }
 
-/// Never the body.
+/// Omits the body.
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Body")

@@ -74,7 +74,7 @@ impl FromMessage for Raw {
     }
 }
 
-/// The body is not JSON of the handler's type. Says where, and never quotes the body.
+/// The error for a body that is not JSON of the handler's type. It names the place, and never quotes the body.
 #[derive(Debug, thiserror::Error)]
 #[error("the body is not JSON of {type_name}: {what}{advice}")]
 struct NotJson {

@@ -1,4 +1,4 @@
-//! Several messages that one call of a handler takes together.
+//! Several messages that a handler takes in one call.
 
 mod rulings;
 
@@ -73,19 +73,19 @@ pub struct Item<M> {
     sheet: Arc<dyn Rule>,
 }
 
-/// Where rulings are written.
+/// Receives the results that the handler sets.
 pub(crate) trait Rule: Send + Sync {
-    /// Rules on the message at this place in the bulk.
+    /// Sets the result of the message at this place in the bulk.
     fn rule(&self, at: usize, ruling: Result<(), Failure>);
 }
 
 impl<M> Bulk<M> {
-    /// A bulk of these messages, for a test that checks only what the handler returns.
+    /// Creates a bulk of these messages, for a test that checks only the handler's result.
     pub fn new(messages: impl IntoIterator<Item = M>) -> Self {
         Self::with_rulings(messages).0
     }
 
-    /// A bulk of these messages, and the results that the handler sets.
+    /// Creates a bulk of these messages, and the [`Rulings`] with the results that the handler sets.
     pub fn with_rulings(messages: impl IntoIterator<Item = M>) -> (Self, Rulings) {
         let messages: Vec<_> = messages.into_iter().collect();
         let (rulings, sheet) = Rulings::of(messages.len());
@@ -97,24 +97,24 @@ impl<M> Bulk<M> {
         Self { items: items.collect() }
     }
 
-    /// How many messages there are, at least one in a call by redrive.
+    /// Returns the number of messages. In a call by redrive, there is at least one.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// The messages in order.
+    /// Returns the messages in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Item<M>> {
         self.items.iter()
     }
 
-    /// The messages in order, to be changed.
+    /// Returns the messages in order, to be changed.
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Item<M>> {
         self.items.iter_mut()
     }

@@ -70,7 +70,7 @@ pub struct Consumer<H, M> {
     message: PhantomData<fn(M)>,
 }
 
-/// All of a consumer but its handler.
+/// Everything in a consumer except its handler.
 #[derive(Clone, Default)]
 pub(crate) struct Setup {
     pub(crate) settings: Settings,
@@ -82,7 +82,7 @@ pub(crate) struct Setup {
     bodies: Option<Arc<dyn AnyBodies>>,
     once: Option<Rules>,
     other: Option<TakeOther>,
-    /// Of a bulk handler.
+    /// The limits of a bulk handler's calls.
     chunks: Chunks,
     host: Host,
     dependencies: Option<RecordFn<Vec<String>>>,
@@ -99,7 +99,7 @@ where
     H: Handler<M>,
     M: Input,
 {
-    /// A consumer with default settings and no AWS clients.
+    /// Creates a consumer with default settings and without AWS clients.
     ///
     /// Without an SQS client, redrive reports failed messages but neither delays nor dead-letters them.
     pub fn new(handler: H) -> Self {
@@ -121,7 +121,7 @@ where
         Ok(connected)
     }
 
-    /// A worker warns of what is missing once it knows its queue.
+    /// [`connect`](Self::connect) without the warnings about missing settings: a worker logs them once it has read its queue.
     pub(crate) async fn connected(mut self, queue_url: Option<&str>) -> Result<Self, Error> {
         self.setup.settings = self.setup.settings.or_environment(|name| std::env::var(name).ok())?;
         self.setup.settings.check()?;
@@ -193,7 +193,7 @@ where
         self
     }
 
-    /// Handles a batch, or has [`on_other_event`](Self::on_other_event) take what is none.
+    /// Handles a batch, and passes any other event to [`on_other_event`](Self::on_other_event).
     pub(crate) async fn answer(&self, payload: Bytes, invocation: &Invocation) -> Result<Response, Error> {
         let answer = match self.handle_batch(Received::Payload(payload), invocation).await {
             Ok(response) => Ok(Response::Batch(response)),
@@ -213,7 +213,7 @@ where
         received: Received,
         invocation: &Invocation,
     ) -> Result<SqsBatchResponse, Error> {
-        // `run` returns when the runtime ends that it is called on.
+        // Under `run`, no check is needed, because `run` ends together with its runtime.
         if self.setup.shutdown.is_none() {
             self.setup.check_workers()?;
         }
@@ -222,7 +222,7 @@ where
 }
 
 impl<H, M> Consumer<H, M> {
-    /// With these variables in place of the environment's, and this wall clock in place of the machine's.
+    /// Reads these variables instead of the environment, and this wall clock instead of the machine's.
     pub(crate) fn simulated(
         mut self,
         variable: impl Fn(&str) -> Option<String>,
@@ -245,13 +245,13 @@ impl Setup {
     }
 
     pub(crate) fn check_workers(&self) -> Result<(), Error> {
-        // Under `run` nobody has set workers.
+        // Under `run`, redrive itself has set the workers.
         let name = if self.shutdown.is_some() { "the runtime of Consumer::run" } else { "workers" };
         let allowed = "one that is running and has timers (enable_time or enable_all)";
         self.host.fault().map_or(Ok(()), |fault| Err(InvalidSetting::new(name, fault, allowed).into()))
     }
 
-    /// Where the task that this process runs in can be protected, if it is to be.
+    /// Returns the URL of the ECS agent if task protection is on. Warns if it is on and there is no agent.
     pub(crate) fn agent_of_task(&self) -> Option<String> {
         let is_wanted = self.settings.task_protection.unwrap_or_default();
         let agent = std::env::var("ECS_AGENT_URI").ok().filter(|_| is_wanted);
@@ -263,7 +263,7 @@ impl Setup {
         agent
     }
 
-    /// Has the user's closure take an event where handlers run, until it ends or time is up.
+    /// Runs the user's closure for an event where handlers run, until it ends or the time is up.
     async fn take_other(
         &self,
         take: &TakeOther,
@@ -276,7 +276,7 @@ impl Setup {
         let (take, event) = (take.clone(), OtherEvent::of(event, invocation.clone()));
         let code = async move {
             let taken = take.call(event).await;
-            // Its `Display` is the user's too.
+            // The error's `Display` is user code, so it runs here as well.
             let _ = answer.send(taken.map_err(|error| error.to_string()));
         };
         let code = code.instrument(error_span!("event", request_id = invocation.request_id()));
@@ -310,7 +310,7 @@ impl Setup {
     }
 }
 
-/// What Lambda is told.
+/// The response to Lambda.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum Response {

@@ -13,8 +13,8 @@ use crate::settings::InvalidSetting;
 use redrive_executor::MAX_BLOCKED;
 use redrive_http::NetworkError;
 
-/// Why a consumer did not start, ended, or could not handle a batch. If it is the answer to a batch, the invocation
-/// fails and no message was handled or deleted.
+/// The error of a consumer that did not start, ended, or could not handle a batch. If it is the answer to a batch, the
+/// invocation fails, and no message was handled or deleted.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -54,23 +54,23 @@ pub(crate) enum Kind {
     Blocked,
     #[error("{MAX_PANICS} handlers panicked in a row: the process ends, so that a fresh one is started")]
     Panics,
-    /// Of this record, counted from 0, which could not be reported as failed.
+    /// The index of the record, counted from 0. It could not be reported as failed.
     #[error("record {0} has no messageId and could not be reported as failed")]
     MissingMessageId(usize),
-    /// Why a worker did not start or ended, in one line.
+    /// The reason why a worker did not start or ended, in one line.
     #[error("{0}")]
     Worker(String),
-    /// A worker was told twice to end.
+    /// A worker received a second signal.
     #[error("{0}")]
     AtOnce(String),
-    /// Neither on Lambda nor a worker.
+    /// The process is neither a Lambda function nor a worker.
     #[error(
         "neither AWS_LAMBDA_RUNTIME_API nor REDRIVE_QUEUE_URL is set: Lambda sets the first; the second makes this process a worker; `redrive local` runs it here"
     )]
     NoHome,
     #[error("expected an SQS event, got {0}")]
     InvalidEvent(Box<Other>),
-    /// What became of an event for [`on_other_event`](crate::Consumer::on_other_event).
+    /// The failure of [`on_other_event`](crate::Consumer::on_other_event).
     #[error("{}", cut_to(.0, 1_024))]
     OtherEvent(String),
 }
@@ -80,7 +80,7 @@ impl Error {
         Self(Kind::Worker(why))
     }
 
-    /// The `errorType` of the invocation.
+    /// Returns the `errorType` of the invocation.
     const fn name(&self) -> &'static str {
         match self.0 {
             Kind::Setting(_) | Kind::Backoff(_) | Kind::Region | Kind::Network(_) | Kind::NoHome => {
@@ -117,7 +117,7 @@ impl From<InvalidBackoff> for Error {
     }
 }
 
-/// Readable and with all sources, since `main` prints this if it returns the error.
+/// Writes readable text with all sources, because `main` prints this if it returns the error.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")?;
@@ -130,7 +130,7 @@ impl fmt::Debug for Error {
     }
 }
 
-/// How lambda_runtime reports it to Lambda.
+/// Converts the error into the form that lambda_runtime reports to Lambda.
 impl From<Error> for lambda_runtime::Diagnostic {
     fn from(error: Error) -> Self {
         Self { error_type: error.name().to_owned(), error_message: error.to_string() }

@@ -1,4 +1,4 @@
-//! What a handler can return besides `Ok`.
+//! The failures that a handler can return, each with a decision about its message.
 
 mod cause;
 mod foreign;
@@ -19,11 +19,10 @@ pub use self::foreign::ForeignError;
 /// ```
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// What happens to a message whose handler did not return `Ok`.
+/// The failure of a handler, with a decision about its message.
 ///
-/// `?` turns any error into a `Failure`, which means *try again later*, unless the error's chain of sources contains
-/// a [`Verdict`]. Each other outcome has a constructor. An `anyhow::Error` counts as the error that
-/// it wraps.
+/// `?` turns any error into a `Failure` that means *try again later*, unless the error's chain of sources contains a
+/// [`Verdict`]. Every other decision has a constructor. An `anyhow::Error` counts as the error that it wraps.
 ///
 /// ```
 /// use redrive::Failure;
@@ -43,15 +42,15 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// ```
 #[must_use = "a handler has to return it"]
 pub struct Failure {
-    /// `None` of a plain error, which is retried.
+    /// `None` for a plain error, which is retried.
     ruling: Option<Ruling>,
     cause: Option<Cause>,
     reason: Option<Cow<'static, str>>,
-    /// Of an outage.
+    /// The dependency that an outage names.
     dependency: Option<Cow<'static, str>>,
 }
 
-/// What to do with the message; the decision itself is taken in `engine::decide`.
+/// The decision of a handler about its message. `engine::decide` turns it into an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ruling {
     Retry,
@@ -61,7 +60,7 @@ pub(crate) enum Ruling {
     Discard,
     /// A dependency is down.
     Outage,
-    /// The body is not what the handler takes.
+    /// The handler cannot use the body.
     Malformed,
 }
 
@@ -78,16 +77,16 @@ pub(crate) struct Fault {
     pub(crate) error: String,
     /// The type of the error as far as it is known, empty for `defer`.
     pub(crate) exception: Cow<'static, str>,
-    /// What the user's own schedule asks for.
+    /// The delay that the user's `backoff_by` has returned.
     pub(crate) delay: Option<Duration>,
-    /// What is down, if the handler named it.
+    /// The dependency that is down, if the handler named it.
     pub(crate) dependency: Option<Cow<'static, str>>,
-    /// It follows from what the idempotency store answered to a claim, or from no answer.
+    /// True if the failure follows from the idempotency store's answer to a claim, or from a missing answer.
     pub(crate) is_of_store: bool,
 }
 
 impl Ruling {
-    /// As it stands in the log.
+    /// Returns the name that the log uses.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Retry | Self::RetryAfter(_) => "error",
@@ -138,7 +137,7 @@ impl Failure {
         Self { ruling: Some(Ruling::Defer(after)), cause: None, reason: None, dependency: None }
     }
 
-    /// Says that a dependency is down, so nothing is wrong with the message.
+    /// Reports that a dependency is down, and that the message is not at fault.
     ///
     /// redrive retries the message after 1 min, doubled for each delivery up to 1 h, or later if the deliveries left would
     /// not last for the [outage horizon](crate::Consumer::outage_horizon). It counts the message as `Outages`, not as
@@ -172,9 +171,9 @@ impl Failure {
         Self { ruling: Some(Ruling::Discard), ..error.into() }
     }
 
-    /// Says that the handler cannot use the body. [`Consumer::on_malformed`](crate::Consumer::on_malformed) decides
-    /// what happens to the message. By default it goes to the dead-letter queue with the reason `malformed`, like a
-    /// body that cannot be decoded.
+    /// Reports that the handler cannot use the body. [`Consumer::on_malformed`](crate::Consumer::on_malformed) decides what
+    /// happens to the message. By default it goes to the dead-letter queue with the reason `malformed`, like a body that cannot
+    /// be decoded.
     ///
     /// If a [`Verdict`] or a constructor of this type has already decided on the error, that
     /// decision stays.
@@ -203,7 +202,7 @@ impl Failure {
         Self { reason: Some(code.into()), ..self }
     }
 
-    /// Whether the message is retried, after the backoff or after [`Failure::after`].
+    /// Returns true if redrive retries the message, after the backoff or after [`Failure::after`].
     ///
     /// ```
     /// use redrive::Failure;
@@ -218,43 +217,43 @@ impl Failure {
         matches!(self.ruling(), Ruling::Retry | Ruling::RetryAfter(_))
     }
 
-    /// Whether [`Failure::reject`] created it.
+    /// Returns true if the failure rejects the message, see [`Failure::reject`].
     #[must_use]
     pub const fn is_rejection(&self) -> bool {
         matches!(self.ruling(), Ruling::Reject)
     }
 
-    /// Whether [`Failure::discard`] created it.
+    /// Returns true if the failure discards the message, see [`Failure::discard`].
     #[must_use]
     pub const fn is_discard(&self) -> bool {
         matches!(self.ruling(), Ruling::Discard)
     }
 
-    /// Whether [`Failure::defer`] created it.
+    /// Returns true if the failure defers the message, see [`Failure::defer`].
     #[must_use]
     pub const fn is_deferral(&self) -> bool {
         matches!(self.ruling(), Ruling::Defer(_))
     }
 
-    /// Whether [`Failure::malformed`] created it.
+    /// Returns true if the body cannot be used, see [`Failure::malformed`].
     #[must_use]
     pub const fn is_malformed(&self) -> bool {
         matches!(self.ruling(), Ruling::Malformed)
     }
 
-    /// Whether [`Failure::outage`] created it.
+    /// Returns true if a dependency is down, see [`Failure::outage`].
     #[must_use]
     pub const fn is_outage(&self) -> bool {
         matches!(self.ruling(), Ruling::Outage)
     }
 
-    /// The dependency given to [`Failure::of`].
+    /// Returns the dependency given to [`Failure::of`].
     #[must_use]
     pub fn dependency(&self) -> Option<&str> {
         self.dependency.as_deref()
     }
 
-    /// The delay given to [`Failure::retry_after`] or [`Failure::defer`].
+    /// Returns the delay given to [`Failure::retry_after`] or [`Failure::defer`].
     #[must_use]
     pub const fn after(&self) -> Option<Duration> {
         match self.ruling() {
@@ -263,19 +262,19 @@ impl Failure {
         }
     }
 
-    /// The reason given to [`Failure::with_reason`].
+    /// Returns the reason given to [`Failure::with_reason`].
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }
 
-    /// The error; none for [`Failure::defer`].
+    /// Returns the error, or `None` for [`Failure::defer`].
     #[must_use]
     pub fn error(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         Some(self.cause.as_ref()?.error())
     }
 
-    /// The first error of type `E` in the chain of sources, also inside an `anyhow::Error` or a
+    /// Returns the first error of type `E` in the chain of sources, including errors inside an `anyhow::Error` or a
     /// [`Verdict`].
     ///
     /// ```
@@ -291,7 +290,7 @@ impl Failure {
         self.cause.as_ref()?.find()
     }
 
-    /// Whether somebody has decided on the message: with a constructor or a verdict, not by returning an error.
+    /// Returns true if a constructor or a verdict has decided about the message.
     pub(crate) const fn is_ruled(&self) -> bool {
         self.ruling.is_some()
     }
@@ -303,7 +302,7 @@ impl Failure {
         }
     }
 
-    /// Whether a schedule decides when the message is visible again, also after a letter that could not be written.
+    /// Returns true if the backoff sets the delay, also if the dead letter of a rejected message could not be written.
     pub(crate) const fn waits_by_schedule(&self) -> bool {
         match self.ruling() {
             Ruling::Retry | Ruling::Reject | Ruling::Malformed => true,
@@ -311,7 +310,7 @@ impl Failure {
         }
     }
 
-    /// The failure that was reduced to this.
+    /// Returns a failure that reports the same as this fault.
     pub(crate) fn restored(fault: &Fault) -> Self {
         let Fault { ruling, code, error, dependency, .. } = fault.clone();
         Self { ruling: Some(ruling), cause: Some(Cause::new(error)), reason: code, dependency }
@@ -339,7 +338,7 @@ impl<E: Into<BoxError> + 'static> From<E> for Failure {
     }
 }
 
-/// The whole chain of sources, joined by `: `.
+/// Writes the whole chain of sources, joined by `: `.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(cause) = &self.cause else { return f.write_str("deferred") };

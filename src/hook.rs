@@ -83,7 +83,7 @@ pub struct Delivery<'a> {
 }
 
 impl<'a> Delivery<'a> {
-    /// A delivery for the test of a hook; see [`Next::new`].
+    /// Creates a delivery for the test of a hook, see [`Next::new`].
     ///
     /// # Panics
     /// There are no records.
@@ -93,13 +93,13 @@ impl<'a> Delivery<'a> {
         Self { records }
     }
 
-    /// The messages, at least one.
+    /// Returns the messages, at least one.
     #[must_use]
     pub const fn records(&self) -> &'a [&'a Record<'a>] {
         self.records
     }
 
-    /// The message, if it is the only one. Facts about one of several messages need not hold for the others.
+    /// Returns the message if it is the only one. A property of one of several messages need not hold for the others.
     #[must_use]
     pub const fn record(&self) -> Option<&'a Record<'a>> {
         match self.records {
@@ -108,13 +108,13 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// The name of the queue that the messages were received from.
+    /// Returns the name of the queue that the messages were received from.
     #[must_use]
     pub fn queue(&self) -> &'a str {
         queue_name(self.records[0].source())
     }
 
-    /// The invocation that delivered the messages.
+    /// Returns the invocation that delivered the messages.
     #[must_use]
     pub fn invocation(&self) -> &'a Invocation {
         self.records[0].invocation()
@@ -126,12 +126,12 @@ impl<'a> Delivery<'a> {
 pub struct Next<'a>(Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>);
 
 impl<'a> Next<'a> {
-    /// A `Next` for the test of a hook, in place of the handler.
+    /// Creates a `Next` for the test of a hook, in place of the handler.
     ///
     /// ```
     /// use redrive::{Delivery, Failure, Hook, Next, Record};
     ///
-    /// /// Only messages of a group are handled.
+    /// /// Rejects messages without a group.
     /// struct Grouped;
     ///
     /// impl Hook for Grouped {

@@ -1,4 +1,4 @@
-//! [`Invocation`]: what Lambda says about the call that brought a batch.
+//! [`Invocation`]: Lambda's data about the call that delivered a batch.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::fmt;
@@ -34,7 +34,7 @@ struct Inner {
     /// `None` outside of Lambda.
     context: Option<Context>,
     deadline: Instant,
-    /// In `redrive local`, when it began by that clock, since the epoch.
+    /// In `redrive local`, the start of the invocation by that clock, since the epoch.
     simulated: Option<Duration>,
 }
 
@@ -43,25 +43,25 @@ impl Invocation {
         Self(Arc::new(Inner { context: None, deadline, simulated: None }))
     }
 
-    /// The request id, as in Lambda's own log lines such as `REPORT`.
+    /// Returns the request id, as in Lambda's own log lines such as `REPORT`.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
         self.told(|context| &context.request_id)
     }
 
-    /// The name of the function (`AWS_LAMBDA_FUNCTION_NAME`).
+    /// Returns the name of the function (`AWS_LAMBDA_FUNCTION_NAME`).
     #[must_use]
     pub fn function(&self) -> Option<&str> {
         self.told(|context| &context.env_config.function_name)
     }
 
-    /// The version of the function: a number, or `$LATEST`.
+    /// Returns the version of the function: a number, or `$LATEST`.
     #[must_use]
     pub fn function_version(&self) -> Option<&str> {
         self.told(|context| &context.env_config.version)
     }
 
-    /// The invoked ARN, with the alias or version if the mapping names one.
+    /// Returns the invoked ARN, with the alias or version if the mapping names one.
     #[must_use]
     pub fn function_arn(&self) -> Option<&str> {
         let arn = &self.context()?.invoked_function_arn;
@@ -69,47 +69,47 @@ impl Invocation {
         arn.starts_with("arn:").then_some(arn)
     }
 
-    /// The memory of the function, in MB.
+    /// Returns the memory of the function, in MB.
     #[must_use]
     pub fn memory_mb(&self) -> Option<u32> {
         u32::try_from(self.context()?.env_config.memory).ok().filter(|&memory| memory > 0)
     }
 
-    /// The X-Ray trace header of the invocation, such as `Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1`. The trace
-    /// of a message's sender is in [`Message::trace_header`](crate::Message::trace_header).
+    /// Returns the X-Ray trace header of the invocation, such as `Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1`. The
+    /// trace of a message's sender is in [`Message::trace_header`](crate::Message::trace_header).
     /// <https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader>
     #[must_use]
     pub fn trace_header(&self) -> Option<&str> {
         self.context()?.xray_trace_id.as_deref()
     }
 
-    /// The CloudWatch log group of the function.
+    /// Returns the CloudWatch log group of the function.
     #[must_use]
     pub fn log_group(&self) -> Option<&str> {
         self.told(|context| &context.env_config.log_group)
     }
 
-    /// The CloudWatch log stream of this process.
+    /// Returns the CloudWatch log stream of this process.
     #[must_use]
     pub fn log_stream(&self) -> Option<&str> {
         self.told(|context| &context.env_config.log_stream)
     }
 
-    /// When Lambda ends the invocation. redrive cancels handlers before, at
+    /// Returns the time at which Lambda ends the invocation. redrive cancels handlers earlier, at
     /// [`Message::deadline`](crate::Message::deadline).
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.0.deadline
     }
 
-    /// The time left until [`deadline`](Self::deadline); zero when it has passed.
+    /// Returns the time left until [`deadline`](Self::deadline), or zero if it has passed.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         // tokio's clock, which tests can pause.
         self.0.deadline.saturating_duration_since(tokio::time::Instant::now().into_std())
     }
 
-    /// `redrive local` runs its clock faster than real time.
+    /// Returns the time by the clock of `redrive local`, which runs faster than real time.
     pub(crate) fn simulated(&self) -> Option<Duration> {
         self.0.simulated
     }
@@ -136,7 +136,8 @@ impl From<Context> for Invocation {
 }
 
 impl Invocation {
-    /// Some local emulators of Lambda send a deadline that is decades past. Lambda's longest timeout is used instead.
+    /// Converts lambda_runtime's context. Some emulators of Lambda send a deadline that is decades in the past. Lambda's
+    /// longest timeout then replaces it.
     pub(crate) fn of(context: Context, simulated: Option<Duration>) -> Self {
         let left = match context.deadline().duration_since(SystemTime::now()) {
             Ok(left) => left,

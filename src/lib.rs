@@ -85,7 +85,7 @@ pub use message_report::{MessageOutcome, MessageReport, Timing};
 pub use other_event::OtherEvent;
 pub use rate::Rate;
 pub use record::{Record, RecordBuilder};
-/// What happened to one batch. To publish your own metrics from it, see [`Consumer::observe`].
+/// The counts and times of one batch. To publish your own metrics from it, see [`Consumer::observe`].
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }

@@ -1,4 +1,4 @@
-//! What the failure of a program in another language means for its message.
+//! The meaning of a failed program in another language for its message.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::Failure;
 pub enum Meaning {
     /// The message is deleted.
     Done,
-    /// It comes back after the backoff.
+    /// The message returns after the backoff.
     Retry,
-    /// It becomes a dead letter at once.
+    /// The message becomes a dead letter at once.
     Reject,
-    /// It comes back after the backoff, and is not counted as an error.
+    /// The message returns after the backoff, and is not counted as an error.
     Return,
     /// A dependency is down.
     Outage,
@@ -33,10 +33,10 @@ impl Meaning {
         ("discard", Self::Discard),
     ];
 
-    /// The words, as an error lists them.
+    /// The allowed words, as an error lists them.
     pub const ALLOWED: &str = "done, retry, reject, return, outage or discard";
 
-    /// What a handler returns for this error in this attempt.
+    /// Returns the result of a handler for this error in this attempt.
     ///
     /// # Errors
     /// The failure, unless the message is done.

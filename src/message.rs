@@ -1,4 +1,4 @@
-//! What a handler can take as its argument.
+//! The arguments that a handler can take.
 
 use std::time::{Instant, SystemTime};
 
@@ -61,9 +61,9 @@ pub struct Message<T> {
     pub group: Option<String>,
     /// The deduplication id, on FIFO queues.
     pub deduplication_id: Option<String>,
-    /// When it was sent.
+    /// The time at which the message was sent.
     pub sent_at: Option<SystemTime>,
-    /// When it was received for the first time.
+    /// The time of the first receive.
     pub first_received_at: Option<SystemTime>,
     /// The attributes that the sender set.
     pub attributes: Attributes,
@@ -71,7 +71,7 @@ pub struct Message<T> {
     pub trace_header: Option<String>,
     /// The ARN of the queue that the message was received from.
     pub source: String,
-    /// When redrive cancels a running handler and retries its message. This is the end of the batch, or the [time
+    /// The time at which redrive cancels a running handler and retries its message: the end of the batch, or the [time
     /// limit](crate::Consumer::time_limit) if that is earlier.
     ///
     /// This is a time of tokio's clock. If a test has paused that clock, compare
@@ -87,7 +87,7 @@ pub struct Message<T> {
 }
 
 impl<T> Message<T> {
-    /// The key for idempotency. It stays the same when the message is retried from a dead-letter queue.
+    /// Returns the idempotency key. It stays the same when the message is retried from a dead-letter queue.
     ///
     /// It is the id in the attribute `redrive.origin`, otherwise the message id. `redrive dlq retry` writes that
     /// attribute, but so can anyone who may send to the queue. A message with another message's key can make a
@@ -104,17 +104,17 @@ impl<T> Message<T> {
         self.origin.as_ref().map_or(&self.id, |origin| &origin.message_id)
     }
 
-    /// How often the message was retried from a dead-letter queue.
+    /// Returns the number of times that the message was retried from a dead-letter queue.
     #[must_use]
     pub fn redrives(&self) -> u32 {
         self.origin.as_ref().map_or(0, |origin| origin.redrives)
     }
 
-    /// Whether an error now ends the deliveries of the message: redrive writes a dead letter, or the queue's redrive
-    /// policy moves the message.
+    /// Returns true if an error in this attempt ends the deliveries of the message: redrive writes a dead letter, or the
+    /// queue's redrive policy moves the message.
     ///
-    /// False if redrive would retry, because it knows no limit, or because it would have to write the dead letter
-    /// but has no dead-letter queue.
+    /// Returns false if redrive would retry, because it knows no limit, or because it would have to write the dead letter but
+    /// has no dead-letter queue.
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
         self.deliveries.end_with(self.attempt, self.max_attempts)
@@ -184,7 +184,7 @@ impl<T> Message<T> {
 
 /// For the tests of handlers.
 impl<T> Message<T> {
-    /// A message for the test of a handler.
+    /// Creates a message for the test of a handler.
     ///
     /// By default, it is the first delivery of `test-message` from the standard queue `test-queue`, without
     /// attributes, with 15 minutes left to handle it.

@@ -1,4 +1,4 @@
-//! What became of one message, for those who watch.
+//! The result of one message, for hooks and observers.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,8 +8,8 @@ use crate::engine::{Action, Description, Outcome, Ran, Settled};
 use crate::failure::Ruling;
 use crate::record::Record;
 
-/// What happened to one message in one delivery; see
-/// [`Consumer::observe_messages`](crate::Consumer::observe_messages) and [`Hook::settled`](crate::Hook::settled).
+/// The result of one delivery of a message, see [`Consumer::observe_messages`](crate::Consumer::observe_messages) and
+/// [`Hook::settled`](crate::Hook::settled).
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -30,60 +30,60 @@ pub struct MessageReport {
     pub group: Option<String>,
     /// The attributes that the sender set.
     pub attributes: Attributes,
-    /// What happened to it.
+    /// The outcome of the delivery.
     pub outcome: MessageOutcome,
-    /// Why it did not succeed: the handler's own reason, or one of redrive's, such as `error`, `rejected`,
-    /// `malformed`, `panic` or `timeout`.
+    /// The reason why it did not succeed: the handler's own, or one of redrive's, such as `error`, `rejected`, `malformed`,
+    /// `panic` or `timeout`.
     pub reason: Option<String>,
     /// The error and its sources, at most 256 characters; empty without one, as after a deferral.
     pub error: String,
     /// The type of the error; empty without one.
     pub exception: String,
-    /// When it was sent.
+    /// The time at which the message was sent.
     pub sent_at: Option<SystemTime>,
     /// The call of the handler, if it was called.
     pub handler: Option<Timing>,
     /// The call to SQS that delayed or dead-lettered the message, if there was one.
     pub settling: Option<Timing>,
-    /// When it is visible again, counted from that call. Only set if SQS has confirmed it.
+    /// The time until it is visible again, counted from that call. Set only if SQS has confirmed the delay.
     pub back_after: Option<Duration>,
-    /// Whether SQS has confirmed the dead letter or the delay. A message on its last delivery goes to the dead-letter
-    /// queue either way; if unconfirmed, not before its visibility timeout ends.
+    /// True if SQS has confirmed the dead letter or the delay. A message on its last delivery goes to the dead-letter queue
+    /// either way; if unconfirmed, not before its visibility timeout ends.
     pub confirmed: bool,
 }
 
-/// What happened to a message.
+/// The outcome of one delivery of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MessageOutcome {
-    /// The handler returned `Ok`; Lambda deletes the message.
+    /// The handler returned `Ok`. Lambda or the worker deletes the message.
     Succeeded,
-    /// It failed and comes back.
+    /// It failed and returns to the queue.
     Retried,
     /// It failed and goes to the dead-letter queue, by redrive or by the redrive policy.
     DeadLettered,
     /// The handler deferred it.
     Deferred,
-    /// The handler discarded it; Lambda deletes the message.
+    /// The handler discarded it. Lambda or the worker deletes the message.
     Discarded,
     /// The store of [`Consumer::once`](crate::Consumer::once) has recorded that it was handled before. It is deleted.
     Replayed,
-    /// It did not run, or a worker's shutdown interrupted it. It comes back.
+    /// It did not run, or a worker's shutdown interrupted it. It returns to the queue.
     NotStarted,
 }
 
-/// When something began, and how long it took.
+/// The start and the duration of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timing {
-    /// When it began, by the wall clock.
+    /// The start, by the wall clock.
     pub began: SystemTime,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 
 impl Timing {
-    /// For the tests of hooks.
+    /// Creates a timing for the test of a hook.
     #[must_use]
     pub const fn new(began: SystemTime, took: Duration) -> Self {
         Self { began, took }
@@ -91,8 +91,8 @@ impl Timing {
 }
 
 impl MessageReport {
-    /// A report for the test of a hook or an observer: the first delivery of a message from the queue `test-queue`.
-    /// Set the fields that the test needs.
+    /// Creates a report for the test of a hook or an observer: the first delivery of a message from the queue `test-queue`. Set
+    /// the fields that the test needs.
     ///
     /// ```
     /// use redrive::{MessageOutcome, MessageReport};
@@ -121,7 +121,7 @@ impl MessageReport {
         }
     }
 
-    /// `began` is the start of the batch by the wall clock.
+    /// Creates the report of a settled message. `began` is the start of the batch by the wall clock.
     pub(crate) fn of(record: &Record<'_>, settled: &Settled, began: SystemTime) -> Self {
         let outcome = MessageOutcome::of(settled);
         let has_error = !settled.outcome.never_ran() && !settled.outcome.is_deferral();
@@ -151,7 +151,7 @@ impl MessageReport {
 }
 
 impl MessageOutcome {
-    /// One word in lower case, such as `dead-lettered`.
+    /// Returns the outcome as a word in lower case, such as `dead-lettered`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -10,10 +10,10 @@
 //! is deferred until that process's lease ends. If the store cannot be reached, the handler does not run:
 //! redrive treats that as an outage of a dependency of all messages.
 //!
-//! **What a lease cannot do.** A process can stop for longer than its lease, then go on. The token keeps it from changing the
-//! record of its successor, but nothing keeps it from finishing its call to another service. Pass
-//! [`Message::key`](crate::Message::key) to services that accept an idempotency key. If the effect is in your own
-//! database, write the key in the same transaction instead; `redrive-postgres` does that.
+//! **The limits of a lease.** A process can stop for longer than its lease and then continue. The token keeps it from changing
+//! the record of its successor, but nothing keeps it from finishing its call to another service. Pass
+//! [`Message::key`](crate::Message::key) to services that accept an idempotency key. If the effect is in your own database,
+//! write the key in the same transaction instead; `redrive-postgres` does that.
 //!
 //! `redrive-dynamodb` keeps records in DynamoDB. [`Memory`] keeps them in the process, for tests. To use another
 //! database, implement [`Store`] and let [`Record`] decide.
@@ -33,7 +33,7 @@ pub use self::settings::Once;
 pub(crate) use self::settings::Rules;
 use crate::BoxError;
 
-/// Remembers, for each key, who is working on it or how it ended.
+/// Remembers for each key which delivery is working on it, or how it ended.
 ///
 /// Both methods must be atomic: two claims at the same time must not both be granted, and a change must not apply to the
 /// record of another token. [`Record`] has these rules as functions of values:
@@ -77,7 +77,7 @@ pub trait Store: Send + Sync + 'static {
     /// the queue without running, as in an [outage](crate::Failure::outage).
     fn claim(&self, claim: &Claim) -> impl Future<Output = Result<Claimed, BoxError>> + Send;
 
-    /// Changes the record if it still has this token, and returns whether it does.
+    /// Changes the record if it still has this token. Returns true if it has.
     ///
     /// # Errors
     /// The store did not answer. redrive tries to record how a message ended until its time ends, to release a key three times,

@@ -1,4 +1,4 @@
-//! Events that are not of SQS, such as warm-up pings, and the user's closure that takes them.
+//! Events that are not from SQS, such as warm-up pings, and the user's closure that handles them.
 
 use std::fmt;
 use std::future::Future;
@@ -31,7 +31,7 @@ pub struct OtherEvent {
 }
 
 impl OtherEvent {
-    /// An event for a test, with 15 minutes left.
+    /// Creates an event for a test, with 15 minutes left.
     #[must_use]
     pub fn new(value: Value) -> Self {
         Self { value, invocation: Invocation::default() }
@@ -41,26 +41,26 @@ impl OtherEvent {
         Self { value, invocation }
     }
 
-    /// What was sent.
+    /// Returns the event as JSON.
     #[must_use]
     pub const fn value(&self) -> &Value {
         &self.value
     }
 
-    /// What was sent.
+    /// Returns the event as JSON.
     #[must_use]
     pub fn into_value(self) -> Value {
         self.value
     }
 
-    /// The invocation that delivered it.
+    /// Returns the invocation that delivered the event.
     #[must_use]
     pub const fn invocation(&self) -> &Invocation {
         &self.invocation
     }
 }
 
-/// Never the event.
+/// Omits the event.
 impl fmt::Debug for OtherEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OtherEvent").field("invocation", &self.invocation).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! How many messages may start in a time.
+//! A limit on the messages that start per second, minute or hour.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use redrive_sqs::in_words;
 
-/// How many messages a second, minute or hour are allowed, by a token bucket: the bucket holds at most the burst, and each
-/// message that starts takes a token. So in any period, at most the burst plus the rate times the period may start.
+/// A limit on the messages that start per second, minute or hour, by a token bucket. The bucket holds at most the burst, and
+/// each message that starts takes a token. So in any period, at most the burst plus the rate times the period may start.
 ///
 /// ```
 /// use redrive::Rate;
@@ -30,34 +30,34 @@ enum Unit {
     Hour,
 }
 
-/// How many messages a rate or a burst may have.
+/// The number of messages that a rate or a burst may have.
 pub(crate) const ALLOWED: RangeInclusive<u32> = 1..=1_000_000;
-/// The bucket of a rate without a burst has room for one message and for what comes while a receive is under way.
+/// The time of a receive. Without a burst, the bucket has room for one message and for the tokens that arrive in this time.
 const UNDER_WAY: Duration = Duration::from_millis(500);
 
 impl Rate {
-    /// This many messages a second, 1 to 1,000,000.
+    /// Allows this many messages a second, 1 to 1,000,000.
     pub const fn per_second(messages: u32) -> Self {
         Self { messages, per: Unit::Second, burst: None }
     }
 
-    /// This many messages a minute, 1 to 1,000,000.
+    /// Allows this many messages a minute, 1 to 1,000,000.
     pub const fn per_minute(messages: u32) -> Self {
         Self { messages, per: Unit::Minute, burst: None }
     }
 
-    /// This many messages an hour, 1 to 1,000,000.
+    /// Allows this many messages an hour, 1 to 1,000,000.
     pub const fn per_hour(messages: u32) -> Self {
         Self { messages, per: Unit::Hour, burst: None }
     }
 
-    /// How many messages may start at once after a quiet time, 1 to 1,000,000. Default: one, plus the messages of half a
-    /// second. With less than that, a worker may not reach the rate, because tokens are lost while it waits for SQS.
+    /// The number of messages that may start at once after a quiet time, 1 to 1,000,000. Default: one, plus the messages of
+    /// half a second. With less than that, a worker may not reach the rate, because tokens are lost while it waits for SQS.
     pub const fn burst(self, messages: u32) -> Self {
         Self { burst: Some(messages), ..self }
     }
 
-    /// A rate such as `50/s`, `3000/min` or `10/h`.
+    /// Parses a rate such as `50/s`, `3000/min` or `10/h`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (messages, unit) = text.split_once('/')?;
         let messages = messages.parse().ok()?;
@@ -70,7 +70,7 @@ impl Rate {
         Some(rate).filter(|rate| rate.refusal().is_none())
     }
 
-    /// What is allowed instead, if something of it is not.
+    /// Returns the allowed values if the rate or its burst is not allowed.
     pub(crate) fn refusal(&self) -> Option<String> {
         let messages = in_words(&ALLOWED);
         match self.burst {
@@ -82,7 +82,7 @@ impl Rate {
         }
     }
 
-    /// How many messages a bucket gains in each [`period`](Self::period).
+    /// Returns the number of messages that a bucket gains in each [`period`](Self::period).
     pub(crate) const fn messages(&self) -> u32 {
         self.messages
     }
@@ -95,13 +95,13 @@ impl Rate {
         })
     }
 
-    /// In which time so many messages start.
+    /// Returns the time in which this many messages start.
     pub(crate) fn time_for(&self, messages: usize) -> Duration {
         let messages = u32::try_from(messages).unwrap_or(u32::MAX);
         self.period().saturating_mul(messages) / self.messages.max(1)
     }
 
-    /// The most that a bucket holds, in nanoseconds times messages: a message costs the nanoseconds of a period.
+    /// Returns the capacity of a bucket, in nanoseconds times messages: a message costs the nanoseconds of a period.
     pub(crate) fn capacity(&self) -> i128 {
         let cost = nanoseconds(self.period());
         match self.burst {

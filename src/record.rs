@@ -50,18 +50,18 @@ pub struct Record<'event> {
     sent: Option<Cow<'event, str>>,
     first_received: Option<Cow<'event, str>>,
     attributes: Option<UserAttributes<'event>>,
-    /// Whether its sender is one whose origin counts.
+    /// True if an origin from this sender counts.
     origin_counts: bool,
     limits: Limits,
 }
 
-/// What applies to every message of a batch.
+/// The limits and settings that apply to every message of a batch.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     pub(crate) max_receive_count: Option<u32>,
     pub(crate) has_dead_letter_queue: bool,
     pub(crate) overrides: Overrides,
-    /// Whose origin counts; everybody's if nobody is named.
+    /// The senders whose origin counts. `None` means every sender.
     pub(crate) origin_senders: Option<OriginSenders>,
     pub(crate) deadline: Instant,
     pub(crate) invocation: Invocation,
@@ -82,7 +82,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The smaller of the queue's limit and what a message with these attributes asks for.
+    /// Returns the smaller of the queue's limit and the one in these attributes of a message.
     pub(crate) fn max_attempts(&self, attributes: &Attributes) -> Option<u32> {
         overrides::max_attempts(attributes, self.overrides, self.deliveries())
     }
@@ -96,7 +96,7 @@ impl Limits {
 }
 
 impl<'event> Record<'event> {
-    /// A record for the tests of a [`FromMessage`](crate::FromMessage).
+    /// Builds a record for the test of a [`FromMessage`](crate::FromMessage).
     ///
     /// By default, it is the first delivery of a message with an empty body from the standard queue `test-queue`,
     /// with an id and no attributes, and there are 15 minutes left to handle it.
@@ -114,7 +114,7 @@ impl<'event> Record<'event> {
         RecordBuilder::new()
     }
 
-    /// `None` without a message id: such a record could not be reported as failed.
+    /// Returns `None` without a message id, because such a record could not be reported as failed.
     pub(crate) fn new(entry: Entry<'event>, limits: &Limits) -> Option<Self> {
         let text = |text: Option<Borrowed<'event>>| text.map(|text| text.0);
         let id = text(entry.message_id).filter(|id| !id.is_empty())?;
@@ -142,49 +142,49 @@ impl<'event> Record<'event> {
         })
     }
 
-    /// The message id that SQS assigned.
+    /// Returns the message id that SQS assigned.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The body as it was sent.
+    /// Returns the body as it was sent.
     #[must_use]
     pub fn body(&self) -> &str {
         &self.body
     }
 
-    /// The receive count: 1 at the first delivery, and 1 if SQS did not send one.
+    /// Returns the receive count: 1 at the first delivery, and 1 if SQS did not send one.
     #[must_use]
     pub const fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// The message group, on FIFO and fair queues.
+    /// Returns the message group, on FIFO and fair queues.
     #[must_use]
     pub fn group(&self) -> Option<&str> {
         self.group.as_deref()
     }
 
-    /// The deduplication id, on FIFO queues.
+    /// Returns the deduplication id, on FIFO queues.
     #[must_use]
     pub fn deduplication_id(&self) -> Option<&str> {
         self.deduplication_id.as_deref()
     }
 
-    /// The sender, as reported by SQS: the `SenderId` of a user, role or service.
+    /// Returns the sender as reported by SQS: the `SenderId` of a user, role or service.
     #[must_use]
     pub fn sender_id(&self) -> Option<&str> {
         self.sender_id.as_deref()
     }
 
-    /// When it was sent.
+    /// Returns the time at which the message was sent.
     #[must_use]
     pub fn sent_at(&self) -> Option<SystemTime> {
         timestamp(self.sent.as_deref()?)
     }
 
-    /// When it was received for the first time.
+    /// Returns the time of the first receive.
     #[must_use]
     pub fn first_received_at(&self) -> Option<SystemTime> {
         timestamp(self.first_received.as_deref()?)
@@ -220,32 +220,32 @@ impl<'event> Record<'event> {
         Origin::find(&self.attributes())
     }
 
-    /// Whether it has an origin that anybody may have set.
+    /// Returns true if the record has an origin that any sender may have set.
     pub(crate) fn has_unchecked_origin(&self) -> bool {
         self.limits.origin_senders.is_none() && self.origin().is_some()
     }
 
-    /// The X-Ray trace header of the sender, `AWSTraceHeader`.
+    /// Returns the X-Ray trace header of the sender, `AWSTraceHeader`.
     #[must_use]
     pub fn trace_header(&self) -> Option<&str> {
         self.trace_header.as_deref()
     }
 
-    /// The ARN of the queue that the message was received from.
+    /// Returns the ARN of the queue that the message was received from.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The invocation that delivered it.
+    /// Returns the invocation that delivered the message.
     #[must_use]
     pub const fn invocation(&self) -> &Invocation {
         &self.limits.invocation
     }
 
-    /// The attributes that the sender set, parsed at each call. `redrive.dead-letter` is left out, because nobody can
-    /// tell who wrote a note on a message that is not a dead letter. So is `redrive.origin`, if it comes from a sender
-    /// that [`Consumer::origin_senders`](crate::Consumer::origin_senders) does not allow.
+    /// Returns the attributes that the sender set, parsed at each call. They omit `redrive.dead-letter`, because nobody can
+    /// tell who wrote a note on a message that is not a dead letter. They also omit a `redrive.origin` from a sender that
+    /// [`Consumer::origin_senders`](crate::Consumer::origin_senders) does not allow.
     #[must_use]
     pub fn attributes(&self) -> Attributes {
         let mut attributes = self.attributes.as_ref().map(UserAttributes::read).unwrap_or_default();
@@ -256,19 +256,20 @@ impl<'event> Record<'event> {
         attributes
     }
 
-    /// The same record with another body, for envelopes whose content is decoded by another [`FromMessage`](crate::FromMessage).
+    /// Returns the same record with a different body, so that another [`FromMessage`](crate::FromMessage) can decode the
+    /// content of an envelope.
     #[must_use]
     pub fn with_body<'inner>(&'inner self, body: &'inner str) -> Record<'inner> {
         Record { body: Cow::Borrowed(body), ..self.reborrowed() }
     }
 
-    /// The same record, to be handled by this time at the latest.
+    /// Returns the same record with this deadline, unless its own is earlier.
     pub(crate) fn until(&self, deadline: Instant) -> Record<'_> {
         let deadline = self.limits.deadline.min(deadline);
         Record { limits: Limits { deadline, ..self.limits.clone() }, ..self.reborrowed() }
     }
 
-    /// The same record without a copy of its texts.
+    /// Returns the same record without copying its texts.
     fn reborrowed(&self) -> Record<'_> {
         fn some<'a>(text: &'a Option<Cow<'_, str>>) -> Option<Cow<'a, str>> {
             text.as_deref().map(Cow::Borrowed)
@@ -309,17 +310,17 @@ impl<'event> Record<'event> {
     }
 }
 
-/// Never the body.
+/// Omits the body.
 impl fmt::Debug for Record<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Record").field("id", &self.id).field("attempt", &self.attempt).finish_non_exhaustive()
     }
 }
 
-/// The end of the year 9999, the last that RFC 3339 can express.
+/// The end of the year 9999 in milliseconds since the epoch: the last year that RFC 3339 can express.
 const LATEST: u64 = 253_402_300_799_999;
 
-/// SQS writes times as milliseconds since the epoch.
+/// Parses a time as SQS writes it: in milliseconds since the epoch.
 fn timestamp(text: &str) -> Option<SystemTime> {
     let milliseconds = text.parse().ok().filter(|milliseconds| *milliseconds <= LATEST)?;
     Some(SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds))

@@ -1,4 +1,4 @@
-//! The user's functions that name something of a record: what it depends on, and which messages it shares a rate with.
+//! The user's functions that map a record to its dependencies, or to the key of its rate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use redrive_executor::catch;
 
 pub(crate) type RecordFn<T> = Arc<dyn Fn(&Record<'_>) -> T + Send + Sync>;
 
-/// Such a function, as the engine has it.
+/// A function of the user that the engine calls.
 pub(crate) struct UserFn<'a, T>(pub(crate) &'a RecordFn<T>);
 
 impl<T> Clone for UserFn<'_, T> {
@@ -20,7 +20,7 @@ impl<T> Clone for UserFn<'_, T> {
 impl<T> Copy for UserFn<'_, T> {}
 
 impl<T: Default> UserFn<'_, T> {
-    /// Nothing if the user's function panics.
+    /// Calls the function. Returns the default if it panics.
     pub(crate) fn of(self, record: &Record<'_>) -> T {
         catch(|| (self.0)(record)).unwrap_or_default()
     }

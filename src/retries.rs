@@ -1,4 +1,4 @@
-//! What a consumer does with a message that keeps failing, computed in advance.
+//! Computes in advance how a consumer retries a message that keeps failing.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::engine::{Action, Outcome};
 use crate::overrides::Asked;
 use crate::settings::{LastDelivery, Settings};
 
-/// What follows each failed attempt, decided by the code that decides in the function itself.
+/// Predicts the result of each failed attempt with the code that decides in the function itself.
 ///
-/// It knows the `REDRIVE_*` variables, but not the settings in the consumer's code, nor what a single message or an error
-/// asks for.
+/// It knows the `REDRIVE_*` variables, but not the settings in the consumer's code, the overrides of a message, or the
+/// delay that an error sets.
 ///
 /// ```
 /// use redrive::LastDelivery;
@@ -37,18 +37,18 @@ pub struct Retries {
     queue: String,
 }
 
-/// What follows a failed attempt.
+/// The result of a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Retry {
     /// The message is visible again after this long.
     In(Duration),
-    /// It was the last delivery, after which the message leaves its queue at once, in this way.
+    /// It was the last delivery. The message leaves its queue at once, in this way.
     Never(LastDelivery),
 }
 
 impl Retries {
-    /// For a queue, by its ARN or its name, and a function with these variables.
+    /// Reads these variables of a function, for the queue with this ARN or name.
     ///
     /// # Errors
     /// A variable is invalid; the error names it, its value and what is allowed.
@@ -59,7 +59,7 @@ impl Retries {
         Ok(Self { settings, queue: queue.to_owned() })
     }
 
-    /// Whether a function starts with these settings.
+    /// Checks that a function starts with these settings.
     ///
     /// # Errors
     /// A setting is for workers only; the error names it, its value and what to set instead.
@@ -67,7 +67,7 @@ impl Retries {
         Ok(self.settings.check_function()?)
     }
 
-    /// What follows attempt number `attempt` (from 1) when its handler returns an error.
+    /// Returns the result of attempt number `attempt` (from 1) if its handler returns an error.
     ///
     /// `random` is a number from 0 to 1 that places the delay within the jitter.
     #[must_use]

@@ -185,19 +185,19 @@ where
 /// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 const RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
 
-/// The queue of a worker.
+/// The URL of a worker's queue.
 const QUEUE_URL: &str = "REDRIVE_QUEUE_URL";
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-runtimes.html>
 const MAX_CONCURRENCY: &str = "AWS_LAMBDA_MAX_CONCURRENCY";
 
-/// How long `main` may take to return when the process is to end.
+/// The time that `main` has to return when the process must end.
 const TO_RETURN: Duration = Duration::from_secs(2);
 
-/// How long its last words may take: nobody may read them.
+/// The time for writing the error before the process exits, which blocks if nobody reads it.
 const TO_WRITE: Duration = Duration::from_secs(1);
 
-/// Lines on standard output, unless the program has its own subscriber.
+/// Starts the log on standard output, unless the program has its own subscriber.
 pub(crate) fn start_log() -> Result<(), Error> {
     let [filter, level] = ["REDRIVE_LOG", "AWS_LAMBDA_LOG_LEVEL"].map(|name| std::env::var(name).ok());
     let started = log::start(filter.as_deref(), level.as_deref());
@@ -254,11 +254,11 @@ where
 type Answer<R> = Pin<Box<dyn Future<Output = Result<R, Error>> + Send>>;
 
 tokio::task_local! {
-    /// Of the invocation that is being handled.
+    /// The data of the invocation that is being handled.
     static TAKEN: Taken;
 }
 
-/// What lambda_runtime does not pass on as it is.
+/// The parts of an invocation that lambda_runtime does not pass on unchanged.
 #[derive(Clone)]
 struct Taken {
     payload: Bytes,
@@ -266,8 +266,8 @@ struct Taken {
     simulated: Option<Duration>,
 }
 
-/// The header with which `redrive local` says the time of its clock, in milliseconds since the epoch. Lambda's Runtime API does
-/// not send it, and nobody else can.
+/// The header with the time of `redrive local`'s clock, in milliseconds since the epoch. Lambda's Runtime API does not send it,
+/// and nobody else can.
 const LOCAL_TIME: &str = "redrive-local-time-ms";
 
 /// Takes the payload before lambda_runtime parses it into types that cannot borrow: the consumer parses the bytes itself,

@@ -1,8 +1,8 @@
 //! A token bucket that several workers share, so that together they start no more messages than a rate allows.
 //!
 //! Give each worker the same [`Rate`] and the same bucket with [`Consumer::share_rate`](crate::Consumer::share_rate). A worker
-//! *leases* tokens: as many as the messages that it can start in about a second, including some that are yet to come. A token
-//! is lost if no receive asks for it within a second of its arrival. An idle worker keeps one.
+//! *leases* tokens: as many as the messages that it can start in about a second, including some that have not arrived yet. A
+//! token is lost if no receive asks for it within a second of its arrival. An idle worker keeps one.
 //!
 //! `redrive-dynamodb` keeps a bucket in DynamoDB. To use another database, implement [`Tokens`] and let [`Bucket`] decide.
 
@@ -67,29 +67,29 @@ impl<T: Tokens> AnyTokens for T {
 
 /// A token, in billionths.
 pub(crate) const ONE: i128 = 1_000_000_000;
-/// Leases take tokens that come within this time, so that a worker need not ask for each.
+/// The time within which leased tokens may still arrive, so that a worker need not ask for each.
 const AHEAD: Duration = Duration::from_secs(1);
 
 /// The state of a shared bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// Billionths of a token. Below zero, some leased tokens are yet to come.
+    /// The level in billionths of a token. Below zero, some leased tokens have not arrived yet.
     pub level: i64,
-    /// When it held that, in whole milliseconds. Machines need not agree on the time, see [`lease`](Self::lease).
+    /// The time of that level, in whole milliseconds. Machines need not agree on the time, see [`lease`](Self::lease).
     pub at: Duration,
 }
 
-/// Tokens that a worker has leased. Some are there, the others arrive at the rate.
+/// Tokens that a worker has leased. Some may have arrived already, the others arrive at the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Lease {
     tokens: u32,
-    /// What the bucket held before.
+    /// The level of the bucket before the lease, in billionths of a token.
     level: i64,
     rate: Rate,
 }
 
 impl Bucket {
-    /// A bucket that holds the burst.
+    /// Creates a bucket that holds the burst.
     #[must_use]
     pub fn full(rate: &Rate) -> Self {
         Self::full_at(rate, Duration::ZERO)
@@ -99,12 +99,12 @@ impl Bucket {
         Self { level: narrow(capacity(rate)), at: now }
     }
 
-    /// Tokens that it holds.
+    /// Returns the number of tokens that it holds.
     pub(crate) fn tokens(&self, rate: &Rate, now: Duration) -> usize {
         usize::try_from(self.level(rate, now).div_euclid(ONE)).unwrap_or_default()
     }
 
-    /// Takes tokens, also those that are yet to come.
+    /// Takes tokens, including some that have not arrived yet.
     pub(crate) fn take(&mut self, tokens: usize, rate: &Rate, now: Duration) {
         let level = self.level(rate, now).saturating_sub(billionths(tokens));
         *self = Self { level: narrow(level), at: now.max(self.at) };
@@ -115,12 +115,12 @@ impl Bucket {
         *self = Self { level: narrow(level), at: now.max(self.at) };
     }
 
-    /// When it holds so many tokens, if none is taken.
+    /// Returns the time at which it holds this many tokens, if none is taken.
     pub(crate) fn holds_at(&self, tokens: usize, rate: &Rate) -> Duration {
         self.at.saturating_add(time_for(billionths(tokens) - i128::from(self.level), rate))
     }
 
-    /// When it is full.
+    /// Returns the time at which it is full.
     pub(crate) fn is_full_at(&self, rate: &Rate) -> Duration {
         self.at.saturating_add(time_for(capacity(rate) - i128::from(self.level), rate))
     }
@@ -147,35 +147,35 @@ impl Bucket {
 }
 
 impl Lease {
-    /// How many tokens it has.
+    /// Returns the number of leased tokens.
     #[must_use]
     pub const fn tokens(&self) -> u32 {
         self.tokens
     }
 
-    /// How many have come, so long after the lease.
+    /// Returns the number of tokens that have arrived this long after the lease.
     pub(crate) fn come(&self, after: Duration) -> usize {
         let level = i128::from(self.level) + gained(&self.rate, after);
         usize::try_from(level.div_euclid(ONE).clamp(0, self.tokens.into())).unwrap_or_default()
     }
 
-    /// How long after the lease so many have come; it may have fewer.
+    /// Returns the time from the lease to the arrival of this many tokens, even if it has fewer.
     pub(crate) fn comes(&self, tokens: usize) -> Duration {
         time_for(billionths(tokens) - i128::from(self.level), &self.rate)
     }
 
-    /// How long after an empty one the next may have a token.
+    /// Returns the time from an empty lease until the next one may have a token.
     pub(crate) fn again(&self) -> Duration {
         time_for(ONE - gained(&self.rate, AHEAD) - i128::from(self.level), &self.rate)
     }
 
-    /// How many come in a time, at least one.
+    /// Returns the number of tokens that arrive in this time, at least one.
     pub(crate) fn most_in(&self, time: Duration) -> usize {
         usize::try_from(gained(&self.rate, time) / ONE).unwrap_or(usize::MAX).max(1)
     }
 }
 
-/// In which time this much comes.
+/// Returns the time in which this many billionths of a token arrive.
 fn time_for(missing: i128, rate: &Rate) -> Duration {
     let missing = missing.max(0).unsigned_abs();
     let nanos = missing.saturating_mul(rate.period().as_secs().into()).div_ceil(rate.messages().into());

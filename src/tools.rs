@@ -1,5 +1,5 @@
-//! For tools that manage redrive's queues, such as the command `redrive`: they find out what the function would do,
-//! without running it. A minor version may change this module.
+//! For tools that manage redrive's queues, such as the command `redrive`: they predict the function's behavior without running
+//! it. A minor version may change this module.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -26,7 +26,7 @@ pub fn simulated<H, M>(
     consumer.simulated(variable, Arc::new(wall_clock))
 }
 
-/// Works as [`Consumer::work`] does, but receives no messages before `is_ready` has ended. Meanwhile, it answers probes and
+/// Works like [`Consumer::work`], but receives messages only after `is_ready` has ended. Meanwhile, it answers probes and
 /// handles signals.
 ///
 /// # Errors
@@ -40,13 +40,13 @@ pub fn work_when<H: Handler<M>, M: Input>(
     consumer.work_when(is_ready, queue_url.into())
 }
 
-/// For a handler whose work runs in another process. If that process ends, only its own messages fail, so redrive does not run
-/// any message last and alone.
+/// Prepares a consumer whose handler works in another process. If that process ends, only its own messages fail, so redrive
+/// does not run any message last and alone.
 pub fn outlives_handlers<H: Handler<M>, M: Input>(consumer: Consumer<H, M>) -> Consumer<H, M> {
     consumer.outlives_handlers()
 }
 
-/// The receipt handle, which tells two deliveries of a message apart.
+/// Returns the receipt handle, which distinguishes the deliveries of a message.
 #[must_use]
 pub fn receipt_handle<'record>(record: &'record Record<'_>) -> &'record str {
     record.receipt_handle()

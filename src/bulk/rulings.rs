@@ -1,4 +1,4 @@
-//! The rulings of a handler in a test.
+//! The results that a handler sets for its messages in a test.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

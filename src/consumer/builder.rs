@@ -44,7 +44,7 @@ where
         self.setting(|settings| settings.visibility_timeout = settings.keep(timeout))
     }
 
-    /// How many messages of a batch run at a time. Default: 10.
+    /// The maximum number of messages of a batch that run at the same time. Default: 10.
     ///
     /// If a process has several batches, as on Lambda Managed Instances, the limit applies to each. A
     /// [worker](Self::work) handles at most this many messages at a time.
@@ -59,82 +59,81 @@ where
         self.setting(|settings| settings.concurrency = Some(messages))
     }
 
-    /// How long the handler may take for one message, at most 5,400 s. Default: the time left for the batch. In a
+    /// The time that the handler may take for one message, at most 5,400 s. Default: the time left for the batch. In a
     /// [worker](Self::work), the default is 12 hours from the receive.
     ///
-    /// Waiting inside the handler counts too, for example for a permit or a pooled connection.
+    /// The time includes waiting inside the handler, for example for a permit or a pooled connection.
     pub fn time_limit(self, limit: Duration) -> Self {
         self.setting(|settings| settings.time_limit = settings.keep(limit))
     }
 
-    /// How long before the function's deadline redrive cancels handlers, to have time for delays and dead letters.
-    /// Default: 10 % of the time left on arrival, from 500 ms to 5 s. At least 200 ms, and never more than half of
-    /// the time left.
+    /// The time before the function's deadline at which redrive cancels handlers, so that it can still delay and dead-letter
+    /// messages. Default: 10 % of the time left on arrival, from 500 ms to 5 s. The reserve is at least 200 ms, and at most half
+    /// of the time left.
     pub fn reserve(self, reserve: Duration) -> Self {
         self.setting(|settings| settings.reserve = Some(reserve))
     }
 
-    /// How long failed messages wait. Default: 2^attempt seconds.
+    /// The delays before failed messages are retried. Default: 2^attempt seconds.
     pub fn backoff(self, backoff: Backoff) -> Self {
         self.setting(|settings| settings.backoff = Some(backoff))
     }
 
-    /// How long a failed message waits, as a function of the attempt and the failure. [`backoff`](Self::backoff)
-    /// still applies to messages whose handler panicked, timed out or did not run.
+    /// Computes the delay of a failed message from the attempt and the failure. [`backoff`](Self::backoff) still applies to
+    /// messages whose handler panicked, timed out or did not run.
     pub fn backoff_by(self, delay: impl Fn(u32, &Failure) -> Duration + Send + Sync + 'static) -> Self {
         self.set(|setup| setup.judge.delay = Some(Arc::new(delay)))
     }
 
-    /// What a message may override with its attributes `redrive.backoff` and `redrive.max-attempts`, which the sender
-    /// sets. Default: fewer attempts than the queue's maxReceiveCount, and on a standard queue longer delays than the
-    /// consumer's.
+    /// The overrides that senders may set with the message attributes `redrive.backoff` and `redrive.max-attempts`. Default:
+    /// fewer attempts than the queue's maxReceiveCount, and on a standard queue longer delays than the consumer's.
     pub fn overrides(self, allowed: Overrides) -> Self {
         self.setting(|settings| settings.overrides = Some(allowed))
     }
 
-    /// Which senders may set `redrive.origin`, and with it [`Message::key`](crate::Message::key): the unique ids of
-    /// the IAM users and roles that run `redrive dlq retry`. Default: everyone who may send to the queue. redrive
-    /// removes the origin that any other sender set, and the key is then the message id. SQS reports the sender in
-    /// `SenderId`, which no sender can choose. A role's id covers all its sessions; anyone who may assume the role
-    /// chooses the session name. An account's 12 digits cover its root user and its federated users. An empty
-    /// variable is rejected, because it would trust everyone. Set it if the consumer has a store for
-    /// [`once`](Self::once) without a [key](Once::key) of yours: otherwise, messages with an origin become dead letters
-    /// (`origin-sender`).
+    /// The senders that may set `redrive.origin`, and with it [`Message::key`](crate::Message::key): the unique ids of the IAM
+    /// users and roles that run `redrive dlq retry`. Default: everyone who may send to the queue. redrive removes the origin
+    /// that any other sender set, and the key is then the message id. SQS reports the sender in `SenderId`, which no sender can
+    /// choose. A role's id covers all its sessions; anyone who may assume the role chooses the session name. An account's 12
+    /// digits cover its root user and its federated users. An empty variable is rejected, because it would trust everyone. Set
+    /// this if the consumer has a store for [`once`](Self::once) without your own [key](Once::key): otherwise, messages with an
+    /// origin become dead letters (`origin-sender`).
     pub fn origin_senders(self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.setting(|settings| settings.origin_senders = settings.keep(OriginSenders::new(ids)))
     }
 
-    /// What happens to a message whose handler panicked. Default: the dead-letter queue. A panic is a bug; choose
-    /// [`OnFailure::Retry`] if handlers unwrap I/O errors. After the first panic, redrive retries further panics
-    /// until a message succeeds. Under [`run`](Self::run), ten in a row end the process.
+    /// Dead-letters or retries a message whose handler panicked. Default: the dead-letter queue. A panic is a bug; choose
+    /// [`OnFailure::Retry`] if handlers unwrap I/O errors. After the first panic, redrive retries further panics until a
+    /// message succeeds. Under [`run`](Self::run), ten in a row end the process.
     pub fn on_panic(self, choice: OnFailure) -> Self {
         self.setting(|settings| settings.on_panic = Some(choice))
     }
 
-    /// What happens to a message whose body cannot be decoded. Default: the dead-letter queue.
+    /// Dead-letters or retries a message whose body cannot be decoded. Default: the dead-letter queue.
     pub fn on_malformed(self, choice: OnFailure) -> Self {
         self.setting(|settings| settings.on_malformed = Some(choice))
     }
 
-    /// Whether the redrive policy or redrive dead-letters a message that failed on its last delivery. Default: the
-    /// redrive policy; on FIFO queues redrive, so that the group continues.
+    /// Chooses who dead-letters a message that failed on its last delivery: the queue's redrive policy, or redrive. Default:
+    /// the redrive policy; on FIFO queues redrive, so that the group continues.
     pub fn last_delivery(self, choice: LastDelivery) -> Self {
         self.setting(|settings| settings.last_delivery = Some(choice))
     }
 
-    /// For how long redrive retries a message while a dependency is down (see [`Failure::outage`]), as far as the queue's
+    /// The time for which redrive retries a message while a dependency is down (see [`Failure::outage`]), as far as the queue's
     /// maxReceiveCount allows. With ten deliveries, redrive waits at most about 1 h between two of them; with five, about 2 h.
-    /// The queue must keep messages for longer. At most 1,209,600 s, the longest that SQS keeps a message. Default: 14,400 s
-    /// (4 h), counted from the first receive.
+    /// The queue must retain messages for longer. At most 1,209,600 s, the longest that [SQS retains a
+    /// message](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html). Default:
+    /// 14,400 s (4 h), counted from the first receive.
     pub fn outage_horizon(self, horizon: Duration) -> Self {
         self.setting(|settings| settings.outage_horizon = settings.keep(horizon))
     }
 
-    /// How many messages start per second, minute or hour, for example 50 a second. Default: as many as the concurrency
-    /// allows. A [worker](Self::work) receives no more messages than it may start, so that messages wait in the queue and use
-    /// up no deliveries. Each process has its own rate, so four workers with 50 a second start 200 a second, unless they
-    /// [share](Self::share_rate) it. A function with a rate ends with an error: set `MaximumConcurrency` and `BatchSize` of its
-    /// event source mapping instead.
+    /// The maximum number of messages that start per second, minute or hour, for example 50 a second. Default: as many as the
+    /// concurrency allows. A [worker](Self::work) receives only as many messages as it may start, so that the others wait in
+    /// the queue and use up no deliveries. Each process has its own rate, so four workers with 50 a second start 200 a second,
+    /// unless they [share](Self::share_rate) it. A Lambda function with a rate ends with an error: set `MaximumConcurrency` and
+    /// `BatchSize` of its event source mapping instead.
     ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -146,9 +145,9 @@ where
         self.setting(|settings| settings.rate = settings.keep(rate))
     }
 
-    /// Shares the [`rate`](Self::rate) with all workers that have the same bucket, such as one in a table of DynamoDB: together
-    /// they start as many messages as one worker would by itself. Default: each worker has its own bucket. While the bucket
-    /// cannot be reached, the worker receives no more messages.
+    /// Shares the [`rate`](Self::rate) with all workers that have the same bucket, for example in a DynamoDB table. Together
+    /// they start as many messages as one worker alone would. Default: each worker has its own bucket. While a worker cannot
+    /// reach the bucket, it stops receiving messages.
     ///
     /// ```
     /// # use redrive::tokens::Tokens;
@@ -163,17 +162,18 @@ where
         self.set(|setup| setup.tokens = Some(Arc::new(bucket)))
     }
 
-    /// How many messages of each key start per second, minute or hour, for example ten a second for each customer. `key`
-    /// returns the key of a message. A message without a key starts at once. Default: no keys.
+    /// The maximum number of messages of each key that start per second, minute or hour, for example ten a second for each
+    /// customer. `key` returns the key of a message. A message without a key starts at once. Default: no keys.
     ///
-    /// Messages of one key do not delay those of others. A [worker](Self::work) keeps as many messages as the
-    /// [concurrency](Self::concurrency) waiting for their turn, if it comes within the visibility timeout. Further messages go
-    /// back to the queue until their turn, which costs each one delivery. A message on its last delivery does not go back: it
-    /// starts at once if it cannot wait. Each process has its own rates. A function with a rate ends with an error.
+    /// The messages of one key do not delay those of other keys. A [worker](Self::work) keeps up to
+    /// [concurrency](Self::concurrency) messages waiting for their turn, if it comes within the visibility timeout. Further
+    /// messages return to the queue until their turn, which costs each one delivery. A message on its last delivery does not
+    /// return: it starts at once if it cannot wait. Each process has its own rates. A Lambda function with a rate ends with an
+    /// error.
     ///
-    /// redrive calls `key` when a message is received. Other messages wait meanwhile, so `key` must not block. If it panics,
-    /// the message has no key. redrive tracks 10,000 keys, by their hashes. If more are in use, it forgets those that have all
-    /// their tokens soonest.
+    /// redrive calls `key` when it receives a message. Other messages wait meanwhile, so `key` must not block. If it panics,
+    /// the message has no key. redrive tracks 10,000 keys, by their hashes. If more are in use, it forgets those whose buckets
+    /// are full soonest.
     ///
     /// ```
     /// use redrive::{Attribute, Consumer, Rate};
@@ -231,7 +231,7 @@ where
         })
     }
 
-    /// Where metrics go. Default: `PutMetricData`, if there is a client for it.
+    /// The destination of the metrics. Default: `PutMetricData`, if there is a client for it.
     pub fn metrics(self, metrics: Metrics) -> Self {
         self.setting(|settings| settings.metrics = Some(metrics))
     }
@@ -345,21 +345,21 @@ where
     H: Handler<M>,
     M: Input,
 {
-    /// How long a worker's handlers may continue after shutdown begins, at most 3,600 s. Default: 25 s. The platform
-    /// must wait 5 s longer before it kills the process: `stopTimeout` on ECS, `terminationGracePeriodSeconds` on
-    /// Kubernetes, both 30 s by default.
+    /// The time that a worker's handlers have to finish after shutdown begins, at most 3,600 s. Default: 25 s. The platform
+    /// must wait 5 s longer before it kills the process: `stopTimeout` on ECS, `terminationGracePeriodSeconds` on Kubernetes,
+    /// both 30 s by default.
     pub fn drain(self, limit: Duration) -> Self {
         self.setting(|settings| settings.drain = settings.keep(limit))
     }
 
-    /// Where a worker serves `/livez`, `/readyz` and `/metrics` over HTTP. Default: nowhere. In the variable, `:8080`
-    /// without a host means all interfaces.
+    /// The address at which a worker serves `/livez`, `/readyz` and `/metrics` over HTTP. Default: none. In the variable,
+    /// `:8080` without a host means all interfaces.
     pub fn health(self, address: SocketAddr) -> Self {
         self.setting(|settings| settings.health = Some(address))
     }
 
-    /// Whether a worker protects its ECS task from scale-in and deployments while it handles messages (`on` or
-    /// `off`). Default: off. Outside ECS it has no effect.
+    /// Protects the ECS task of a worker from scale-in and deployments while it handles messages (`on` or `off`). Default: off.
+    /// Outside ECS, redrive only logs a warning.
     /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>
     pub fn task_protection(self, protects: bool) -> Self {
         self.setting(|settings| settings.task_protection = Some(protects))
@@ -375,17 +375,17 @@ where
     }
 }
 
-/// For handlers that take several messages at a time.
+/// Settings of bulk handlers, which take several messages at a time.
 impl<H, M> Consumer<H, Bulk<M>>
 where
     H: Handler<Bulk<M>>,
     M: FromMessage,
 {
-    /// A consumer whose handler gets several messages at a time, see [`Bulk`]. Its defaults are those of
+    /// Creates a consumer whose handler gets several messages at a time, see [`Bulk`]. Its defaults are those of
     /// [`new`](Self::new).
     ///
-    /// [`concurrency`](Self::concurrency) limits how many calls of the handler run at a time (default: 10). Each may
-    /// need its own connection. [`time_limit`](Self::time_limit) limits how long one call may take.
+    /// [`concurrency`](Self::concurrency) limits the number of calls that run at the same time (default: 10). Each may need its
+    /// own connection. [`time_limit`](Self::time_limit) limits the time of one call.
     ///
     /// ```
     /// use redrive::{Bulk, Consumer, Failure, Message};

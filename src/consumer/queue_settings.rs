@@ -1,4 +1,4 @@
-//! The settings of one queue of several.
+//! The settings of one of several queues.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -42,42 +42,42 @@ impl QueueSettings {
         self.set(|settings| settings.visibility_timeout = settings.keep(timeout))
     }
 
-    /// How many messages of a batch run at a time.
+    /// The maximum number of messages of a batch that run at the same time.
     pub fn concurrency(self, messages: NonZeroUsize) -> Self {
         self.set(|settings| settings.concurrency = Some(messages))
     }
 
-    /// How long the handler may take for one message.
+    /// The time that the handler may take for one message.
     pub fn time_limit(self, limit: Duration) -> Self {
         self.set(|settings| settings.time_limit = settings.keep(limit))
     }
 
-    /// How long failed messages wait.
+    /// The delays before failed messages are retried.
     pub fn backoff(self, backoff: Backoff) -> Self {
         self.set(|settings| settings.backoff = Some(backoff))
     }
 
-    /// What a message may override with its attributes.
+    /// The overrides that senders may set with message attributes.
     pub fn overrides(self, allowed: Overrides) -> Self {
         self.set(|settings| settings.overrides = Some(allowed))
     }
 
-    /// Which senders may set `redrive.origin`.
+    /// The senders that may set `redrive.origin`.
     pub fn origin_senders(self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.set(|settings| settings.origin_senders = settings.keep(OriginSenders::new(ids)))
     }
 
-    /// What happens to a message whose handler panicked.
+    /// Dead-letters or retries a message whose handler panicked.
     pub fn on_panic(self, choice: OnFailure) -> Self {
         self.set(|settings| settings.on_panic = Some(choice))
     }
 
-    /// What happens to a message whose body cannot be decoded.
+    /// Dead-letters or retries a message whose body cannot be decoded.
     pub fn on_malformed(self, choice: OnFailure) -> Self {
         self.set(|settings| settings.on_malformed = Some(choice))
     }
 
-    /// Whether the redrive policy or redrive dead-letters a message that failed on its last delivery.
+    /// Chooses who dead-letters a message that failed on its last delivery: the queue's redrive policy, or redrive.
     pub fn last_delivery(self, choice: LastDelivery) -> Self {
         self.set(|settings| settings.last_delivery = Some(choice))
     }

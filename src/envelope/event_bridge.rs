@@ -34,7 +34,7 @@ pub struct EventBridge<T> {
     pub source: String,
     /// The id of the event.
     pub id: String,
-    /// When it happened, as EventBridge writes it (RFC 3339).
+    /// The time of the event, as EventBridge writes it (RFC 3339).
     pub time: String,
     /// The account that the event comes from.
     pub account: String,

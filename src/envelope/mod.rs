@@ -1,7 +1,7 @@
 //! The envelopes that other AWS services put around a message.
 //!
-//! The type parameter of an envelope is its content, which is decoded as a body of its own would be; the fields hold the
-//! rest. Envelopes nest: an S3 notification that went through SNS is an `Sns<S3Notification>`.
+//! The type parameter of an envelope is its content, which redrive decodes like a body. The fields hold the rest. Envelopes
+//! nest: an S3 notification that went through SNS is an `Sns<S3Notification>`.
 
 mod event_bridge;
 mod s3;

@@ -7,8 +7,7 @@ use crate::BoxError;
 use crate::message::FromMessage;
 use crate::record::Record;
 
-/// What happened to objects of a bucket. S3 sends an `s3:TestEvent` when notifications are switched on; it has no
-/// objects, so it is done at once.
+/// Events of objects in a bucket. S3 sends an `s3:TestEvent` when notifications are switched on. It has no objects.
 ///
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>
 ///
@@ -26,17 +25,17 @@ use crate::record::Record;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct S3Notification {
-    /// Usually one.
+    /// The events, usually one.
     pub objects: Vec<S3Object>,
 }
 
-/// What happened to one object.
+/// An event of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct S3Object {
-    /// Such as `ObjectCreated:Put`.
+    /// The name of the event, such as `ObjectCreated:Put`.
     pub event_name: String,
-    /// When it happened, as S3 writes it (RFC 3339).
+    /// The time of the event, as S3 writes it (RFC 3339).
     pub event_time: String,
     /// The bucket's name.
     pub bucket: String,
@@ -48,7 +47,7 @@ pub struct S3Object {
     pub e_tag: Option<String>,
     /// The version, in buckets with versioning.
     pub version_id: Option<String>,
-    /// Orders the events of one key: the longer value is later; of two equally long values, the greater.
+    /// Orders the events of one key: pad the shorter value on the left with zeros, then compare the texts.
     pub sequencer: Option<String>,
 }
 

@@ -28,7 +28,7 @@ use crate::{Attribute, Attributes, BoxError};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Sns<T> {
-    /// What was published.
+    /// The published message.
     pub message: T,
     /// The other fields of the notification; `None` with raw message delivery.
     pub notification: Option<Notification>,
@@ -40,11 +40,11 @@ pub struct Sns<T> {
 pub struct Notification {
     /// The id that SNS assigned: the same for every subscriber. Empty if it is missing.
     pub message_id: String,
-    /// The topic that it was published to.
+    /// The ARN of the topic.
     pub topic_arn: String,
     /// The subject, if the publisher gave one.
     pub subject: Option<String>,
-    /// When it was published, as SNS writes it (RFC 3339). Empty if it is missing.
+    /// The time of publication, as SNS writes it (RFC 3339). Empty if it is missing.
     pub timestamp: String,
     /// The attributes that the publisher set; those of type `Binary` hold the base64 text.
     pub attributes: Attributes,

@@ -1,4 +1,4 @@
-//! The error inside a failure or a verdict: what is in it, and of which types.
+//! The error inside a failure or a verdict, with its sources and the names of their types.
 
 use std::any::{Any, TypeId, type_name};
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use std::io;
 use super::{BoxError, ForeignError, Judgment, Verdict};
 use redrive_executor::catch;
 
-/// How much of an error's `Debug` is read, in bytes.
+/// The part of an error's `Debug` that is read, in bytes.
 const HEAD: usize = 128;
 
 #[derive(Debug)]
@@ -36,12 +36,12 @@ impl Cause {
         &*self.error
     }
 
-    /// The error and its sources, at most 64, since a cycle must not hang a batch.
+    /// Returns the error and its sources, at most 64, because a cycle must not hang a batch.
     pub(crate) fn chain(&self) -> impl Iterator<Item = &(dyn Error + 'static)> {
         std::iter::successors(Some(self.error() as &(dyn Error + 'static)), |&error| error.source()).take(64)
     }
 
-    /// The first error of type `E`, also inside a verdict, whose sources are those of the error in it.
+    /// Returns the first error of type `E`. The chain skips the error inside a verdict, so it is checked separately.
     pub(crate) fn find<E: Error + 'static>(&self) -> Option<&E> {
         self.chain().find_map(|error| {
             let within = || error.downcast_ref::<Judgment>()?.cause.error().downcast_ref();
@@ -49,7 +49,7 @@ impl Cause {
         })
     }
 
-    /// The type of the error. Of one that is hidden, the first name that can be told in its chain.
+    /// Returns the type of the error. If a wrapper hides it, returns the first name that can be found in its chain.
     pub(crate) fn exception(&self) -> Cow<'static, str> {
         if let Some(foreign) = self.error.downcast_ref::<ForeignError>() {
             return Cow::Owned(foreign.type_name().to_owned());
@@ -84,10 +84,10 @@ fn name(error: &(dyn Error + 'static)) -> Option<Cow<'static, str>> {
     }
 }
 
-/// The name with which a derived `Debug` begins: of the type, or of the variant. Texts and the contexts of anyhow have none.
+/// Returns the name at the start of a derived `Debug`: the type or the variant. Texts and the contexts of anyhow have none.
 fn derived_name(error: &dyn Error) -> Option<String> {
     let mut head = Head(String::new());
-    // Writing ends with an error as soon as there is enough, which a `Debug` may unwrap.
+    // Writing fails as soon as the head is full, and a `Debug` may unwrap that error.
     let _ = catch(|| write!(head, "{error:?}"));
     let of_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
     let end = head.0.find(|c: char| !of_a_name(c)).unwrap_or(head.0.len());
@@ -97,7 +97,7 @@ fn derived_name(error: &dyn Error) -> Option<String> {
     (is_type && is_derived && name != "Error" && end < HEAD).then(|| name.to_owned())
 }
 
-/// Takes the beginning of a text.
+/// A writer that keeps the beginning of a text.
 struct Head(String);
 
 impl Write for Head {
@@ -130,7 +130,7 @@ mod tests {
     #[error("{0} is the limit")]
     struct Limit(u32);
 
-    /// An error whose `Debug` takes for granted that there is always room for more.
+    /// An error whose `Debug` assumes that writing never fails.
     struct Trusting;
 
     impl fmt::Debug for Trusting {
@@ -238,12 +238,12 @@ mod tests {
         assert_eq!(exception("text"), "&str");
     }
 
-    /// An error with a `Debug` of its own.
+    /// An error with its own `Debug`.
     struct Own(&'static str);
 
     impl fmt::Debug for Own {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            // As a long value would be: no more of it is written than can be a name.
+            // Like a very long value. The writer stops it once it is too long for a name.
             self.0.chars().cycle().take(1 << 40).try_for_each(|c| f.write_char(c))
         }
     }

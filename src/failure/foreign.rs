@@ -5,7 +5,7 @@ use redrive_sqs::cut_to;
 /// The longest name of a type, in bytes.
 const LONGEST_NAME: usize = 128;
 
-/// An error from another language. Notes and logs have the name of its type.
+/// An error of a program in another language. Notes and logs contain the name of its type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ForeignError {
@@ -14,7 +14,7 @@ pub struct ForeignError {
 }
 
 impl ForeignError {
-    /// An error of a type by its name, such as `ValueError`.
+    /// Creates an error from the name of its type, such as `ValueError`, and a message.
     #[must_use]
     pub fn new(type_name: &str, message: impl Into<String>) -> Self {
         Self { type_name: cut_to(type_name, LONGEST_NAME).into_owned(), message: message.into() }

@@ -1,4 +1,4 @@
-//! A store in the process.
+//! A store in the memory of the process.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::collections::HashMap;
@@ -37,13 +37,13 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// An empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The record of a key, if there is one.
+    /// Returns the record of a key, if there is one.
     #[must_use]
     pub fn record(&self, key: &str) -> Option<Record> {
         self.records().get(key).cloned()

@@ -8,20 +8,21 @@ use std::time::{Duration, SystemTime};
 pub struct Claim {
     /// The idempotency key, 1 to 1,024 bytes.
     pub key: String,
-    /// Differs between any two deliveries.
+    /// A token that no other delivery has.
     pub token: String,
     /// The SHA-256 of the body in hexadecimal digits, with [`Once::check_payload`](super::Once::check_payload).
     pub payload: Option<String>,
-    /// How often the message was retried from a dead-letter queue, see [`Message::redrives`](crate::Message::redrives).
+    /// The number of times that the message was retried from a dead-letter queue, see
+    /// [`Message::redrives`](crate::Message::redrives).
     pub redrives: u32,
-    /// How long the claim lasts unless it is renewed.
+    /// The time for which the claim lasts unless it is renewed.
     pub lease: Duration,
-    /// How long the record must be kept.
+    /// The minimum time for which the store keeps the record.
     pub keep: Duration,
 }
 
 impl Claim {
-    /// For the tests of a store: a claim for 30 s that is kept for an hour.
+    /// Creates a claim for the test of a store. It lasts 30 s, and the record is kept for an hour.
     #[must_use]
     pub fn new(key: impl Into<String>, token: impl Into<String>) -> Self {
         let (lease, keep) = (Duration::from_secs(30), Duration::from_secs(3_600));
@@ -33,25 +34,25 @@ impl Claim {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a store has to know each")]
 pub enum Claimed {
-    /// The key is this delivery's until the lease ends.
+    /// This delivery has the key until the lease ends.
     Granted,
     /// Another delivery has the key.
     InProgress {
-        /// How long its lease lasts.
+        /// The time until its lease ends.
         left: Duration,
         /// The [payload](Claim::payload) of the other delivery.
         payload: Option<String>,
     },
     /// The message was handled before.
     Ended {
-        /// How it ended.
+        /// The end that was recorded.
         end: End,
         /// The [payload](Claim::payload) of the message that ended.
         payload: Option<String>,
     },
 }
 
-/// How a message ended.
+/// The end of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a store has to know each")]
 pub enum End {
@@ -78,24 +79,24 @@ pub enum Change {
     Release,
     /// The message has ended.
     End {
-        /// How it ended.
+        /// The end to record.
         end: End,
-        /// How long the record must be kept from now.
+        /// The minimum time from now for which the store keeps the record.
         keep: Duration,
     },
 }
 
-/// What a store knows of a key.
+/// The data that a store keeps for a key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Record {
-    /// Of the delivery that wrote it last.
+    /// The token of the delivery that wrote the record last.
     pub token: String,
-    /// How the message ended, or `None` while a delivery has the key.
+    /// The end of the message, or `None` if it has not ended.
     pub end: Option<End>,
-    /// When the lease ends, if the message has not ended.
+    /// The end of the lease, if the message has not ended.
     pub lease_until: SystemTime,
-    /// When the record is forgotten.
+    /// The time from which the record no longer counts.
     pub expires: SystemTime,
     /// Like [`Claim::payload`].
     pub payload: Option<String>,
@@ -104,7 +105,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record of a claim that is granted now.
+    /// Creates the record of a claim that is granted now.
     #[must_use]
     pub fn of(claim: &Claim, now: SystemTime) -> Self {
         Self {
@@ -117,10 +118,10 @@ impl Record {
         }
     }
 
-    /// The answer to a claim, given the record of its key.
+    /// Returns the answer to a claim, given the record of its key.
     ///
-    /// A rejected message may run again after it was retried from a dead-letter queue, because somebody has corrected
-    /// it, or the program.
+    /// A rejected message may run again after it was retried from a dead-letter queue, because somebody may have corrected the
+    /// message or the program.
     #[must_use]
     pub fn claimed(record: Option<&Self>, claim: &Claim, now: SystemTime) -> Claimed {
         let Some(record) = record.filter(|record| record.expires > now) else { return Claimed::Granted };
@@ -136,8 +137,8 @@ impl Record {
         }
     }
 
-    /// Applies a change if it comes from the delivery that has the key, and returns whether it does. A change that was
-    /// applied already is confirmed again, because its first answer may have been lost.
+    /// Applies a change if it comes from the delivery that has the key. Returns false if it does not apply. A repeated change
+    /// is confirmed again, because its first answer may have been lost.
     pub fn change(&mut self, token: &str, change: &Change, now: SystemTime) -> bool {
         if self.token != token {
             return false;
@@ -155,7 +156,7 @@ impl Record {
             }
             Change::Release => {
                 self.lease_until = now;
-                // A renewal that arrives later must not take it back.
+                // A renewal that arrives later must not claim the key again.
                 self.token.clear();
             }
         }

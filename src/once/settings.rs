@@ -1,4 +1,4 @@
-//! How a consumer uses its store.
+//! The settings with which a consumer uses its store.
 
 use std::any::Any;
 use std::fmt;
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use super::{AnyStore, Store};
 
-/// How long records of messages that have ended are kept: longer than the 7 days of the template's queue and the 14 days of its
+/// The time for which records of ended messages are kept: longer than the 7 days of the template's queue and the 14 days of its
 /// dead-letter queue together.
 const KEEP: Duration = Duration::from_secs(22 * 24 * 3_600);
 
 type KeyOf = dyn Fn(&dyn Any) -> Option<String> + Send + Sync;
 
-/// A store, and how a consumer uses it. `M` is what the handler takes, or one message of a [`Bulk`](crate::Bulk).
+/// A store with its settings. `M` is the argument of the handler, or one message of a [`Bulk`](crate::Bulk).
 ///
 /// ```
 /// use redrive::once::{Memory, Once};
@@ -38,7 +38,7 @@ pub struct Once<M> {
     message: PhantomData<fn(&M)>,
 }
 
-/// The same for messages of any type.
+/// A store with its settings, for messages of any type.
 #[derive(Clone)]
 pub(crate) struct Rules {
     pub(crate) store: Arc<dyn AnyStore>,
@@ -50,9 +50,9 @@ pub(crate) struct Rules {
 impl<M: 'static> Once<M> {
     /// Uses this store, with [`Message::key`](crate::Message::key) as the key.
     ///
-    /// Name those who run `redrive dlq retry` in [`Consumer::origin_senders`](crate::Consumer::origin_senders). Without this
-    /// setting, a message that was sent back becomes a dead letter again (`origin-sender`), because any sender could claim
-    /// the key of another message.
+    /// List the IAM users and roles that run `redrive dlq retry` in
+    /// [`Consumer::origin_senders`](crate::Consumer::origin_senders). Without this setting, a message that was sent back
+    /// becomes a dead letter again (`origin-sender`), because any sender could claim the key of another message.
     pub fn new(store: impl Store) -> Self {
         let rules = Rules { store: Arc::new(store), key: None, checks_payload: false, keep: KEEP };
         Self { rules, message: PhantomData }
@@ -71,7 +71,7 @@ impl<M: 'static> Once<M> {
         Self { rules: Rules { checks_payload: true, ..self.rules }, ..self }
     }
 
-    /// How long the store keeps the record of a message that has ended. Default: 22 days. It must be longer than the
+    /// The time for which the store keeps the record of a message that has ended. Default: 22 days. It must be longer than the
     /// retention of the queue and of its dead-letter queue together, or a message can run again.
     pub fn keep(self, keep: Duration) -> Self {
         Self { rules: Rules { keep, ..self.rules }, ..self }

@@ -1,4 +1,4 @@
-//! Records for the tests of handlers and of what they take.
+//! Builds records for the tests of handlers and of their arguments.
 
 use std::fmt;
 use std::sync::Arc;
@@ -78,13 +78,13 @@ impl RecordBuilder {
         self
     }
 
-    /// When it was sent, to the millisecond.
+    /// The time at which the message was sent, to the millisecond.
     pub fn sent_at(mut self, at: SystemTime) -> Self {
         self.record.sent = Some(milliseconds(at).into());
         self
     }
 
-    /// When it was received for the first time, to the millisecond.
+    /// The time of the first receive, to the millisecond.
     pub fn first_received_at(mut self, at: SystemTime) -> Self {
         self.record.first_received = Some(milliseconds(at).into());
         self
@@ -108,7 +108,7 @@ impl RecordBuilder {
         self
     }
 
-    /// When the batch ends.
+    /// The end of the batch.
     pub const fn deadline(mut self, at: Instant) -> Self {
         self.record.limits.deadline = at;
         self
@@ -125,21 +125,21 @@ impl RecordBuilder {
         self.attribute(Origin::ATTRIBUTE, origin)
     }
 
-    /// The record.
+    /// Builds the record.
     #[must_use]
     pub fn build(self) -> Record<'static> {
         Record { attributes: Some(UserAttributes::Owned(Arc::new(self.attributes))), ..self.record }
     }
 }
 
-/// Never the body.
+/// Omits the body.
 impl fmt::Debug for RecordBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecordBuilder").field("record", &self.record).finish_non_exhaustive()
     }
 }
 
-/// As SQS writes times: milliseconds since the epoch.
+/// Formats a time as SQS does: in milliseconds since the epoch.
 fn milliseconds(at: SystemTime) -> String {
     at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis().to_string()
 }

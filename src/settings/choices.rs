@@ -1,8 +1,8 @@
-//! Settings that are one of several choices.
+//! The settings that are enums.
 
 use std::time::Duration;
 
-/// What to do with a message that panicked or could not be decoded.
+/// The action for a message whose handler panicked, or whose body could not be decoded.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -20,7 +20,7 @@ pub enum OnFailure {
     Retry,
 }
 
-/// How a message leaves its queue when its last delivery has failed.
+/// The way in which a message leaves its queue after its last delivery has failed.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -31,15 +31,14 @@ pub enum OnFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LastDelivery {
-    /// SQS moves it by the redrive policy at its next receive; redrive makes it visible at once. It keeps its message
-    /// id. The default on standard queues.
+    /// SQS moves the message by the redrive policy at its next receive, and redrive makes it visible at once. The message keeps
+    /// its id. The default on standard queues.
     RedrivePolicy,
     /// redrive writes the dead letter, with a note. The default on FIFO queues, so that the group continues.
     DeadLetter,
 }
 
-/// What a message may override with its attributes `redrive.backoff` and `redrive.max-attempts`, which the sender
-/// sets.
+/// The overrides that senders may set with the message attributes `redrive.backoff` and `redrive.max-attempts`.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -57,12 +56,12 @@ pub enum Overrides {
     /// a FIFO queue, longer delays would let a sender block the rest of its group.
     #[default]
     Less,
-    /// Fewer attempts, and delays up to this, or up to the consumer's own if that is longer. Delays may also be
-    /// shorter than the consumer's, down to none: trust the senders.
+    /// Fewer attempts, and delays up to this, or up to the consumer's own if that is longer. Delays may also be shorter than
+    /// the consumer's, down to none, so use this only if you trust the senders.
     UpTo(Duration),
 }
 
-/// Where metrics go.
+/// The destination of the metrics.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -78,6 +77,6 @@ pub enum Metrics {
     CloudWatch,
     /// One line of embedded metric format on standard output per batch, with all metrics.
     Emf,
-    /// Nowhere.
+    /// No metrics.
     Off,
 }
