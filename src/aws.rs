@@ -1,4 +1,4 @@
-//! The AWS services that a consumer calls: their clients, and what calls have shown about their endpoints.
+//! The clients of the AWS services that a consumer calls, and the observed health of their endpoints.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 mod freeze;
@@ -21,15 +21,15 @@ use tokio::time::timeout;
 use crate::aws::http::Http;
 use crate::error::Kind;
 
-/// The timeout of the single try at an endpoint that hangs. Only a longer silence shows that an endpoint hangs.
+/// The timeout of the single try at an endpoint that hangs. Only a longer silence proves that an endpoint hangs.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// After this the full timeout is tried again: a short try cannot tell a slow endpoint from one that hangs.
+/// The time after which a call gets the full timeout again: a short try cannot tell a slow endpoint from one that hangs.
 const HANG_LASTS: Duration = Duration::from_secs(300);
 
-/// SQS, as settling calls it.
+/// SQS and its client.
 pub(crate) type Sqs = Service<aws_sdk_sqs::Client>;
-/// CloudWatch, as metrics call it.
+/// CloudWatch and its client.
 pub(crate) type CloudWatch = Service<aws_sdk_cloudwatch::Client>;
 
 /// A client and its endpoint, shared by all batches of a consumer and its clones.
@@ -52,7 +52,7 @@ impl CloudWatch {
     }
 }
 
-/// Without the SDK's retries, which wait too long and repeat whole batches: redrive retries by itself.
+/// Creates a client without the SDK's retries, which wait too long and repeat whole batches. redrive retries by itself.
 fn once(config: &aws_sdk_sqs::Config) -> aws_sdk_sqs::Client {
     let config = config.to_builder().retry_config(RetryConfig::disabled());
     // It cuts off slow answers, which are bounded anyway: <https://github.com/awslabs/aws-sdk-rust/issues/1148>.
@@ -68,7 +68,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// A worker takes the region of its queue's URL if the environment has none.
+    /// Loads the environment. If it has no region, a worker uses the one in its queue's URL.
     ///
     /// # Errors
     /// There is no region, or the proxy or the certificates cannot be used.
@@ -93,7 +93,7 @@ impl Environment {
     }
 }
 
-/// The endpoint of a service: whether it answers, and whether its connections are alive.
+/// The endpoint of a service, with its connections and the last time that it hung.
 #[derive(Debug, Default)]
 pub(crate) struct Endpoint {
     /// `None` for the user's own client, whose connections redrive does not manage.
@@ -112,7 +112,7 @@ pub(crate) enum CallOutcome<T, E> {
 }
 
 impl Endpoint {
-    /// The timeout and the number of tries for a call, given the usual ones: an endpoint that hangs gets a single short
+    /// Returns the timeout and the number of tries for a call, given the usual ones. An endpoint that hangs gets a single short
     /// try.
     pub(crate) fn limits(&self, usual: Duration, tries: usize) -> (Duration, usize) {
         let hangs = self.with_hung(|hung| hangs(*hung, Instant::now()));
@@ -163,7 +163,7 @@ impl Endpoint {
     }
 }
 
-/// Since when an endpoint hangs, after a call timed out. A short try does not restart the time.
+/// Returns the time since which an endpoint hangs, after a call timed out. A short try does not restart the time.
 fn since(hung: Option<Instant>, limit: Duration, now: Instant) -> Option<Instant> {
     if limit > SHORT_TIMEOUT { Some(now) } else { hung }
 }

@@ -1,4 +1,4 @@
-//! What stands on the letter of a message that goes to the dead-letter queue.
+//! The attributes of a dead letter.
 
 use std::time::SystemTime;
 
@@ -8,8 +8,8 @@ use crate::Invocation;
 use crate::engine::{Action, Description, Settled};
 use crate::record::Record;
 
-/// The attributes of a letter: the message's own, and the note. Says whether there was room for that. `None` if the message is
-/// not to be dead-lettered.
+/// Returns the attributes of a letter, which are the message's own and the note, and true if there was room for the note.
+/// Returns `None` if the message is not to be dead-lettered.
 pub(crate) fn attributes(
     record: &Record<'_>,
     settled: &Settled,

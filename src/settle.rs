@@ -1,4 +1,4 @@
-//! The entries of the calls to SQS that the engine asks for.
+//! The entries of the calls to SQS that the engine requests.
 
 mod call;
 mod entry;
@@ -27,14 +27,15 @@ pub(crate) struct Failed<'r> {
 
 /// The entries of a call. The id of each is the place of its message in the call.
 pub(crate) enum Entries {
-    /// Each with its size in bytes.
+    /// Letters with their sizes in bytes.
     Letters(Vec<(SendMessageBatchRequestEntry, usize)>),
     Deletes(Vec<DeleteMessageBatchRequestEntry>),
     Changes(Vec<ChangeMessageVisibilityBatchRequestEntry>),
 }
 
 impl Entries {
-    /// Letters go to a dead-letter queue of this URL. Also returns the messages that have no room for the note of a letter.
+    /// Creates the entries of a call. Letters go to the dead-letter queue with the URL `dead`. Also returns the messages that
+    /// have no room for the note of a letter.
     pub(crate) fn new<'r>(
         call: &Call,
         dead: &str,
@@ -70,7 +71,7 @@ impl Entries {
     }
 }
 
-/// At most ten letters and 1 MiB a call.
+/// Splits letters into calls of at most ten letters and 1 MiB.
 fn by_size(letters: Vec<(SendMessageBatchRequestEntry, usize)>) -> Vec<Vec<SendMessageBatchRequestEntry>> {
     let mut calls: Vec<Vec<_>> = Vec::new();
     let mut bytes = 0;
@@ -89,7 +90,7 @@ fn by_size(letters: Vec<(SendMessageBatchRequestEntry, usize)>) -> Vec<Vec<SendM
     calls
 }
 
-/// The letter of a message that is to be dead-lettered, its size, and whether it has a note.
+/// Returns the letter of a message that is to be dead-lettered, its size in bytes, and true if it has a note.
 fn letter_entry(
     index: usize,
     Failed { record, settled, invocation }: Failed<'_>,

@@ -1,12 +1,12 @@
-//! Whether the connections of a sandbox are dead: Lambda freezes it between invocations.
+//! Detects connections that may have died while Lambda froze the sandbox between invocations.
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a connection may be idle. AWS does not say how long SQS keeps connections open; S3 closes them after seconds.
-/// A new connection costs milliseconds, a dead one costs a try.
+/// The longest time that a connection may be idle. AWS does not document how long SQS keeps connections open. S3 closes them
+/// after seconds. A new connection costs milliseconds, a dead one costs a try.
 pub(super) const IDLE: Duration = Duration::from_secs(15);
 
-/// By how much the two clocks may differ without a freeze.
+/// The largest difference between the two clocks without a freeze.
 const AWAKE: Duration = Duration::from_secs(1);
 
 /// The same moment on both clocks.
@@ -17,8 +17,8 @@ pub(super) struct Clocks {
     pub(super) steady: Instant,
 }
 
-/// Whether connections may have died unnoticed between two calls: the sandbox was frozen, or the connections were idle for
-/// long.
+/// Returns true if connections may have died unnoticed between two calls, because the sandbox was frozen or they were idle for
+/// too long.
 pub(super) fn was_frozen(last: Clocks, now: Clocks) -> bool {
     let steady = now.steady.saturating_duration_since(last.steady);
     let apart = match now.wall.duration_since(last.wall) {
@@ -43,16 +43,16 @@ mod tests {
             (5, 5, false),
             (10_000, 10_000, false),
             (15_000, 15_000, false),
-            // Corrected while it ran.
+            // The wall clock was corrected while the sandbox ran.
             (10_900, 10_000, false),
             (9_100, 10_000, false),
-            // Frozen, and the steady clock stood still.
+            // The sandbox was frozen, and the steady clock stood still.
             (11_500, 10_000, true),
             (300_000, 5, true),
-            // Frozen, and it did not.
+            // The sandbox was frozen, and the steady clock continued.
             (300_000, 300_000, true),
             (16_000, 16_000, true),
-            // Set back.
+            // The wall clock was set back.
             (2_000, 10_000, true),
             (-5_000, 5, true),
             (-100, 5, false),

@@ -12,7 +12,7 @@ use redrive_http::Network;
 
 use super::freeze::{Clocks, IDLE, was_frozen};
 
-/// By then the function polls. Reading the certificates earlier would make the cold start a millisecond longer.
+/// The pause before certificates are read. By then the function polls. Reading them earlier would delay a cold start by 1 ms.
 const STARTED: Duration = Duration::from_millis(10);
 
 /// Creates connectors on demand, and keeps them and their connections until they are dropped.
@@ -29,7 +29,7 @@ struct Connections {
 }
 
 impl Http {
-    /// The certificates are read on a separate thread, since most batches do not need them.
+    /// Creates a client. A separate thread reads the certificates, because most batches do not need them.
     pub(crate) fn new(network: Network) -> Self {
         let certificates = std::thread::Builder::new().name("redrive-tls".to_owned());
         let early = network.clone();
@@ -46,7 +46,7 @@ impl Http {
         self.with(|connections| connections.generation)
     }
 
-    /// Drops the connections of this generation, unless that was done since, so that the next call gets a fresh one.
+    /// Drops the connections of this generation, unless that has happened already, so that the next call gets a fresh one.
     pub(crate) fn drop_connections(&self, generation: u64) {
         self.with(|connections| {
             if connections.generation == generation {
@@ -60,7 +60,7 @@ impl Http {
     }
 }
 
-/// Without the validation at the start, which would wait for the certificates.
+/// Skips the SDK's validation at the start, which would wait for the certificates.
 impl HttpClient for Http {
     fn http_connector(
         &self,
@@ -79,7 +79,7 @@ impl HttpClient for Http {
 }
 
 impl Connections {
-    /// Calls in flight keep their connections.
+    /// Replaces the connections. Calls in flight keep theirs.
     fn renew(&mut self) {
         self.client = self.network.client(Some(IDLE));
         self.generation += 1;

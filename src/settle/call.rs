@@ -1,4 +1,4 @@
-//! Makes calls to SQS, never past their time: which entries are sent again, and how.
+//! Makes calls to SQS, never past their deadline, and repeats the entries that may be sent again.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::future::Future;
@@ -17,17 +17,17 @@ use super::{Entries, by_size};
 use crate::aws::{CallOutcome, Endpoint, Sqs};
 use crate::engine::Confirmation;
 
-/// So many letters are written at a time.
+/// The maximum number of calls that write letters at the same time.
 const IN_FLIGHT: usize = 16;
 const TRIES: usize = 2;
-/// After a failed connection, since others may have died with it.
+/// The number of tries after a failed connection, because others may have died with it.
 const TRIES_AFTER_A_LOSS: usize = 3;
 const CALL_TIMEOUT: Duration = Duration::from_secs(2);
-/// A call is not started with less time left.
+/// The minimum time for a call. It is not started with less time left.
 const SHORTEST: Duration = Duration::from_millis(20);
-/// Between two tries.
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long before a message may be visible again its visibility timeout is no longer set.
+/// The time before a message may be visible again in which its visibility timeout is no longer set.
 const MARGIN: Duration = Duration::from_millis(500);
 
 /// Sends entries by an operation of the SDK. The operations have different types with the same methods.
@@ -45,13 +45,13 @@ macro_rules! send_by {
 }
 
 impl Entries {
-    /// Calls SQS about messages of this queue, or for letters to the other, and returns what it has said of which.
+    /// Sends the entries to `queue`, or letters to `dead`, and returns the answers of SQS that are certain.
     pub(crate) async fn send(self, sqs: &Sqs, queue: &str, dead: &str, until: Instant) -> Vec<Ruled> {
         let (client, endpoint) = (&sqs.client, &sqs.endpoint);
         let kind = |operation, order| CallKind { operation, endpoint, until, order };
         match self {
             Self::Letters(letters) => {
-                // In order on a FIFO queue.
+                // A FIFO queue gets its letters in order.
                 let (order, at_a_time) =
                     if is_fifo(dead) { (Order::Kept, 1) } else { (Order::Free, IN_FLIGHT) };
                 let call = client.send_message_batch().queue_url(dead);
@@ -72,7 +72,7 @@ impl Entries {
     }
 }
 
-/// What all calls of an operation have in common.
+/// The parameters that all calls of an operation share.
 #[derive(Debug, Clone, Copy)]
 struct CallKind<'a> {
     operation: &'static str,
@@ -81,15 +81,15 @@ struct CallKind<'a> {
     order: Order,
 }
 
-/// Whether entries must arrive in the order in which they are sent.
+/// The order in which entries must arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Kept,
     Free,
 }
 
-/// Sends these entries and returns what SQS has ruled on; an entry that the answer does not mention is not confirmed. If SQS
-/// refuses the whole call for the content of an entry, each entry is sent again by itself.
+/// Sends these entries and returns the answers that are certain. An entry that the answer does not mention is not confirmed. If
+/// SQS refuses the whole call for the content of an entry, each entry is sent again alone.
 async fn send<T, E, R>(entries: Vec<T>, kind: CallKind<'_>, call: impl Fn(Vec<T>) -> R) -> Vec<Ruled>
 where
     T: Entry,
@@ -106,11 +106,11 @@ where
     ruled
 }
 
-/// Sends entries in one call, and again those that were not confirmed but may be. Returns what SQS has ruled on, what is to be
-/// sent one by one, and when the first call was sent that SQS may have acted on.
+/// Sends entries in one call, and sends those again that were not confirmed but may be. Returns the answers that are certain,
+/// the entries to send one by one, and the time of the first call that SQS may have carried out.
 ///
-/// SQS may act on a call without an answer, and the world goes on: once the message may be visible again, somebody else may have
-/// it, and on a standard queue the old receipt handle would still change its visibility.
+/// SQS may carry out a call whose answer is lost. Once the message may be visible again, another process may have it, and on a
+/// standard queue the old receipt handle would still change its visibility.
 async fn try_together<T, E, R>(
     mut entries: Vec<T>,
     mut unclear_since: Option<Instant>,

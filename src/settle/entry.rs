@@ -1,4 +1,4 @@
-//! An entry of a call to SQS, and what the answer says of it.
+//! An entry of a call to SQS, and the answer for it.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,19 +12,20 @@ use redrive_sqs::batch::Reply;
 
 use crate::engine::Confirmation;
 
-/// The place of a message in a call, and what SQS has said of it.
+/// The place of a message in a call, and the answer of SQS.
 pub(crate) type Ruled = (usize, Confirmation);
 
 /// An entry of a batch call; its id is the index of its record.
 pub(super) trait Entry: Clone {
     fn id(&self) -> &str;
 
-    /// How long its message is hidden once SQS has acted on it. After that the entry must not be sent again.
+    /// Returns the time for which SQS hides the message once it has carried out the entry. After that, the entry must not be
+    /// sent again.
     fn hides_for(&self) -> Option<Duration> {
         None
     }
 
-    /// The entry without the part that it was probably refused for, if it can do without.
+    /// Returns the entry without the part for which it was probably refused, or `None` if it needs that part.
     fn fallback(self) -> Option<Self> {
         None
     }
@@ -35,7 +36,7 @@ impl Entry for SendMessageBatchRequestEntry {
         &self.id
     }
 
-    /// Without the note, since a dead-letter queue may accept less than 1 MiB.
+    /// Removes the note, because a dead-letter queue may accept less than 1 MiB.
     fn fallback(mut self) -> Option<Self> {
         self.message_attributes.as_mut()?.remove(DeadLetter::ATTRIBUTE)?;
         Some(self)
@@ -83,7 +84,7 @@ pub(super) fn place(entry: &impl Entry) -> usize {
     entry.id().parse().expect("the id is the place of the message")
 }
 
-/// Sends a refused entry without the part that it was probably refused for, if it can do without. Says whether it can.
+/// Queues a refused entry again without the part for which it was probably refused. Returns false if it needs that part.
 pub(super) fn fall_back<T: Entry>(entry: T, entries: &mut Vec<T>, ruled: &mut Vec<Ruled>) -> bool {
     let place = place(&entry);
     let Some(entry) = entry.fallback() else {

@@ -15,7 +15,7 @@ use redrive_sqs::DeadLetter;
 
 use super::*;
 
-/// The code that is about an entry.
+/// An error code that blames the content of an entry.
 const CONTENT: &str = "InvalidParameterValue";
 const LONGEST: Duration = Duration::from_secs(20);
 
@@ -25,7 +25,7 @@ enum Script {
     Lost,
     Nothing,
     Refused(&'static str, u16),
-    /// The entries of this mask fail, the others are done.
+    /// The entries of this mask fail, the others succeed.
     Failed {
         code: &'static str,
         sender_fault: bool,
@@ -35,7 +35,7 @@ enum Script {
     Blank,
 }
 
-/// A call that was made, by the indices of its entries, and which of these had their note.
+/// A call that was made, with the indices of its entries, and the indices of those that had their note.
 #[derive(Debug)]
 struct Made {
     indices: Vec<usize>,
@@ -44,7 +44,7 @@ struct Made {
 }
 
 impl Script {
-    /// The indices that are done.
+    /// Returns the indices that SQS has carried out.
     fn done(&self, indices: &[usize]) -> BTreeSet<usize> {
         match self {
             Self::Failed { mask, .. } => {
@@ -54,7 +54,7 @@ impl Script {
         }
     }
 
-    /// Whether this gives a letter a reason to leave out its note.
+    /// Returns true if this answer makes a letter leave out its note.
     fn blames(&self, index: usize, alone: bool) -> bool {
         match self {
             Self::Refused(code, 400) => alone && *code == CONTENT,
@@ -91,8 +91,8 @@ fn letter(index: usize) -> SendMessageBatchRequestEntry {
     entry.message_attributes(DeadLetter::ATTRIBUTE, note).build().unwrap()
 }
 
-/// Sends so many letters while the script says what happens to each call, and everything is done once it has ended. Returns
-/// the places that are confirmed, and those that would be refused again.
+/// Sends this many letters. The script has the answers, and calls after its end succeed. Returns the places that are confirmed,
+/// those that would be refused again, the calls, and the time.
 fn run(letters: usize, order: Order, script: &[Script]) -> ([Vec<usize>; 2], Vec<Made>, Duration) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let made = RefCell::new(Vec::<Made>::new());
@@ -117,8 +117,8 @@ fn run(letters: usize, order: Order, script: &[Script]) -> ([Vec<usize>; 2], Vec
     ([Confirmation::Done, Confirmation::Refused].map(places), made.into_inner(), took)
 }
 
-/// Sets visibility timeouts of so many seconds while the script says what happens to each call. Returns when each call was sent,
-/// with its entries, and for which SQS surely did nothing.
+/// Sets visibility timeouts of these seconds. The script has the answers. Returns the time and the entries of each call, and
+/// the places for which SQS surely did nothing.
 fn delay(seconds: &[i32], script: &[Script]) -> (Vec<(Duration, Vec<usize>)>, Vec<usize>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let made = RefCell::new(Vec::new());
