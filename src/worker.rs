@@ -32,11 +32,11 @@ use crate::work::Input;
 use crate::{Consumer, Handler, log, metrics, run};
 use redrive_executor::front;
 
-/// How long everything but settling may take together at the end: the store of `once`, hooks, the observer and metrics. Settling has
-/// 3 s after the drain, and after a drain of 25 s and 5 s more ECS and Kubernetes kill the process.
+/// The time that the store of `once`, hooks, the observer and metrics have together at the end. Settling has 3 s after the
+/// drain. After a drain of 25 s and 5 s more, ECS and Kubernetes kill the process.
 const TO_END: Duration = Duration::from_millis(1_500);
 
-/// How long its last lines may take to be written.
+/// The time for writing the last lines of the log.
 const TO_WRITE: Duration = Duration::from_millis(400);
 
 impl<H, M> Consumer<H, M>
@@ -44,7 +44,7 @@ where
     H: Handler<M>,
     M: Input,
 {
-    /// Polls a queue, as a process outside Lambda, until SIGTERM or SIGINT.
+    /// Polls a queue in a process outside Lambda, until SIGTERM or SIGINT.
     ///
     /// Handlers run as under [`run`](Self::run), with the same results. While a handler runs, redrive extends the
     /// message's visibility timeout, up to SQS's 12 hours. At most [`concurrency`](Self::concurrency) messages are
@@ -56,9 +56,9 @@ where
     /// A handler that blocks its thread delays neither leases nor receives nor other handlers. redrive replaces up to
     /// 16 blocked threads. If one more is blocked for 10 s, or after ten panics in a row, the worker ends.
     ///
-    /// After a signal, the worker starts no more messages. Handlers have the [`drain`](Self::drain) time to end,
-    /// and then redrive cancels them. Messages that did not end, or were not started, return to the queue. A
-    /// second signal ends the process at once.
+    /// After a signal, the worker starts only messages on their last delivery. Handlers have the [`drain`](Self::drain) time to
+    /// end, and then redrive cancels them. Messages that did not end, or were not started, return to the queue. A second signal
+    /// ends the process at once.
     ///
     /// ```no_run
     /// use redrive::{Consumer, Failure};
@@ -75,13 +75,13 @@ where
     /// ```
     ///
     /// # Errors
-    /// A setting is invalid. The queue does not exist or cannot be read. SQS did not confirm the delete or
-    /// the delay of each message in time. A second signal came. The process cannot handle more messages.
+    /// A setting is invalid. The queue does not exist or cannot be read. SQS did not confirm the delete or the delay of each
+    /// message in time. A second signal arrived. The process cannot handle more messages.
     pub async fn work(self, queue_url: impl Into<String>) -> Result<(), Error> {
         self.work_when(ready(Ok(())), queue_url.into()).await
     }
 
-    /// The same, without messages before `is_ready` has ended.
+    /// Works like [`work`](Self::work), but receives messages only after `is_ready` has ended.
     pub(crate) async fn work_when(
         self,
         is_ready: impl Future<Output = Result<(), String>> + Send + 'static,
@@ -110,7 +110,7 @@ where
         });
         match end {
             Ok(was_canceled) => {
-                // A canceled handler may have left something on the runtime that blocks its end.
+                // A canceled handler may have left something on the runtime that blocks its shutdown.
                 if was_canceled {
                     run::exit_in_time(None);
                 }
@@ -155,7 +155,7 @@ where
         self.attend(&url, Box::pin(stops), ready(Ok(()))).await.map(|_| ())
     }
 
-    /// Answers probes beside everything else.
+    /// Runs the worker, and answers probes meanwhile.
     async fn attend(
         &self,
         url: &str,
@@ -278,7 +278,7 @@ where
     }
 }
 
-/// Each SIGTERM and SIGINT by its name, from now on.
+/// Returns the names of the SIGTERM and SIGINT signals that arrive from now on.
 #[cfg(unix)]
 fn signals() -> io::Result<impl Stream<Item = &'static str> + Send + Unpin> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -290,7 +290,7 @@ fn signals() -> io::Result<impl Stream<Item = &'static str> + Send + Unpin> {
     Ok(stream::select(each(SignalKind::terminate(), "SIGTERM")?, each(SignalKind::interrupt(), "SIGINT")?))
 }
 
-/// Each Ctrl-C.
+/// Returns the Ctrl-C events.
 #[cfg(not(unix))]
 fn signals() -> io::Result<impl Stream<Item = &'static str> + Send + Unpin> {
     let came = |()| async { tokio::signal::ctrl_c().await.ok().map(|()| ("Ctrl-C", ())) };

@@ -1,4 +1,4 @@
-//! The calls of a worker that settling does not make: its queue's attributes, receives, and extensions of leases.
+//! The calls of a worker that do not settle messages: queue attributes, receives, and extensions of leases.
 
 use std::error::Error as StdError;
 use std::panic::AssertUnwindSafe;
@@ -26,16 +26,16 @@ use crate::error::Error;
 use crate::polled::{Polled, ReceiveContext};
 use crate::tokens::{AnyTokens, Lease};
 
-/// How much longer than its wait a receive may take. The SDK's own timeouts do not bound a receive that is never answered.
+/// The time that a receive may take beyond its wait. The SDK's own timeouts do not bound a receive that is never answered.
 /// <https://github.com/awslabs/aws-sdk-rust/issues/1094>
 const MARGIN: Duration = Duration::from_secs(5);
-/// How long an extension may take.
+/// The timeout of an extension.
 const EXTENSION: Duration = Duration::from_secs(2);
-/// How long SQS has to tell the queue's attributes.
+/// The timeout for reading the queue's attributes.
 const ATTRIBUTES: Duration = Duration::from_secs(5);
-/// How long a lease of tokens may take.
+/// The timeout of a lease of tokens.
 const LEASE: Duration = Duration::from_secs(3);
-/// What a profile needs that the SDK can only read with more code, of which most workers have no need.
+/// The advice for a profile that the SDK can read only with features that most workers do not need.
 const FEATURES: &str = r#"add aws-config = { version = "1", default-features = false, features = ["sso", "credentials-login"] } to the dependencies in your Cargo.toml"#;
 /// The pause between two tries to reach SQS.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -43,7 +43,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Asks for the queue's attributes until SQS answers.
 ///
 /// # Errors
-/// SQS refuses, as where there is no such queue or no right to read it, or there are no credentials.
+/// SQS refuses the call, for example because the queue does not exist or must not be read, or there are no credentials.
 pub(super) async fn attributes(sqs: &Sqs, url: &str) -> Result<Attributes, Error> {
     let call = sqs.client.get_queue_attributes().queue_url(url).set_attribute_names(Some(vec![
         QueueAttributeName::QueueArn,
@@ -101,7 +101,7 @@ pub(super) async fn attributes(sqs: &Sqs, url: &str) -> Result<Attributes, Error
     }
 }
 
-/// Whether there are no credentials to call SQS with. If the place where they are does not answer, there may be later.
+/// Returns true if there are no credentials for SQS. False if their source does not answer, because it may answer later.
 fn has_no_credentials(error: &(dyn StdError + 'static)) -> bool {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     let mut causes = causes.skip_while(|error| !error.is::<CredentialsError>());
@@ -110,7 +110,7 @@ fn has_no_credentials(error: &(dyn StdError + 'static)) -> bool {
         && !causes.any(|error| error.is::<ConnectorError>())
 }
 
-/// Receives up to so many messages. The error is one line for the log.
+/// Receives up to this many messages. The error is one line for the log.
 pub(super) async fn receive(
     sqs: &Sqs,
     queue: &SourceQueue,
@@ -137,7 +137,7 @@ pub(super) async fn receive(
     Ok(output.messages.unwrap_or_default().into_iter().filter_map(known).collect())
 }
 
-/// Extends leases to so many seconds from now.
+/// Extends each lease to its number of seconds from now.
 pub(super) async fn extend(
     sqs: &Sqs,
     queue: &SourceQueue,
@@ -153,7 +153,7 @@ pub(super) async fn extend(
     };
     let call = sqs.client.change_message_visibility_batch().queue_url(&queue.url);
     let call = call.set_entries(Some(leases.iter().map(entry).collect()));
-    // So that it can be tried again while the lease holds.
+    // Leaves time for another try while the lease lasts.
     let limit = EXTENSION.min(queue.visibility / 4);
     let output = answer(sqs, limit, call.send()).await?;
     let outcome = |(key, ..): &(LeaseKey, Arc<Polled>, u64)| {
@@ -169,7 +169,7 @@ pub(super) async fn extend(
     Ok(leases.iter().map(outcome).collect())
 }
 
-/// Leases tokens by the user's code.
+/// Leases tokens with the user's code.
 pub(super) async fn lease(tokens: &dyn AnyTokens, most: u32, rate: Rate) -> Result<Lease, String> {
     let call = AssertUnwindSafe(async { tokens.lease(most, &rate).await }).catch_unwind();
     match timeout(LEASE, call).await {
@@ -179,7 +179,7 @@ pub(super) async fn lease(tokens: &dyn AnyTokens, most: u32, rate: Rate) -> Resu
     }
 }
 
-/// What a call brings, or one line for the log.
+/// Waits for a call. Returns its output, or one line for the log.
 async fn answer<T, E: StdError + 'static>(
     sqs: &Sqs,
     limit: Duration,
@@ -194,7 +194,7 @@ async fn answer<T, E: StdError + 'static>(
     }
 }
 
-/// The error code of a call, and what SQS says of it.
+/// Returns the error code of a call, with the message of SQS.
 fn reason<E: ProvideErrorMetadata>(error: &E) -> Option<String> {
     let code = error.code()?;
     Some(error.message().map_or_else(|| code.to_owned(), |message| format!("{code}: {message}")))

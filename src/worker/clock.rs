@@ -1,8 +1,8 @@
-//! The worker's clock: the time since its start, with what the steady clock missed while the machine slept.
+//! The worker's clock: the time since its start, including the time that the steady clock missed while the machine slept.
 
 use std::time::{Duration, SystemTime};
 
-/// By how much the two clocks may differ between two readings without a sleep.
+/// The largest difference between the two clocks from one reading to the next without a sleep.
 const AWAKE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -17,8 +17,8 @@ impl Clock {
         Self { last: (Duration::ZERO, wall), slept: Duration::ZERO }
     }
 
-    /// The time, by what the steady clock has counted and the wall clock shows. A wall clock that is set forward counts as a
-    /// sleep too: leases then end too early, which is safe.
+    /// Returns the time, given readings of both clocks. A wall clock that is set forward counts as a sleep too: leases then end
+    /// too early, which is safe.
     pub(super) fn read(&mut self, steady: Duration, wall: SystemTime) -> Duration {
         let (steady_then, wall_then) = std::mem::replace(&mut self.last, (steady, wall));
         let ahead = wall.duration_since(wall_then).unwrap_or_default().saturating_sub(steady - steady_then);
@@ -28,12 +28,12 @@ impl Clock {
         steady + self.slept
     }
 
-    /// What the steady clock will have counted at this time, if the machine does not sleep.
+    /// Returns the reading of the steady clock at this time, if the machine does not sleep.
     pub(super) fn steady(&self, at: Duration) -> Duration {
         at.saturating_sub(self.slept)
     }
 
-    /// What the wall clock will show at this time, by its last reading.
+    /// Returns the wall-clock time at this time, by the last reading.
     pub(super) fn wall(&self, at: Duration) -> SystemTime {
         let (steady, wall) = self.last;
         let now = steady + self.slept;

@@ -1,5 +1,5 @@
-//! The loop of a worker: it does what the engine says, and tells it what has happened. Everything but handlers happens in this
-//! one task.
+//! The loop of a worker: performs the engine's commands, and passes events to it. Everything except handlers runs in this one
+//! task.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 use std::collections::HashMap;
@@ -35,16 +35,16 @@ use crate::wall::Wall;
 use crate::work::{Begun, Input, Lease, Phase, Work};
 use crate::{Handler, Invocation, log};
 
-/// The loop turns at least this often, to see whether the machine has slept.
+/// The longest turn of the loop, so that it notices when the machine has slept.
 const TURN: Duration = Duration::from_secs(2);
-/// How often hooks flush what they have of messages.
+/// The time from the first unflushed report until hooks flush.
 const FLUSH: Duration = Duration::from_secs(1);
-/// How long settling may take if a handler ran until the last moment.
+/// The time for settling if a handler ran until the last moment.
 const TO_SETTLE: Duration = Duration::from_secs(5);
-/// How long the store of `once`, hooks and the observer may take at the end of a worker.
+/// The time that the store of `once`, hooks and the observer have at the end of a worker.
 const TO_REPORT: Duration = Duration::from_secs(1);
 
-/// What a worker is made of.
+/// The parts of a worker.
 pub(super) struct Worker<'a, H> {
     pub(super) flow: Flow<'a>,
     pub(super) handler: &'a Arc<H>,
@@ -56,11 +56,11 @@ pub(super) struct Worker<'a, H> {
     pub(super) receiving: Receiving,
 }
 
-/// What has ended.
+/// A task of the loop that has ended.
 enum Did {
     Event(Event<Arc<Polled>>),
     Receive(Poll, Result<Vec<Arc<Polled>>, String>),
-    /// Hooks and the observer have run for so many messages, of so many bytes.
+    /// Hooks and the observer have run for this many messages and bytes.
     Reported {
         messages: usize,
         bytes: usize,
@@ -69,7 +69,7 @@ enum Did {
     Flushed,
 }
 
-/// A batch, and when it began by the wall clock.
+/// A batch, with its start by the wall clock.
 struct Batch {
     begun: Arc<Begun>,
     invocation: Invocation,
@@ -87,13 +87,13 @@ pub(super) struct Drive<'a, H, M> {
     polled: HashMap<LeaseKey, Arc<Polled>>,
     next_lease: usize,
     batches: HashMap<BatchKey, Batch>,
-    /// Those of which no more messages begin.
+    /// The batches that start no more messages.
     ending: Vec<BatchKey>,
     doing: FuturesUnordered<Pin<Box<dyn Future<Output = Did> + Send + 'a>>>,
-    /// How many messages hooks and the observer run for, and their bytes.
+    /// The number of messages that hooks and the observer run for, and their bytes.
     reporting: (usize, usize),
     flush_at: Option<Instant>,
-    /// When to look for handlers that take too long.
+    /// The next time to look for handlers that take too long.
     check_at: Option<Instant>,
     signal: &'static str,
 }
@@ -127,7 +127,8 @@ where
         }
     }
 
-    /// Works until a signal or a fault ends it and everything is settled, or time is up. Says whether handlers were canceled.
+    /// Works until a signal or a fault ends it and everything is settled, or time is up. Returns true if handlers were
+    /// canceled.
     ///
     /// # Errors
     /// Not everything was settled, or the process can handle no more messages.
@@ -193,7 +194,7 @@ where
         events.into_iter().for_each(|event| self.engine.on(event, now));
     }
 
-    /// What probes, metrics and the platform see.
+    /// Updates the state that probes, metrics and the platform see.
     fn show(&self) {
         let (in_hand, waiting) = self.engine.in_hand();
         self.worker.vitals.loop_turned(in_hand, waiting, self.engine.free());
@@ -329,13 +330,13 @@ where
         Ok(())
     }
 
-    /// What applies to messages whose handlers are canceled then.
+    /// Returns the limits of messages whose handlers are canceled at this time.
     fn limits(&self, until: Instant) -> Limits {
         let invocation = Invocation::until((until + TO_SETTLE).into_std());
         self.worker.flow.limits(self.worker.flow.settings, until, &invocation)
     }
 
-    /// Handlers of a batch may be polled until its leases end, as far as the engine knows.
+    /// Lets the handlers of a batch be polled until its leases end, as far as the engine knows.
     fn hold(&self, batch: BatchKey) {
         let lease = self.batches.get(&batch).and_then(|batch| batch.begun.lease.as_ref());
         let until = self.engine.held_until(batch).map(|at| (self.instant(at), self.clock.wall(at)));
@@ -378,7 +379,7 @@ where
         }));
     }
 
-    /// A batch is over: counts what happened, logs failures, and runs hooks and the observer.
+    /// Counts the results of a batch that is over, logs failures, and runs hooks and the observer.
     fn report(&mut self, key: BatchKey, settled: Vec<Settled>) {
         self.ending.retain(|batch| *batch != key);
         let Some(Batch { begun, wall, .. }) = self.batches.remove(&key) else { return };
@@ -423,7 +424,7 @@ where
         }
     }
 
-    /// Once it has ended, the store of `once`, hooks and the observer may still be called for the last messages, but not for long.
+    /// Waits for the last calls of the store of `once`, hooks and the observer after the worker has ended, but not for long.
     pub(super) async fn finish(
         mut self,
         stops: &mut (impl Stream<Item = &'static str> + Unpin),

@@ -1,9 +1,9 @@
-//! What the end of a worker means for the program that started it.
+//! Converts the end of a worker into the result of its program.
 
 use crate::engine::Exit;
 use crate::error::{Error, Kind};
 
-/// Whether handlers were canceled. The signal is the last one that came.
+/// Returns true if handlers were canceled. `signal` is the last one that arrived.
 ///
 /// # Errors
 /// Not everything was settled, or the process can handle no more messages.

@@ -1,4 +1,4 @@
-//! The queue that a worker reads, and what its attributes say where the settings do not.
+//! The queue that a worker reads, whose attributes fill the gaps of the settings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use redrive_sqs::{QueueArn, RedrivePolicy, is_fifo};
 
 use crate::settings::{InvalidSetting, LONGEST_VISIBILITY_TIMEOUT, Settings, Value, VisibilityTimeout};
 
-/// The shortest poll takes a second, and the lease of what it brings must last for longer.
+/// The shortest visibility timeout. The shortest poll takes a second, and the lease of its messages must last longer.
 const SHORTEST: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -15,11 +15,11 @@ pub(super) struct SourceQueue {
     pub(super) url: String,
     pub(super) arn: Arc<str>,
     pub(super) is_fifo: bool,
-    /// What each receive asks for, since the queue's own may change.
+    /// The visibility timeout that each receive requests, because the queue's own may change.
     pub(super) visibility: Duration,
 }
 
-/// What SQS says of a queue.
+/// The attributes of a queue.
 #[derive(Debug)]
 pub(super) struct Attributes {
     pub(super) arn: String,
@@ -28,7 +28,7 @@ pub(super) struct Attributes {
 }
 
 impl SourceQueue {
-    /// The queue, and the settings with what they left open.
+    /// Returns the queue, and the settings completed with its attributes.
     ///
     /// # Errors
     /// The settings are not for this queue.
@@ -61,7 +61,7 @@ impl SourceQueue {
     }
 }
 
-/// The URL of another queue at the same endpoint: a redrive policy names one of the same account and region.
+/// Returns the URL of another queue at the same endpoint. A redrive policy names a queue of the same account and region.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
 fn beside(url: &str, other: &QueueArn<'_>) -> String {
     match url.rsplit_once('/') {
