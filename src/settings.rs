@@ -22,10 +22,10 @@ use crate::settings::values::{
 pub(crate) use crate::settings::values::{LONGEST_VISIBILITY_TIMEOUT, QueueUrl, Value, VisibilityTimeout};
 use crate::settings::variable::{Fill, Variable};
 
-/// It guards something, so that an empty variable does not mean that nothing is guarded.
+/// An empty value of this variable is refused, because it would trust every sender.
 const ORIGIN_SENDERS: &str = "REDRIVE_ORIGIN_SENDERS";
 
-/// Less would not be enough to cancel handlers and to respond.
+/// The shortest reserve. Less would not be enough to cancel handlers and to respond.
 const SHORTEST_RESERVE: Duration = Duration::from_millis(200);
 
 /// Every setting; `None` if it is not set.
@@ -45,20 +45,20 @@ pub(crate) struct Settings {
     pub(crate) last_delivery: Option<LastDelivery>,
     pub(crate) outage_horizon: Option<OutageHorizon>,
     pub(crate) rate: Option<Limit>,
-    /// Of each key of `Consumer::rate_by`.
+    /// The rate of each key of `Consumer::rate_by`.
     pub(crate) rate_of_key: Option<LimitOfKey>,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) metrics_namespace: Option<Namespace>,
-    /// Of a worker.
+    /// For workers only, like the next three.
     pub(crate) adaptive_concurrency: Option<SlowTime>,
     pub(crate) drain: Option<Drain>,
     pub(crate) health: Option<SocketAddr>,
     pub(crate) task_protection: Option<bool>,
-    /// The process does not end with a handler that does.
+    /// True if the process outlives a handler that ends, see `tools::outlives_handlers`.
     pub(crate) outlives_handlers: bool,
-    /// By the ARNs of the queues; empty if these settings are those of whatever queue feeds the function.
+    /// The settings of each queue, by ARN. Empty if these settings are for any queue that feeds the function.
     pub(crate) queues: BTreeMap<String, Self>,
-    /// Why values of the code are not allowed, by the names of the settings.
+    /// The errors of values that the code has set, by the names of the settings.
     pub(crate) refused: BTreeMap<&'static str, InvalidSetting>,
 }
 
@@ -67,7 +67,7 @@ impl Settings {
     /// `REDRIVE_ORIGIN_SENDERS`, which is refused.
     ///
     /// # Errors
-    /// A variable does not parse; it is named with its value and what is allowed.
+    /// A variable does not parse. The error names it, its value and what is allowed.
     pub(crate) fn or_environment(
         mut self,
         variable: impl Fn(&str) -> Option<String>,
@@ -92,7 +92,7 @@ impl Settings {
         }
     }
 
-    /// Those that may differ from queue to queue.
+    /// Reads the settings that may differ from queue to queue.
     fn fill_own(&mut self, fill: &Fill<'_>) -> Result<(), InvalidSetting> {
         fill.setting(&mut self.dead_letter_queue_url, "REDRIVE_DEAD_LETTER_QUEUE_URL", Value::read)?;
         fill.setting(&mut self.max_receive_count, "REDRIVE_MAX_RECEIVE_COUNT", Value::read)?;
@@ -113,7 +113,7 @@ impl Settings {
         })
     }
 
-    /// What the code says of a setting, unless that is refused, which [`check`](Self::check) reports. Its last word counts.
+    /// Returns the value that the code sets, unless it is refused, which [`check`](Self::check) reports. The last call wins.
     pub(crate) fn keep<T: Value>(&mut self, given: T::Given) -> Option<T> {
         self.refused.remove(T::NAME);
         T::new(T::NAME, given).map_err(|refusal| self.refused.insert(T::NAME, refusal)).ok()
@@ -139,7 +139,8 @@ impl Settings {
         }
     }
 
-    /// Messages that wait in a function for their turn cost its time, and those that go back cost deliveries.
+    /// Refuses rates on Lambda: messages that wait for their turn would cost the function's time, and those that return would
+    /// cost deliveries.
     ///
     /// # Errors
     /// A rate is set.
@@ -161,7 +162,7 @@ impl Settings {
         self.outage_horizon.as_deref().copied().unwrap_or(Duration::from_secs(4 * 3_600))
     }
 
-    /// How long a worker's handlers may run on after it was told to end.
+    /// Returns the time that a worker's handlers have to finish after shutdown begins.
     pub(crate) fn drain(&self) -> Duration {
         self.drain.as_deref().copied().unwrap_or(Duration::from_secs(25))
     }
@@ -170,7 +171,7 @@ impl Settings {
         self.metrics_namespace.as_deref().unwrap_or("Redrive")
     }
 
-    /// How much of the remaining time is reserved for settling.
+    /// Returns the part of the remaining time that is reserved for settling.
     pub(crate) fn reserve_of(&self, left: Duration) -> Duration {
         let (least, most) = (Duration::from_millis(500), Duration::from_secs(5));
         let reserve = self.reserve.unwrap_or((left / 10).clamp(least, most));
@@ -181,8 +182,8 @@ impl Settings {
         self.visibility_timeout.as_deref().copied().unwrap_or(Duration::from_secs(30))
     }
 
-    /// The longest delay that SQS is sure to accept: the 12 hours count from the receive, which was at most a visibility
-    /// timeout ago.
+    /// Returns the longest delay that SQS is sure to accept: the 12 hours count from the receive, which was at most a
+    /// visibility timeout ago.
     pub(crate) fn longest(&self) -> Duration {
         LONGEST_VISIBILITY - self.visibility_timeout()
     }
@@ -194,7 +195,7 @@ impl Settings {
 pub struct InvalidSetting(String);
 
 impl InvalidSetting {
-    /// A queue whose settings these are not.
+    /// Creates the error for a queue that the settings are not for.
     pub(crate) fn second_source(arn: &str, first: &str, name: &str) -> Self {
         let allowed = format!(
             "{first}, whose {name} is set; to have several queues feed one function, name each in REDRIVE_QUEUES or by Consumer::queue"

@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 use super::variable::{Fill, is_queue_arn};
 use super::{InvalidSetting, QueueUrl, Settings, Value as _};
 
-/// The variable that has them.
+/// The variable with the settings of each queue.
 pub(super) const VARIABLE: &str = "REDRIVE_QUEUES";
 
-/// The variables that hold for one queue only, and so never for the queues that `REDRIVE_QUEUES` names.
+/// The variables that apply to one queue only, and so never to the queues that `REDRIVE_QUEUES` names.
 pub const VARIABLES_OF_ONE_QUEUE: [&str; 3] =
     ["REDRIVE_DEAD_LETTER_QUEUE_URL", "REDRIVE_MAX_RECEIVE_COUNT", "REDRIVE_VISIBILITY_TIMEOUT"];
 
-/// The value of a `REDRIVE_*` variable for a queue, by its ARN: that of the queue's entry in `REDRIVE_QUEUES`, else that of
-/// the variable, unless it holds for one queue only.
+/// Returns the value of a `REDRIVE_*` variable for the queue with this ARN: from the queue's entry in `REDRIVE_QUEUES`, else
+/// from the variable itself, unless that applies to one queue only.
 ///
 /// ```
 /// use redrive::tools::variable_of_queue;
@@ -51,7 +51,7 @@ fn parse(queues: &str) -> Result<Entries, InvalidSetting> {
     })
 }
 
-/// A value is what the variable takes, as a string or as JSON.
+/// Returns a value of an entry as the text of the variable. The entry may have it as a string or as JSON.
 fn value(entry: &Map<String, Value>, name: &str) -> Option<String> {
     match entry.get(&key(name))? {
         Value::String(text) => Some(text.clone()),
@@ -59,7 +59,7 @@ fn value(entry: &Map<String, Value>, name: &str) -> Option<String> {
     }
 }
 
-/// The keys that an entry may have.
+/// Returns the keys that an entry may have.
 fn keys() -> Vec<String> {
     let keys = RefCell::new(Vec::new());
     let variable = |name: &str| {
@@ -71,16 +71,16 @@ fn keys() -> Vec<String> {
     keys.into_inner()
 }
 
-/// The key of a variable in an entry: its name without `REDRIVE_`, in lower case.
+/// Returns the key of a variable in an entry: its name without `REDRIVE_`, in lower case.
 fn key(name: &str) -> String {
     name.split_once('_').map_or(name, |(_, key)| key).to_lowercase()
 }
 
 impl Settings {
-    /// Reads what the code has not said of the queues that the variable names.
+    /// Reads the settings that the code has not set of the queues that the variable names.
     ///
     /// # Errors
-    /// It does not parse; the queue, the key and its value are named.
+    /// The variable does not parse. The error names the queue, the key and its value.
     pub(super) fn fill_queues(&mut self, queues: &str) -> Result<(), InvalidSetting> {
         for (arn, entry) in parse(queues)? {
             if !is_queue_arn(&arn) {
@@ -99,10 +99,10 @@ impl Settings {
         Ok(())
     }
 
-    /// The settings for the batches of a queue.
+    /// Returns the settings for the batches of a queue.
     ///
     /// # Errors
-    /// Queues are named, and this is none of them.
+    /// Queues are named, and this is not one of them.
     pub(crate) fn of_queue(&self, arn: &str) -> Result<Cow<'_, Self>, InvalidSetting> {
         match self.queues.get(arn) {
             Some(own) => Ok(Cow::Owned(own.or(self))),
@@ -114,7 +114,7 @@ impl Settings {
         }
     }
 
-    /// Checks what is said of each queue by itself.
+    /// Checks the settings of each queue.
     pub(super) fn check_queues(&self) -> Result<(), InvalidSetting> {
         if let Some(name) = self.of_one_queue().filter(|_| !self.queues.is_empty()) {
             let allowed = "not set beside REDRIVE_QUEUES and Consumer::queue, which say it for each queue";
@@ -139,7 +139,7 @@ impl Settings {
         Ok(())
     }
 
-    /// A setting that holds for one queue only, and that is set for whatever queue feeds the function.
+    /// Returns the name of a setting that applies to one queue only, but is set for any queue that feeds the function.
     pub(crate) fn of_one_queue(&self) -> Option<&'static str> {
         let set = [
             self.dead_letter_queue_url.is_some(),
@@ -149,7 +149,7 @@ impl Settings {
         VARIABLES_OF_ONE_QUEUE.into_iter().zip(set).find_map(|(name, is_set)| is_set.then_some(name))
     }
 
-    /// What is not said of a queue is as for all, unless it holds for one queue only.
+    /// Completes the settings of a queue with those of the consumer, except for settings that apply to one queue only.
     fn or(&self, all: &Self) -> Self {
         let own = self.clone();
         Self {
@@ -176,8 +176,8 @@ impl Settings {
         }
     }
 
-    /// A source queue as its own dead-letter queue would deliver each letter again at once, and SQS does not allow one of the
-    /// other type.
+    /// Refuses the source queue as its own dead-letter queue, which would deliver each letter again at once, and a queue of the
+    /// other type, which SQS does not allow.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
     pub(crate) fn check_dead_letter_queue(&self, source: &str) -> Result<(), InvalidSetting> {
         let Some(url) = self.dead_letter_queue_url.as_deref() else { return Ok(()) };

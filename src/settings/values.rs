@@ -1,4 +1,4 @@
-//! What settings may be: values that only a check makes.
+//! The values of settings. Each type checks its value when it is created.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::rate::Rate;
 pub(crate) trait Value: Sized {
     type Given;
 
-    /// What errors call it where the code sets it.
+    /// The name in errors of a value that the code has set.
     const NAME: &'static str;
 
     /// # Errors
@@ -52,7 +52,7 @@ macro_rules! values {
     )*};
 }
 
-/// A longer one leaves too little of the 12 hours for backoff.
+/// The longest visibility timeout. A longer one would leave too little of SQS's 12 hours for backoff.
 pub(crate) const LONGEST_VISIBILITY_TIMEOUT: Duration = Duration::from_secs(36_000);
 const LONGEST_TIME_LIMIT: Duration = Duration::from_secs(5_400);
 const LONGEST_DRAIN: Duration = Duration::from_secs(3_600);
@@ -100,7 +100,8 @@ fn is_queue_url(text: &str) -> bool {
     rest.is_some_and(|rest| rest.split('/').filter(|part| !part.is_empty()).count() >= 2)
 }
 
-/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
+/// Returns true if [CloudWatch
+/// accepts](https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html) it.
 fn is_namespace(text: &str) -> bool {
     let legal = |c: char| c.is_ascii_alphanumeric() || "._-/#: ".contains(c);
     (1..=255).contains(&text.len()) && !text.starts_with("AWS/") && text.chars().all(legal)

@@ -16,7 +16,7 @@ use crate::rate::{self, Rate};
 /// Reads settings that are not set.
 pub(super) struct Fill<'a> {
     pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
-    /// What errors call a variable.
+    /// Returns the name of a variable in errors.
     pub(super) name: &'a dyn Fn(&str) -> String,
 }
 
@@ -59,7 +59,7 @@ impl Variable {
         })
     }
 
-    /// All interfaces if it begins with the colon.
+    /// Parses an address. It means all interfaces if it begins with the colon.
     pub(super) fn address(&self) -> Result<SocketAddr, InvalidSetting> {
         let all = self.value.strip_prefix(':').map(|port| format!("0.0.0.0:{port}"));
         let address = all.as_ref().unwrap_or(&self.value).parse();
@@ -77,7 +77,7 @@ impl Variable {
     pub(super) fn backoff(&self) -> Result<Backoff, InvalidSetting> {
         parse_backoff(&self.value, &Backoff::default()).map_err(|error| {
             let error = error.to_string();
-            // Where in its one line the JSON is wrong helps nobody.
+            // The JSON is one line, so the position of the error is left out.
             let reason = error.split(" at line ").next().unwrap_or(&error);
             self.refuse(format_args!(
                 "JSON such as {{\"kind\":\"exponential\",\"delay\":5,\"max\":900}} ({})",
