@@ -1,14 +1,14 @@
-//! Where an attempt stands among the deliveries of its message, and whether a failure ends them.
+//! The position of an attempt among the deliveries of its message.
 
-/// What is known of the deliveries of a queue's messages.
+/// The limits on the deliveries of a queue's messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deliveries {
     pub(crate) max_receive_count: Option<u32>,
-    /// Whether redrive can write letters.
+    /// True if redrive can write dead letters.
     pub(crate) has_dead_letter_queue: bool,
 }
 
-/// Where an attempt stands among the deliveries of its message.
+/// The position of an attempt among the deliveries of its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     More,
@@ -21,12 +21,13 @@ pub(crate) enum Standing {
 }
 
 impl Deliveries {
-    /// The last attempt, if it is known: the smaller of the queue's limit and `own`, which the message asks for.
+    /// Returns the number of the last attempt, if it is known: the smaller of the queue's limit and `own`, the message's own
+    /// limit.
     pub(crate) fn limit(self, own: Option<u32>) -> Option<u32> {
         own.into_iter().chain(self.max_receive_count).min()
     }
 
-    /// `own` is the limit that the message asks for.
+    /// Returns the position of an attempt. `own` is the message's own limit.
     pub(crate) fn standing(self, attempt: u32, own: Option<u32>) -> Standing {
         match self.max_receive_count {
             Some(max) if attempt == max => Standing::Last,
@@ -36,7 +37,7 @@ impl Deliveries {
         }
     }
 
-    /// Whether a message whose attempt fails is not delivered again.
+    /// Returns true if the message is not delivered again after this attempt fails.
     pub(crate) fn end_with(self, attempt: u32, own: Option<u32>) -> bool {
         match self.standing(attempt, own) {
             Standing::Last => true,

@@ -1,4 +1,4 @@
-//! What came in place of an SQS event, for those who sent it and for
+//! Describes events that are not from SQS, for the error of the invocation and for
 //! [`on_other_event`](crate::Consumer::on_other_event).
 
 use std::fmt;
@@ -7,7 +7,7 @@ use redrive_sqs::{Quoted, cut_to};
 use serde::Serialize;
 use serde_json::Value;
 
-/// The longest list of keys that is quoted.
+/// The maximum number of keys that a description quotes.
 const KEYS: usize = 8;
 
 const BY_RUN: &str = "Consumer::on_other_event takes other events";
@@ -15,14 +15,14 @@ const BY_RUN: &str = "Consumer::on_other_event takes other events";
 /// `handle` and the tower service call no `on_other_event`.
 const BY_HANDLE_ANY: &str = "Consumer::handle_any takes other events";
 
-/// An event that is not of SQS, or that cannot be read.
+/// An event that is not from SQS, or that cannot be read.
 #[derive(Debug)]
 pub(crate) struct Other {
-    /// Such as `an event of aws:s3`.
+    /// A description, such as `an event of aws:s3`.
     pub(crate) what: String,
-    /// `None` if there are messages of SQS in it, or may be: Lambda deletes them if anybody answers for them.
+    /// `None` if the event contains SQS messages, or may contain some: Lambda would delete them after a successful response.
     pub(crate) event: Option<Value>,
-    /// What would take it.
+    /// A hint that names the method for such events. Empty if there is none.
     pub(crate) taker: &'static str,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Other {
 }
 
 impl Other {
-    /// `fault` is why it could not be read as an SQS event.
+    /// Describes a payload. `fault` is the reason why it could not be read as an SQS event.
     pub(crate) fn of_payload(payload: &[u8], fault: Option<&serde_json::Error>) -> Self {
         match serde_json::from_slice(payload) {
             Ok(event) => Self::new(event, fault),
@@ -45,7 +45,7 @@ impl Other {
         }
     }
 
-    /// From an event that was read as one of SQS, but has no messages.
+    /// Describes an event that was read as an SQS event, but has records that are not from SQS.
     pub(crate) fn of_event(event: &impl Serialize) -> Self {
         let other = Self::new(serde_json::to_value(event).unwrap_or_default(), None);
         let taker = if other.event.is_some() { BY_HANDLE_ANY } else { "" };
@@ -79,7 +79,7 @@ fn short(error: &serde_json::Error) -> String {
 }
 
 fn source(record: &Value) -> Option<&str> {
-    // SNS writes it with a capital letter.
+    // SNS capitalizes the name of the field.
     [&record["eventSource"], &record["EventSource"]].into_iter().find_map(Value::as_str)
 }
 
@@ -87,7 +87,7 @@ fn another_source(record: &Value) -> Option<&str> {
     source(record).filter(|source| *source != redrive_event::SQS)
 }
 
-/// Records of stand-ins need not name their source.
+/// Returns true for an SQS message. The records of emulators need not name their source.
 fn is_of_sqs(record: &Value) -> bool {
     match source(record) {
         Some(source) => source == redrive_event::SQS,

@@ -1,4 +1,4 @@
-//! What the engine asks of a record.
+//! The properties of a record that the engine reads.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -39,7 +39,7 @@ impl Facts for Record<'_> {
     }
 }
 
-/// Reads what a message asks for, and says what cannot be read.
+/// Reads the overrides of a message. Also returns a warning for each that cannot be read.
 pub(crate) fn asked(attributes: &Attributes, policy: &Policy<'_>) -> (Asked, Vec<String>) {
     Asked::read(attributes, policy.backoff, policy.max_receive_count)
 }

@@ -1,4 +1,4 @@
-//! A batch of Lambda's from its records to its response: the shell around an engine that follows one batch.
+//! Turns the records of a Lambda batch into its response: the shell around an engine for one batch.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 mod follow;
@@ -39,16 +39,16 @@ use crate::{BatchReport, Handler, Invocation, log, metrics, sample};
 /// The user's closure that is called with every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
 
-/// What a simulation has in place of the machine's.
+/// The wall clock of a simulation, in place of the machine's.
 pub(crate) type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// The last part of an invocation, in which no call to AWS may run: it is reserved for the response.
 pub(crate) const FOR_THE_RESPONSE: Duration = Duration::from_millis(100);
 
-/// How long the answer waits for each hook and observer, as for a call to AWS.
+/// The longest time that the answer waits for each hook and observer, as for a call to AWS.
 const FOR_LISTENERS: Duration = Duration::from_secs(2);
 
-/// The queue whose settings these are, once one of its batches has come.
+/// The ARN of the queue that the settings apply to: the queue of the first batch.
 pub(crate) type Source = OnceLock<String>;
 
 /// The consumer's settings and clients, as a batch needs them.
@@ -70,7 +70,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) wall_clock: Option<&'a WallClock>,
     pub(crate) source: &'a Source,
     pub(crate) shutdown: Option<&'a Shutdown>,
-    /// The messages are those of a test event, see `sample.rs`.
+    /// True for the messages of a test event, see `sample.rs`.
     pub(crate) is_sample: bool,
 }
 
@@ -79,7 +79,7 @@ impl Flow<'_> {
         self.wall_clock.map_or_else(|| self.process.wall.now(), |clock| clock())
     }
 
-    /// Handles the records of each queue with that queue's settings, at the same time.
+    /// Handles the records of all queues at the same time, each queue with its own settings.
     pub(crate) async fn run<H, M>(
         &self,
         received: Received,
@@ -96,7 +96,7 @@ impl Flow<'_> {
         let left = deadline.saturating_duration_since(began);
         let until = deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
         let limits = |entry: &Entry<'_>| {
-            // The queue of a test message is an example.
+            // The queue that a test message names is only an example.
             if sample::is_sample(entry.receipt_handle()) {
                 let limits = self.limits(self.settings, until, invocation);
                 return Ok(Limits { has_dead_letter_queue: false, ..limits });
@@ -129,8 +129,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Refuses messages of a second queue where the settings are those of one. The process then ends, since the first may have
-    /// been one that somebody made up.
+    /// Refuses messages of a second queue if the settings are for one queue. The process then ends, because the first queue may
+    /// have been made up.
     fn claim(&self, records: &Records) -> Result<(), Error> {
         let (arn, settings) = (records.source(), self.settings);
         let Some(name) = settings.of_one_queue().filter(|_| settings.queues.is_empty() && !arn.is_empty())
@@ -149,7 +149,7 @@ impl Flow<'_> {
         Err(refusal.into())
     }
 
-    /// Handles the records of one queue, and tells those who want to know.
+    /// Handles the records of one queue, and reports the results to metrics, log, hooks and observers.
     async fn of_queue<H, M>(
         &self,
         records: Records,
@@ -166,7 +166,7 @@ impl Flow<'_> {
             return Ok(SqsBatchResponse::default());
         }
         let is_sample = sample::is_sample_of(records.list());
-        // An event without records is from no queue.
+        // An event without records names no queue.
         let has_settings = !is_sample && !records.list().is_empty();
         let settings = match has_settings {
             true => self.settings.of_queue(records.source())?,
@@ -202,7 +202,7 @@ impl Flow<'_> {
         Ok(handled.instrument(log::batch_span(invocation.request_id(), records.len())).await)
     }
 
-    /// A worker publishes metrics once a minute, not here.
+    /// Calls the observer, and publishes the metrics of a Lambda batch. A worker publishes them once a minute instead.
     pub(crate) async fn publish(&self, report: &BatchReport, until: Instant, is_worker: bool) {
         if self.is_sample {
             return;
@@ -220,7 +220,7 @@ impl Flow<'_> {
         tokio::join!(published, observed);
     }
 
-    /// Whether there is neither an observer nor a hook.
+    /// Returns true if there is neither an observer nor a hook.
     pub(crate) fn nobody_listens(&self) -> bool {
         self.observer.is_none() && self.hooks.nobody_listens()
     }
@@ -243,14 +243,14 @@ impl Flow<'_> {
         join_all(told.into_iter().map(|told| self.told("a hook", told, until))).await;
     }
 
-    /// Has hooks flush what a worker has told them.
+    /// Flushes the hooks of a worker.
     pub(crate) async fn flush_hooks(&self) {
         let until = Instant::now() + FOR_LISTENERS;
         let flushed = self.hooks.told(Vec::new(), until.into_std(), true);
         join_all(flushed.into_iter().map(|flushed| self.told("a hook", flushed, until))).await;
     }
 
-    /// Runs code of the user's, whose lines stand in the span of the batch.
+    /// Runs a hook or an observer within the span of the batch.
     async fn told(&self, who: &str, code: impl Future<Output = ()> + Send + 'static, until: Instant) {
         let until = until.min(Instant::now() + FOR_LISTENERS);
         if let Err(problem) = self.host.run(code.in_current_span(), until).await {
@@ -258,7 +258,7 @@ impl Flow<'_> {
         }
     }
 
-    /// How handlers run. A worker is told of every outcome at once.
+    /// Returns the terms for running handlers. A worker gets every outcome at once.
     pub(crate) fn terms(&self, tells_all: bool) -> Terms {
         Terms {
             concurrency: self.settings.concurrency(),
@@ -277,7 +277,7 @@ impl Flow<'_> {
         }
     }
 
-    /// The rules for messages of a queue.
+    /// Returns the rules for the messages of a queue.
     pub(crate) fn policy(&self, source: &str, has_dead_letter_queue: bool) -> Policy<'_> {
         let (depends_on, rate_by) = (self.dependencies.map(UserFn), self.rate_keys.map(UserFn));
         let has_store = self.once.is_some() && !self.is_sample;
@@ -285,18 +285,18 @@ impl Flow<'_> {
     }
 }
 
-/// What the batches of a process share.
+/// The state that the batches of a process share.
 #[derive(Debug)]
 pub(crate) struct Process {
     shared: Mutex<Shared>,
     wall: Wall,
-    /// By both clocks.
+    /// The start of the first batch by both clocks.
     started: OnceLock<(Instant, SystemTime)>,
 }
 
 impl Default for Process {
     fn default() -> Self {
-        // The standard library asks the system for the keys of its hashes.
+        // The standard library seeds its hashes with random numbers of the system.
         let random = || RandomState::new().hash_one(());
         let secret = Secret::new(random(), random());
         Self { shared: Mutex::new(Shared::new(secret)), wall: Wall::new(), started: OnceLock::new() }
@@ -312,8 +312,8 @@ impl Process {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time since the epoch of the wall clock. The steady clock may stand still while Lambda has frozen the process, and
-    /// the wall clock may be set back. A `simulated` clock may be ahead of both.
+    /// Returns the time since the epoch of the wall clock. The steady clock may stand still while Lambda has frozen the
+    /// process, and the wall clock may be set back. A `simulated` clock may be ahead of both.
     fn since_epoch(&self, wall: SystemTime, simulated: Option<Duration>) -> Duration {
         let steady = Instant::now();
         let (started, first) = *self.started.get_or_init(|| (steady, wall));
@@ -347,12 +347,12 @@ impl Shutdown {
         self.state().why.get_or_insert(why);
     }
 
-    /// A batch was received and has to be answered.
+    /// Counts a batch that must be answered.
     pub(crate) fn received(&self) {
         self.state().unanswered += 1;
     }
 
-    /// A batch was answered. During a shutdown this never returns, so that the process asks for no other batch.
+    /// Counts an answered batch. During a shutdown this never returns, so that the process requests no other batch.
     pub(crate) async fn answered(&self) {
         let ends = {
             let mut state = self.state();

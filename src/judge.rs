@@ -1,4 +1,4 @@
-//! The user's closures that classify failures. They run where handlers run, never where batches are decided on.
+//! The user's closures that classify failures. They run where handlers run, never in the engine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,14 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Classifies the error that a handler returned, unless it has ruled on the message or could not decode it.
+    /// Classifies a handler's error, unless the handler has decided about the message or could not decode it.
     pub(crate) fn failed(&self, failure: Failure, attempt: u32) -> Box<Fault> {
         let failure = self.classified(failure);
         let delay = self.delay(&failure, attempt);
         failure.reduce(delay)
     }
 
-    /// The same for the failure of a call that took several messages, at these attempts.
+    /// Classifies the failure of a call with several messages, and computes the delay for each of these attempts.
     pub(crate) fn failed_all(&self, failure: Failure, attempts: impl Iterator<Item = u32>) -> Vec<Fault> {
         let failure = self.classified(failure);
         let delays: Vec<_> = attempts.map(|attempt| self.delay(&failure, attempt)).collect();

@@ -19,11 +19,11 @@ use crate::record::Record;
 use crate::settings::Settings;
 use crate::{BatchReport, Failure, Invocation};
 
-/// JSON lines on standard output at `REDRIVE_LOG` (levels by target, such as `info,orders=debug`; default: the level that
-/// Lambda sets, or `info`), unless the program has set up its own subscriber.
+/// Starts the log: JSON lines on standard output, unless the program has set up its own subscriber. `filter` is `REDRIVE_LOG`
+/// (levels by target, such as `info,orders=debug`). Without it, `level` applies, which Lambda sets, or else `info`.
 ///
-/// Lines are JSON whatever `AWS_LAMBDA_LOG_FORMAT` says: it is `Text` too if nobody has chosen a format, and filters on
-/// fields, such as those of the runbook, need JSON. As Powertools has it.
+/// Lines are JSON even if `AWS_LAMBDA_LOG_FORMAT` is `Text`: that is also the default, and filters on fields, such as those of
+/// the runbook, need JSON. Powertools for AWS Lambda does the same.
 pub(crate) fn start(filter: Option<&str>, level: Option<&str>) -> Result<(), String> {
     let filter = match filter.filter(|filter| !filter.is_empty()) {
         Some(filter) => levels_by_target(filter)?,
@@ -37,7 +37,7 @@ pub(crate) fn start(filter: Option<&str>, level: Option<&str>) -> Result<(), Str
     Ok(())
 }
 
-/// A word that is not a level would name a target, and nothing of all others would be logged.
+/// Parses a filter. Refuses a word that is not a level, because it would name a target and silence all others.
 fn levels_by_target(filter: &str) -> Result<Targets, String> {
     let has_level = |part: &&str| part.contains('=') || part.parse::<LevelFilter>().is_ok();
     match filter.split(',').find(|part| !has_level(part)) {
@@ -46,13 +46,13 @@ fn levels_by_target(filter: &str) -> Result<Targets, String> {
     }
 }
 
-/// <https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html>
+/// Converts a [log level of Lambda](https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html).
 fn lambdas_level(level: &str) -> LevelFilter {
     match level.to_ascii_uppercase().as_str() {
         "TRACE" => LevelFilter::TRACE,
         "DEBUG" => LevelFilter::DEBUG,
         "WARN" => LevelFilter::WARN,
-        // Nothing is logged at a level above ERROR.
+        // No line has a level above ERROR.
         "ERROR" | "FATAL" => LevelFilter::ERROR,
         _ => LevelFilter::INFO,
     }
@@ -80,7 +80,7 @@ pub(crate) fn settings(settings: &Settings) {
     }
 }
 
-/// An invocation that fails: Lambda passes the error on to whoever invoked the function, but logs nothing of it.
+/// Logs the error of a failed invocation. Lambda returns it to the caller, but does not log it.
 pub(crate) fn refused(error: &Error, invocation: &Invocation) {
     let what = match error.0 {
         Kind::OtherEvent(_) => "invocation failed in the closure of on_other_event",
@@ -89,24 +89,24 @@ pub(crate) fn refused(error: &Error, invocation: &Invocation) {
     error!(request_id = invocation.request_id(), error = %error, "{what}");
 }
 
-/// A message of the console.
+/// Logs what happens to a test message of Lambda's console.
 pub(crate) fn sample(invocation: &Invocation, what: &str) {
     info!(request_id = invocation.request_id(), "{what}");
 }
 
-/// The span of a batch. Spans have the level ERROR, so that no filter removes them from the lines.
+/// Creates the span of a batch. Spans have the level ERROR, so that no filter removes them from the lines.
 pub(crate) fn batch_span(request_id: Option<&str>, records: usize) -> Span {
     error_span!("batch", request_id, records)
 }
 
-/// The longest header in the log, in characters: what SQS takes has no documented limit.
+/// The longest trace header in the log, in characters. AWS documents no limit.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 const TRACE_HEADER: usize = 256;
 
-/// The longest group id that SQS takes, in characters.
+/// The longest group id that SQS accepts, in characters.
 const GROUP: usize = 128;
 
-/// The span of a handler. An OpenTelemetry layer can link its trace header.
+/// Creates the span of a handler. An OpenTelemetry layer can link its trace header.
 pub(crate) fn message_span(batch: &Span, record: &Record<'_>) -> Span {
     error_span!(
         parent: batch,
@@ -118,16 +118,16 @@ pub(crate) fn message_span(batch: &Span, record: &Record<'_>) -> Span {
     )
 }
 
-/// So many ids stand in the span of several messages.
+/// The maximum number of message ids in the span of a bulk call.
 const IDS: usize = 10;
 
-/// The span of a handler that takes several messages: how many, and the ids of the first.
+/// Creates the span of a bulk call, with the number of its messages and the ids of the first ones.
 pub(crate) fn bulk_span(batch: &Span, records: &[&Record<'_>]) -> Span {
     let ids: Vec<_> = records.iter().take(IDS).map(|record| record.id()).collect();
     error_span!(parent: batch, "messages", messages = records.len(), message_ids = ids.join(" "))
 }
 
-/// Says that a call failed after everything was ruled on: what was ruled stands.
+/// Logs that a bulk call failed after it had set the results of all its messages. These results stay.
 pub(crate) fn unheeded(failure: &Failure) {
     let error = failure.to_string();
     error!(
@@ -136,7 +136,7 @@ pub(crate) fn unheeded(failure: &Failure) {
     );
 }
 
-/// Says that a message waits in the process, because it has no other delivery.
+/// Logs that a message waits in the process for the store, because it has no other delivery.
 pub(crate) fn waits_for_the_store(error: &str) {
     warn!(
         error = &*cut_to(error, 256),
@@ -144,7 +144,7 @@ pub(crate) fn waits_for_the_store(error: &str) {
     );
 }
 
-/// Says that the idempotency store was not told yet how a message ended.
+/// Logs that the idempotency store has not recorded yet how a message ended.
 pub(crate) fn not_recorded_yet(error: &str) {
     warn!(
         error = &*cut_to(error, 256),
@@ -152,12 +152,12 @@ pub(crate) fn not_recorded_yet(error: &str) {
     );
 }
 
-/// Says that the idempotency store will not know how a message ended.
+/// Logs that the idempotency store did not record how a message ended.
 pub(crate) fn unrecorded(error: &str) {
     warn!(error = &*cut_to(error, 256), "the idempotency store did not record how a message ended");
 }
 
-/// Warns if a message has more deliveries than the setting allows: it differs from the queue's redrive policy.
+/// Warns if a message has more deliveries than the setting allows, because the setting then differs from the redrive policy.
 pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Option<u32>) {
     let Some(max) = max_receive_count else { return };
     if let Some(record) = records.iter().find(|record| record.attempt() > max) {
@@ -171,12 +171,12 @@ pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Opt
     }
 }
 
-/// Warns of an attribute with which a message asks for something.
+/// Warns about an override in a message's attributes that redrive ignores.
 pub(crate) fn ignored_attribute(message_id: &str, warning: &str) {
     warn!(message_id, warning, "an attribute of the message was ignored");
 }
 
-/// Time ran out for most of a batch.
+/// Warns that time ran out for most of a batch.
 pub(crate) fn overloaded(unstarted: usize, all: usize) {
     warn!(
         not_started = unstarted,
@@ -185,10 +185,10 @@ pub(crate) fn overloaded(unstarted: usize, all: usize) {
     );
 }
 
-/// Of the name of a dependency, which a sender may have chosen.
+/// The longest name of a dependency in the log, in characters. A sender may have chosen it.
 const DEPENDENCY: usize = 64;
 
-/// Says that a dependency is down from now on.
+/// Logs that a dependency is down.
 pub(crate) fn is_down(dependency: &str, error: &str) {
     warn!(
         dependency = &*cut_to(dependency, DEPENDENCY),
@@ -197,12 +197,12 @@ pub(crate) fn is_down(dependency: &str, error: &str) {
     );
 }
 
-/// Says that a dependency works again.
+/// Logs that a dependency works again.
 pub(crate) fn is_up(dependency: &str) {
     info!(dependency = &*cut_to(dependency, DEPENDENCY), "a dependency works again");
 }
 
-/// Warns of a letter that says nothing of its message.
+/// Warns that a dead letter has no note.
 pub(crate) fn letter_without_note(batch: &Span, record: &Record<'_>) {
     warn!(
         parent: batch,
@@ -211,10 +211,10 @@ pub(crate) fn letter_without_note(batch: &Span, record: &Record<'_>) {
     );
 }
 
-/// After this many lines, other tasks may run.
+/// The number of lines after which other tasks may run.
 const LINES: usize = 10;
 
-/// One line for each failed message, as long as there is time.
+/// Logs a line for each failed message, as long as there is time.
 pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until: Instant) {
     let failures = records.iter().zip(settled).filter(|(_, settled)| is_logged(settled));
     let mut failures = failures.enumerate();
@@ -256,7 +256,7 @@ fn log_failure(record: &Record<'_>, settled: &Settled) {
     }
 }
 
-/// One line for each batch.
+/// Logs the counts of a batch in one line.
 pub(crate) fn summary(report: &BatchReport) {
     info!(
         queue = report.queue,

@@ -25,11 +25,11 @@ use crate::settings::{Metrics, Settings};
 const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 const TRIES: usize = 2;
 
-/// A worker gives up publishing a minute after this.
+/// The time after which a worker gives up publishing a minute.
 #[cfg(feature = "worker")]
 const MINUTE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The names of the metrics that are published in this way, each with one dimension: `QueueName`, the name of the queue
+/// Returns the names of the metrics that are published in this way, each with one dimension: `QueueName`, the name of the queue
 /// that feeds the consumer. `LeaseLost`, `InHand` and `Workers` come from workers only, not from Lambda functions.
 ///
 /// ```
@@ -49,8 +49,8 @@ pub const fn metric_names(sink: Metrics) -> &'static [&'static str] {
     }
 }
 
-/// Publishes what a worker counts: once a minute, and the rest when the worker has `ended`. Whatever is not published by the time
-/// that comes with that is lost.
+/// Publishes the counts of a worker once a minute, and the rest when the worker has `ended`. Counts that are not published by
+/// the time that comes with `ended` are lost.
 #[cfg(feature = "worker")]
 pub(crate) async fn publish_minutes(
     vitals: &Vitals,
@@ -59,7 +59,7 @@ pub(crate) async fn publish_minutes(
     mut ended: oneshot::Receiver<Instant>,
 ) {
     let mut minutes = Minutes::new(vitals);
-    // Without gauges: a worker that ends is none any more.
+    // There are no gauges, because a worker that ends is not counted any more.
     let rest = async |until| publish(&vitals.take_sums(), None, settings, cloudwatch, until).await;
     loop {
         let (report, gauges) = tokio::select! {
@@ -106,7 +106,7 @@ pub(crate) async fn publish(
     }
 }
 
-/// One call for a batch in which something other than success happened, none for the others.
+/// Publishes metrics with one call, and repeats it if the connection failed.
 async fn put(cloudwatch: &CloudWatch, namespace: &str, data: Vec<MetricDatum>, until: Instant) {
     let call = cloudwatch.client.put_metric_data().namespace(namespace).set_metric_data(Some(data));
     let (usual, tries) = cloudwatch.endpoint.limits(CALL_TIMEOUT, TRIES);

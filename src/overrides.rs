@@ -1,4 +1,4 @@
-//! What a message may set with its own attributes: fewer attempts, another backoff.
+//! The overrides in a message's attributes: fewer attempts, or a different backoff.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::settings::Overrides;
 const MAX_ATTEMPTS: &str = "redrive.max-attempts";
 const BACKOFF: &str = "redrive.backoff";
 
-/// What one message asks for, as far as it can be understood.
+/// The overrides of a message that could be read.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Asked {
     pub(crate) max_attempts: Option<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// An invalid value is a warning, never a failure.
+    /// Reads the overrides of a message. An invalid value is a warning, never a failure.
     pub(crate) fn read(
         attributes: &Attributes,
         base: &Backoff,
@@ -39,7 +39,7 @@ impl Asked {
     }
 }
 
-/// The smaller of the queue's limit and the message's own.
+/// Returns the smaller of the queue's limit and the message's own.
 pub(crate) fn max_attempts(
     attributes: &Attributes,
     overrides: Overrides,
@@ -51,7 +51,7 @@ pub(crate) fn max_attempts(
 }
 
 impl Overrides {
-    /// How long a message waits that asks for `asked` if the consumer's own delay is `own`.
+    /// Returns the delay of a message that asks for `asked`, if the consumer's own delay is `own`.
     pub(crate) fn grant(self, asked: Duration, own: Duration) -> Duration {
         match self {
             Self::Off => own,

@@ -1,4 +1,4 @@
-//! A message as a worker receives it.
+//! A message that a worker has received.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct Polled {
     context: Arc<ReceiveContext>,
 }
 
-/// What the messages of one receive share.
+/// The data that the messages of one receive share.
 #[derive(Debug)]
 pub(crate) struct ReceiveContext {
     /// The queue's ARN.
@@ -32,7 +32,7 @@ pub(crate) struct ReceiveContext {
 }
 
 impl Polled {
-    /// `None` without a message id: such a message could not be reported.
+    /// Returns `None` without a message id, because such a message could not be reported.
     pub(crate) fn new(mut message: Message, context: &Arc<ReceiveContext>) -> Option<Self> {
         message.message_id().filter(|id| !id.is_empty())?;
         let attributes = message.message_attributes.take().filter(|attributes| !attributes.is_empty());
@@ -49,13 +49,13 @@ impl Polled {
         self.message.body().unwrap_or_default()
     }
 
-    /// How many bytes the body and the attributes have.
+    /// Returns the size of the body and the attributes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let none = Attributes::default();
         redrive_sqs::size(self.body(), self.attributes.as_deref().unwrap_or(&none))
     }
 
-    /// The record that Lambda would make of it.
+    /// Returns the record that Lambda would make of this message.
     pub(crate) fn entry<'event>(&'event self, arn: &'event str) -> Entry<'event> {
         let text = |text: Option<&'event str>| text.map(Borrowed::from);
         Entry {
@@ -71,7 +71,7 @@ impl Polled {
 }
 
 impl Polled {
-    /// What the user's function says of it.
+    /// Calls a function of the user for this message.
     fn ask<T: Default>(&self, function: Option<UserFn<'_, T>>) -> T {
         let answer = function.and_then(|function| {
             let ReceiveContext { arn, limits } = &*self.context;

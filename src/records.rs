@@ -16,7 +16,7 @@ use redrive_event::{Entry, Event};
 type List<'event> = Vec<Record<'event>>;
 
 self_cell! {
-    /// A list of records and what it borrows from.
+    /// A list of records with the event that it borrows from.
     pub(crate) struct Records {
         owner: Received,
         #[covariant]
@@ -36,11 +36,11 @@ pub(crate) enum Received {
 }
 
 impl Records {
-    /// The records of an event, those of each queue by themselves: the first queue's, and those of others. Lambda sends
+    /// Splits the records of an event by queue. Returns those of the first queue, and those of each other queue. Lambda sends
     /// the messages of one queue only.
     ///
     /// # Errors
-    /// It is no event, a record has no message id, or there are no limits for a queue.
+    /// The payload is not an SQS event, a record has no message id, or there are no limits for a queue.
     pub(crate) fn by_queue(
         received: Received,
         limits: impl Fn(&Entry<'_>) -> Result<Limits, Error>,
@@ -54,7 +54,7 @@ impl Records {
         Ok((first, others))
     }
 
-    /// The records of this queue, or of the first, and the ARNs of the others.
+    /// Returns the records of this queue, or of the first one, and the ARNs of the others.
     fn of_queue(
         received: Received,
         source: Option<&str>,
@@ -84,7 +84,7 @@ impl Records {
         self.borrow_dependent()
     }
 
-    /// The ARN of the queue that all of them are from.
+    /// Returns the ARN of the queue that all records come from.
     pub(crate) fn source(&self) -> &str {
         self.list().first().map_or("", Record::source)
     }

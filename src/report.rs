@@ -11,7 +11,7 @@ use crate::engine::{Outcome, Settled};
 use crate::message_report::MessageOutcome;
 use crate::record::Record;
 
-/// The partial batch response: failed ids in the order of the records, each once.
+/// Returns the partial batch response: failed ids in the order of the records, each once.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 pub(crate) fn response(records: &[Record<'_>], settled: &[Settled]) -> SqsBatchResponse {
     let mut seen = HashSet::new();
@@ -29,7 +29,7 @@ pub(crate) fn response(records: &[Record<'_>], settled: &[Settled]) -> SqsBatchR
     response
 }
 
-/// `began` is the start of the batch by the wall clock, as the messages' timestamps are.
+/// Returns the report of a batch. `began` is its start by the wall clock, which the messages' timestamps use too.
 pub(crate) fn report(
     records: &[Record<'_>],
     settled: &[Settled],
@@ -50,7 +50,7 @@ pub(crate) fn report(
                 let response_time = (began + ran.ended).duration_since(sent_at);
                 report.response_times.push(response_time.unwrap_or_default());
             }
-            // It was not recorded.
+            // `Unrecorded`: the store did not record the success.
             !is_done
         } else {
             match outcome {
@@ -67,13 +67,13 @@ pub(crate) fn report(
     report
 }
 
-/// The counter that a message belongs to by what happened to it.
+/// Returns the counter for the result of a message.
 fn counter<'a>(report: &'a mut BatchReport, outcome: MessageOutcome, settled: &Settled) -> &'a mut u64 {
     match outcome {
         MessageOutcome::Succeeded => &mut report.succeeded,
         MessageOutcome::Discarded => &mut report.discarded,
         MessageOutcome::Replayed => &mut report.replayed,
-        // Also on its last delivery: it is no error.
+        // A deferral is not an error, even on the last delivery.
         _ if settled.outcome.is_deferral() => &mut report.deferred,
         _ if settled.outcome.is_outage() => &mut report.outages,
         MessageOutcome::NotStarted => &mut report.not_started,
@@ -182,7 +182,7 @@ mod tests {
         ];
         for (outcome, action, confirmed, expected) in table {
             let case = format!("{outcome:?}, {action:?}, {confirmed}");
-            // Twice, so that a counter that does not add up shows.
+            // The second message reveals a counter that does not add up.
             let again = Settled { ran: None, ..settled(defer(), retry(), true) };
             let records = records(&[Sample::default(); 2]);
             let report =

@@ -18,7 +18,7 @@ impl Wall {
         Self { started: Instant::now(), steady: std::time::Instant::now() }
     }
 
-    /// The time since the start by tokio's clock, and what the wall clock shows then.
+    /// Returns the time since the start by tokio's clock, and the wall-clock time of that moment.
     pub(crate) fn read(self) -> (Duration, SystemTime) {
         let (passed, steady) = (self.started.elapsed(), self.steady.elapsed());
         (passed, SystemTime::now() + passed - steady)

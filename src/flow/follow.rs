@@ -1,4 +1,4 @@
-//! Runs one batch of Lambda's: does what the engine says, until it reports.
+//! Runs one Lambda batch: performs the engine's commands until it reports the outcomes.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 use std::sync::Arc;
@@ -119,7 +119,7 @@ impl Flow<'_> {
                         self.shutdown.iter().for_each(|shutdown| shutdown.begin(why.into()));
                     }
                     Command::Report { settled, .. } => {
-                        // As for calls, a fifth of the time is kept for the metrics.
+                        // As with calls, a fifth of the time is left for the metrics.
                         let now = Instant::now();
                         let left = settle_until.saturating_duration_since(now);
                         work.recorded(now + left.mul_f64(0.8)).await;
@@ -131,7 +131,7 @@ impl Flow<'_> {
                     Command::Note(Note::IsDown { dependency, error }) => log::is_down(&dependency, &error),
                     Command::Note(Note::IsUp { dependency }) => log::is_up(&dependency),
                     Command::Note(Note::Overloaded { unstarted, all }) => log::overloaded(unstarted, all),
-                    // Those of a worker.
+                    // Only a worker's engine sends these.
                     Command::Begin { .. }
                     | Command::Receive(_)
                     | Command::Lease(_)
@@ -166,13 +166,13 @@ impl Flow<'_> {
         engine.share(&mut self.process.shared(), |engine| engine.next(began.elapsed()))
     }
 
-    /// Tells the engine of a batch what has happened.
+    /// Passes an event to the engine of a batch.
     fn on<'r>(&self, engine: &mut Engine<'_, &'r Record<'r>>, event: Event<&'r Record<'r>>, began: Instant) {
         engine.share(&mut self.process.shared(), |engine| engine.on(event, began.elapsed()));
     }
 }
 
-/// Makes a call about messages of a queue, or for letters to the other. Without a client, nothing is confirmed.
+/// Makes a call to a queue, or sends letters to its dead-letter queue. Without a client, nothing is confirmed.
 pub(crate) async fn make_call<F>(
     call: Call,
     entries: Entries,

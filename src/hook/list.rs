@@ -16,17 +16,17 @@ use crate::record::Record;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// After so many messages, other tasks may run.
+/// The number of messages after which other tasks may run.
 const AT_A_TIME: usize = 10;
 
-/// The hooks of a consumer, in the order in which they were added, and those who are only told of messages.
+/// The hooks of a consumer, in the order in which they were added, and its observers, which only get message reports.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks {
     hooks: Arc<[Arc<dyn AnyHook>]>,
     observers: Arc<[Arc<dyn AnyHook>]>,
 }
 
-/// Runs around no handler.
+/// A hook that gets message reports, and does not run around handlers.
 struct Observer<O>(O);
 
 impl<O: Fn(&MessageReport) + Send + Sync + 'static> Hook for Observer<O> {
@@ -44,7 +44,7 @@ trait AnyHook: Send + Sync {
 
 impl<H: Hook> AnyHook for H {
     fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Next<'a> {
-        // A hook may do something before it returns its future, which is not the turn of an inner hook yet.
+        // A hook may run code before it returns its future. That code must not run before the outer hook awaits this one.
         Next::new(async move { Hook::around(self, delivery, next).await })
     }
 
@@ -66,7 +66,7 @@ impl Hooks {
         add(&mut self.observers, Observer(observer));
     }
 
-    /// Whether nobody is told of messages.
+    /// Returns true if there is neither a hook nor an observer.
     pub(crate) fn nobody_listens(&self) -> bool {
         self.hooks.is_empty() && self.observers.is_empty()
     }
@@ -87,8 +87,8 @@ impl Hooks {
         self.hooks.iter().rev().fold(Next::new(call()), |next, hook| hook.around(&delivery, next)).await
     }
 
-    /// Tells each hook and observer what happened to the messages, and then has hooks flush, if they are to: apart, so that
-    /// none suffers from another.
+    /// Returns a task for each hook and observer that reports the messages, and then flushes if `flushes`. The tasks are
+    /// separate, so that a failing hook does not affect the others.
     pub(crate) fn told(&self, messages: Vec<MessageReport>, until: Instant, flushes: bool) -> Vec<Task> {
         let messages: Arc<[MessageReport]> = messages.into();
         let told = |hook: &Arc<dyn AnyHook>| -> Task {
@@ -108,7 +108,7 @@ fn add(hooks: &mut Arc<[Arc<dyn AnyHook>]>, hook: impl Hook) {
     *hooks = hooks.iter().cloned().chain([Arc::new(hook) as Arc<dyn AnyHook>]).collect();
 }
 
-/// As long as there is time.
+/// Reports the messages to a hook, as long as there is time.
 async fn tell(messages: &[MessageReport], until: Instant, hook: &dyn AnyHook) {
     for (at, message) in messages.iter().enumerate() {
         if at > 0 {

@@ -1,8 +1,8 @@
-//! What the log says of a message that did not succeed.
+//! Describes messages that did not succeed, for the log.
 
 use crate::engine::{Action, Outcome, Settled};
 
-/// Whether it gets its own line. A message that no handler has begun gets one only on its last delivery.
+/// Returns true if the message gets its own line. A message that no handler has begun gets one only on its last delivery.
 pub(super) fn is_logged(settled: &Settled) -> bool {
     match settled.outcome {
         Outcome::Done | Outcome::Replayed => false,
@@ -19,7 +19,7 @@ pub(super) fn is_logged(settled: &Settled) -> bool {
     }
 }
 
-/// What happens to the message, and in how many seconds it is visible again.
+/// Returns what happens to the message, and the seconds until it is visible again.
 pub(super) fn describe(settled: &Settled) -> (&'static str, Option<u64>) {
     let seconds = settled.action.back_after().map(|after| after.as_secs());
     match &settled.action {

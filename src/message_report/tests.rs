@@ -36,7 +36,7 @@ fn reported(settled: &Settled) -> MessageReport {
     MessageReport::of(&Sample::default().record(0), settled, SystemTime::UNIX_EPOCH)
 }
 
-/// What SQS said of the calls for a message.
+/// The answers of SQS to the calls for a message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Answer {
     Confirmed,
@@ -88,7 +88,7 @@ fn outcome_delay_confirmation_and_error_say_the_same() {
     }
 }
 
-/// Everything that can become of a message, and some that cannot.
+/// Returns all possible results of a message, and some impossible ones.
 fn all() -> impl Iterator<Item = Settled> {
     let outcomes: [fn() -> Outcome; 8] = [
         || failed(Failure::from("x")),
