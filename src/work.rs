@@ -41,21 +41,21 @@ use crate::records::Records;
 pub(crate) use redrive_executor::Host;
 use redrive_executor::Tasks;
 
-/// After this, a message counts as slow and another runner starts, since the handler may be blocking its thread.
+/// The time after which a message counts as slow and another runner starts, because the handler may be blocking its thread.
 const SLOW: Duration = Duration::from_millis(1);
-/// Another thread is woken at once for each so many lanes.
+/// The number of lanes for which one more thread is woken at once.
 const LANES_PER_THREAD: usize = 128;
 
-/// What a handler takes: one message, which is any [`FromMessage`], or a [`Bulk`] of them.
+/// The argument of a handler: one message, which is any [`FromMessage`], or a [`Bulk`] of them.
 ///
-/// It cannot be implemented: implement [`FromMessage`] instead.
+/// You cannot implement this trait. Implement [`FromMessage`] instead.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot take `{Self}`",
     note = "it takes `M` or `Bulk<M>` where `M` is `Deserialize`, `Message<T>`, `Text`, `Raw`, or implements `FromMessage`"
 )]
 #[expect(private_bounds, reason = "how a batch is run is nobody's business")]
 pub trait Input: Runs {
-    /// One message of it.
+    /// The type of one message.
     type Message: 'static;
 }
 
@@ -67,9 +67,9 @@ impl<M: FromMessage> Input for Bulk<M> {
     type Message = M;
 }
 
-/// How the messages of a batch are handed to a handler.
+/// Passes the messages of a batch to a handler.
 pub(crate) trait Runs: Sized + Send + 'static {
-    /// Whether a call takes several messages.
+    /// True if a call takes several messages.
     const IS_BULK: bool;
 
     /// Runs one lane after the other, until there is none.
@@ -92,20 +92,20 @@ impl<M: FromMessage> Runs for Bulk<M> {
     }
 }
 
-/// How handlers run.
+/// The terms for running handlers.
 pub(crate) struct Terms {
     pub(crate) concurrency: usize,
-    /// Of each message.
+    /// The time limit of each message.
     pub(crate) time_limit: Option<Duration>,
     pub(crate) judge: Judge,
     pub(crate) hooks: Hooks,
     pub(crate) bodies: Option<Arc<dyn AnyBodies>>,
     pub(crate) once: Option<OnceTerms>,
-    /// Of a bulk handler.
+    /// The limits of a bulk handler's calls.
     pub(crate) chunks: Chunks,
-    /// How many bodies of a chunk are fetched at a time.
+    /// The number of bodies of a chunk that are fetched at the same time.
     pub(crate) fetches: usize,
-    /// Whether each outcome is told at once, and not failures only.
+    /// True if each outcome is reported at once, and not failures only.
     pub(crate) tells_all: bool,
 }
 
@@ -116,16 +116,16 @@ pub(crate) struct Begun {
     /// The places of the records in the order in which they begin.
     pub(crate) order: Arc<[usize]>,
     pub(crate) began: Instant,
-    /// When handlers are cancelled.
+    /// The time at which handlers are cancelled.
     pub(crate) until: Instant,
     /// The parent of the messages' spans.
     pub(crate) span: Span,
     pub(crate) phase: Phase,
-    /// Of a worker's messages. Lambda's have the deadline.
+    /// The lease of a worker's messages. Lambda's have the deadline instead.
     pub(crate) lease: Option<Lease>,
 }
 
-/// Whether messages of a batch may begin and run. Changes under the lock of the queue.
+/// The phase of a batch: open, stopped (starts no messages) or closed (cancels handlers). Changes under the lock of the queue.
 #[derive(Debug, Default)]
 pub(crate) struct Phase(AtomicU8);
 
@@ -147,18 +147,18 @@ impl Phase {
 }
 
 impl Begun {
-    /// Whether its handlers may be polled, as far as its leases were looked at.
+    /// Returns true if its handlers may be polled, because its leases have not ended.
     fn is_ours(&self) -> bool {
         !self.lease.as_ref().is_some_and(Lease::has_ended)
     }
 
-    /// The record at this place in the order in which they begin.
+    /// Returns the record at this place in the order in which they begin.
     pub(crate) fn record(&self, at: usize) -> &Record<'_> {
         &self.records.list()[self.order[at]]
     }
 }
 
-/// What the runners share.
+/// The state that the runners share.
 struct Job<H, M> {
     handler: Arc<H>,
     terms: Terms,
@@ -168,7 +168,7 @@ struct Job<H, M> {
     message: PhantomData<fn(M)>,
 }
 
-/// Handlers at work. Dropping it cancels them.
+/// The running handlers of a consumer. Dropping it cancels them.
 pub(crate) struct Work<H, M>(Arc<Job<H, M>>);
 
 impl<H, M> Work<H, M>
@@ -189,7 +189,7 @@ where
         self.0.queue.add(of, lanes);
     }
 
-    /// Starts runners for so many lanes that were added.
+    /// Starts runners for this many added lanes.
     pub(crate) fn start(&self, lanes: usize) {
         let executor = self.0.tasks.executor();
         let threads = executor.map_or(1, |executor| executor.parallelism());
@@ -201,14 +201,14 @@ where
         }
     }
 
-    /// Waits until the handlers that do not wait have ended, if this thread is the one that polls them.
+    /// Waits until this thread has polled all handlers that are ready, if it is the one that polls them.
     pub(crate) async fn polled_inline(&self) {
         if let Some(executor) = self.0.tasks.executor() {
             executor.polled_inline().await;
         }
     }
 
-    /// Waits until the queue has something to tell.
+    /// Waits until the queue has something to report.
     pub(crate) async fn changed(&self) {
         let queue = &self.0.queue;
         self.0.tasks.until(queue.changed(), || queue.has_changed()).await;
@@ -218,7 +218,7 @@ where
         &self.0.queue
     }
 
-    /// When to check again how long messages take.
+    /// Returns the next time to check how long messages take.
     pub(crate) fn check_at(&self, now: Instant) -> Option<Instant> {
         let limit = self.0.terms.time_limit;
         let queue = &self.0.queue;

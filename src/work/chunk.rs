@@ -1,4 +1,4 @@
-//! The messages that one call of a bulk handler takes, who ruled on which, and what follows for their lanes.
+//! The messages of one call of a bulk handler, with their results and the consequences for their lanes.
 
 use std::collections::{HashSet, VecDeque};
 use std::num::NonZeroUsize;
@@ -8,14 +8,14 @@ use crate::engine::keys::{BatchKey, MessageKey};
 use crate::engine::{Outcome, Ran, Worked};
 use crate::failure::{Fault, Ruling};
 
-/// How many messages a call takes where the consumer does not say.
+/// The default number of messages in a call.
 const MESSAGES: NonZeroUsize = NonZeroUsize::new(100).expect("it is not zero");
 
-/// The limits of a call, and whether one that fails as a whole is tried again in halves.
+/// The limits of a call. With `halves`, a call that fails as a whole is tried again in halves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chunks {
     pub(crate) messages: NonZeroUsize,
-    /// Of the bodies, as they were received.
+    /// The maximum size of the received bodies, in bytes.
     pub(crate) bytes: usize,
     pub(crate) halves: bool,
 }
@@ -26,14 +26,14 @@ impl Default for Chunks {
     }
 }
 
-/// Heads of lanes, each with the rest of its lane, which waits until they have ended: a lane is in one chunk at a time.
+/// The head of a lane. The rest waits until the head has ended, so that a lane is in one chunk at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) items: Range<usize>,
     pub(crate) rest: Range<usize>,
 }
 
-/// Takes the first messages that one call may take, at least one; nothing if there are no lanes.
+/// Takes the first messages that fit into one call, at least one. Returns nothing if there are no lanes.
 pub(crate) fn cut(
     lanes: &mut VecDeque<Range<usize>>,
     limits: Chunks,
@@ -77,29 +77,29 @@ struct Item {
     /// The number of its lane within the chunk.
     lane: usize,
     standing: Standing,
-    /// The call under way has it.
+    /// True if the call under way has the message.
     is_taken: bool,
-    /// The number of the last call that it was in, and when that was.
+    /// The number and the time of the last call that had the message.
     ran: Option<(u32, Ran)>,
 }
 
 impl Item {
-    /// Whether the handler failed it in the call under way. It may have stopped there, also if the message is discarded, so the
-    /// end of the call says nothing about those behind it.
+    /// Returns true if the handler failed or discarded the message in the call under way. It may have stopped there, so the end
+    /// of the call says nothing about the messages behind it.
     fn has_failed(&self) -> bool {
         self.is_taken
             && matches!(&self.standing, Standing::Ended(outcome) if !matches!(outcome, Outcome::Done))
     }
 }
 
-/// What is known of a message.
+/// The result of a message so far.
 #[derive(Debug)]
 enum Standing {
-    /// Nothing is ruled. This is its outcome if no call says otherwise.
+    /// No result is set. This is the outcome unless a call changes it.
     Open(Outcome),
-    /// It could not be fetched or decoded, and the handler did not get it.
+    /// The message could not be fetched or decoded, so the handler did not get it.
     Unread(Outcome),
-    /// The handler ruled on it, or it was open when a call ended.
+    /// The handler set the result, or the message was open when a call ended.
     Ended(Outcome),
 }
 
@@ -108,12 +108,12 @@ impl Standing {
         matches!(self, Self::Open(_))
     }
 
-    /// Whether no call takes the messages behind it.
+    /// Returns true if no call takes the messages behind it.
     fn stops_its_lane(&self) -> bool {
         matches!(self, Self::Unread(outcome) | Self::Ended(outcome) if !outcome.lets_the_lane_go_on())
     }
 
-    /// Whether the call under way did not get the messages behind it.
+    /// Returns true if the call under way did not get the messages behind it.
     fn withholds_its_lane(&self) -> bool {
         matches!(self, Self::Unread(_)) && self.stops_its_lane()
     }
@@ -129,17 +129,17 @@ impl Chunk {
         Self { batch, segments, items, call: 0, ended: None }
     }
 
-    /// The places of its messages in the order of the batch.
+    /// Returns the places of its messages in the order of the batch.
     pub(crate) fn places(&self) -> impl Iterator<Item = usize> {
         self.segments.iter().flat_map(|segment| segment.items.clone())
     }
 
-    /// The number of the call under way.
+    /// Returns the number of the call under way.
     pub(crate) const fn call(&self) -> u32 {
         self.call
     }
 
-    /// Begins a call that takes what is open of these.
+    /// Begins a call with the messages of this range that are open.
     pub(crate) fn begin(&mut self, items: &Range<usize>) -> Vec<usize> {
         let mut open = self.open_behind(|item| item.standing.stops_its_lane());
         open.retain(|item| items.contains(item));
@@ -148,12 +148,12 @@ impl Chunk {
         open
     }
 
-    /// What the call under way leaves open so far.
+    /// Returns the messages that the call under way has left open so far.
     pub(crate) fn open(&self) -> Vec<usize> {
         self.taken_behind(|item| item.standing.stops_its_lane() || item.has_failed())
     }
 
-    /// The call under way leaves these open, and the handler got them: any may be to blame if it fails.
+    /// Returns the open messages that the handler got in the call under way. Any of them may be to blame if it fails.
     fn held(&self) -> Vec<usize> {
         self.taken_behind(|item| item.standing.withholds_its_lane())
     }
@@ -164,7 +164,7 @@ impl Chunk {
         open
     }
 
-    /// What is open, unless it is behind a message that stops its lane.
+    /// Returns the open messages that are not behind a message that stops its lane.
     fn open_behind(&self, stops: fn(&Item) -> bool) -> Vec<usize> {
         let mut stopped = None;
         let is_open = |item: &Item| {
@@ -177,8 +177,8 @@ impl Chunk {
         open.filter(|(_, is_open)| *is_open).map(|(item, _)| item).collect()
     }
 
-    /// A message could not be fetched or decoded. Returns the next one that may be read: the rest of its lane waits, unless
-    /// this one is discarded.
+    /// Notes that a message could not be fetched or decoded. Returns the next one that may be read: the rest of its lane waits,
+    /// unless this one is discarded.
     pub(crate) fn unread(&mut self, item: usize, outcome: Outcome) -> usize {
         let goes_on = outcome.lets_the_lane_go_on();
         let Some(unread) = self.items.get_mut(item) else { return item + 1 };
@@ -192,7 +192,7 @@ impl Chunk {
         self.ended = Some(Vec::new());
     }
 
-    /// The outcome that a message has between two calls, or had when the chunk was given up.
+    /// Returns the outcome that a message has between two calls, or had when the chunk was given up.
     pub(crate) fn outcome(&self, item: usize) -> Option<&Outcome> {
         let known = self.items.get(item).map(|item| match &item.standing {
             Standing::Open(outcome) | Standing::Unread(outcome) | Standing::Ended(outcome) => outcome,
@@ -200,22 +200,22 @@ impl Chunk {
         known.or_else(|| self.ended.as_ref()?.get(item))
     }
 
-    /// The store has answered: this is the outcome of a message whose calls have ended.
+    /// Sets the outcome of a message whose calls have ended, after the store has answered.
     pub(crate) fn recorded(&mut self, item: usize, outcome: Outcome) {
         if let Some(Item { standing: Standing::Ended(known), .. }) = self.items.get_mut(item) {
             *known = outcome;
         }
     }
 
-    /// The handler rules on a message. A ruling counts until its call ends.
+    /// Sets the handler's result for a message. It counts only until the call ends.
     pub(crate) fn rule(&mut self, call: u32, item: usize, outcome: Outcome) {
         if let Some(item) = self.items.get_mut(item).filter(|item| item.is_taken && self.call == call) {
             item.standing = Standing::Ended(outcome);
         }
     }
 
-    /// Ends a call, with outcomes of open messages or with one for all of them. With `halves`, returns what is to be tried again
-    /// if the call failed as a whole.
+    /// Ends a call, with outcomes of open messages or with one for all of them. With `halves`, returns the messages to try
+    /// again if the call failed as a whole.
     pub(crate) fn end_call(
         &mut self,
         ended: Result<Vec<(usize, Outcome)>, Outcome>,
@@ -240,8 +240,8 @@ impl Chunk {
         open.first().zip(open.last()).filter(|_| tries_again).map(|(first, last)| *first..last + 1)
     }
 
-    /// Ends the chunk; a call under way ends like this. Returns the outcomes in the order of lanes, successes first, and rests
-    /// of lanes that may run now. Later rulings change nothing.
+    /// Ends the chunk, and a call under way with the outcome `whole`. Returns the outcomes in the order of lanes, successes
+    /// first, and rests of lanes that may run now. Later results change nothing.
     pub(crate) fn end(&mut self, whole: &Outcome, ran: Option<Ran>) -> (Vec<Worked>, Vec<Range<usize>>) {
         self.note_ran(ran);
         let held = self.held();
@@ -277,7 +277,8 @@ impl Chunk {
     }
 }
 
-/// The outcomes of a lane. A failed message stops those behind it, except such as were ruled on or failed in the same call.
+/// Returns the outcomes of a lane. A failed message stops those behind it, except messages with results and those that failed
+/// in the same call.
 fn outcomes(lane: Vec<Standing>) -> impl Iterator<Item = Outcome> {
     let (mut is_stopped, mut is_disturbed) = (false, false);
     lane.into_iter().map(move |standing| {
@@ -295,7 +296,7 @@ fn outcomes(lane: Vec<Standing>) -> impl Iterator<Item = Outcome> {
     })
 }
 
-/// How a call ended for each message that it left open. A panic over several is the fault of none.
+/// Returns the outcome of a call for each message that it left open. A panic with several messages is not blamed on any.
 fn of_each(whole: Outcome, is_shared: bool) -> Outcome {
     match whole {
         Outcome::Panicked { text, again, is_early } => {
@@ -305,7 +306,7 @@ fn of_each(whole: Outcome, is_shared: bool) -> Outcome {
     }
 }
 
-/// The outcome of a message for which there is no time to be tried again: that of several is no reason to dead-letter one.
+/// Returns the outcome of a message if no time is left to try it again. A failure of several messages must not dead-letter one.
 fn spared(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Failed(fault) => Outcome::Failed(Box::new(Fault { ruling: Ruling::Retry, ..*fault })),
@@ -313,7 +314,7 @@ fn spared(outcome: Outcome) -> Outcome {
     }
 }
 
-/// Whether one message may be to blame for how a call ended for several.
+/// Returns true if one message may be to blame for the outcome of a call with several.
 fn may_be_of_one(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failed(fault) => match fault.ruling {
@@ -333,8 +334,8 @@ fn may_be_of_one(outcome: &Outcome) -> bool {
     }
 }
 
-/// One message stands for each call: a panicked one if there is any. Successes come first, since they were ruled on before
-/// a panic.
+/// Assigns the duration of each call to one message, a panicked one if there is any. Puts successes first, because they were
+/// set before a panic.
 fn with_calls(mut ended: Vec<(Worked, Option<(u32, Ran)>)>) -> Vec<Worked> {
     ended.sort_by_key(|(worked, _)| !worked.outcome.lets_the_lane_go_on());
     let is_panic = |worked: &Worked| matches!(worked.outcome, Outcome::Panicked { .. });

@@ -27,14 +27,14 @@ use crate::record::Record;
 use crate::{Failure, Handler, log};
 use redrive_executor::{catch, panic_text};
 
-/// A chunk, which its runner, its handler and the queue share.
+/// The part of a chunk that its runner, its handler and the queue share.
 pub(super) struct SharedChunk {
     attempts: Vec<u32>,
     judge: Judge,
     results: Mutex<Chunk>,
 }
 
-/// A chunk, and what only its runner has of it.
+/// A chunk with the parts that only its runner has.
 struct OwnChunk<'a> {
     of: &'a Begun,
     records: Vec<&'a Record<'a>>,
@@ -45,7 +45,7 @@ struct OwnChunk<'a> {
     shared: Arc<SharedChunk>,
 }
 
-/// The rulings of one call.
+/// The results of one call.
 struct OfCall {
     chunk: Arc<SharedChunk>,
     call: u32,
@@ -57,8 +57,8 @@ impl SharedChunk {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The outcome of a message that failed by itself. An error that panics is a failure too, also in a task that nobody waits
-    /// for.
+    /// Returns the outcome of a message that failed by itself. An error that panics is a failure too, also in a task that
+    /// nobody waits for.
     fn judged(&self, item: usize, failure: Failure) -> Outcome {
         let judged = catch(|| self.judge.failed(failure, self.attempts[item]));
         judged.map_or_else(Outcome::panicked, Outcome::Failed)
@@ -140,7 +140,7 @@ where
     H: Handler<Bulk<M>>,
     M: FromMessage,
 {
-    /// Records how the messages of a chunk ended that have their keys.
+    /// Records how those messages of a chunk ended that have their keys.
     async fn record_chunk(&self, chunk: &OwnChunk<'_>) {
         let held = std::mem::take(&mut *chunk.held());
         let outcome = |item: usize| chunk.shared.results().outcome(item).cloned().unwrap_or(Outcome::Stuck);
@@ -157,7 +157,7 @@ where
     H: Handler<Bulk<M>>,
     M: FromMessage,
 {
-    /// Calls the handler within the hooks. Returns the outcomes of what it left open.
+    /// Calls the handler within the hooks. Returns the outcomes of the messages that it left open.
     async fn handle_all(
         &self,
         chunk: &OwnChunk<'_>,
@@ -191,7 +191,7 @@ where
         let mut messages = Vec::with_capacity(open.len());
         let mut next = 0;
         for item in open {
-            // Behind a message that cannot be read, its lane waits.
+            // The rest of a lane waits behind a message that cannot be read.
             if item < next {
                 continue;
             }
@@ -220,7 +220,8 @@ where
         times.of(|| self.handler.call(Bulk::on(&rulings, messages.into_iter()))).await
     }
 
-    /// Claims the keys of messages, and returns those that have them. Behind one without its key, its lane waits.
+    /// Claims the keys of messages, and returns the messages that have them. The rest of a lane waits behind a message without
+    /// its key.
     async fn with_keys(
         &self,
         once: &OnceTerms,
@@ -279,7 +280,7 @@ where
         (item, answer)
     }
 
-    /// Fetches the bodies of a chunk; none if they are in the messages.
+    /// Fetches the bodies of a chunk. Returns none if they are in the messages.
     async fn fetch(&self, chunk: &OwnChunk<'_>) -> Vec<Option<String>> {
         let Some(source) = &self.terms.bodies else { return Vec::new() };
         // Boxed, since the compiler cannot prove otherwise that the futures are Send.

@@ -1,5 +1,5 @@
-//! Until when the messages of a worker's batch are its own. Handlers are not polled after that before the engine has looked at the
-//! leases: the process may have been stopped since, or the machine may have slept.
+//! The time until which the messages of a worker's batch are its own. After that, handlers are not polled until the engine has
+//! checked the leases, because the process may have been stopped, or the machine may have slept.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -13,17 +13,17 @@ use crate::wall::Wall;
 #[derive(Debug)]
 pub(crate) struct Lease {
     wall: Wall,
-    /// Nanoseconds, by the steady clock since the start of the wall clock, and by that one since its epoch.
+    /// Nanoseconds: by the steady clock since the start of `wall`, and by the wall clock since its epoch.
     until: [AtomicU64; 2],
 }
 
 impl Lease {
-    /// One that has ended.
+    /// Creates a lease that has ended.
     pub(crate) fn new(wall: Wall) -> Self {
         Self { wall, until: Default::default() }
     }
 
-    /// Nobody else receives the messages before this time by each clock. `None` ends the lease.
+    /// Sets the end by each clock. Nobody else receives the messages before. `None` ends the lease.
     pub(crate) fn set(&self, until: Option<(Instant, SystemTime)>) {
         let until = until.map_or([Duration::ZERO; 2], |(steady, wall)| {
             [steady.saturating_duration_since(self.wall.started), since_epoch(wall)]
@@ -33,7 +33,7 @@ impl Lease {
         }
     }
 
-    /// Whether the messages may be somebody else's by now.
+    /// Returns true if another process may have the messages by now.
     pub(crate) fn has_ended(&self) -> bool {
         let (steady, wall) = self.wall.read();
         let now = [steady, since_epoch(wall)];

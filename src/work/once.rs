@@ -27,17 +27,18 @@ use crate::work::Input;
 use crate::{BoxError, Failure, Handler, log};
 use redrive_executor::panic_text;
 
-/// How often a change is tried at least, until the store answers.
+/// The minimum number of tries for a change, until the store answers.
 const TRIES: u32 = 3;
-/// The pause before the second try, and the longest.
+/// The pause before the second try. It doubles, up to the longest one.
 const PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The longest between two tries of a claim, for which a handler waits.
+/// The longest pause between two tries of a claim, because a handler waits for it.
 const LONGEST_PAUSE_OF_CLAIM: Duration = Duration::from_secs(2);
-/// DynamoDB takes 2,048 bytes, of which a prefix needs some.
+/// The longest key in bytes. DynamoDB accepts 2,048, of which a prefix needs some.
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>
 const LONGEST_KEY: usize = 1_024;
 
-/// How messages are handled once.
+/// The terms for handling each message once.
 pub(crate) struct OnceTerms {
     pub(crate) rules: Rules,
     /// The visibility timeout of a worker's queue, with which leases are renewed.
@@ -48,15 +49,15 @@ pub(crate) struct OnceTerms {
 pub(super) struct Held {
     rules: Rules,
     claim: Claim,
-    /// Nobody else is granted the key before.
+    /// The time before which nobody else is granted the key.
     until: Instant,
-    /// The deadline of the batch: until then, the end of the message is tried to be recorded.
+    /// The deadline of the batch. Until then, redrive tries to record the end of the message.
     batch_until: Instant,
     /// Dropped when the message is recorded.
     renewals: Option<oneshot::Sender<()>>,
 }
 
-/// What the store has made of a message so far.
+/// The claim of a message in the store, and its outcome if its handler did not run to the end.
 pub(super) struct Passage<'a> {
     of: &'a Begun,
     held: OnceLock<Held>,
@@ -65,7 +66,7 @@ pub(super) struct Passage<'a> {
 }
 
 impl OnceTerms {
-    /// What is claimed for a message. Calls the user's function.
+    /// Creates the claim for a message. Calls the user's function.
     pub(super) fn claim(&self, record: &Record<'_>, message: &dyn Any, body: &str) -> Result<Claim, Failure> {
         let own = self.rules.key.as_ref().and_then(|key| key(message));
         if own.is_none() && record.has_unchecked_origin() {
@@ -76,7 +77,7 @@ impl OnceTerms {
             let error = format!("the idempotency key has {} bytes, allowed: 1 to {LONGEST_KEY}", key.len());
             return Err(Failure::malformed(error));
         }
-        // A receive has its own receipt handle, but the same event may be handled twice.
+        // Each receive has its own receipt handle, but the same event may be handled twice.
         let nonce = fastrand::u128(..).to_string();
         let token = hash(&[record.id(), record.receipt_handle(), &nonce]);
         let payload = self.rules.checks_payload.then(|| hash(&[body]));
@@ -93,7 +94,7 @@ pub(super) struct Recording {
     ended: Notify,
 }
 
-/// One of them.
+/// A change that the store has not answered yet.
 struct Open(Arc<Recording>);
 
 impl Open {
@@ -121,7 +122,7 @@ where
         while recording.open.load(Ordering::Relaxed) > 0 {
             tokio::select! {
                 () = recording.ended.notified() => {}
-                // It may poll the tasks, too.
+                // This may poll the tasks.
                 () = self.changed() => drop(self.queue().take()),
                 () = sleep_until(until) => return,
             }
@@ -129,8 +130,8 @@ where
     }
 }
 
-/// Records how a message ended, and returns whether the store has confirmed that. An end is tried until this time at least: what
-/// nobody knows would be done again.
+/// Records how a message ended. Returns true if the store has confirmed it. An end is tried until this time at least, because a
+/// message whose end is not recorded would run again.
 async fn record(rules: Rules, claim: Claim, change: Change, until: Instant) -> bool {
     let is_end = matches!(change, Change::End { .. });
     let (mut tries, mut pause) = (0, PAUSE);
@@ -177,7 +178,7 @@ async fn renew(
     }
 }
 
-/// What the store answers, in time and without a panic.
+/// Calls the store. A late answer and a panic are errors.
 async fn answered<T, F>(call: impl FnOnce() -> F) -> Result<T, String>
 where
     F: Future<Output = Result<T, BoxError>>,
@@ -190,7 +191,7 @@ where
     }
 }
 
-/// The SHA-256 of texts, in hexadecimal digits.
+/// Returns the SHA-256 of texts, in hexadecimal digits.
 fn hash(texts: &[&str]) -> String {
     let mut hasher = Sha256::new();
     texts.iter().for_each(|text| hasher.update(text));
@@ -205,12 +206,12 @@ impl<'a> Passage<'a> {
         Self { of, held: OnceLock::new(), ended: OnceLock::new() }
     }
 
-    /// The outcome, if the handler did not run to its end.
+    /// Returns the outcome if the handler did not run to its end.
     pub(super) fn ended(&self) -> Option<Outcome> {
         self.ended.get().cloned()
     }
 
-    /// Runs the handler if its message gets its key, which lasts until the deadline of the batch.
+    /// Runs the handler if its message gets its key, for a lease until the deadline of the batch.
     pub(super) async fn run<H, M, F>(
         &self,
         job: &Job<H, M>,
@@ -241,7 +242,7 @@ impl<'a> Passage<'a> {
         }
     }
 
-    /// The hooks around the handler see a result that says the same.
+    /// Sets the outcome, and returns a result for the hooks around the handler that says the same.
     fn end(&self, outcome: Outcome) -> Result<(), Failure> {
         let result = match &outcome {
             Outcome::Failed(fault) => Err(Failure::restored(fault)),
@@ -260,7 +261,8 @@ where
     M: Input,
 {
     /// Claims the key of a message, for a lease until the first time, to be handled until the second one. The error is the
-    /// outcome of a message whose handler does not run, for example since its batch was stopped, unless this is its last delivery.
+    /// outcome of a message whose handler does not run, for example because its batch was stopped, unless this is its last
+    /// delivery.
     pub(super) async fn hold(
         &self,
         once: &OnceTerms,
@@ -342,7 +344,7 @@ where
         }
     }
 
-    /// Records how messages ended, in tasks that also end if nobody waits any more. Returns what then has happened.
+    /// Records how messages ended, in tasks that finish even if nobody waits any more. Returns the final outcomes.
     pub(super) async fn record_all(&self, ended: Vec<(Held, Outcome)>) -> Vec<Outcome> {
         let spawn = |(held, outcome): (Held, Outcome)| {
             let Held { rules, claim, batch_until, renewals, .. } = held;
@@ -350,7 +352,7 @@ where
                 let (told, answer) = oneshot::channel();
                 let open = Open::of(&self.job.recording);
                 self.job.tasks.spawn(async move {
-                    // An end that is not recorded yet keeps its key.
+                    // The key is kept until the end is recorded.
                     let renewals = renewals.filter(|_| matches!(change, Change::End { .. }));
                     let is_recorded = record(rules, claim, change, batch_until).await;
                     drop((open, renewals));

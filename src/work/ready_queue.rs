@@ -19,9 +19,9 @@ pub(crate) struct ReadyQueue {
     state: Mutex<State>,
     notify: Arc<Notify>,
     concurrency: usize,
-    /// Whether each outcome is told at once, and not failures only.
+    /// True if each outcome is reported at once, and not failures only.
     tells_all: bool,
-    /// Tells behind the messages that are ready, so that those that end together are told together.
+    /// Notifies after the tasks that are ready, so that outcomes of the same moment are reported together.
     teller: Option<Arc<Executor>>,
 }
 
@@ -32,17 +32,17 @@ type Lane = Range<usize>;
 struct State {
     /// Batches with lanes to run.
     lanes: VecDeque<(Arc<Begun>, VecDeque<Lane>)>,
-    /// Nothing is started any more, and everything is canceled.
+    /// True if nothing starts any more and everything is canceled.
     is_closed: bool,
     slots: Vec<Slot>,
     free: Vec<usize>,
     runners: usize,
     worked: Vec<Worked>,
-    /// Batches that were given up while a handler blocked its thread, and the handler has returned.
+    /// Batches that were given up while a handler blocked its thread, after the handler has returned.
     unblocked: Vec<BatchKey>,
-    /// Batches whose leases may have ended, each with a runner that waits until they were looked at.
+    /// Batches whose leases may have ended, each with a runner that waits until the engine has checked them.
     doubted: Vec<(BatchKey, Waker)>,
-    /// Since the last call of `take`, something has happened that is told.
+    /// True if there is something to report since the last call of `take`.
     changed: bool,
 }
 
@@ -50,21 +50,21 @@ struct State {
 #[derive(Default)]
 struct Slot {
     running: Option<Running>,
-    /// Whether a thread is polling it.
+    /// True if a thread is polling it.
     is_polled: bool,
     /// Wakes the runner while the handler waits.
     waker: Option<Waker>,
-    /// It has exceeded its time limit.
+    /// True if it has exceeded its time limit.
     is_cancelled: bool,
-    /// It has run on after that.
+    /// True if it has continued after that, and was reported.
     is_overdue: bool,
-    /// How its call has ended, while that is recorded.
+    /// The outcome of its call, while that is being recorded.
     ended: Option<Outcome>,
     /// The batch that ended without waiting for the runner.
     given_up: Option<BatchKey>,
 }
 
-/// What one call of the handler took, and when that began.
+/// The messages of one call of the handler, and its start.
 struct Running {
     of: Arc<Begun>,
     what: What,
@@ -93,13 +93,13 @@ impl ReadyQueue {
             state.worked.reserve(lanes.len());
         }
         match state.lanes.iter_mut().find(|(other, _)| Arc::ptr_eq(other, of)) {
-            // The rest of lanes that have begun, and messages that have waited for others.
+            // These are rests of lanes that have begun, and messages that have waited for others.
             Some((_, known)) => lanes.into_iter().rev().for_each(|lane| known.push_front(lane)),
             None => state.lanes.push_back((Arc::clone(of), lanes.into())),
         }
     }
 
-    /// Waits until something has happened that is told.
+    /// Waits until there is something to report.
     pub(super) async fn changed(&self) {
         while !self.has_changed() {
             self.notify.notified().await;
@@ -110,15 +110,15 @@ impl ReadyQueue {
         self.state().changed
     }
 
-    /// Whether nothing runs of a batch that was stopped or closed. A runner that has begun nothing yet will not: it may be
-    /// waiting for a thread.
+    /// Returns true if a batch that was stopped or closed has nothing running. A runner that has begun nothing yet does not
+    /// count, because it will begin nothing: it may be waiting for a thread.
     pub(crate) fn is_idle(&self, batch: BatchKey) -> bool {
         let state = self.state();
         !state.slots.iter().any(|slot| slot.runs(batch))
             && !state.worked.iter().any(|worked| worked.key.batch == batch)
     }
 
-    /// A slot for one more runner, if there is a lane for it.
+    /// Returns a slot for one more runner if there is a lane for it.
     pub(super) fn claim_slot(&self) -> Option<usize> {
         let mut state = self.state();
         state.wants_runners(self.concurrency).then(|| {
@@ -130,7 +130,7 @@ impl ReadyQueue {
         })
     }
 
-    /// When one more runner will be needed, and whether that is now.
+    /// Returns the time at which one more runner is needed, and true if that is now.
     pub(super) fn slow_at(&self, slow: Duration, now: Instant) -> Option<(Instant, bool)> {
         let state = self.state();
         if !state.wants_runners(self.concurrency) {
@@ -148,7 +148,7 @@ impl ReadyQueue {
         Some((at, at <= now))
     }
 
-    /// When the oldest running message was started; `now` if a runner is about to start one.
+    /// Returns the start of the oldest running message, or `now` if a runner is about to start one.
     pub(super) fn first_started_at(&self, now: Instant) -> Option<Instant> {
         let state = self.state();
         let running = state.slots.iter().filter(|slot| !slot.is_cancelled);
@@ -156,7 +156,7 @@ impl ReadyQueue {
         oldest.or_else(|| (state.runners > 0).then_some(now))
     }
 
-    /// What `take` takes of the lanes of the first batch for which there is time.
+    /// Calls `take` with the lanes of the first batch that has time left. Returns its result.
     pub(super) fn next<T>(
         &self,
         now: Instant,
@@ -172,7 +172,7 @@ impl ReadyQueue {
         Some(taken)
     }
 
-    /// Starts a call, and says whether there was time for one that takes so long.
+    /// Starts a call if there is time for one of this duration. Returns true if it was started.
     pub(super) fn begin(
         &self,
         slot: usize,
@@ -190,31 +190,31 @@ impl ReadyQueue {
         in_time
     }
 
-    /// The message is polled again; says whether it has not been given up.
+    /// Marks a message as polled again. Returns false if it was given up.
     pub(super) fn resume(&self, slot: usize) -> bool {
         let slot = &mut self.state().slots[slot];
         slot.is_polled = true;
         slot.running.is_some()
     }
 
-    /// The call has ended like this, which is yet to be recorded.
+    /// Keeps the outcome of a call while the store records it.
     pub(super) fn ended(&self, slot: usize, outcome: Outcome) {
         self.state().slots[slot].ended = Some(outcome);
     }
 
-    /// What is recorded of the message waits.
+    /// Marks a message as waiting for the store.
     pub(super) fn pause(&self, slot: usize, waker: &Waker) {
         let mut state = self.state();
         let slot = &mut state.slots[slot];
         (slot.is_polled, slot.waker) = (false, Some(waker.clone()));
     }
 
-    /// The message waits; says whether it is to be cancelled instead.
+    /// Marks a message as waiting. Returns true if it must be cancelled instead.
     pub(super) fn wait(&self, slot: usize, waker: &Waker) -> bool {
         self.state().wait(slot, waker)
     }
 
-    /// The same for one whose lease may have ended. Its runner is woken once that is known.
+    /// Works like [`wait`](Self::wait), for a message whose lease may have ended. Its runner is woken once that is known.
     pub(super) fn wait_for_lease(&self, slot: usize, waker: &Waker) -> bool {
         let mut state = self.state();
         let is_canceled = state.wait(slot, waker);
@@ -226,8 +226,7 @@ impl ReadyQueue {
         is_canceled
     }
 
-    /// The call has ended. Messages of a chunk have outcomes already. Says whether the runner goes on: not if it was given
-    /// up.
+    /// Ends a call. Messages of a chunk have outcomes already. Returns false if the call was given up, so that its runner ends.
     pub(super) fn finish(&self, slot: usize, outcome: Outcome, ran: Option<Ran>) -> bool {
         let mut state = self.state();
         let slot = &mut state.slots[slot];
@@ -241,7 +240,7 @@ impl ReadyQueue {
         true
     }
 
-    /// A runner has ended. If it was dropped while running something, this is the outcome of what is not ruled on.
+    /// Frees the slot of a runner that has ended. If it was dropped during a call, `outcome` is for messages without a result.
     pub(super) fn free_slot(&self, slot: usize, outcome: Outcome) {
         let mut state = self.state();
         let Slot { running, given_up, .. } = std::mem::take(&mut state.slots[slot]);
@@ -282,14 +281,14 @@ impl ReadyQueue {
         });
     }
 
-    /// When the oldest message was started that was cancelled and is not yet told to be overdue.
+    /// Returns the start of the oldest cancelled message that is not reported as overdue yet.
     pub(super) fn first_cancelled_at(&self) -> Option<Instant> {
         let state = self.state();
         let cancelled = state.slots.iter().filter(|slot| slot.is_cancelled && !slot.is_overdue);
         cancelled.filter_map(Slot::started_at).min()
     }
 
-    /// The messages that were started at this time or before, and still run although they were cancelled. Each is told once.
+    /// Returns the messages that were started at this time or before, and still run although they were cancelled, each once.
     pub(super) fn take_overdue(&self, since: Instant) -> Vec<MessageKey> {
         let mut messages = Vec::new();
         for slot in &mut self.state().slots {
@@ -308,7 +307,7 @@ impl ReadyQueue {
         messages
     }
 
-    /// Takes lanes back that begin with one of these messages, in order of their places, and that no runner has taken.
+    /// Takes back the lanes that begin with one of these messages and that no runner has taken. `places` are in order.
     pub(crate) fn withdraw(&self, batch: &Begun, places: &[usize]) -> Vec<Worked> {
         let mut worked = Vec::new();
         let mut state = self.state();
@@ -344,14 +343,14 @@ impl ReadyQueue {
         wake(state, |_| true);
     }
 
-    /// The outcomes since the last call, and the batches whose blocked handlers have returned.
+    /// Returns the outcomes since the last call, and the batches whose blocked handlers have returned.
     pub(crate) fn take(&self) -> (Vec<Worked>, Vec<BatchKey>) {
         let mut state = self.state();
         state.changed = false;
         (std::mem::take(&mut state.worked), std::mem::take(&mut state.unblocked))
     }
 
-    /// The batches whose leases may have ended, and runners that wait until they were looked at.
+    /// Returns the batches whose leases may have ended, and runners that wait until the engine has checked them.
     pub(crate) fn take_doubted(&self) -> Vec<(BatchKey, Waker)> {
         std::mem::take(&mut self.state().doubted)
     }
@@ -385,7 +384,7 @@ fn wake(mut state: MutexGuard<'_, State>, mut is_woken: impl FnMut(&mut Slot) ->
 }
 
 impl Slot {
-    /// When its message was started, unless that has ended and is being recorded.
+    /// Returns the start of its message, unless that has ended and is being recorded.
     fn started_at(&self) -> Option<Instant> {
         self.running.as_ref().filter(|_| self.ended.is_none()).map(|running| running.since)
     }
@@ -417,7 +416,7 @@ impl State {
         self.lanes.retain(|(of, _)| of.key != batch.key);
     }
 
-    /// A call has ended, with this outcome for what is not ruled on. Rests of lanes go on before other lanes.
+    /// Ends a call, with this outcome for messages without a result. Rests of lanes continue before other lanes.
     fn end(&mut self, Running { of, what, .. }: Running, outcome: Outcome, ran: Option<Ran>) {
         match what {
             What::One(at) => {
@@ -433,7 +432,7 @@ impl State {
         }
     }
 
-    /// A call is ended from outside.
+    /// Ends a call from outside.
     fn cut_off(&mut self, running: Running, outcome: Outcome) {
         let ran = ran(running.since, Instant::now(), running.of.began);
         self.end(running, outcome, Some(ran));

@@ -26,7 +26,7 @@ use redrive_executor::{catch, panic_text};
 pub(crate) struct Runner<H, M> {
     pub(super) job: Arc<Job<H, M>>,
     pub(super) slot: usize,
-    /// Since it has last made way for other tasks.
+    /// The last time that it made way for other tasks.
     polled_since: Instant,
 }
 
@@ -53,17 +53,18 @@ where
         }
     }
 
-    /// Its thread has taken it; returns the time.
+    /// Notes that a thread has taken the runner. Returns the time.
     pub(super) fn started(&mut self) -> Instant {
         self.polled_since = Instant::now();
         self.polled_since
     }
 
-    /// Polls user code until it ends or is canceled. When it first waits, another runner may take the next message. The error is
-    /// the outcome of a panic or of the cancellation; the bool says whether the code has waited. Once a lease may have ended, the code
-    /// waits until the engine has looked at it.
+    /// Polls user code until it ends or is canceled. When it first waits, another runner may take the next message. The error
+    /// is the outcome of a panic or of the cancellation. The bool is true if the code has waited. Once a lease may have ended,
+    /// the code waits until the engine has checked it.
     ///
-    /// It makes the future itself: a future that is passed by value is stored twice, and each runner's would have 10 KB.
+    /// It creates the future itself, because a future that is passed by value is stored twice, and each runner's would have 10
+    /// KB.
     pub(super) async fn call<F: Future>(
         &self,
         of: &Begun,
@@ -97,8 +98,8 @@ where
         (ended.await.unwrap_or_else(panicked), has_waited)
     }
 
-    /// Polls until it ends, also if the message is canceled meanwhile; `None` if the message is given up. Another runner may take
-    /// the next message while it waits.
+    /// Polls code until it ends, even if the message is canceled meanwhile. Returns `None` if the message is given up. Another
+    /// runner may take the next message while it waits.
     pub(super) async fn until_given_up<T>(&self, code: impl Future<Output = T>) -> Option<T> {
         let mut code = pin!(code);
         let mut has_waited = false;
@@ -118,7 +119,7 @@ where
         ended.await
     }
 
-    /// A call has ended: makes way for other tasks and runners before the next. Returns the time.
+    /// Makes way for other tasks and runners after a call. Returns the time.
     pub(super) async fn make_way(&mut self, has_waited: bool, now: Instant) -> Instant {
         if has_waited {
             self.polled_since = now;
@@ -178,13 +179,13 @@ where
 }
 
 impl<H, M> Job<H, M> {
-    /// The record with the time limit of a call that begins now, if there is one.
+    /// Returns the record with the time limit of a call that begins now, if there is one.
     pub(super) fn limited<'r>(&self, record: &'r Record<'_>, now: Instant) -> Option<Record<'r>> {
         let limit = self.terms.time_limit.and_then(|limit| now.checked_add(limit))?;
         Some(record.until(limit.into_std()))
     }
 
-    /// After a shutdown of the runtime its timers panic: the message did not cause that.
+    /// Returns the outcome of a panic. After a shutdown of the runtime its timers panic, which the message did not cause.
     pub(super) fn panicked(&self, text: String, is_early: bool) -> Outcome {
         let executor = self.tasks.executor();
         let again = executor.is_some_and(|executor| executor.has_lost_its_context());
@@ -241,7 +242,7 @@ pub(super) fn decode<M: FromMessage>(record: &Record<'_>, body: Option<&str>) ->
     message.map_err(Failure::malformed)
 }
 
-/// How long a handler ran, by itself: without what hooks and the source of bodies took; and whether its message is still read.
+/// The time that a handler ran, without its hooks and the source of bodies, and whether its message is still being read.
 #[derive(Default)]
 pub(super) struct Times {
     called: OnceLock<Instant>,
@@ -258,12 +259,12 @@ impl Times {
         message
     }
 
-    /// Whether fetching or decoding has begun and has not returned.
+    /// Returns true if fetching or decoding has begun and has not returned.
     fn is_reading(&self) -> bool {
         self.is_reading.load(Ordering::Relaxed)
     }
 
-    /// `call` may do something before it returns its future.
+    /// Measures a call of the handler, including code that `call` runs before it returns its future.
     pub(super) async fn of<R: Future>(&self, call: impl FnOnce() -> R) -> R::Output {
         self.called.get_or_init(Instant::now);
         let result = call().await;
@@ -271,7 +272,7 @@ impl Times {
         result
     }
 
-    /// `None` if it was not called. One that did not return ran until `now`.
+    /// Returns the time of the call, or `None` if the handler was not called. A handler that did not return ran until `now`.
     pub(super) fn ran(&self, now: Instant, began: Instant) -> Option<Ran> {
         let returned = self.returned.get().copied().unwrap_or(now);
         self.called.get().map(|&called| ran(called, returned, began))

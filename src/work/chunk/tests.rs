@@ -1,4 +1,4 @@
-//! How chunks are cut, and what the outcomes of their lanes are.
+//! Chunks are cut within their limits, and lanes have the right outcomes.
 
 use proptest::prelude::*;
 

@@ -84,7 +84,7 @@ async fn only_a_message_that_is_polled_is_stuck_and_the_others_are_not_polled_ag
     assert_eq!(unblocked, [of.key], "no thread of the batch is blocked any more");
 }
 
-/// Else a batch would end although the rest of a group is still to run.
+/// Otherwise a batch would end although the rest of a group is still to run.
 #[tokio::test]
 async fn a_batch_is_not_idle_before_the_outcome_of_its_last_message_is_taken() {
     let (queue, of, now) = queue(1);
