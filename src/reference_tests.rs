@@ -22,7 +22,7 @@ fn read(file: &str) -> String {
     fs::read_to_string(path(file)).unwrap()
 }
 
-/// What stands between `<!-- NAME -->` and `<!-- /NAME -->` has to be `text`.
+/// Writes `text` between `<!-- NAME -->` and `<!-- /NAME -->`, or checks that it is there.
 fn keep(file: &str, name: &str, text: &str) {
     // Tests run at the same time, and two of them may write the same page.
     static PEN: Mutex<()> = Mutex::new(());
@@ -42,7 +42,8 @@ fn write_or_compare(file: &str, found: &str, wanted: &str) {
     }
 }
 
-/// The doc comment above the first line of the source that begins with `item`, as Markdown for pages outside of the crate.
+/// Returns the doc comment above the first line of the source that begins with `item`, as Markdown for pages outside of the
+/// crate.
 fn docs(source: &str, item: &str) -> String {
     let lines: Vec<_> = source.lines().map(str::trim).collect();
     let at = lines.iter().position(|line| line.starts_with(item)).unwrap_or_else(|| panic!("no {item}"));
@@ -62,7 +63,7 @@ fn docs(source: &str, item: &str) -> String {
     text
 }
 
-/// The variables in the order of reading.
+/// Returns the variables in the order of reading.
 fn variables() -> Vec<String> {
     let names = RefCell::new(Vec::new());
     Settings::default()
@@ -74,7 +75,7 @@ fn variables() -> Vec<String> {
     names.into_inner()
 }
 
-/// What a refusal says, without the parser's own words in parentheses.
+/// Returns the allowed values in a refusal, without the parser's own words in parentheses.
 fn allowed(refusal: &InvalidSetting) -> String {
     let text = refusal.to_string();
     let (_, allowed) = text.split_once(", allowed: ").unwrap();
@@ -85,7 +86,7 @@ fn allowed(refusal: &InvalidSetting) -> String {
         .to_owned()
 }
 
-/// Name, method, what it is, its default, and what is allowed.
+/// A setting with its name, method, description, default, and allowed values.
 struct Setting {
     variable: String,
     method: Option<String>,
@@ -220,7 +221,7 @@ fn the_reasons_of_the_runbook_are_those_that_are_decided() {
     let is_reason =
         |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
     let mut decided: BTreeSet<_> = code.split('"').skip(1).step_by(2).filter(is_reason).collect();
-    // What `redrive dlq` says of a letter without a note.
+    // The reason that `redrive dlq` shows for a letter without a note.
     decided.insert("redrive-policy");
     let runbook = read("docs/runbook.md");
     let table = runbook.split("| `reason` |").nth(1).unwrap().split("\n\n").next().unwrap();

@@ -1,9 +1,9 @@
 //! The demo function that `template.yaml` deploys: takes an order, prices it, charges a pretend gateway.
 //!
-//! An order decides its own fate, so that everything redrive does can be tried from sample events:
-//! `{"order_id": "A-1", "lines": [{"sku": "tea", "quantity": 2}], "gateway": "down"}`. The gateway is `"up"` unless
-//! it is said to be `"down"`, `{"down_for": 3}` (works on attempt 4), `{"away_for": 2}` (an outage), `"refuses"`, `"panics"`,
-//! `"hangs"` or `{"hangs_for": 1}`. An unknown sku is refused for good, and so is a body that is no order.
+//! An order sets its own outcome, so that sample events can try everything that redrive does:
+//! `{"order_id": "A-1", "lines": [{"sku": "tea", "quantity": 2}], "gateway": "down"}`. The gateway is `"up"`, unless the
+//! order says `"down"`, `{"down_for": 3}` (works on attempt 4), `{"away_for": 2}` (an outage), `"refuses"`, `"panics"`,
+//! `"hangs"` or `{"hangs_for": 1}`. An unknown sku, or a body that is not an order, becomes a dead letter at once.
 
 use redrive::{Consumer, Failure, Message};
 
@@ -58,7 +58,7 @@ fn charge(order: &Message<Order>, cents: u64) -> Result<(), Failure> {
     }
 }
 
-// `redrive local --demo` calls it, too.
+// `redrive local --demo` also calls it.
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), redrive::Error> {
     Consumer::new(place).run().await

@@ -1,4 +1,4 @@
-//! Whatever arrives: never a panic, never an empty item identifier, and both ways in see the same.
+//! Any input: never a panic, never an empty item identifier, and the same result by both ways in.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What must hold of whatever arrives in an invocation, for the fuzzers of `dev/fuzz/` and for tests.
+//! Properties of any input of an invocation, for the fuzzers of `dev/fuzz/` and for tests.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -16,13 +16,14 @@ use crate::records::Records;
 use crate::report::{report, response};
 use crate::settings::Overrides;
 
-/// Those of the queue that [`overrides`] are of.
+/// The maxReceiveCount of the queue in [`overrides`].
 const MAX_RECEIVE_COUNT: u32 = 10;
 
-/// An event is read as `serde_json` reads it, or refused; and each of its records is planned, reported and answered for.
+/// Checks that an event is read as `serde_json` reads it, or refused, and that each of its records is planned, reported and
+/// answered for.
 ///
 /// # Panics
-/// It is not.
+/// The check fails.
 pub fn event(payload: &[u8], deadline: Instant) {
     if let Ok(text) = std::str::from_utf8(payload) {
         let usual = redrive_event::read_usual(text);
@@ -37,11 +38,11 @@ pub fn event(payload: &[u8], deadline: Instant) {
     }
 }
 
-/// A message gets no more deliveries than its queue gives and no delay that SQS does not know, or a warning. The first
-/// line is its `redrive.max-attempts`, the rest its `redrive.backoff`.
+/// Checks that a message gets no more deliveries than its queue gives, and no delay that SQS does not know, or a warning. The
+/// first line is its `redrive.max-attempts`, the rest its `redrive.backoff`.
 ///
 /// # Panics
-/// It gets more.
+/// The check fails.
 pub fn overrides(text: &[u8], deadline: Instant) {
     let text = String::from_utf8_lossy(text);
     let (attempts, backoff) = text.split_once('\n').unwrap_or((&text, "{}"));

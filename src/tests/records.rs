@@ -9,7 +9,7 @@ use crate::record::Limits;
 use crate::records::{Received, Records};
 
 impl Records {
-    /// The records of the first queue of an event, with these limits.
+    /// Reads the records of the first queue of an event, with these limits.
     pub(crate) fn read(payload: Bytes, limits: &Limits) -> Result<Self, Error> {
         Self::by_queue(Received::Payload(payload), |_| Ok(limits.clone())).map(|(records, _)| records)
     }

@@ -14,10 +14,10 @@ use crate::records::Records;
 use crate::report;
 use crate::settings::{Overrides, Settings};
 
-/// One message in so many fails.
+/// One of this many messages fails.
 const FAILING: usize = 10;
 
-/// An event, read.
+/// A parsed event.
 #[derive(Debug)]
 pub struct Batch(Records);
 
@@ -36,13 +36,13 @@ impl Batch {
         Self(Records::read(event.clone(), &limits).expect("an event of SQS"))
     }
 
-    /// The number of lanes.
+    /// Returns the number of lanes.
     #[must_use]
     pub fn plan(&self) -> usize {
         plan::plan(self.0.list(), false, |record| record).lanes.len()
     }
 
-    /// The batch as it is when every handler has ended.
+    /// Returns the batch after every handler has ended.
     #[must_use]
     pub fn work(self) -> Worked {
         let (took, ended) = (Duration::from_millis(1), Duration::from_millis(2));
@@ -82,7 +82,7 @@ pub struct Worked {
 }
 
 impl Worked {
-    /// Decides on every message; the number of those that are done.
+    /// Decides on every message. Returns the number of those that are done.
     pub fn decide(&mut self) -> usize {
         let mut settings = Settings::default();
         settings.max_receive_count = settings.keep(10);
@@ -98,7 +98,7 @@ impl Worked {
         self.settled.iter().filter(|settled| settled.is_over()).count()
     }
 
-    /// Counts what happened and writes the response; the number of failures in it.
+    /// Counts the results and writes the response. Returns the number of failures in it.
     #[must_use]
     pub fn report(&self) -> usize {
         let report = report::report(self.records.list(), &self.settled, SystemTime::UNIX_EPOCH, true);

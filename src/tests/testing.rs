@@ -7,7 +7,7 @@ use crate::record::{Limits, Record};
 use crate::settings::Overrides;
 use redrive_event::{Borrowed, Entry, System};
 
-/// What a test says of a record; the rest is as usual.
+/// The properties of a record that a test sets. The rest is as usual.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) id: Option<&'static str>,
