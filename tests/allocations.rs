@@ -1,5 +1,5 @@
-//! How often a batch allocates. On Lambda memory is rented by the millisecond, and what is not allocated is neither
-//! filled nor freed. Allocations also tell, unlike time, whether something grows faster than what it is given.
+//! The number of allocations of a batch. On Lambda memory is rented by the millisecond, and memory that is not allocated is
+//! neither filled nor freed. Unlike time, allocations also show if something grows faster than its input.
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 use std::io::{Read, Write};

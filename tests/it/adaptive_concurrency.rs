@@ -1,4 +1,4 @@
-//! How many messages a worker handles at a time, while the service behind it slows down, in virtual time.
+//! A worker adapts its concurrency while the service behind it slows down, in virtual time.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

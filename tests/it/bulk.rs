@@ -1,4 +1,4 @@
-//! Many messages in one call: outcomes, chunks, groups and halves. `threads` is about the real `run`.
+//! Bulk handlers: outcomes, chunks, groups and halves. `threads` tests the real `run`.
 
 mod chunks;
 mod groups;

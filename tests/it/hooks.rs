@@ -1,4 +1,4 @@
-//! Code around handlers, and those who are told of each message.
+//! Hooks around handlers, and observers of messages.
 
 mod times;
 

@@ -1,4 +1,4 @@
-//! Hooks of a real process over many batches: none keeps an answer past its deadline, or spoils what comes after it.
+//! Hooks of a real process over many batches: none delays a response past its deadline, or affects later batches.
 
 use std::time::Duration;
 

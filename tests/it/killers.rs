@@ -1,4 +1,4 @@
-//! A message that ends its process, as one that runs out of memory does, takes no other message along.
+//! A message that ends its process, for example because memory runs out, affects no other message.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};

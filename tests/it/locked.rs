@@ -1,4 +1,4 @@
-//! What is built here is what lock files name: commands that fetch or compile heed them.
+//! Commands that fetch or compile use the versions in lock files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

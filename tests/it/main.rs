@@ -1,5 +1,4 @@
-//! What redrive does, end to end: the real SDK clients against redrive-local, and the real binary under the real
-//! Runtime API.
+//! Tests redrive end to end: the real SDK clients against redrive-local, and the real binary under the real Runtime API.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
@@ -7,8 +6,7 @@ mod support;
 
 /// The examples of docs/testing.md, word for word.
 mod guide;
-/// An alarm on a queue to which nothing is sent.
-/// Bodies in a format of one's own, read from a record that a test builds.
+/// Bodies in a user's own format, read from a record that a test builds.
 mod own_format;
 /// The example with unit tests, which `cargo test` would only build.
 #[path = "../../examples/tested.rs"]
@@ -16,37 +14,37 @@ mod own_format;
 mod tested;
 /// The tables of outcomes and settings that docs/reference.md prints.
 mod reference;
-/// What ARCHITECTURE.md says is so, as far as the source can show it.
+/// The invariants of ARCHITECTURE.md, as far as the source can show them.
 mod structure;
-/// No example prints what a sender wrote.
+/// No example prints a sender's text.
 mod prints;
-/// The oldest Rust that compiles all this, as pages name it.
+/// The oldest Rust that compiles the workspace, as pages name it.
 mod rust_version;
-/// What is fetched and compiled here is what lock files name.
+/// Commands that fetch or compile use the versions in lock files.
 mod locked;
 
 /// Batches of every size, and calls that fail.
 mod calls;
-/// What happens when time runs out.
+/// Batches that run out of time.
 mod deadline;
-/// Groups.
+/// The groups of FIFO queues.
 mod fifo;
-/// What a letter carries.
+/// The content of dead letters.
 mod letters;
 /// Calls that are throttled, refused or lost, endpoints that hang, and connections that died.
 mod settling;
-/// Code of the user's that panics, blocks or contradicts itself.
+/// User code that panics, blocks or contradicts itself.
 mod user_code;
-/// Code around handlers, and those who are told of each message.
+/// Hooks around handlers, and observers of messages.
 mod hooks;
 /// Handlers that take many messages at once.
 mod bulk;
-/// Each message once, with a store.
+/// Messages that a store lets run only once.
 mod once;
 /// Every row of the table of outcomes: response, visibility, letter, counts.
 mod outcomes;
 mod overload;
-/// Generated runs, from the queue to the end of every message, with everything going wrong that can.
+/// Generated runs with every kind of fault, from the queue to the end of every message.
 mod simulation;
 
 /// The real SDK client over loopback.
@@ -59,25 +57,25 @@ mod worker;
 mod worker_clock;
 /// The probes of a worker.
 mod worker_health;
-/// Processes that are killed, and such as run into their timeout.
+/// Processes that are killed, or run into their timeout.
 mod crashes;
 /// Layers around the consumer, several batches at once, handlers that block.
 mod layers;
-/// Handlers that keep their threads, and those of others.
+/// Handlers that block their threads or use other threads.
 mod threads;
 /// Hooks that panic, hang or block, batch after batch.
 mod hooks_in_turn;
 /// Processes that can handle no more batches, and runs that are dropped.
 mod process_ends;
-/// What takes effect while others still run.
+/// Results that take effect while other messages still run.
 mod streaming;
-/// What handlers find around them: task-locals, runtimes that are gone or have no timers, limits of time.
+/// The context of handlers: task-locals, runtimes that are gone or have no timers, limits of time.
 mod contexts;
-/// What the function writes to its log.
+/// The log lines of a function.
 mod logs;
 /// Events of every size through the Runtime API, answered byte for byte.
 mod payloads;
-/// What Lambda says besides the messages.
+/// Lambda's data besides the messages.
 mod platform;
 /// Pings, events of other services, and the test event of the console.
 mod other_events;
@@ -90,5 +88,5 @@ mod adaptive_concurrency;
 mod runtime;
 /// Several queues that feed one function, and dead-letter queues that cannot be one.
 mod queues;
-/// Settings that are refused at the start, and deadlines that are none.
+/// Settings that are refused at the start, and deadlines that do not count.
 mod start;

@@ -1,5 +1,5 @@
-//! Each message once: real consumers and workers on the kit's queues, with a store in the test's memory whose calls a test can
-//! slow down, lose, or fail.
+//! Messages that a store lets run only once: real consumers and workers on the kit's queues, with a store in memory whose calls
+//! a test can slow down, lose, or fail.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! A dependency is down for hours, and no message is lost: as a function and as a worker, in virtual time.
+//! A dependency is down for hours, and no message is lost, in a function and in a worker, in virtual time.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex};

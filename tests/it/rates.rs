@@ -1,4 +1,4 @@
-//! How many messages start in a time, in virtual time.
+//! The rates at which messages start, in virtual time.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
-//! Generated runs, from the queue to the end of every message, with everything going wrong that can.
+//! Generated runs with every kind of fault, from the queue to the end of every message.
 //!
-//! The real [`Consumer`] and the real SDK client, redrive-local's queues and mapping, on tokio's paused clock. A run
-//! follows from its seed, and half of what can go wrong is muted in it. When one fails, it prints its seed, what was muted, and
-//! its history. These variables repeat it, also with more muted:
+//! They use the real [`Consumer`], the real SDK client, and redrive-local's queues and mapping, on tokio's paused clock. A seed
+//! determines a run, and half of the faults are muted in it. A run that fails prints its seed, the muted faults, and its
+//! history. These variables repeat it, also with more muted:
 //!
 //! ```text
 //! REDRIVE_SEED=123 REDRIVE_MUTED=kills,Hangs cargo test --workspace --test it simulation

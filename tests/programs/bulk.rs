@@ -1,4 +1,4 @@
-//! A bulk handler that does what its messages say, for tests/it/bulk/threads.rs.
+//! A bulk handler that follows the instructions in its messages, for tests/it/bulk/threads.rs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::disallowed_methods, reason = "tests may read the environment")]
 

@@ -1,4 +1,4 @@
-//! A function with a hook that does as the body of its message says, for tests/it/hooks_in_turn.rs.
+//! A function whose hook follows the instruction in the body of its message, for tests/it/hooks_in_turn.rs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! Every way in which a handler can use its thread, for tests/it/threads.rs. A message says which, and for how many
-//! milliseconds: `block:100`.
+//! A handler that can use its thread in every way, for tests/it/threads.rs. A message names the way and its milliseconds:
+//! `block:100`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 

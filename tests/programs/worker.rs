@@ -1,5 +1,5 @@
-//! A worker that does what its messages say, for tests/it/worker. A body is a name and ways, such as `tea sleep:100 fail@1`:
-//! `@1` is for the first attempt only.
+//! A worker that follows the instructions in its messages, for tests/it/worker. A body is a name and ways, such as
+//! `tea sleep:100 fail@1`: `@1` is for the first attempt only.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::disallowed_methods, reason = "tests may read the environment")]
 

@@ -1,4 +1,4 @@
-//! How many messages a call takes, how many calls run at a time, and what is done for a call as a whole.
+//! The size of calls, their number at the same time, and the work that is done once for each call.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};

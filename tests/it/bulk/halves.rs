@@ -1,4 +1,4 @@
-//! `halve_on_failure`: what fails alone is found.
+//! `halve_on_failure` finds the messages that fail alone.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How long hooks take, and how long the handler within them.
+//! The time limits of hooks, and the measured time of the handler within them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! The handler: does what the scenario says, and records its runs.
+//! The handler: follows the scenario, and records its runs.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What calls of a bulk handler mean for their messages, told apart from how redrive works it out.
+//! The expected results of a bulk handler's calls, computed independently of redrive.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What must hold of every run, whatever chance did to it.
+//! The properties of every run, for any seed.
 
 use super::history::{Ending, History, Invocation, Run};
 use super::life::one_life;

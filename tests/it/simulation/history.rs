@@ -1,4 +1,4 @@
-//! A run after it happened. Messages are numbered in the order in which they were sent.
+//! The record of a run. Messages are numbered in the order in which they were sent.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What must hold of a message from its first delivery to its last.
+//! The properties of a message from its first delivery to its last.
 
 use std::time::Duration;
 

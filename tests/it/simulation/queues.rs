@@ -1,4 +1,4 @@
-//! A scenario as the account sees it.
+//! The queues and settings of a scenario.
 
 use std::time::SystemTime;
 

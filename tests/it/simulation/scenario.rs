@@ -1,4 +1,4 @@
-//! A run before it happens: all that chance decides in advance.
+//! The plan of a run: everything that chance decides in advance.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What goes wrong in a run: a random half of all faults and features, so that a rare fault is not drowned by the others.
+//! The faults of a run: a random half of all faults and features, so that the others do not hide a rare fault.
 
 use std::env::var;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! An SQS on loopback whose connections die unnoticed: they are reset by the next request, as after a freeze.
+//! An SQS on loopback whose connections die unnoticed: the next request resets them, as after a freeze.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -1,4 +1,4 @@
-//! A real process of a function, under a Runtime API that says exactly what a test has it say.
+//! A real process of a function, under a Runtime API that a test scripts.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -1,4 +1,4 @@
-//! The real clients over a real socket, and what it receives as Lambda would hand it over.
+//! The real clients over a real socket, and their received messages as Lambda events.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Handlers on threads of their own, in real time: what blocks a thread stops tokio's paused clock too.
+//! Handlers on their own threads, in real time, because a blocked thread would stop tokio's paused clock too.
 
 use std::future::Future;
 

@@ -1,4 +1,4 @@
-//! An SQS on loopback that says what a test has it say, and remembers what it was told.
+//! An SQS on loopback that a test scripts, and that records its requests.
 
 use std::sync::{Arc, Mutex};
 

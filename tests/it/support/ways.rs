@@ -1,4 +1,4 @@
-//! The program `tests/programs/ways.rs`, whose messages say how they use their threads.
+//! The program `tests/programs/ways.rs`, whose messages choose how its handlers use their threads.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Messages at a fixed rate, and two workers of which one after the other is replaced, as by deploys. For ten minutes:
-//! `ROLLING_SECONDS=600 ROLLING_RESTART=10 cargo test --workspace --test it -- rolling --nocapture`.
+//! Messages at a fixed rate, and two workers that are replaced in turn, as by deploys. For ten minutes: `ROLLING_SECONDS=600
+//! ROLLING_RESTART=10 cargo test --workspace --test it -- rolling --nocapture`.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

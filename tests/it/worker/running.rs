@@ -1,4 +1,4 @@
-//! A worker's process, and what it writes.
+//! A worker's process and its output.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

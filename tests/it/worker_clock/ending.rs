@@ -1,4 +1,4 @@
-//! The end of a worker: how long it takes, and what is still published.
+//! The end of a worker: its duration, and the metrics that it still publishes.
 
 use std::future::{Future, pending};
 use std::num::NonZero;

@@ -1,4 +1,4 @@
-//! A process that is stopped for longer than its leases last, as by SIGSTOP or while its machine sleeps.
+//! A process that stops for longer than its leases last, as after SIGSTOP or while its machine sleeps.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
