@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_text_body_is_told_about_text_and_raw() {
+    fn the_error_of_a_plain_text_body_names_text_and_raw() {
         assert!(
             error::<String>("hello")
                 .ends_with("(to take a plain text body, use redrive::Text or redrive::Raw)")
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_bodies_are_base64_where_they_are() {
+    fn raw_decodes_base64_and_refuses_other_text() {
         assert_eq!(Raw(b"aGk=".to_vec()).base64().unwrap(), b"hi");
         assert!(Raw(b"a!".to_vec()).base64().is_err());
     }

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_is_said_in_a_few_words() {
+    fn other_events_are_described_in_a_few_words() {
         let record = |source: &str| json!({ "Records": [{ "eventSource": source, "s3": {} }] });
         for (event, expected) in [
             (json!(null), "null"),
@@ -185,7 +185,7 @@ mod tests {
 
     /// Lambda deletes the messages of an event that is answered without a failure.
     #[test]
-    fn what_may_hold_messages_of_sqs_is_handed_to_nobody() {
+    fn an_event_that_may_contain_sqs_messages_is_handed_to_nobody() {
         let message = json!({ "messageId": {}, "body": "1", "eventSource": "aws:sqs" });
         for event in [
             json!({ "Records": [message] }),

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_message_leaves_out_is_as_the_consumer_has_it() {
+    fn fields_that_a_message_omits_come_from_the_consumers_backoff() {
         let base = Backoff::exponential(Duration::from_secs(5), Duration::from_secs(900)).unwrap();
         let revised = |json| parse_backoff(json, &base).unwrap();
         let exponential = |initial, maximum| {

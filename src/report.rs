@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_counted_by_what_it_is_and_by_what_sqs_confirmed() {
+    fn messages_are_counted_by_outcome_and_by_confirmation() {
         let retry = || Action::Retry { after: Duration::from_secs(2) };
         let letter = || Action::DeadLetter { reason: "x".into(), or_retry: Duration::ZERO };
         let release = || Action::Release { after: Duration::ZERO };

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_takes_what_the_bucket_holds_and_what_comes_within_a_second() {
+    fn a_lease_takes_the_tokens_in_the_bucket_and_those_of_the_next_second() {
         let rate = Rate::per_second(50).burst(20);
         let mut bucket = Bucket::full(&rate);
         let lease = bucket.lease(100, &rate, millis(3));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_a_slow_rate_is_leased_no_more_than_a_second_before_it_comes() {
+    fn a_token_of_a_slow_rate_is_leased_at_most_a_second_early() {
         let rate = Rate::per_hour(36).burst(1);
         let mut bucket = Bucket::full(&rate);
         assert_eq!(bucket.lease(9, &rate, millis(0)).tokens(), 1);
@@ -273,7 +273,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn in_any_window_as_many_start_as_the_burst_and_the_rate_allow(
+        fn no_more_messages_start_in_any_window_than_burst_and_rate_allow(
             messages in 1_u32..200, burst in prop::option::of(1_u32..100), unit in 0_usize..3,
             steps in prop::collection::vec((0_u64..5_000, 0_usize..40), 1..60),
         ) {
@@ -307,7 +307,7 @@ mod tests {
         }
 
         #[test]
-        fn no_more_tokens_come_in_any_window_than_the_burst_and_the_rate_and_none_is_lost_while_all_are_leased(
+        fn leased_tokens_stay_within_burst_and_rate_and_none_is_lost(
             messages in 1_u32..500, burst in prop::option::of(1_u32..100), unit in 0_usize..3,
             steps in prop::collection::vec((0_u64..2_000, 0_u32..60, 0_u64..3_000), 1..60),
         ) {

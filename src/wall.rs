@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn it_stands_still_and_skips_time_as_the_clock_of_tokio_does() {
+    async fn the_wall_clock_pauses_and_skips_time_with_tokios_clock() {
         let (wall, moment) = (Wall::new(), Duration::from_millis(50));
         // The thread may lose its processor between the two clocks, but not each time.
         let now = || (0..100).map(|_| wall.now()).min().unwrap();

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_calls_that_failed_together_one_renews_the_connections() {
+    fn calls_that_fail_together_renew_the_connections_once() {
         let http = Http::new(Network::default());
         let before = http.generation();
         for _ in 0..10 {

@@ -43,7 +43,7 @@ fn delays_are_whole_seconds_rounded_up() {
 }
 
 #[test]
-fn what_sqs_could_not_keep_is_refused() {
+fn a_backoff_that_sqs_does_not_allow_is_refused() {
     let refused = |result: Result<Backoff, InvalidBackoff>| result.unwrap_err().to_string();
     assert_eq!(refused(Backoff::steps([])), "there are no steps; at least one is needed");
     assert!(refused(Backoff::fixed(secs(43_201))).contains("43200"));

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_says_so() {
+    fn a_body_that_is_not_an_event_is_refused() {
         let record = Sample { body: r#"{"detail": {}}"#, ..Sample::default() }.record(0);
         let error = EventBridge::<BTreeMap<String, u64>>::from_message(&record).unwrap_err();
         assert!(

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_needs_no_more_than_its_type_its_topic_and_its_message() {
+    fn a_notification_needs_only_its_type_topic_and_message() {
         let body =
             r#"{"Type": "Notification", "TopicArn": "arn", "Message": "tea", "MessageAttributes": null}"#;
         let read_text: Sns<Text> = read(body).unwrap();
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn raw_delivery_is_taken_as_it_is() {
+    fn a_raw_delivery_is_decoded_without_an_envelope() {
         let order: Sns<BTreeMap<String, u64>> = read(r#"{"cents": 450}"#).unwrap();
         assert_eq!((order.message["cents"], order.notification.is_none()), (450, true));
         assert_eq!(read::<Text>("plain").unwrap().message.0, "plain");
     }
 
     #[test]
-    fn a_subscription_confirmation_is_no_notification() {
+    fn a_subscription_confirmation_is_not_a_notification() {
         let body = NOTIFICATION.replace("\"Notification\"", "\"SubscriptionConfirmation\"");
         let error = read::<Text>(body.leak()).unwrap_err();
         assert_eq!(error.to_string(), "an SNS message of type SubscriptionConfirmation, not a Notification");

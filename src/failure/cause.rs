@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_have_no_type_that_would_tell_anything() {
+    fn a_text_error_has_no_type_name() {
         for text in ["disk", "Disk", "Timeout", "Disk full", ""] {
             assert_eq!(exception(anyhow::Error::msg(text)), "anyhow::Error");
             assert_eq!(exception(anyhow::Error::msg(text).context(text)), "anyhow::Error");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_debug_that_unwraps_what_the_writer_returns_fails_nothing() {
+    fn a_debug_that_unwraps_write_errors_fails_nothing() {
         assert_eq!(exception(anyhow::Error::from(Trusting)), "Trusting");
     }
 }

@@ -19,13 +19,13 @@ fn a_constructor_overrules_a_verdict_below_it() {
 }
 
 #[test]
-fn an_extractor_that_rules_for_itself_is_obeyed() {
+fn the_decision_of_an_extractor_stays() {
     assert_eq!(Failure::malformed("eof").reduce(None).ruling, Ruling::Malformed);
     assert_eq!(Failure::malformed(Verdict::discard("not for us")).reduce(None).ruling, Ruling::Discard);
 }
 
 #[test]
-fn a_failure_says_what_was_ruled() {
+fn a_failure_reports_its_decision() {
     let rulings = |failure: &Failure| {
         [
             failure.is_retry(),
@@ -81,7 +81,7 @@ fn a_failure_keeps_its_error() {
 }
 
 #[test]
-fn only_what_somebody_has_decided_is_ruled() {
+fn only_constructors_and_verdicts_decide() {
     for (failure, is_ruled) in [
         (Failure::from("down"), false),
         (Failure::from("down").with_reason("code"), false),

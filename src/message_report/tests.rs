@@ -49,7 +49,7 @@ use Answer::{Confirmed, OnlyTheDelay, Refused};
 use MessageOutcome::{DeadLettered, Deferred, Discarded, NotStarted, Retried, Succeeded};
 
 #[test]
-fn outcome_delay_confirmation_and_error_say_the_same() {
+fn outcome_delay_confirmation_and_error_agree() {
     let error = || failed(Failure::from("down"));
     let defer = || failed(Failure::defer(AFTER));
     let panic = || Outcome::panicked("a bug");

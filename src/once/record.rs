@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_stays_so_until_it_is_forgotten() {
+    fn an_ended_message_stays_ended_until_its_record_expires() {
         let mut record = Record::of(&Claim::new("k", "a"), NOW);
         assert!(record.change("a", &end(End::Done), NOW + secs(10)));
         assert!(record.change("a", &end(End::Done), NOW + secs(11)), "its answer was lost");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_message_runs_again_only_after_it_was_retried_from_the_dead_letter_queue() {
+    fn a_rejected_message_runs_again_only_after_a_retry_from_the_dlq() {
         let mut record = Record::of(&Claim::new("k", "a"), NOW);
         record.change("a", &end(rejected()), NOW);
         let again = |redrives| Claim { redrives, ..Claim::new("k", "b") };

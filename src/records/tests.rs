@@ -56,7 +56,7 @@ fn a_receive_count_that_is_missing_or_no_number_counts_as_1() {
 }
 
 #[test]
-fn a_number_is_as_good_as_its_text() {
+fn a_number_is_read_like_its_text() {
     assert_eq!(
         [json!(3), json!(0), json!(-1), json!(2.5), json!(u64::MAX)].map(attempt),
         [3, 1, 1, 1, u32::MAX]
@@ -72,7 +72,7 @@ fn a_number_is_as_good_as_its_text() {
 }
 
 #[test]
-fn both_ways_in_see_the_same() {
+fn both_ways_in_read_the_same_records() {
     let json = json!({ "Records": [sample()] }).to_string();
     let typed: SqsEvent = serde_json::from_str(&json).unwrap();
     let raw = Records::read(json.into(), &limits()).unwrap();
@@ -90,7 +90,7 @@ fn both_ways_in_see_the_same() {
 }
 
 #[test]
-fn nothing_is_borrowed_in_vain() {
+fn texts_without_escapes_are_borrowed() {
     let json = json!({ "Records": [sample()] }).to_string();
     let event: Event<'_> = serde_json::from_str(&json).unwrap();
     let record = &event.records[0];

@@ -82,7 +82,7 @@ fn a_time_limit_of_the_code_is_within_what_the_variable_allows() {
 }
 
 #[test]
-fn of_what_the_code_says_of_a_setting_the_last_word_counts() {
+fn the_last_call_for_a_setting_wins() {
     let mut settings = Settings::default();
     settings.max_receive_count = settings.keep(0);
     assert_eq!(settings.check().unwrap_err().to_string(), "max receive count is 0, allowed: 1 to 1000");
@@ -109,7 +109,7 @@ fn code_wins_over_the_environment() {
 }
 
 #[test]
-fn what_does_not_parse_is_refused_with_name_value_and_what_is_allowed() {
+fn an_invalid_variable_is_refused_with_its_name_value_and_allowed_values() {
     let table = [
         ("REDRIVE_DEAD_LETTER_QUEUE_URL", "orders-dead", "a queue URL such as"),
         (

@@ -90,7 +90,7 @@ async fn ends(queue: &str, bodies: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_way_to_rule_on_one_message_and_on_what_is_open() {
+async fn each_message_of_a_bulk_gets_its_own_outcome() {
     let rows: [(&[&str], &[&str]); 11] = [
         (&["a", "b", "c"], &["ok", "ok", "ok"]),
         (&["fail", "a", "reject", "done"], &["2 s", "ok", "letter rejected", "ok"]),
@@ -144,7 +144,7 @@ async fn after_a_panic_of_a_call_the_next_panic_is_not_blamed_on_its_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_decode_never_reaches_the_handler() {
+async fn undecodable_messages_never_reach_the_handler() {
     let aws = Aws::standard();
     let ids = aws.send_all("orders", ["1", "{oops", "3"]);
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -235,7 +235,7 @@ impl std::fmt::Display for Landmine {
 impl std::error::Error for Landmine {}
 
 #[tokio::test(start_paused = true)]
-async fn a_ruling_whose_error_panics_in_a_task_is_a_failure_though_the_call_returns_ok() {
+async fn a_result_whose_error_panics_in_a_task_is_a_failure() {
     let aws = Aws::standard();
     let ids = aws.send_all("orders", ["a", "b"]);
     let consumer = aws.consumer("orders", async |orders: Orders| {

@@ -43,7 +43,7 @@ async fn an_event_without_records_has_an_empty_response_and_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_failures_among_ten_thousand_are_a_hundred_calls_and_one_for_metrics() {
+async fn a_thousand_failures_are_a_hundred_calls_and_one_for_metrics() {
     let aws = Aws::standard();
     let event = event(&aws, 10_000);
     let handler = |n: u64| async move { if n.is_multiple_of(10) { Err("down") } else { Ok(()) } };
@@ -60,7 +60,7 @@ async fn a_thousand_failures_among_ten_thousand_are_a_hundred_calls_and_one_for_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_without_a_message_id_fails_the_invocation_before_anything_runs() {
+async fn a_record_without_a_message_id_fails_before_anything_runs() {
     let aws = Aws::standard();
     for id in [json!(null), json!("")] {
         let event =
@@ -100,7 +100,7 @@ async fn failing_visibility_calls_leave_the_response_as_it_was_and_are_counted()
 }
 
 #[tokio::test(start_paused = true)]
-async fn entries_that_fail_inside_an_http_200_are_tried_once_more_and_then_counted() {
+async fn entries_that_fail_in_an_http_200_are_retried_once_then_counted() {
     let handled = twelve("ChangeMessageVisibilityBatch", Fault::HalfFails).await;
     // Ten entries leave five and then two; two leave one and then none.
     assert_eq!((handled.report.retried, handled.report.settle_errors), (10, 2));

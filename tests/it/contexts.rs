@@ -17,7 +17,7 @@ tokio::task_local! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_local_to_the_task_that_calls_handle_reaches_handlers() {
+async fn task_locals_of_the_caller_of_handle_reach_handlers() {
     let aws = Aws::standard();
     aws.send_all("orders", 0..3);
     let consumer = aws.consumer("orders", |_: u64| async {
@@ -62,7 +62,7 @@ fn refused(workers: Handle) -> [String; 2] {
 
 /// Without this, those messages that need the runtime would fail attempt after attempt.
 #[test]
-fn workers_that_are_gone_or_have_no_timers_are_an_error_before_any_message_is_handled() {
+fn workers_without_a_runtime_or_timers_fail_before_any_message() {
     let allowed = "allowed: one that is running and has timers (enable_time or enable_all)";
     let workers = || Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     // Its drop waits until it has ended.
@@ -77,7 +77,7 @@ fn workers_that_are_gone_or_have_no_timers_are_an_error_before_any_message_is_ha
 }
 
 #[tokio::test]
-async fn workers_that_end_while_a_batch_runs_fail_only_what_needs_them_and_that_is_retried() {
+async fn workers_that_end_during_a_batch_fail_only_messages_that_need_them() {
     let aws = Aws::standard();
     aws.send_all("orders", 0..4);
     let workers = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

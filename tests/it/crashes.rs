@@ -88,7 +88,7 @@ async fn messages_whose_process_is_killed_each_time_end_as_dead_letters() {
 
 /// The first of the group is dead-lettered, the second hangs, and the process dies: what SQS has confirmed happens again.
 #[tokio::test]
-async fn a_letter_whose_process_dies_before_it_answers_is_written_again_and_counts_once() {
+async fn a_letter_is_rewritten_after_its_process_dies_and_counts_once() {
     let mut config = mortal(4);
     let policy = json!({
         "deadLetterTargetArn": "arn:aws:sqs:eu-west-1:123456789012:orders-dead.fifo",

@@ -18,7 +18,7 @@ async fn one_second(_: u64) -> Result<(), Failure> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_succeeded_stays_a_success_and_the_rest_comes_back_at_once() {
+async fn successes_stay_and_the_rest_returns_at_once() {
     let aws = Aws::standard();
     let ids = aws.send_all("orders", 0..10);
     let consumer = aws.consumer("orders", one_second).concurrency(at_a_time(1));
@@ -33,7 +33,7 @@ async fn what_succeeded_stays_a_success_and_the_rest_comes_back_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_nothing_was_finished_the_rest_waits_too() {
+async fn unstarted_messages_wait_if_nothing_was_finished() {
     let aws = Aws::standard();
     let ids = aws.send_all("orders", 0..3);
     let consumer = aws
@@ -45,7 +45,7 @@ async fn where_nothing_was_finished_the_rest_waits_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_no_time_is_left_nothing_starts_and_nothing_is_lost() {
+async fn without_time_left_nothing_starts_and_nothing_is_lost() {
     let aws = Aws::standard();
     aws.send_all("orders", 0..3);
     let consumer = aws.consumer("orders", one_second).concurrency(at_a_time(1));
@@ -124,7 +124,7 @@ async fn messages_with_the_most_attempts_behind_them_start_first() {
 
 /// In real time, since what blocks a thread stops tokio's clock too.
 #[test]
-fn handlers_that_block_every_thread_cannot_push_the_response_past_the_deadline() {
+fn handlers_that_block_every_thread_do_not_delay_the_response() {
     let runtimes = Runtimes::new(2);
     let (release, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = Arc::new(Mutex::new(blocked));
@@ -165,7 +165,7 @@ fn behind_a_blocker(blocked: Duration, max_receive_count: u32) -> crate::support
 }
 
 #[test]
-fn what_never_had_its_turn_behind_a_blocked_thread_was_not_started() {
+fn a_message_behind_a_blocked_thread_counts_as_not_started() {
     // With a second to go the handlers are cancelled at 500 ms, and have 50 ms to let go.
     for blocked in [520, 900] {
         let handled = behind_a_blocker(millis(blocked), 10);

@@ -55,7 +55,7 @@ async fn a_failed_message_stops_its_group_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rejected_head_is_dead_lettered_and_its_group_goes_on_in_the_same_invocation() {
+async fn a_group_continues_after_the_dead_letter_of_its_rejected_head() {
     let aws = Aws::fifo();
     let [a1, _, _] = send(&aws, ["A1", "A2", "A3"]);
     let (consumer, log) =
@@ -76,7 +76,7 @@ async fn a_rejected_head_is_dead_lettered_and_its_group_goes_on_in_the_same_invo
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_group_does_not_go_on_before_the_letter_is_confirmed() {
+async fn a_group_does_not_continue_before_its_letter_is_confirmed() {
     for fault in [Fault::Refused, Fault::Hangs, Fault::Denied] {
         let aws = Aws::fifo();
         aws.faults(always("SendMessageBatch", fault));
@@ -99,7 +99,7 @@ async fn worn_out(aws: &Aws, consumer: &Consumer<impl Handler<Message<Text>>, Me
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_exhausted_head_is_dead_lettered_and_its_group_goes_on() {
+async fn a_group_continues_after_the_dead_letter_of_its_exhausted_head() {
     let aws = Aws::fifo();
     let [a1] = send(&aws, ["A1"]);
     let (consumer, log) = consumer(&aws, |name| if name == "A1" { Err("down")? } else { Ok(()) });
@@ -117,7 +117,7 @@ async fn an_exhausted_head_is_dead_lettered_and_its_group_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_dead_letter_queue_an_exhausted_head_is_left_to_the_redrive_policy() {
+async fn without_a_dlq_the_redrive_policy_moves_an_exhausted_head() {
     let aws = Aws::fifo();
     let [a1] = send(&aws, ["A1"]);
     let handler = |_: Text| async { Err::<(), _>("down") };
@@ -162,7 +162,7 @@ async fn a_standard_queue_whose_messages_carry_a_group_is_not_fifo() {
 
 /// What the issue saw: nine delays of twelve hours, 106 h for the message behind.
 #[tokio::test(start_paused = true)]
-async fn a_sender_cannot_hold_up_its_group_for_longer_than_the_consumers_own_delays() {
+async fn a_sender_cannot_block_its_group_longer_than_the_consumers_delays() {
     let aws = Aws::fifo();
     let queue = aws.open(QUEUE);
     let stalls = r#"{"kind":"fixed","delay":43200}"#;

@@ -99,7 +99,7 @@ impl Hook for Instead {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_hook_returns_counts_and_its_panics_and_delays_stay_its_own() {
+async fn a_hooks_result_counts_and_its_panics_and_delays_stay_its_own() {
     let aws = Aws::standard();
     aws.send_all("orders", ["reject", "panic", "forgive", "slow", "fine"]);
     let consumer = aws.consumer("orders", |text: Text| async move {
@@ -141,7 +141,7 @@ impl Hook for Broken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_panics_or_hangs_when_it_is_told_keeps_no_other_from_flushing() {
+async fn a_hook_that_panics_or_hangs_does_not_block_the_flush_of_others() {
     let aws = Aws::standard();
     aws.send_all("orders", ["a"]);
     let log = Log::default();
@@ -168,7 +168,7 @@ impl Hook for Eager {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_inner_hook_starts_when_the_outer_one_awaits_it_however_it_is_written() {
+async fn an_inner_hook_starts_only_when_the_outer_one_awaits_it() {
     let aws = Aws::standard();
     aws.send("orders", "reject");
     aws.send("orders", "a");
@@ -182,7 +182,7 @@ async fn an_inner_hook_starts_when_the_outer_one_awaits_it_however_it_is_written
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_is_told_of_each_message_what_became_of_it() {
+async fn an_observer_gets_the_result_of_each_message() {
     let aws = Aws::standard();
     let ids = aws.send_all("orders", ["ok", "fail", "reject", "defer", "discard", "{"]);
     let seen: Arc<Mutex<Vec<MessageReport>>> = Arc::default();
@@ -227,7 +227,7 @@ impl Bodies for Elsewhere {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_from_elsewhere_is_decoded_and_a_letter_keeps_the_one_that_was_sent() {
+async fn a_fetched_body_is_decoded_and_a_letter_keeps_the_sent_one() {
     let aws = Aws::standard();
     aws.send_all("orders", ["=7", "8", "=9", "=x", "gone", "forbidden", "hangs"]);
     let taken: Arc<Mutex<Vec<u64>>> = Arc::default();

@@ -34,7 +34,7 @@ async fn hooks_that_panic_or_hang_spoil_no_later_batch() {
 }
 
 #[tokio::test]
-async fn hooks_that_block_cost_their_threads_and_the_answer_comes_by_its_deadline() {
+async fn blocking_hooks_cost_threads_but_no_response_its_deadline() {
     for body in ["around:block", "settled:block", "flush:block"] {
         let mut function = Function::start(example("hooked"), &[]).await;
         for _ in 0..5 {

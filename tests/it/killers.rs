@@ -57,7 +57,7 @@ async fn runs_and_receives(killer: u32) -> (Vec<usize>, Vec<u32>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_ends_the_process_dead_letters_no_other() {
+async fn a_message_that_ends_the_process_does_not_dead_letter_others() {
     let (mut runs, receives) = runs_and_receives(4).await;
     runs.remove(4);
     // Twice all run at once. Then each runs alone, and is deleted before the next one begins.

@@ -42,7 +42,7 @@ async fn order_of_answers(function: &mut Function) -> [String; 2] {
 }
 
 #[tokio::test]
-async fn batches_run_one_by_one_under_run_and_at_the_same_time_under_run_concurrent() {
+async fn batches_run_in_turn_under_run_and_together_under_run_concurrent() {
     let mut function = Function::start(example("layered"), &[]).await;
     assert_eq!(order_of_answers(&mut function).await, ["slow", "quick"]);
     function.end().await;

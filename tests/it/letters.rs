@@ -151,7 +151,7 @@ async fn letters_that_fail_inside_an_http_200_are_tried_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_came_back_keeps_its_key_and_knows_its_past() {
+async fn a_message_that_was_sent_back_keeps_its_key_and_origin() {
     let aws = Aws::standard();
     let origin = r#"{"message_id": "first-life", "redrives": 2}"#;
     aws.send("orders", NewMessage::from("x").attribute("redrive.origin", origin));
@@ -167,7 +167,7 @@ async fn a_message_that_came_back_keeps_its_key_and_knows_its_past() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_the_note_is_too_much_for_the_dead_letter_queue_the_letter_goes_without() {
+async fn a_letter_too_large_for_its_queue_is_sent_without_a_note() {
     let aws = Aws::new();
     let dead = aws.queue("orders-dead").attribute("MaximumMessageSize", "1024").create();
     aws.queue("orders").visibility_timeout(Duration::from_secs(60)).create();
@@ -213,7 +213,7 @@ impl FromMessage for Names {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_note_that_comes_with_a_message_is_seen_by_nobody_and_never_on_its_letter() {
+async fn a_note_that_a_sender_wrote_is_hidden_and_not_on_the_letter() {
     let aws = Aws::standard();
     let handler = |message: Message<Names>| async move {
         assert_eq!(message.body.0, ["tenant"]);
@@ -239,7 +239,7 @@ async fn a_note_that_comes_with_a_message_is_seen_by_nobody_and_never_on_its_let
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_origin_counts_only_from_senders_that_are_named_where_some_are() {
+async fn an_origin_counts_only_from_named_senders_if_some_are_named() {
     let origin = r#"{"message_id":"a-payment-that-was-made","redrives":1}"#;
     // redrive-local has one sender: the account, as for a root user.
     for (senders, counts) in [(None, true), (Some("123456789012"), true), (Some("AROAOPERATOR"), false)] {

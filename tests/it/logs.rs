@@ -130,7 +130,7 @@ async fn a_message_that_never_ran_and_will_be_moved_has_a_line() {
 }
 
 #[tokio::test]
-async fn what_a_handler_logs_stands_in_the_span_of_its_message() {
+async fn lines_of_a_handler_are_in_the_span_of_its_message() {
     let bodies = vec![order("up"); 3];
     let (ids, stdout, stderr) =
         written(&bodies, [("REDRIVE_MAX_RECEIVE_COUNT", "10"), ("REDRIVE_CONCURRENCY", "3")]).await;

@@ -213,7 +213,7 @@ impl Shop {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_message_with_the_key_of_one_that_is_done_is_deleted_without_running() {
+async fn a_duplicate_of_a_done_message_is_deleted_without_running() {
     let shop = Shop::new("orders");
     let store = Arc::new(Memory::new());
     let consumer = shop.consumer(Arc::clone(&store));
@@ -229,7 +229,7 @@ async fn a_second_message_with_the_key_of_one_that_is_done_is_deleted_without_ru
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_function_the_key_is_that_of_the_message_which_a_retry_from_the_dead_letters_keeps() {
+async fn the_default_key_survives_a_retry_from_the_dead_letters() {
     let shop = Shop::new("orders");
     let store = Arc::new(Memory::new());
     let first = shop.queue.send("a");
@@ -270,7 +270,7 @@ async fn no_sender_takes_the_key_of_another_message_unless_its_origins_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_failed_runs_again_at_once_when_it_comes_back() {
+async fn a_failed_message_runs_again_as_soon_as_it_returns() {
     for (how, seconds) in [("fail", 2), ("panic", 2), ("hang", 6)] {
         let shop = Shop::new("orders");
         let store = Arc::new(Memory::new());
@@ -361,7 +361,7 @@ async fn another_body_under_the_same_key_is_dead_lettered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_of_no_bytes_or_too_many_is_that_of_a_malformed_message() {
+async fn an_empty_or_too_long_key_makes_a_message_malformed() {
     for length in [0, 1_025] {
         let shop = Shop::new("orders");
         let once = Once::new(Memory::new()).key(move |_: &Message<Text>| "k".repeat(length));
@@ -457,7 +457,7 @@ async fn an_outage_of_the_store_costs_a_function_no_letters() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn on_its_last_delivery_a_message_waits_in_the_process_for_the_store() {
+async fn a_message_on_its_last_delivery_waits_in_the_process_for_the_store() {
     let shop = Shop::with("orders.fifo", 1);
     let store = away(secs(0), secs(10), Call::Refused);
     let message = shop.queue.send(NewMessage::from("a").group("g"));
@@ -611,7 +611,7 @@ async fn ten_messages_take_two_round_trips_to_the_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_group_goes_on_behind_a_message_that_was_handled_before_and_waits_behind_one_that_is_deferred() {
+async fn a_group_continues_behind_a_replay_and_waits_behind_a_deferral() {
     let shop = Shop::new("orders.fifo");
     let store = Arc::new(Memory::new());
     let consumer = shop.consumer(Arc::clone(&store));
@@ -633,7 +633,7 @@ async fn a_group_goes_on_behind_a_message_that_was_handled_before_and_waits_behi
 }
 
 #[tokio::test(start_paused = true)]
-async fn on_its_last_delivery_a_message_waits_in_the_process_for_the_lease_of_another() {
+async fn a_message_on_its_last_delivery_waits_for_the_lease_of_another() {
     let shop = Shop::new("orders");
     let store = Arc::new(Memory::new());
     let consumer = shop.consumer(Arc::clone(&store)).backoff(redrive::Backoff::fixed(secs(1)).unwrap());
@@ -668,7 +668,7 @@ async fn a_worker_keeps_its_key_for_as_long_as_its_handler_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_cannot_renew_its_lease_cancels_the_handler_while_the_lease_still_holds() {
+async fn a_worker_cancels_a_handler_before_its_unrenewed_lease_ends() {
     let shop = Shop::new("orders");
     let (began, released) = (Instant::now(), Arc::new(Mutex::new(None)));
     let told = Arc::clone(&released);
@@ -691,7 +691,7 @@ async fn a_worker_that_cannot_renew_its_lease_cancels_the_handler_while_the_leas
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_message_of_a_worker_that_was_killed_runs_again_when_its_lease_has_ended() {
+async fn a_killed_workers_message_runs_again_after_its_lease() {
     let shop = Shop::new("orders");
     let store = Arc::new(Memory::new());
     let consumer = shop.consumer(Arc::clone(&store));
@@ -754,7 +754,7 @@ async fn a_bulk_handler_gets_each_key_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_in_a_bulk_is_released_and_what_waits_behind_it_in_its_group_too() {
+async fn a_failed_bulk_message_and_its_followers_release_their_keys() {
     let shop = Shop::new("orders.fifo");
     let (store, calls) = (Arc::new(Memory::new()), Arc::default());
     let consumer = bulk_of(&shop, Arc::clone(&store), Arc::clone(&calls));
@@ -768,7 +768,7 @@ async fn what_fails_in_a_bulk_is_released_and_what_waits_behind_it_in_its_group_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_panics_is_one_that_does_not_answer() {
+async fn a_store_that_panics_counts_as_one_that_does_not_answer() {
     struct Panics(AtomicUsize);
     impl Store for Panics {
         async fn claim(&self, _: &Claim) -> Result<Claimed, BoxError> {

@@ -47,7 +47,7 @@ fn said(answer: &Answer) -> [String; 2] {
 }
 
 #[tokio::test]
-async fn an_event_that_is_not_of_sqs_is_answered_with_what_it_is_and_who_takes_it() {
+async fn the_error_of_another_event_names_it_and_the_method_for_it() {
     let mut function = Function::start(ORDERS, &[]).await;
     let record = |fields: Value| json!({ "Records": [fields] }).to_string();
     let sns = record(json!({ "EventSource": "aws:sns", "EventVersion": "1.0", "Sns": { "MessageId": "1" } }));
@@ -115,7 +115,7 @@ async fn a_tower_service_says_so_too_of_records_that_are_not_of_sqs() {
 }
 
 #[tokio::test]
-async fn pings_test_events_garbage_and_messages_are_each_answered_rightly_by_one_process() {
+async fn one_process_answers_pings_test_events_garbage_and_messages() {
     for at_a_time in ["1", "4"] {
         let variables = [("AWS_LAMBDA_MAX_CONCURRENCY", at_a_time)];
         let mut function = Function::start(example("pinged"), &variables).await;
@@ -185,7 +185,7 @@ async fn the_consoles_test_event_pages_nobody_and_calls_no_handler() {
 }
 
 #[tokio::test]
-async fn a_main_of_ones_own_takes_any_event_too() {
+async fn handle_any_takes_any_event() {
     let mut function = Function::start(example("ways"), &[("MODE", "any-event")]).await;
     for (payload, expected) in [
         (json!({ "a": [1, "ä"] }), ["response", "{\"a\":[1,\"ä\"]}"]),
@@ -229,7 +229,7 @@ async fn moody(event: OtherEvent) -> Result<Value, BoxError> {
 }
 
 #[test]
-fn what_takes_other_events_may_panic_hang_or_block_and_only_its_own_invocation_fails() {
+fn on_other_event_may_panic_hang_or_block_and_fails_its_own_call_only() {
     let runtimes = Runtimes::new(2);
     let consumer = Consumer::new(|_: u64| async { Ok::<_, Failure>(()) }).on_other_event(moody);
     let threads = consumer.clone().workers(runtimes.workers());
@@ -254,7 +254,7 @@ fn what_takes_other_events_may_panic_hang_or_block_and_only_its_own_invocation_f
 
 /// Lambda deletes what a response does not name.
 #[tokio::test]
-async fn what_takes_other_events_never_sees_a_message_of_sqs() {
+async fn on_other_event_never_gets_an_sqs_message() {
     let consumer = Consumer::new(|_: u64| async { Ok::<_, Failure>(()) })
         .on_other_event(|event| async move { Ok::<_, BoxError>(json!({ "taken": event.value() })) });
     let message = |id: Value| json!({ "messageId": id, "body": "1", "eventSource": "aws:sqs" });

@@ -104,7 +104,7 @@ async fn the_sample_events_are_answered_as_their_documentation_says() {
 
 /// Nothing of such an event is deleted, and the next one is handled by the same process.
 #[tokio::test]
-async fn an_event_that_cannot_be_answered_fails_as_a_whole_and_the_next_one_is_handled() {
+async fn an_unanswerable_event_fails_and_the_next_one_is_handled() {
     let mut function = Function::start(ORDERS, &[]).await;
     let mut nameless = record(2, "up");
     nameless["messageId"] = Value::Null;

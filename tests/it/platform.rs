@@ -13,7 +13,7 @@ fn lines(stdout: &str) -> Vec<Value> {
 
 /// Lambda Managed Instances do not set `_X_AMZN_TRACE_ID`, which could not be right for two batches at a time.
 #[tokio::test]
-async fn a_message_knows_the_invocation_that_brought_it_even_if_several_run_at_a_time() {
+async fn a_message_knows_its_own_invocation_among_several() {
     let variables = [
         ("AWS_LAMBDA_MAX_CONCURRENCY", "8"),
         ("AWS_LAMBDA_LOG_GROUP_NAME", "/aws/lambda/orders"),

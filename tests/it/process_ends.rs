@@ -79,7 +79,7 @@ async fn panics_before_the_handler_is_called_end_no_process() {
 }
 
 #[tokio::test]
-async fn a_panic_before_the_handler_is_called_does_not_hide_those_of_the_handler() {
+async fn a_panic_before_the_handler_does_not_hide_those_of_the_handler() {
     let sqs = Scripted::obliging().await;
     let mut function = start(&[("AWS_ENDPOINT_URL", sqs.url.as_str())]).await;
     let bodies = ["panic", "store panics", "decoder panics"].repeat(10);
@@ -127,7 +127,7 @@ async fn a_process_that_is_to_end_answers_for_every_batch_in_hand_first() {
 }
 
 #[tokio::test]
-async fn what_is_stopped_for_panics_in_a_row_ends_the_process_though_something_succeeds_then() {
+async fn ten_panics_end_the_process_even_if_a_later_message_succeeds() {
     let mut function = start(&[("REDRIVE_CONCURRENCY", "3")]).await;
     let mut bodies = vec!["timer:300"];
     bodies.extend(["panic"; 10]);

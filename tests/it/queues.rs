@@ -111,7 +111,7 @@ async fn refused(consumer: &Consumer<impl Handler<Text>, Text>, aws: &Aws, queue
 }
 
 #[tokio::test(start_paused = true)]
-async fn settings_of_one_queue_are_refused_to_a_second_one_whatever_comes_between() {
+async fn settings_of_one_queue_are_refused_to_a_second_queue() {
     let aws = aws();
     let one = aws.consumer("orders", reject);
     let expected = format!(
@@ -137,7 +137,7 @@ async fn settings_of_one_queue_are_refused_to_a_second_one_whatever_comes_betwee
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_letter_queue_that_cannot_be_one_is_refused_at_the_start_or_at_the_first_batch() {
+async fn an_invalid_dead_letter_queue_is_refused_at_start_or_first_batch() {
     let aws = aws();
     let fifo = aws.queue("dead.fifo").create();
     let source = arn("orders");
@@ -182,7 +182,7 @@ async fn answers(variables: &[(&str, &str)], queues: &[&str]) -> Vec<Result<Stri
 }
 
 #[tokio::test]
-async fn a_process_serves_the_queue_that_it_saw_first_and_a_new_one_may_see_the_other_first() {
+async fn each_process_serves_the_queue_of_its_first_batch() {
     let variables = [("REDRIVE_MAX_RECEIVE_COUNT", "3")];
     let refused = |queue: &str, first: &str| {
         let message = format!(
@@ -202,7 +202,7 @@ async fn a_process_serves_the_queue_that_it_saw_first_and_a_new_one_may_see_the_
 }
 
 #[tokio::test]
-async fn a_process_that_has_refused_a_batch_ends_since_its_first_may_have_been_made_up() {
+async fn a_process_that_refused_a_second_queue_ends() {
     let mut function = Function::start(ORDERS, &[("REDRIVE_MAX_RECEIVE_COUNT", "3")]).await;
     let made_up = json!({ "Records": [{ "eventSourceARN": west("other"), "body": "{}" }] });
     for (event, kind) in [(made_up, "error"), (batch("orders"), "response"), (batch("returns"), "error")] {

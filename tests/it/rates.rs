@@ -171,7 +171,7 @@ async fn workers_share_a_rate() {
 
 /// Ten places with handlers of 50 ms start up to 200 messages a second.
 #[tokio::test(start_paused = true)]
-async fn a_shared_rate_above_ten_times_the_concurrency_does_not_slow_a_worker_down() {
+async fn a_shared_rate_above_10_times_the_concurrency_slows_no_worker() {
     let mut counts = Vec::new();
     for is_shared in [false, true] {
         let (aws, starts) = (TestAws::new(), Starts::new());

@@ -69,7 +69,7 @@ fn counted(report: &BatchReport) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_table_of_outcomes_is_what_happens() {
+async fn every_row_of_the_table_of_outcomes_holds() {
     let rows = table("## Outcomes");
     assert_eq!(rows.len(), 14);
     for row in &rows[..11] {
@@ -95,7 +95,7 @@ async fn the_table_of_outcomes_is_what_happens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_rows_of_messages_that_never_ran_are_what_happens() {
+async fn the_rows_of_messages_that_never_ran_hold() {
     let rows = table("## Outcomes");
     let aws = Aws::standard();
     aws.send_all("orders", 0..3);

@@ -24,7 +24,7 @@ fn rhythm(story: &Story, id: &str) -> (Vec<f64>, Vec<u64>) {
 }
 
 #[tokio::test]
-async fn an_order_that_always_fails_waits_2_4_8_seconds_moves_at_once_and_keeps_its_id() {
+async fn a_failing_order_waits_2_4_8_seconds_then_moves_and_keeps_its_id() {
     let open = Open::start(shop(10)).await;
     let body = order("down");
     let id = open.send([body.as_str()]).remove(0);

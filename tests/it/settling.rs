@@ -184,7 +184,7 @@ async fn without_a_way_to_the_network_only_the_first_failing_batch_pays_seconds(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_is_an_answer_too() {
+async fn an_error_counts_as_an_answer() {
     let aws = Aws::standard();
     let consumer = aws.consumer("orders", fail);
     aws.faults(always(CHANGE, Fault::Hangs));

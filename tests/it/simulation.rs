@@ -41,7 +41,7 @@ use scenario::{Scenario, choose};
 use swarm::{Swarm, runs, without_ids};
 
 #[test]
-fn whatever_happens_nothing_is_lost_and_nothing_comes_too_often_or_out_of_order() {
+fn no_message_is_lost_repeated_too_often_or_out_of_order() {
     let seen: [AtomicUsize; 5] = Default::default();
     each_seed(runs(300), |scenario, rng, swarm| {
         let history = simulate(scenario, rng, swarm);

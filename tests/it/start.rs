@@ -64,7 +64,7 @@ fn ten_good_orders() -> Value {
 }
 
 #[tokio::test]
-async fn good_and_empty_settings_are_taken() {
+async fn valid_and_empty_settings_are_accepted() {
     let variables = [
         ("REDRIVE_DEAD_LETTER_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/123456789012/orders-dead"),
         ("REDRIVE_MAX_RECEIVE_COUNT", "10"),

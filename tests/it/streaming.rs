@@ -89,7 +89,7 @@ async fn a_group_goes_on_behind_its_letter_while_another_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_never_ran_on_its_last_delivery_is_counted_when_sqs_moves_it() {
+async fn a_message_that_never_ran_is_counted_when_sqs_moves_it() {
     let aws = Aws::new();
     aws.queue("orders").dead_letter_queue("orders-dead", 1).visibility_timeout(secs(180)).create();
     aws.send_all("orders", 0..10);
@@ -140,7 +140,7 @@ fn poisoned() -> impl Fn(u64) -> std::future::Ready<Result<(), Failure>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_panics_in_a_row_the_first_is_a_letter_and_the_others_are_retried() {
+async fn the_first_of_several_panics_is_a_letter_and_the_others_are_retried() {
     let aws = Aws::standard();
     let consumer = aws.consumer("orders", poisoned()).concurrency(at_a_time(1));
     let (mut letters, mut retried) = (0, 0);

@@ -249,7 +249,7 @@ fn the_command_writes_to_the_terminal_in_one_place() {
 }
 
 #[test]
-fn the_architecture_draws_the_states_of_a_message_as_they_follow_in_the_engine() {
+fn the_architecture_lists_the_state_transitions_of_the_engine() {
     let words = |text: &str| {
         let words =
             text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.starts_with(char::is_uppercase));

@@ -30,7 +30,7 @@ async fn handlers_that_block_for_ever_fail_alone_and_cost_later_batches_nothing(
 }
 
 #[tokio::test]
-async fn what_is_done_before_another_blocks_stays_done() {
+async fn a_message_done_before_another_blocks_stays_done() {
     let mut function = start(&[("REDRIVE_CONCURRENCY", "1")]).await;
     assert_eq!(failed(&mut function, &["ok", "ok", "forever", "ok"], SECOND * 2).await.0, [2, 3]);
     function.end().await;
@@ -46,7 +46,7 @@ async fn sixteen_blocked_threads_are_replaced() {
 }
 
 #[tokio::test]
-async fn whatever_code_of_the_users_blocks_fails_its_own_message_alone() {
+async fn any_user_code_that_blocks_fails_only_its_own_message() {
     for way in ["drop", "decoder", "display", "late:60000"] {
         let mut function = start(&[("TOKIO_WORKER_THREADS", "1")]).await;
         for _ in 0..2 {
@@ -59,7 +59,7 @@ async fn whatever_code_of_the_users_blocks_fails_its_own_message_alone() {
 }
 
 #[tokio::test]
-async fn handlers_that_block_while_they_are_cancelled_push_no_response_past_the_deadline() {
+async fn handlers_that_block_when_cancelled_do_not_delay_the_response() {
     for (blocking, reserve) in [(17, "0.5"), (10, "0.2"), (3, "0.2")] {
         let variables = [("REDRIVE_CONCURRENCY", "20"), ("REDRIVE_RESERVE", reserve)];
         let mut function = start(&variables).await;
@@ -118,7 +118,7 @@ async fn while_one_blocks_the_others_have_their_timers_and_their_io() {
 }
 
 #[tokio::test]
-async fn a_handler_may_use_its_thread_in_every_other_way_too() {
+async fn a_handler_may_use_its_thread_in_any_other_way() {
     let ways = [
         "timer:20",
         "timeout:20",

@@ -61,7 +61,7 @@ async fn an_observer_that_panics_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closures_that_panic_are_a_panic_of_the_message_they_were_asked_about() {
+async fn a_panic_in_a_closure_counts_as_a_panic_of_its_message() {
     let aws = Aws::standard();
     aws.send_all("orders", ["ok", "fail"]);
     let backoff = aws.consumer("orders", obey).backoff_by(|_, _| Duration::from_secs_f64(f64::INFINITY));
@@ -75,7 +75,7 @@ async fn closures_that_panic_are_a_panic_of_the_message_they_were_asked_about() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn metrics_go_where_the_settings_say_in_whatever_order_they_are_said() {
+async fn the_order_of_metrics_settings_does_not_matter() {
     let sums = async |said: fn(Consumer<_, Text>) -> Consumer<_, Text>| {
         let aws = Aws::standard();
         aws.send_all("orders", ["x"]);
@@ -89,7 +89,7 @@ async fn metrics_go_where_the_settings_say_in_whatever_order_they_are_said() {
 }
 
 #[tokio::test]
-async fn what_the_code_sets_out_of_range_is_refused_at_the_start() {
+async fn values_out_of_range_in_code_are_refused_at_the_start() {
     async fn refused(consumer: Consumer<impl redrive::Handler<Text>, Text>) -> String {
         consumer.connect().await.unwrap_err().to_string()
     }

@@ -44,7 +44,7 @@ fn every_key_is_read_by_the_rule_of_its_variable_as_a_string_or_as_json() {
 }
 
 #[test]
-fn what_an_entry_leaves_out_is_as_for_all_unless_it_holds_for_one_queue_only() {
+fn an_entry_inherits_all_settings_except_those_of_one_queue() {
     let queues = json!({ ORDERS: { "max_receive_count": 3, "concurrency": 1 }, RETURNS: {} }).to_string();
     let others = [("REDRIVE_CONCURRENCY", "5"), ("REDRIVE_RESERVE", "1"), ("REDRIVE_METRICS", "emf")];
     let settings = read(Settings::default(), &queues, &others).unwrap();
@@ -70,7 +70,7 @@ fn code_wins_over_an_entry_setting_by_setting() {
 }
 
 #[test]
-fn what_does_not_parse_is_refused_with_queue_key_value_and_what_is_allowed() {
+fn an_invalid_entry_is_refused_with_its_queue_key_and_allowed_values() {
     let of_orders = |own: &str| format!(r#"{{"{ORDERS}": {own}}}"#);
     let keys = "dead_letter_queue_url, max_receive_count, visibility_timeout, concurrency, time_limit, backoff, overrides, \
                 origin_senders, on_panic, on_malformed, last_delivery";
@@ -142,7 +142,7 @@ fn what_does_not_parse_is_refused_with_queue_key_value_and_what_is_allowed() {
 }
 
 #[test]
-fn what_holds_for_one_queue_only_is_refused_beside_named_queues() {
+fn settings_of_one_queue_are_refused_beside_named_queues() {
     for (name, value) in [("REDRIVE_DEAD_LETTER_QUEUE_URL", DEAD), ("REDRIVE_MAX_RECEIVE_COUNT", "5")] {
         let refusal =
             read(Settings::default(), &json!({ ORDERS: {} }).to_string(), &[(name, value)]).unwrap_err();

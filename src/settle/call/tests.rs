@@ -203,7 +203,7 @@ fn reply() -> impl Strategy<Value = Script> {
 
 proptest! {
     #[test]
-    fn whatever_the_replies_are_what_is_done_is_known_and_not_sent_again(
+    fn any_replies_leave_done_entries_known_and_unrepeated(
         letters in 1_usize..=10,
         fifo in any::<bool>(),
         script in prop::collection::vec(reply(), 0..40),

@@ -27,7 +27,7 @@ fn a_message_larger_than_the_limit_is_alone() {
 
 proptest! {
     #[test]
-    fn every_message_is_in_one_chunk_no_lane_is_in_two_at_a_time_and_no_limit_is_passed(
+    fn chunks_hold_each_message_once_and_keep_lanes_and_limits(
         lanes in prop::collection::vec(1_usize..6, 0..20),
         sizes in prop::collection::vec(0_usize..50, 120),
         messages in 1_usize..12, bytes in 1_usize..200, at_a_time in 1_usize..4, seed in any::<u64>(),
@@ -128,7 +128,7 @@ fn any_standing() -> impl Strategy<Value = (u8, bool)> {
 
 proptest! {
     #[test]
-    fn what_was_ruled_stands_and_nothing_open_is_done(lane in prop::collection::vec(any_standing(), 0..8)) {
+    fn set_results_stay_and_open_messages_are_never_done(lane in prop::collection::vec(any_standing(), 0..8)) {
         let make = |&(kind, fails): &(u8, bool)| {
             let outcome = if fails { failed("own") } else { Outcome::Done };
             match kind {

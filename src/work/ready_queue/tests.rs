@@ -61,7 +61,7 @@ async fn a_lane_that_is_added_while_the_last_runner_leaves_is_started() {
 }
 
 #[tokio::test]
-async fn only_a_message_that_is_polled_is_stuck_and_the_others_are_not_polled_again() {
+async fn only_a_polled_message_is_stuck_and_no_other_is_polled_again() {
     let (queue, of, now) = queue(2);
     queue.add(&of, vec![0..1, 1..2]);
     let slots = [queue.claim_slot().unwrap(), queue.claim_slot().unwrap()];

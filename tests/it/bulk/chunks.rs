@@ -16,7 +16,7 @@ fn size(size: usize) -> NonZeroUsize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_takes_so_many_messages_or_bytes_and_a_larger_message_is_alone() {
+async fn a_call_keeps_its_limits_and_a_larger_message_is_alone() {
     let aws = Aws::standard();
     aws.send_all("orders", (0..250).map(|_| "a"));
     let (consumer, calls) = noted(&aws, "orders");
@@ -88,7 +88,7 @@ impl Bodies for Store {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_are_fetched_side_by_side_and_one_that_fails_keeps_its_message_from_the_handler() {
+async fn bodies_are_fetched_in_parallel_and_a_failed_one_skips_the_handler() {
     let aws = Aws::standard();
     let ids = aws.send_all("orders", ["x", "gone", "y", "forbidden"]);
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();

@@ -31,7 +31,7 @@ fn send(aws: &Aws, bodies: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn behind_a_letter_the_group_goes_on_in_the_same_invocation() {
+async fn a_group_continues_behind_a_letter_in_the_same_invocation() {
     let aws = Aws::fifo();
     send(&aws, &["A", "A reject", "A", "A", "B"]);
     let (consumer, calls) = noted(&aws, QUEUE);
@@ -41,7 +41,7 @@ async fn behind_a_letter_the_group_goes_on_in_the_same_invocation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_open_messages_behind_a_discarded_one_come_back_after_it() {
+async fn open_messages_behind_a_discarded_one_return_after_it() {
     let aws = Aws::fifo();
     let ids = send(&aws, &["A", "A discard", "A", "A done", "A", "B"]);
     let (consumer, _) = noted(&aws, QUEUE);
@@ -52,7 +52,7 @@ async fn the_open_messages_behind_a_discarded_one_come_back_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_done_behind_a_letter_is_not_done_again() {
+async fn messages_done_behind_a_letter_do_not_run_again() {
     let aws = Aws::fifo();
     let ids = send(&aws, &["A reject", "A", "A done", "A reject", "A"]);
     let (consumer, calls) = noted(&aws, QUEUE);

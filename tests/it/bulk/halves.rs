@@ -36,7 +36,7 @@ async fn the_message_that_fails_a_call_is_found_and_the_others_are_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_speaks_of_all_messages_is_not_halved() {
+async fn a_result_for_all_messages_is_not_halved() {
     for whole in ["all-later", "all-defer", "all-discard", "all-hang"] {
         let aws = Aws::standard();
         aws.send_all("orders", ["a", whole, "b"]);
@@ -80,7 +80,7 @@ async fn in_a_group_nothing_behind_the_poison_is_tried_before_its_letter() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_half_is_tried_only_while_there_is_as_much_time_as_the_call_before_took() {
+async fn a_half_runs_only_while_the_time_of_the_last_call_is_left() {
     let aws = Aws::standard();
     let ids = aws.send_all("orders", 0..4);
     let calls = Arc::new(Mutex::new(Vec::new()));
@@ -101,7 +101,7 @@ async fn a_half_is_tried_only_while_there_is_as_much_time_as_the_call_before_too
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_rejection_of_several_leaves_no_time_for_is_retried_and_not_dead_lettered() {
+async fn a_rejection_of_several_without_time_to_halve_is_retried() {
     let aws = Aws::standard();
     let ids = aws.send_all("orders", ["a", "poison", "b", "c"]);
     let consumer = aws.consumer("orders", async |numbers: Bulk<Text>| {

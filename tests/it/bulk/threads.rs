@@ -27,7 +27,7 @@ async fn all_healthy(function: &mut Function) {
 }
 
 #[tokio::test]
-async fn a_call_that_blocks_its_thread_fails_what_is_open_and_what_was_done_stays_done() {
+async fn a_blocked_call_fails_open_messages_and_keeps_done_ones() {
     let mut function = start(&[]).await;
     failed(&mut function, &["done", "block", "reject", "ok"], SECOND * 2, &[1, 2, 3]).await;
     all_healthy(&mut function).await;
@@ -47,7 +47,7 @@ async fn a_panic_and_the_time_limit_fail_what_is_open_and_later_batches_go_on() 
 }
 
 #[tokio::test]
-async fn a_panic_that_fails_twelve_messages_counts_as_one_of_the_ten_that_end_the_process() {
+async fn a_panic_of_twelve_messages_counts_once_toward_the_ten() {
     let mut function = start(&[]).await;
     let bodies: Vec<_> = ["panic"].into_iter().chain(["ok"; 11]).collect();
     for _ in 0..2 {
@@ -58,7 +58,7 @@ async fn a_panic_that_fails_twelve_messages_counts_as_one_of_the_ten_that_end_th
 }
 
 #[tokio::test]
-async fn an_error_after_everything_was_ruled_on_is_said_in_the_log() {
+async fn an_error_after_all_results_are_set_is_logged() {
     let mut function = start(&[]).await;
     failed(&mut function, &["done", "done, then fail"], SECOND * 5, &[]).await;
     failed(&mut function, &["fail", "done, then fail"], SECOND * 5, &[0]).await;

@@ -8,7 +8,7 @@ use super::{lives, open, until_done};
 use crate::support::loopback;
 
 #[tokio::test]
-async fn all_in_hand_is_settled_after_sigterm_and_what_a_poll_still_brings_goes_back() {
+async fn messages_in_hand_are_settled_after_sigterm_and_late_ones_return() {
     let mut aws = open(30).await;
     let proxy = Proxy::before(&aws.local.endpoint_url(), |_, _| Fate::Pass).await;
     let url = aws.local.queue_url("orders");
@@ -56,7 +56,7 @@ async fn handlers_that_run_past_the_drain_are_canceled_and_handed_back_at_once()
 }
 
 #[tokio::test]
-async fn what_a_killed_worker_had_in_hand_comes_to_another() {
+async fn messages_of_a_killed_worker_go_to_another() {
     let mut aws = open(2).await;
     let (endpoint, url) = (aws.local.endpoint_url(), aws.local.queue_url("orders"));
     let mut first = Running::start(&endpoint, &url, &[("REDRIVE_CONCURRENCY", "8")]);

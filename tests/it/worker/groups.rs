@@ -42,7 +42,7 @@ fn names(ended: &Ended, word: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn groups_run_in_parallel_and_each_message_is_deleted_before_the_next_of_its_group_begins() {
+async fn groups_run_in_parallel_and_delete_before_the_next_message_begins() {
     let mut aws = Open::start(fifo_queues()).await;
     let url = aws.local.queue_url("orders.fifo");
     let fate = at_first("DeleteMessageBatch", usize::MAX, Fate::Slow(SLOW));
@@ -109,7 +109,7 @@ async fn messages_of_groups_are_received_once_however_quick_their_handlers_are()
 }
 
 #[tokio::test]
-async fn what_is_behind_a_failed_head_is_released_and_comes_back_in_order() {
+async fn followers_of_a_failed_head_are_released_and_return_in_order() {
     let mut aws = Open::start(fifo_queues()).await;
     let url = aws.local.queue_url("orders.fifo");
     send(&aws, "A1 fail@1");
@@ -131,7 +131,7 @@ async fn what_is_behind_a_failed_head_is_released_and_comes_back_in_order() {
 }
 
 #[tokio::test]
-async fn a_worker_that_ends_hands_the_rest_of_a_group_back_and_another_goes_on_in_order() {
+async fn a_worker_that_ends_returns_its_groups_and_another_continues() {
     let mut aws = Open::start(fifo_queues()).await;
     let (endpoint, url) = (aws.local.endpoint_url(), aws.local.queue_url("orders.fifo"));
     send(&aws, "A1 sleep:2000");

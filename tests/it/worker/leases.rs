@@ -15,7 +15,7 @@ use crate::support::loopback;
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn a_handler_of_three_visibility_timeouts_is_delivered_once_even_if_it_blocks_its_thread() {
+async fn a_message_handled_for_3_visibility_timeouts_is_delivered_once() {
     let mut aws = open(2).await;
     let url = aws.local.queue_url("orders");
     let mut worker = Running::start(&aws.local.endpoint_url(), &url, &[("REDRIVE_DRAIN", "2")]);
@@ -52,7 +52,7 @@ async fn a_visibility_timeout_that_is_changed_later_does_not_end_leases() {
 
 /// A long poll of 20 s would outlast the lease of what it brings.
 #[tokio::test]
-async fn a_message_that_comes_late_in_a_poll_is_handled_however_short_the_visibility_timeout() {
+async fn a_late_message_of_a_poll_is_handled_with_any_visibility_timeout() {
     let mut aws = open(3).await;
     let proxy = Proxy::before(&aws.local.endpoint_url(), |_, _| Fate::Pass).await;
     let url = aws.local.queue_url("orders");
@@ -71,7 +71,7 @@ async fn a_message_that_comes_late_in_a_poll_is_handled_however_short_the_visibi
 }
 
 #[tokio::test]
-async fn what_arrives_after_the_end_of_its_lease_is_not_begun() {
+async fn a_message_that_arrives_after_its_lease_is_not_begun() {
     let mut aws = open(2).await;
     let fate = at_first("ReceiveMessage", 1, Fate::Late(SECOND * 3));
     let proxy = Proxy::before(&aws.local.endpoint_url(), fate).await;
@@ -166,7 +166,7 @@ async fn a_handler_does_not_continue_after_a_stop_beyond_its_lease() {
 
 /// The process that has the message ignores it, and another one handles it.
 #[tokio::test]
-async fn a_message_whose_handler_blocks_past_its_time_limit_comes_back() {
+async fn a_message_whose_handler_blocks_past_its_time_limit_returns() {
     let mut aws = open(2).await;
     let (endpoint, url) = (aws.local.endpoint_url(), aws.local.queue_url("orders"));
     let settings = [("REDRIVE_TIME_LIMIT", "1"), ("REDRIVE_DRAIN", "2")];

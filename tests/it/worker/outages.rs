@@ -12,7 +12,7 @@ use super::{lives, open, until_done};
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn receives_that_fail_are_made_again_after_growing_pauses_and_told_once_a_streak() {
+async fn failed_receives_are_retried_after_growing_pauses_and_logged_once() {
     let faults = [(400, "RequestThrottled"), (503, "ServiceUnavailable"), (403, "ExpiredToken")];
     join_all(faults.map(|(status, code)| receives_fail(Fate::Refuse(status, code)))).await;
 }
@@ -43,7 +43,7 @@ async fn receives_fail(fault: Fate) {
 }
 
 #[tokio::test]
-async fn a_receive_that_is_never_answered_is_given_up_and_an_sqs_that_is_gone_is_waited_for() {
+async fn an_unanswered_receive_is_given_up_and_a_lost_sqs_is_awaited() {
     let mut aws = open(30).await;
     let fate = at_first("ReceiveMessage", 1, Fate::Hang);
     let mut proxy = Proxy::before(&aws.local.endpoint_url(), fate).await;
@@ -78,7 +78,7 @@ async fn a_delay_that_sqs_refuses_for_good_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_message_is_logged_in_the_span_of_its_batch() {
+async fn problems_of_a_message_are_logged_in_the_span_of_its_batch() {
     let aws = open(60).await;
     let mut attributes: BTreeMap<_, _> =
         (0..9).map(|number| (format!("a{number}"), MessageAttribute::text("v"))).collect();
@@ -100,7 +100,7 @@ async fn what_is_wrong_with_a_message_is_logged_in_the_span_of_its_batch() {
 
 /// The message is hidden until its visibility timeout, and nobody knows of it.
 #[tokio::test]
-async fn a_message_whose_receive_was_lost_comes_back() {
+async fn a_message_whose_receive_was_lost_returns() {
     let mut aws = open(4).await;
     let proxy =
         Proxy::before(&aws.local.endpoint_url(), at_first("ReceiveMessage", 1, Fate::LoseAnswer)).await;
@@ -142,7 +142,7 @@ async fn deletes_fail(fate: Fate) {
 }
 
 #[tokio::test]
-async fn a_delete_that_was_not_confirmed_within_the_drain_is_an_error_of_one_line() {
+async fn an_unconfirmed_delete_after_the_drain_is_a_one_line_error() {
     let mut aws = open(60).await;
     let fate = at_first("DeleteMessageBatch", usize::MAX, Fate::Refuse(500, "InternalFailure"));
     let proxy = Proxy::before(&aws.local.endpoint_url(), fate).await;
@@ -174,7 +174,7 @@ async fn a_letter_that_sqs_refuses_while_the_worker_ends_is_no_error() {
 }
 
 #[tokio::test]
-async fn leases_are_extended_again_when_sqs_comes_back_in_time() {
+async fn leases_are_extended_again_if_sqs_returns_in_time() {
     let mut aws = open(6).await;
     let fate = at_first("ChangeMessageVisibilityBatch", 2, Fate::Refuse(500, "InternalFailure"));
     let proxy = Proxy::before(&aws.local.endpoint_url(), fate).await;

@@ -15,7 +15,7 @@ use crate::support::function::PATIENCE;
 const NOWHERE: &str = "http://127.0.0.1:9/123456789012/orders";
 
 #[tokio::test]
-async fn a_program_that_is_told_no_queue_and_is_not_on_lambda_says_what_it_needs() {
+async fn a_program_without_queue_and_lambda_names_what_it_needs() {
     for variables in [&[][..], &[("REDRIVE_QUEUE_URL", "")]] {
         let ended = Running::start_with(variables, &[]).ended().await;
         let line = "neither AWS_LAMBDA_RUNTIME_API nor REDRIVE_QUEUE_URL is set: Lambda sets the first; the second makes this process a worker; `redrive local` runs it here";
@@ -132,7 +132,7 @@ async fn a_worker_starts_though_its_first_call_fails_on_the_way() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_told_to_end_before_it_has_reached_its_queue_asks_for_nothing() {
+async fn a_worker_stopped_before_it_reaches_its_queue_receives_nothing() {
     let aws = open(30).await;
     let fate = |_: &_, _| Fate::Late(Duration::from_secs(3));
     let proxy = Proxy::before(&aws.local.endpoint_url(), fate).await;
@@ -144,7 +144,7 @@ async fn a_worker_that_is_told_to_end_before_it_has_reached_its_queue_asks_for_n
 }
 
 #[tokio::test]
-async fn what_the_settings_leave_open_is_taken_from_the_queue() {
+async fn missing_settings_come_from_the_queue() {
     let mut config = super::queues(30);
     let policy = json!({
         "deadLetterTargetArn": "arn:aws:sqs:eu-west-1:123456789012:orders-dead",
