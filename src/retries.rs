@@ -118,7 +118,7 @@ mod tests {
             ("orders.fifo", &[max, dead], &[(2, after(4)), (3, BY_LETTER)]),
             ("orders.fifo", &[max], &[(3, BY_POLICY), (4, after(16))]),
             ("orders", &[max, dead, last], &[(3, BY_LETTER)]),
-            // What is left of 12 hours.
+            // The rest of the 12 hours.
             ("orders", &[], &[(15, after(32_768)), (1_000, after(43_170))]),
             ("orders", &[timeout], &[(u32::MAX, after(43_020))]),
             // Its dead-letter queue is the queue itself.

@@ -49,7 +49,7 @@ use redrive_observers::stdout;
 /// ```
 ///
 /// # Errors
-/// Those of [`Consumer::run`].
+/// The errors of [`Consumer::run`].
 pub async fn run<H, M>(handler: H) -> Result<(), Error>
 where
     H: Handler<M>,
@@ -77,7 +77,7 @@ where
 /// ```
 ///
 /// # Errors
-/// Those of [`Consumer::run`].
+/// The errors of [`Consumer::run`].
 pub async fn run_bulk<H, M>(handler: H) -> Result<(), Error>
 where
     H: Handler<Bulk<M>>,

@@ -290,7 +290,7 @@ mod tests {
                 some.take(count, &rate, millis(now));
                 starts.push((now, count));
                 let tokens = all.tokens(&rate, millis(now));
-                // What a full bucket would gain is lost.
+                // A full bucket gains nothing.
                 is_full |= tokens as f64 + 1.0 > most;
                 all.take(tokens, &rate, millis(now));
                 taken += tokens;
@@ -321,7 +321,7 @@ mod tests {
             for (later, wanted, behind) in steps {
                 now += later;
                 let before = bucket.at;
-                // Some processes know less of the time than others.
+                // The clocks of some processes are behind.
                 let time = now.saturating_sub(behind).max(u64::try_from(bucket.at.as_millis()).unwrap());
                 let lease = bucket.lease(wanted, &rate, millis(time));
                 prop_assert!(bucket.at >= before && bucket.at <= millis(now) && lease.tokens() <= wanted);

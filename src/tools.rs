@@ -30,7 +30,7 @@ pub fn simulated<H, M>(
 /// handles signals.
 ///
 /// # Errors
-/// Those of [`Consumer::work`], or that of `is_ready`.
+/// The errors of [`Consumer::work`], or the error of `is_ready`.
 #[cfg(feature = "worker")]
 pub fn work_when<H: Handler<M>, M: Input>(
     is_ready: impl Future<Output = Result<(), String>> + Send + 'static,

@@ -138,7 +138,7 @@ where
     /// ```
     ///
     /// # Errors
-    /// Those of [`work`](Self::work), or there is no SQS client, see [`connect`](Self::connect).
+    /// The errors of [`work`](Self::work), or there is no SQS client, see [`connect`](Self::connect).
     pub async fn work_until(
         &self,
         queue_url: impl Into<String>,

@@ -104,7 +104,7 @@ fn a_failed_message_stops_the_open_ones_behind_it_and_no_other() {
         (vec![Ended(Outcome::Done), Unread(failed("own")), open()], ["done", "own", "not started"]),
         (vec![Ended(failed("whole")), Ended(failed("whole")), open()], ["whole", "whole", "not started"]),
         (vec![Ended(failed("own")), Unread(failed("own")), open()], ["own", "not started", "not started"]),
-        // What waited for another try keeps the failure of its call, unless one before it failed since.
+        // A message that waited for another try keeps the failure of its call, unless one before it failed since.
         (
             vec![Ended(Outcome::Done), Open(failed("whole")), Open(failed("whole"))],
             ["done", "whole", "whole"],
