@@ -48,7 +48,7 @@ run: ## Run the demo: real messages, retries, dead letters and an alarm
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
 # The unit tests of the library with those of the packages below it, or those of another package.
-QUICK_ := --package redrive $(addprefix --package redrive-,sqs event executor http observers) --lib
+QUICK_ := --package redrive $(addprefix --package redrive-,sqs engine event executor http observers) --lib
 QUICK_local := --package redrive-local --lib
 QUICK_iac := --package redrive-iac --lib
 QUICK_cli := --package redrive-cli --bins
@@ -81,7 +81,7 @@ docs: $(MDBOOK) $(MERMAID)/installed ## Check the documentation and build it int
 	perl -pi -e 's{href="\.\./}{href="$(REPOSITORY)/blob/main/}g; s{(/blob/main/[^"#]*)\.html}{$$1.md}g' target/book/*.html
 
 # Nothing but the explorer and the rules of queues is compiled anew, with optimizations.
-EXPLORED := $(foreach crate,redrive redrive-local redrive-sqs,--config profile.dev.package.$(crate).opt-level=2)
+EXPLORED := $(foreach crate,redrive redrive-engine redrive-local redrive-sqs,--config profile.dev.package.$(crate).opt-level=2)
 explore: ## Explore what may happen to messages within larger bounds than make test does, for an hour; RUNS=1000000 for more seeds of the simulation
 	REDRIVE_EXPLORE=1 cargo test --locked --workspace --lib $(EXPLORED) explorer -- --nocapture --test-threads 2
 	REDRIVE_EXPLORE=1 REDRIVE_RUNS=$(RUNS) cargo test --locked --workspace --test it $(EXPLORED) \

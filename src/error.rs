@@ -6,10 +6,9 @@ use std::fmt;
 use redrive_sqs::cut_to;
 
 use crate::BoxError;
-use crate::backoff::InvalidBackoff;
-use crate::engine::{MAX_PANICS, Why};
 use crate::event::Other;
 use crate::settings::InvalidSetting;
+use redrive_engine::{InvalidBackoff, MAX_PANICS, Why};
 use redrive_executor::MAX_BLOCKED;
 use redrive_http::NetworkError;
 

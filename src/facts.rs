@@ -4,38 +4,47 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use redrive_sqs::Attributes;
 
-use crate::engine::Facts;
-use crate::engine::decide::Policy;
-use crate::overrides::Asked;
-use crate::record::Record;
+use redrive_engine::decide::Policy;
+use redrive_engine::{Asked, Facts};
 
-impl Facts for Record<'_> {
+use crate::record::Record;
+use crate::record_fn::{RecordFn, named};
+
+/// A record of a batch of Lambda's, and the user's function that names what it depends on.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'r> {
+    pub(crate) record: &'r Record<'r>,
+    pub(crate) depends_on: Option<&'r RecordFn<Vec<String>>>,
+}
+
+impl Facts for Known<'_> {
     fn id(&self) -> &str {
-        Record::id(self)
+        self.record.id()
     }
 
     fn attempt(&self) -> u32 {
-        Record::attempt(self)
+        self.record.attempt()
     }
 
     fn group(&self) -> Option<&str> {
-        Record::group(self)
+        self.record.group()
     }
 
     fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
-        self.has_attributes().then(|| asked(&self.attributes(), policy))
+        self.record.has_attributes().then(|| asked(&self.record.attributes(), policy))
     }
 
     fn first_received(&self) -> Option<Duration> {
-        self.first_received_at()?.duration_since(UNIX_EPOCH).ok()
+        self.record.first_received_at()?.duration_since(UNIX_EPOCH).ok()
     }
 
-    fn dependencies(&self, policy: &Policy<'_>) -> Vec<String> {
-        policy.depends_on.map(|names| names.of(self)).unwrap_or_default()
+    fn dependencies(&self) -> Vec<String> {
+        self.depends_on.map(|names| named(names, self.record)).unwrap_or_default()
     }
 
-    fn rate_key(&self, policy: &Policy<'_>) -> Option<String> {
-        policy.rate_by?.of(self)
+    /// A function has no rates.
+    fn rate_key(&self) -> Option<String> {
+        None
     }
 }
 

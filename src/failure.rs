@@ -8,6 +8,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use redrive_engine::{Fault, Ruling};
+
 pub(crate) use self::cause::Cause;
 pub use self::foreign::ForeignError;
 
@@ -50,61 +52,8 @@ pub struct Failure {
     dependency: Option<Cow<'static, str>>,
 }
 
-/// The decision of a handler about its message. `engine::decide` turns it into an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ruling {
-    Retry,
-    RetryAfter(Duration),
-    Reject,
-    Defer(Duration),
-    Discard,
-    /// A dependency is down.
-    Outage,
-    /// The handler cannot use the body.
-    Malformed,
-}
-
 /// The longest error text in logs and notes, in characters.
 const ERROR_CHARACTERS: usize = 256;
-
-/// A failure reduced to plain values, so that no user code is left to call or to drop.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) ruling: Ruling,
-    /// The user's own reason.
-    pub(crate) code: Option<Cow<'static, str>>,
-    /// The error and its sources, cut to 256 characters.
-    pub(crate) error: String,
-    /// The type of the error as far as it is known, empty for `defer`.
-    pub(crate) exception: Cow<'static, str>,
-    /// The delay that the user's `backoff_by` has returned.
-    pub(crate) delay: Option<Duration>,
-    /// The dependency that is down, if the handler named it.
-    pub(crate) dependency: Option<Cow<'static, str>>,
-    /// True if the failure follows from the idempotency store's answer to a claim, or from a missing answer.
-    pub(crate) is_of_store: bool,
-}
-
-impl Ruling {
-    /// Returns the name that the log uses.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Retry | Self::RetryAfter(_) => "error",
-            Self::Reject => "rejected",
-            Self::Defer(_) => "deferred",
-            Self::Discard => "discarded",
-            Self::Outage => "outage",
-            Self::Malformed => "malformed",
-        }
-    }
-
-    const fn verdict(self) -> &'static str {
-        match self {
-            Self::Retry | Self::RetryAfter(_) => "to be retried",
-            Self::Reject | Self::Defer(_) | Self::Discard | Self::Outage | Self::Malformed => self.name(),
-        }
-    }
-}
 
 impl Failure {
     /// Sends the message to the dead-letter queue at once, because no further attempt can succeed.
@@ -385,7 +334,7 @@ impl fmt::Debug for Failure {
 /// assert_eq!(failure.to_string(), "the order was not stored: rejected: row 7 exists");
 /// ```
 #[derive(Debug, thiserror::Error)]
-#[error("{}", .0.ruling.verdict())]
+#[error("{}", name_of(.0.ruling))]
 #[must_use = "a handler has to return it"]
 pub struct Verdict(#[source] Judgment);
 
@@ -443,6 +392,15 @@ impl Verdict {
 
     fn new(ruling: Ruling, error: impl Into<BoxError> + 'static) -> Self {
         Self(Judgment { ruling, cause: Cause::new(error), reason: None, dependency: None })
+    }
+}
+
+const fn name_of(ruling: Ruling) -> &'static str {
+    match ruling {
+        Ruling::Retry | Ruling::RetryAfter(_) => "to be retried",
+        Ruling::Reject | Ruling::Defer(_) | Ruling::Discard | Ruling::Outage | Ruling::Malformed => {
+            ruling.name()
+        }
     }
 }
 

@@ -17,9 +17,9 @@ use tracing::{Instrument, warn};
 
 use crate::aws::{CloudWatch, Sqs};
 use crate::bodies::AnyBodies;
-use crate::engine::decide::Policy;
-use crate::engine::{Secret, Settled, Shared};
 use crate::error::Error;
+use redrive_engine::decide::Policy;
+use redrive_engine::{Secret, Settled, Shared};
 use redrive_event::Entry;
 
 pub(crate) use crate::flow::follow::make_call;
@@ -28,7 +28,7 @@ use crate::judge::Judge;
 use crate::message_report::MessageReport;
 use crate::once::Rules;
 use crate::record::{Limits, Record};
-use crate::record_fn::{RecordFn, UserFn};
+use crate::record_fn::RecordFn;
 use crate::records::{Received, Records};
 use crate::report::{report, response};
 use crate::settings::{InvalidSetting, Settings};
@@ -279,9 +279,9 @@ impl Flow<'_> {
 
     /// Returns the rules for the messages of a queue.
     pub(crate) fn policy(&self, source: &str, has_dead_letter_queue: bool) -> Policy<'_> {
-        let (depends_on, rate_by) = (self.dependencies.map(UserFn), self.rate_keys.map(UserFn));
+        let names_dependencies = self.dependencies.is_some();
         let has_store = self.once.is_some() && !self.is_sample;
-        Policy { depends_on, has_store, rate_by, ..Policy::of(self.settings, source, has_dead_letter_queue) }
+        Policy { names_dependencies, has_store, ..self.settings.policy(source, has_dead_letter_queue) }
     }
 }
 

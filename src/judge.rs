@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Failure;
-use crate::failure::Fault;
+use redrive_engine::Fault;
 
 type Classify = dyn Fn(Failure) -> Failure + Send + Sync;
 type Delay = dyn Fn(u32, &Failure) -> Duration + Send + Sync;

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 use redrive_sqs::{Attributes, DeadLetter};
 
 use crate::Invocation;
-use crate::engine::{Action, Description, Settled};
 use crate::record::Record;
+use redrive_engine::{Action, Description, Settled};
 
 /// Returns the attributes of a letter, which are the message's own and the note, and true if there was room for the note.
 /// Returns `None` if the message is not to be dead-lettered.

@@ -2,7 +2,7 @@
 #![warn(clippy::exhaustive_enums)]
 #![cfg_attr(
     not(feature = "worker"),
-    allow(dead_code, unused_imports, reason = "parts of the engine are for workers")
+    allow(dead_code, unused_imports, reason = "parts of the library are for workers")
 )]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may read the clock"))]
 
@@ -25,17 +25,12 @@ pub mod once;
 mod failure;
 mod meaning;
 mod judge;
-mod backoff;
-mod rate;
-mod overrides;
-mod deliveries;
 mod record_fn;
 mod settings;
 mod retries;
 mod error;
 mod facts;
 mod flow;
-mod engine;
 mod letter;
 mod report;
 mod settle;
@@ -58,6 +53,9 @@ mod testing;
 #[path = "tests/records.rs"]
 mod testing_records;
 #[cfg(test)]
+#[path = "tests/last_attempt.rs"]
+mod last_attempt_tests;
+#[cfg(test)]
 mod reference_tests;
 #[cfg(doctest)]
 mod book_tests;
@@ -70,7 +68,6 @@ pub mod steps;
 #[path = "tests/properties.rs"]
 pub mod properties;
 
-pub use backoff::{Backoff, InvalidBackoff, Jitter};
 pub use bodies::{Bodies, Body};
 pub use body::{Raw, Text};
 pub use bulk::{Bulk, Item, Rulings};
@@ -83,8 +80,9 @@ pub use invocation::Invocation;
 pub use message::{FromMessage, Message};
 pub use message_report::{MessageOutcome, MessageReport, Timing};
 pub use other_event::OtherEvent;
-pub use rate::Rate;
 pub use record::{Record, RecordBuilder};
+#[doc(inline)]
+pub use redrive_engine::{Backoff, InvalidBackoff, Jitter, LastDelivery, OnFailure, Overrides, Rate};
 /// The counts and times of one batch. To publish your own metrics from it, see [`Consumer::observe`].
 ///
 /// ```
@@ -100,5 +98,5 @@ pub use redrive_observers::BatchReport;
 #[doc(inline)]
 pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};
 pub use run::{run, run_bulk};
-pub use settings::{LastDelivery, Metrics, OnFailure, Overrides};
+pub use settings::Metrics;
 pub use work::Input;

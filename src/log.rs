@@ -13,11 +13,11 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use self::failure::{describe, is_logged};
-use crate::engine::{Description, Outcome, Settled};
 use crate::error::{Error, Kind};
 use crate::record::Record;
 use crate::settings::Settings;
 use crate::{BatchReport, Failure, Invocation};
+use redrive_engine::{Description, Outcome, Settled};
 
 /// Starts the log: JSON lines on standard output, unless the program has set up its own subscriber. `filter` is `REDRIVE_LOG`
 /// (levels by target, such as `info,orders=debug`). Without it, `level` applies, which Lambda sets, or else `info`.

@@ -5,8 +5,8 @@ use std::time::{Instant, SystemTime};
 use redrive_sqs::{Attribute, Attributes, Origin};
 
 use crate::Invocation;
-use crate::deliveries::Deliveries;
 use crate::record::Record;
+use redrive_engine::Deliveries;
 
 /// A decoded message with its metadata from SQS.
 ///

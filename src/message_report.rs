@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use redrive_sqs::{Attributes, queue_name};
 
-use crate::engine::{Action, Description, Outcome, Ran, Settled};
-use crate::failure::Ruling;
+use redrive_engine::{Action, Description, Outcome, Ran, Ruling, Settled};
+
 use crate::record::Record;
 
 /// The result of one delivery of a message, see [`Consumer::observe_messages`](crate::Consumer::observe_messages) and

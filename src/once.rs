@@ -18,6 +18,7 @@
 //! `redrive-dynamodb` keeps records in DynamoDB. [`Memory`] keeps them in the process, for tests. To use another
 //! database, implement [`Store`] and let [`Record`] decide.
 
+pub(crate) mod claim;
 mod memory;
 mod record;
 mod settings;

@@ -1,18 +1,18 @@
 //! A message that a worker has received.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName as Name};
 use redrive_sqs::{Attribute, Attributes};
 
-use crate::engine::Facts;
-use crate::engine::decide::Policy;
 use crate::facts::asked;
-use crate::overrides::Asked;
 use crate::record::{Limits, Record};
-use crate::record_fn::UserFn;
+use crate::record_fn::{RecordFn, named};
+use redrive_engine::decide::Policy;
+use redrive_engine::{Asked, Facts};
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
 #[derive(Debug)]
@@ -23,12 +23,19 @@ pub(crate) struct Polled {
     context: Arc<ReceiveContext>,
 }
 
-/// The data that the messages of one receive share.
-#[derive(Debug)]
+/// What the messages of one receive share.
 pub(crate) struct ReceiveContext {
     /// The queue's ARN.
     pub(crate) arn: Arc<str>,
     pub(crate) limits: Limits,
+    pub(crate) depends_on: Option<RecordFn<Vec<String>>>,
+    pub(crate) rate_by: Option<RecordFn<Option<String>>>,
+}
+
+impl fmt::Debug for ReceiveContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceiveContext").finish_non_exhaustive()
+    }
 }
 
 impl Polled {
@@ -71,11 +78,11 @@ impl Polled {
 }
 
 impl Polled {
-    /// Calls a function of the user for this message.
-    fn ask<T: Default>(&self, function: Option<UserFn<'_, T>>) -> T {
+    /// What the user's function says of it.
+    fn ask<T: Default>(&self, function: Option<&RecordFn<T>>) -> T {
         let answer = function.and_then(|function| {
-            let ReceiveContext { arn, limits } = &*self.context;
-            Some(function.of(&Record::new(self.entry(arn), limits)?))
+            let ReceiveContext { arn, limits, .. } = &*self.context;
+            Some(named(function, &Record::new(self.entry(arn), limits)?))
         });
         answer.unwrap_or_default()
     }
@@ -103,12 +110,12 @@ impl Facts for Polled {
         milliseconds.parse().ok().map(Duration::from_millis)
     }
 
-    fn dependencies(&self, policy: &Policy<'_>) -> Vec<String> {
-        self.ask(policy.depends_on)
+    fn dependencies(&self) -> Vec<String> {
+        self.ask(self.context.depends_on.as_ref())
     }
 
-    fn rate_key(&self, policy: &Policy<'_>) -> Option<String> {
-        self.ask(policy.rate_by)
+    fn rate_key(&self) -> Option<String> {
+        self.ask(self.context.rate_by.as_ref())
     }
 }
 

@@ -10,9 +10,8 @@ use redrive_sqs::{Attributes, DeadLetter, Origin, OriginSenders};
 
 pub use self::builder::RecordBuilder;
 use crate::Invocation;
-use crate::deliveries::Deliveries;
-use crate::overrides;
-use crate::settings::Overrides;
+use redrive_engine::max_attempts;
+use redrive_engine::{Deliveries, Overrides};
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
 /// One record of an SQS event as it was received, borrowed from the invocation.
@@ -84,7 +83,7 @@ impl Default for Limits {
 impl Limits {
     /// Returns the smaller of the queue's limit and the one in these attributes of a message.
     pub(crate) fn max_attempts(&self, attributes: &Attributes) -> Option<u32> {
-        overrides::max_attempts(attributes, self.overrides, self.deliveries())
+        max_attempts(attributes, self.overrides, self.deliveries())
     }
 
     pub(crate) const fn deliveries(&self) -> Deliveries {

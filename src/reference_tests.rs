@@ -216,7 +216,7 @@ fn the_fields_of_the_note_are_those_of_the_code() {
 
 #[test]
 fn the_reasons_of_the_runbook_are_those_that_are_decided() {
-    let decide = read("src/engine/decide.rs") + &read("src/engine/once.rs");
+    let decide = read("crates/engine/src/decide.rs") + &read("src/once/claim.rs");
     let code = decide.replace("#[cfg(test)]", "");
     let is_reason =
         |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '-');

@@ -7,9 +7,9 @@ use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse};
 use redrive_observers::BatchReport;
 use redrive_sqs::queue_name;
 
-use crate::engine::{Outcome, Settled};
 use crate::message_report::MessageOutcome;
 use crate::record::Record;
+use redrive_engine::{Outcome, Settled};
 
 /// Returns the partial batch response: failed ids in the order of the records, each once.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
@@ -91,8 +91,8 @@ mod tests {
 
     use super::*;
     use crate::Failure;
-    use crate::engine::{Action, Ran, State};
     use crate::testing::Sample;
+    use redrive_engine::{Action, Ran, State};
 
     fn settled(outcome: Outcome, action: Action, confirmed: bool) -> Settled {
         let ran =

@@ -5,10 +5,9 @@ use std::time::Duration;
 use redrive_sqs::is_same_queue;
 
 use crate::Error;
-use crate::engine::decide::{Case, Policy, Unstarted, decide_lane};
-use crate::engine::{Action, Outcome};
-use crate::overrides::Asked;
-use crate::settings::{LastDelivery, Settings};
+use crate::settings::Settings;
+use redrive_engine::decide::{Case, Unstarted, decide_lane};
+use redrive_engine::{Action, Asked, LastDelivery, Outcome};
 
 /// Predicts the result of each failed attempt with the code that decides in the function itself.
 ///
@@ -74,7 +73,7 @@ impl Retries {
     pub fn after(&self, attempt: u32, random: f64) -> Retry {
         let url = self.settings.dead_letter_queue_url.as_deref();
         let has_dead_letter_queue = url.is_some_and(|url| !is_same_queue(&self.queue, url));
-        let policy = Policy::of(&self.settings, &self.queue, has_dead_letter_queue);
+        let policy = self.settings.policy(&self.queue, has_dead_letter_queue);
         let (outcome, asked) = (Outcome::TimedOut, Asked::default());
         let case = Case { outcome: &outcome, attempt, asked: &asked, age: Duration::ZERO, random };
         match decide_lane(&[case], &policy, Unstarted::Backoff).swap_remove(0) {

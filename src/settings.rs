@@ -1,6 +1,7 @@
 //! Settings: from the code, else the environment, else the default.
 
 mod choices;
+mod policy;
 mod queues;
 mod values;
 mod variable;
@@ -13,14 +14,14 @@ use std::time::Duration;
 
 use redrive_sqs::{BATCH_SIZE, LONGEST_INVOCATION, LONGEST_VISIBILITY, Quoted, cut_to};
 
-use crate::backoff::Backoff;
-pub use crate::settings::choices::{LastDelivery, Metrics, OnFailure, Overrides};
+pub use crate::settings::choices::Metrics;
 pub use crate::settings::queues::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
 use crate::settings::values::{
     Drain, Limit, LimitOfKey, Namespace, OutageHorizon, ReceiveCount, Senders, SlowTime, TimeLimit,
 };
 pub(crate) use crate::settings::values::{LONGEST_VISIBILITY_TIMEOUT, QueueUrl, Value, VisibilityTimeout};
 use crate::settings::variable::{Fill, Variable};
+use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides};
 
 /// An empty value of this variable is refused, because it would trust every sender.
 const ORIGIN_SENDERS: &str = "REDRIVE_ORIGIN_SENDERS";

@@ -13,10 +13,10 @@ use aws_sdk_sqs::types::{
 use redrive_sqs::{MAX_BYTES, MAX_ENTRIES, is_fifo, size};
 
 use crate::Invocation;
-use crate::engine::keys::MessageKey;
-use crate::engine::{Call, Kind, Settled};
 use crate::letter;
 use crate::record::Record;
+use redrive_engine::keys::MessageKey;
+use redrive_engine::{Call, Kind, Settled};
 
 /// A message that gets a letter.
 pub(crate) struct Failed<'r> {

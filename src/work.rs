@@ -30,14 +30,14 @@ use self::runner::Runner;
 use crate::Handler;
 use crate::bodies::AnyBodies;
 use crate::bulk::Bulk;
-pub(crate) use crate::engine::Worked;
-use crate::engine::keys::{BatchKey, MessageKey};
-use crate::engine::{GRACE, Ran};
 use crate::hook::Hooks;
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::record::Record;
 use crate::records::Records;
+pub(crate) use redrive_engine::Worked;
+use redrive_engine::keys::{BatchKey, MessageKey};
+use redrive_engine::{GRACE, Ran};
 pub(crate) use redrive_executor::Host;
 use redrive_executor::Tasks;
 

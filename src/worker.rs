@@ -24,12 +24,12 @@ use tracing::warn;
 
 use self::drive::{Drive, Worker};
 use self::queue::SourceQueue;
-use crate::engine::Receiving;
 use crate::error::{Error, Kind};
 use crate::flow::{Flow, Shutdown};
 use crate::settings::{InvalidSetting, QueueUrl, Value};
 use crate::work::Input;
 use crate::{Consumer, Handler, log, metrics, run};
+use redrive_engine::Receiving;
 use redrive_executor::front;
 
 /// The time that the store of `once`, hooks, the observer and metrics have together at the end. Settling has 3 s after the

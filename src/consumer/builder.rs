@@ -13,13 +13,14 @@ use serde_json::Value;
 use crate::consumer::Setup;
 use crate::once::Once;
 use crate::other_event::TakeOther;
-use crate::settings::{LastDelivery, Metrics, OnFailure, Overrides, Settings};
+use crate::settings::{Metrics, Settings};
 use crate::tokens::Tokens;
 use crate::work::Input;
 use crate::{
     Backoff, BatchReport, Bodies, BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Hook,
     MessageReport, OtherEvent, QueueSettings, Rate, Record,
 };
+use redrive_engine::{LastDelivery, OnFailure, Overrides};
 
 impl<H, M> Consumer<H, M>
 where

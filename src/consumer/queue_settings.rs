@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use redrive_sqs::OriginSenders;
 
-use crate::Backoff;
-use crate::settings::{LastDelivery, OnFailure, Overrides, Settings};
+use crate::settings::Settings;
+use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides};
 
 /// The settings of one of several queues that feed a function, for [`Consumer::queue`](crate::Consumer::queue).
 /// Each method works like the one of [`Consumer`](crate::Consumer) with the same name. redrive reads settings that

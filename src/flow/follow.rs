@@ -10,12 +10,12 @@ use tracing::{Span, warn};
 
 use super::Flow;
 use crate::aws::Sqs;
-use crate::engine::{BatchLimits, Call, Command, Engine, Event, Kind, Message, Note, Settled};
-use crate::record::Record;
+use crate::facts::Known;
 use crate::records::Records;
 use crate::settle::{Entries, Failed};
 use crate::work::{Begun, Input, Phase, Work};
 use crate::{Handler, Invocation, log};
+use redrive_engine::{BatchLimits, Call, Command, Engine, Event, Kind, Message, Note, Settled};
 
 impl Flow<'_> {
     /// Runs the batch until every message that was started has ended and is settled, or time is up.
@@ -34,7 +34,7 @@ impl Flow<'_> {
         let has_dead_letter_queue =
             records.first().is_some_and(|record| record.limits().has_dead_letter_queue);
         let mut engine = Engine::of_batch(
-            records.iter(),
+            records.iter().map(|record| Known { record, depends_on: self.dependencies }),
             is_fifo(shared.source()),
             self.policy(shared.source(), has_dead_letter_queue),
             BatchLimits {
@@ -90,14 +90,15 @@ impl Flow<'_> {
                         self.on(&mut engine, Event::GivenUp { batch, worked }, began);
                     }
                     Command::Call(call) => {
-                        let handle = |key| engine.message(key).map(|it| it.facts.receipt_handle());
+                        let handle = |key| engine.message(key).map(|it| it.facts.record.receipt_handle());
                         let message = |key| {
-                            let Message { facts: record, settled, .. } = engine.message(key)?;
+                            let Message { facts: Known { record, .. }, settled, .. } = engine.message(key)?;
                             Some(Failed { record, settled, invocation })
                         };
                         let now = self.wall();
                         let (entries, without_note) = Entries::new(&call, dead, now, handle, message);
-                        for record in without_note.iter().filter_map(|&key| Some(engine.message(key)?.facts))
+                        for record in
+                            without_note.iter().filter_map(|&key| Some(engine.message(key)?.facts.record))
                         {
                             log::letter_without_note(&begun.span, record);
                         }
@@ -162,12 +163,12 @@ impl Flow<'_> {
         }
     }
 
-    fn next<'r>(&self, engine: &mut Engine<'_, &'r Record<'r>>, began: Instant) -> Option<Command> {
+    fn next<'r>(&self, engine: &mut Engine<'_, Known<'r>>, began: Instant) -> Option<Command> {
         engine.share(&mut self.process.shared(), |engine| engine.next(began.elapsed()))
     }
 
-    /// Passes an event to the engine of a batch.
-    fn on<'r>(&self, engine: &mut Engine<'_, &'r Record<'r>>, event: Event<&'r Record<'r>>, began: Instant) {
+    /// Tells the engine of a batch what has happened.
+    fn on<'r>(&self, engine: &mut Engine<'_, Known<'r>>, event: Event<Known<'r>>, began: Instant) {
         engine.share(&mut self.process.shared(), |engine| engine.on(event, began.elapsed()));
     }
 }

@@ -1,6 +1,6 @@
 //! Describes messages that did not succeed, for the log.
 
-use crate::engine::{Action, Outcome, Settled};
+use redrive_engine::{Action, Outcome, Settled};
 
 /// Returns true if the message gets its own line. A message that no handler has begun gets one only on its last delivery.
 pub(super) fn is_logged(settled: &Settled) -> bool {

@@ -1,8 +1,8 @@
 use super::*;
 use crate::Failure;
-use crate::engine::State;
 use crate::report::report;
 use crate::testing::Sample;
+use redrive_engine::State;
 
 const AFTER: Duration = Duration::from_secs(2);
 

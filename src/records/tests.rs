@@ -9,10 +9,9 @@ use redrive_sqs::{Attribute, Attributes};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Backoff;
-use crate::overrides::Asked;
 use crate::properties::read_to_the_end;
 use crate::record::Limits;
+use redrive_engine::{Asked, Backoff};
 
 fn limits() -> Limits {
     Limits { max_receive_count: Some(10), ..Limits::for_tests() }

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use redrive_sqs::OriginSenders;
 
 use super::*;
-use crate::Rate;
+use redrive_engine::Rate;
 
 fn read(variables: &[(&str, &str)]) -> Result<Settings, String> {
     let variables: HashMap<_, _> = variables.iter().copied().collect();

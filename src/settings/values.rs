@@ -7,7 +7,7 @@ use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, OriginSenders, Qu
 
 use super::InvalidSetting;
 use super::variable::{UNIQUE_ID, Variable};
-use crate::rate::Rate;
+use redrive_engine::Rate;
 
 pub(crate) trait Value: Sized {
     type Given;

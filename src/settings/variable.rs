@@ -8,10 +8,8 @@ use std::time::Duration;
 
 use redrive_sqs::{LONGEST_VISIBILITY, OriginSenders, QueueArn, Quoted, cut_to, in_words, is_queue_name};
 
-use super::{InvalidSetting, ORIGIN_SENDERS, Overrides};
-use crate::Backoff;
-use crate::backoff::parse_backoff;
-use crate::rate::{self, Rate};
+use super::{InvalidSetting, ORIGIN_SENDERS};
+use redrive_engine::{ALLOWED, Backoff, Overrides, Rate, parse_backoff};
 
 /// Reads settings that are not set.
 pub(super) struct Fill<'a> {
@@ -103,7 +101,7 @@ impl Variable {
         Rate::parse(&self.value).ok_or_else(|| {
             self.refuse(format_args!(
                 "a rate such as 50/s, 3000/min or 10/h, of {} messages",
-                in_words(&rate::ALLOWED)
+                in_words(&ALLOWED)
             ))
         })
     }

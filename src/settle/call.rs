@@ -15,7 +15,7 @@ use tracing::warn;
 use super::entry::{Answer, Entry, Ruled, fall_back, place};
 use super::{Entries, by_size};
 use crate::aws::{CallOutcome, Endpoint, Sqs};
-use crate::engine::Confirmation;
+use redrive_engine::Confirmation;
 
 /// The maximum number of calls that write letters at the same time.
 const IN_FLIGHT: usize = 16;

@@ -10,7 +10,7 @@ use aws_sdk_sqs::types::{
 use redrive_sqs::DeadLetter;
 use redrive_sqs::batch::Reply;
 
-use crate::engine::Confirmation;
+use redrive_engine::Confirmation;
 
 /// The place of a message in a call, and the answer of SQS.
 pub(crate) type Ruled = (usize, Confirmation);

@@ -7,14 +7,12 @@ use redrive_event::Event;
 use redrive_sqs::{Attribute, Attributes, DeadLetter};
 
 use crate::Invocation;
-use crate::backoff::Backoff;
-use crate::engine::plan::plan;
-use crate::engine::{Action, Outcome, Settled};
-use crate::overrides::Asked;
+use crate::facts::Known;
 use crate::record::{Limits, Record};
 use crate::records::Records;
 use crate::report::{report, response};
-use crate::settings::Overrides;
+use redrive_engine::plan::plan;
+use redrive_engine::{Action, Asked, Backoff, Outcome, Overrides, Settled};
 
 /// The maxReceiveCount of the queue in [`overrides`].
 const MAX_RECEIVE_COUNT: u32 = 10;
@@ -86,7 +84,8 @@ pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
         assert!(warnings.len() <= 3);
         let _ = DeadLetter::find(&attributes, None);
     }
-    assert_eq!(plan(records, false, |record| record).order.len(), records.len());
+    let known: Vec<_> = records.iter().map(|record| Known { record, depends_on: None }).collect();
+    assert_eq!(plan(&known, false, |known| known).order.len(), records.len());
     let _ = report(records, &settled, SystemTime::UNIX_EPOCH, true);
     let response = response(records, &settled);
     assert!(response.batch_item_failures.iter().all(|failure| !failure.item_identifier.is_empty()));

@@ -5,14 +5,13 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 
 use crate::Invocation;
-use crate::engine::decide::{Case, Policy, Unstarted, decide_lane};
-use crate::engine::{Outcome, Ran, Settled, State, plan};
-use crate::failure::{Fault, Ruling};
-use crate::overrides::Asked;
+use crate::facts::Known;
 use crate::record::Limits;
 use crate::records::Records;
 use crate::report;
-use crate::settings::{Overrides, Settings};
+use crate::settings::Settings;
+use redrive_engine::decide::{Case, Unstarted, decide_lane};
+use redrive_engine::{Asked, Fault, Outcome, Overrides, Ran, Ruling, Settled, State, plan};
 
 /// One of this many messages fails.
 const FAILING: usize = 10;
@@ -39,7 +38,8 @@ impl Batch {
     /// Returns the number of lanes.
     #[must_use]
     pub fn plan(&self) -> usize {
-        plan::plan(self.0.list(), false, |record| record).lanes.len()
+        let known: Vec<_> = self.0.list().iter().map(|record| Known { record, depends_on: None }).collect();
+        plan::plan(&known, false, |known| known).lanes.len()
     }
 
     /// Returns the batch after every handler has ended.
@@ -87,7 +87,7 @@ impl Worked {
         let mut settings = Settings::default();
         settings.max_receive_count = settings.keep(10);
         settings.visibility_timeout = settings.keep(Duration::from_secs(180));
-        let policy = Policy::of(&settings, "orders", true);
+        let policy = settings.policy("orders", true);
         let asked = Asked::default();
         for (record, settled) in self.records.list().iter().zip(&mut self.settled) {
             let outcome = &settled.outcome;

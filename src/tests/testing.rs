@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::Invocation;
 use crate::record::{Limits, Record};
-use crate::settings::Overrides;
+use redrive_engine::Overrides;
 use redrive_event::{Borrowed, Entry, System};
 
 /// The properties of a record that a test sets. The rest is as usual.

@@ -4,9 +4,8 @@ use std::collections::{HashSet, VecDeque};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-use crate::engine::keys::{BatchKey, MessageKey};
-use crate::engine::{Outcome, Ran, Worked};
-use crate::failure::{Fault, Ruling};
+use redrive_engine::keys::{BatchKey, MessageKey};
+use redrive_engine::{Fault, Outcome, Ran, Ruling, Worked};
 
 /// The default number of messages in a call.
 const MESSAGES: NonZeroUsize = NonZeroUsize::new(100).expect("it is not zero");

@@ -19,12 +19,12 @@ use super::runner::{Runner, Times, decode};
 use super::{Begun, Job};
 use crate::bodies::AnyBodies;
 use crate::bulk::{Bulk, Rule};
-use crate::engine::Outcome;
 use crate::judge::Judge;
 use crate::message::FromMessage;
 use crate::once::Claim;
 use crate::record::Record;
 use crate::{Failure, Handler, log};
+use redrive_engine::Outcome;
 use redrive_executor::{catch, panic_text};
 
 /// The part of a chunk that its runner, its handler and the queue share.

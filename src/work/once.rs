@@ -17,14 +17,14 @@ use tokio::time::{Duration, Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::runner::Runner;
 use super::{Begun, Job, Work};
-use crate::engine::Outcome;
-use crate::engine::once::{
+use crate::once::claim::{
     ANSWER, MARGIN, Next, TimeLeft, after_change, after_claim, change_after, origin_of_anybody, patience,
 };
 use crate::once::{Change, Claim, Claimed, Rules};
 use crate::record::Record;
 use crate::work::Input;
 use crate::{BoxError, Failure, Handler, log};
+use redrive_engine::Outcome;
 use redrive_executor::panic_text;
 
 /// The minimum number of tries for a change, until the store answers.

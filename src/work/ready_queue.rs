@@ -10,9 +10,9 @@ use tokio::time::{Duration, Instant};
 
 use super::chunk_runner::SharedChunk;
 use super::{Begun, Phase, Worked, ran};
-use crate::engine::keys::{BatchKey, MessageKey};
-use crate::engine::once::after_change;
-use crate::engine::{Outcome, Ran};
+use crate::once::claim::after_change;
+use redrive_engine::keys::{BatchKey, MessageKey};
+use redrive_engine::{Outcome, Ran};
 use redrive_executor::Executor;
 
 pub(crate) struct ReadyQueue {

@@ -16,10 +16,10 @@ use tracing::Instrument;
 use super::once::Passage;
 use super::ready_queue::{ReadyQueue, What};
 use super::{Begun, Input, Job, SLOW, ran};
-use crate::engine::{Outcome, Ran};
 use crate::message::FromMessage;
 use crate::record::Record;
 use crate::{Failure, Handler, log};
+use redrive_engine::{Outcome, Ran};
 use redrive_executor::{catch, panic_text};
 
 /// Makes one call of the handler after the other. Dropping it frees its slot, however it ends.

@@ -18,13 +18,12 @@ use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use super::queue::{Attributes, SourceQueue};
-use crate::Rate;
 use crate::aws::{CallOutcome, Sqs};
-use crate::engine::keys::LeaseKey;
-use crate::engine::{Extension, Poll};
 use crate::error::Error;
 use crate::polled::{Polled, ReceiveContext};
 use crate::tokens::{AnyTokens, Lease};
+use redrive_engine::keys::LeaseKey;
+use redrive_engine::{Extension, Poll, Rate};
 
 /// The time that a receive may take beyond its wait. The SDK's own timeouts do not bound a receive that is never answered.
 /// <https://github.com/awslabs/aws-sdk-rust/issues/1094>

@@ -19,10 +19,6 @@ use super::clock::Clock;
 use super::exit::result_of;
 use super::queue::SourceQueue;
 use crate::aws::Sqs;
-use crate::engine::keys::{BatchKey, LeaseKey, MessageKey};
-use crate::engine::{
-    Arrival, Call, Command, Confirmation, Engine, Event, Note, Outcome, Poll, Receiving, Settled,
-};
 use crate::error::Error;
 use crate::flow::{Flow, make_call};
 use crate::polled::{Polled, ReceiveContext};
@@ -34,6 +30,10 @@ use crate::tokens::AnyTokens;
 use crate::wall::Wall;
 use crate::work::{Begun, Input, Lease, Phase, Work};
 use crate::{Handler, Invocation, log};
+use redrive_engine::keys::{BatchKey, LeaseKey, MessageKey};
+use redrive_engine::{
+    Arrival, Call, Command, Confirmation, Engine, Event, Note, Outcome, Poll, Receiving, Settled,
+};
 
 /// The longest turn of the loop, so that it notices when the machine has slept.
 const TURN: Duration = Duration::from_secs(2);
@@ -103,7 +103,7 @@ where
     H: Handler<M>,
     M: Input,
 {
-    pub(super) fn new(worker: Worker<'a, H>, policy: crate::engine::decide::Policy<'a>) -> Self {
+    pub(super) fn new(worker: Worker<'a, H>, policy: redrive_engine::decide::Policy<'a>) -> Self {
         let wall = Wall::new();
         let now = wall.now();
         let epoch = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -282,7 +282,9 @@ where
             Command::Receive(poll) => {
                 let (sqs, queue) = (self.worker.sqs, self.worker.queue);
                 let limits = self.limits(self.instant(poll.until()));
-                let context = ReceiveContext { arn: Arc::clone(&queue.arn), limits };
+                let Flow { dependencies, rate_keys, .. } = self.worker.flow;
+                let (depends_on, rate_by) = (dependencies.cloned(), rate_keys.cloned());
+                let context = ReceiveContext { arn: Arc::clone(&queue.arn), limits, depends_on, rate_by };
                 self.doing.push(Box::pin(async move {
                     Did::Receive(poll, calls::receive(sqs, queue, poll, context).await)
                 }));

@@ -1,7 +1,7 @@
 //! Converts the end of a worker into the result of its program.
 
-use crate::engine::Exit;
 use crate::error::{Error, Kind};
+use redrive_engine::Exit;
 
 /// Returns true if handlers were canceled. `signal` is the last one that arrived.
 ///

@@ -31,6 +31,7 @@ fn no_example_prints_what_a_sender_wrote() {
         "src",
         "crates/sqs/src",
         "crates/event/src",
+        "crates/engine/src",
         "crates/executor/src",
         "crates/http/src",
         "crates/observers/src",

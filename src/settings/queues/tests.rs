@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::settings::LastDelivery;
+use redrive_engine::LastDelivery;
 
 const ORDERS: &str = "arn:aws:sqs:eu-west-1:123456789012:orders";
 const RETURNS: &str = "arn:aws:sqs:eu-west-1:123456789012:returns";

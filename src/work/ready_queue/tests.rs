@@ -101,7 +101,7 @@ async fn a_batch_is_not_idle_before_the_outcome_of_its_last_message_is_taken() {
 async fn a_batch_that_is_stopped_begins_nothing_and_another_does() {
     let (queue, of, now) = queue(1);
     let other = Begun {
-        key: BatchKey::for_tests(1),
+        key: BatchKey(1),
         records: Arc::clone(&of.records),
         order: Arc::clone(&of.order),
         span: of.span.clone(),

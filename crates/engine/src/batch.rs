@@ -1,0 +1,851 @@
+//! The messages of one batch: which state each is in, and what follows when a handler ends or SQS answers.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::breaker::{Admission, STORE, UNNAMED, each};
+use super::decide::{Case, Policy, Unstarted, decide_lane};
+use super::guards::{Guard, holds};
+use super::keys::{LeaseKey, MessageKey};
+use super::outbox::Kind;
+use super::plan::{Plan, plan};
+use super::settled::{Action, Outcome, Ran, Settled, State};
+use super::{Facts, Shared, Time};
+use crate::choices::Overrides;
+use crate::deliveries::Standing;
+use crate::fault::Ruling;
+use crate::overrides::Asked;
+
+/// How long a canceled handler may keep its thread.
+pub const GRACE: Duration = Duration::from_millis(50);
+/// For which part of a batch's time messages that may end the process run alone, and for how long at most: a handler that needs
+/// almost all of the time has to end, too.
+const ALONE: f64 = 0.25;
+const LONGEST_ALONE: Duration = Duration::from_secs(5);
+/// The part of a batch that a function may leave unstarted before these messages are spread.
+const MOST_OF_A_BATCH: f64 = 0.75;
+
+/// The outcome of a message, and when its handler ran.
+#[derive(Debug, Clone)]
+pub struct Worked {
+    pub key: MessageKey,
+    pub outcome: Outcome,
+    pub ran: Option<Ran>,
+}
+
+/// Who deletes the messages that are over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Deletes {
+    ByLambda,
+    ByWorker,
+    /// By a worker, and the next message of a lane begins once the one before it is deleted.
+    InTurn,
+}
+
+/// How far a batch has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Phase {
+    /// Messages begin.
+    Open,
+    /// No more messages begin.
+    Stopped,
+    /// Those that run are canceled. Whatever still runs at this time is given up.
+    Closing(Time),
+    /// The shell gives up what runs.
+    GivingUp,
+    /// Nothing runs.
+    Over,
+}
+
+/// What follows from an event.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    /// Run the messages of a lane.
+    Run(Range<usize>),
+    /// Take those of these messages back that wait for a runner: what they need is down.
+    Withdraw(Vec<usize>),
+    /// Make the call that the state of this message asks for.
+    Ask(usize),
+    /// Nothing more happens to this message of a worker's. Says whether SQS was asked for anything.
+    End { at: usize, was_asked: bool },
+}
+
+#[derive(Debug, Clone)]
+pub struct Message<F> {
+    pub facts: F,
+    pub settled: Settled,
+    /// Its place among the records of the batch.
+    record: usize,
+    /// Of a worker's message.
+    pub(crate) lease: Option<LeaseKey>,
+    asked: Option<Box<Asked>>,
+    /// It was admitted to try a dependency that is down.
+    pub(crate) is_trial: bool,
+    /// How often SQS was called for what its state asks for.
+    pub(crate) tries: u32,
+    /// Until when it is hidden at least, if SQS has carried out a call that it did not answer and that sets this.
+    pub(crate) hidden_until: Option<Time>,
+}
+
+/// What the decisions of all batches share.
+#[derive(Debug, Clone)]
+pub struct Rules<'a> {
+    pub(crate) policy: Policy<'a>,
+    pub shared: Shared,
+    pub(crate) rng: fastrand::Rng,
+    /// When the engine started, since the epoch of the wall clock.
+    pub(crate) epoch: Time,
+    pub(crate) now: Time,
+    /// Dependencies that are down from now on, with the error, or work again.
+    pub(crate) turned: Vec<(String, Option<String>)>,
+    /// How many messages of how many time ran out for, if most of a batch.
+    pub(crate) overload: Option<(usize, usize)>,
+    /// Ids of messages, and which of their attributes cannot be read.
+    pub(crate) ignored: Vec<(String, String)>,
+}
+
+impl Rules<'_> {
+    /// The time since the epoch of the wall clock.
+    pub(crate) fn wall(&self) -> Time {
+        self.epoch + self.now
+    }
+}
+
+/// How fast a function works, which spreads the messages that it did not start: they come back as it has time for them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    of_each: Duration,
+    /// How many messages come back before the next.
+    before: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Batch<F> {
+    /// In the order in which they begin.
+    pub(crate) messages: Vec<Message<F>>,
+    lanes: Vec<Range<usize>>,
+    /// Lanes of one message that run last and alone.
+    alone: Vec<Range<usize>>,
+    /// From then on nothing waits to run alone. `None` if nothing has to.
+    alone_until: Option<Time>,
+    /// What follows next, in order.
+    pub(crate) steps: Vec<Step>,
+    pub(crate) phase: Phase,
+    pub(crate) began: Time,
+    /// When its handlers are canceled.
+    pub(crate) until: Time,
+    pub(crate) deletes: Deletes,
+    /// So many messages are not final.
+    pub(crate) left: usize,
+    /// So many messages wait for a call.
+    pub(crate) asking: usize,
+    /// So many of them wait for their visibility timeout.
+    delaying: usize,
+    /// So many messages run, or will next.
+    pub(crate) running: usize,
+    /// It is not reported, because no handler was to begin it.
+    pub(crate) is_silent: bool,
+    pub(crate) something_finished: bool,
+    /// Of a function that could start only a small part of it.
+    pub(crate) pace: Option<Pace>,
+    /// The worker does not wait for its handlers any longer.
+    pub(crate) is_interrupted: bool,
+    /// A dependency is down from now on, or was already. Messages were taken back for these.
+    pub(crate) withdraws: bool,
+    pub(crate) withdrawn: Vec<String>,
+}
+
+impl<F: Facts> Batch<F> {
+    /// Takes messages, each with its lease if a worker received it. Also returns the places of the records in the order in
+    /// which they begin.
+    pub(crate) fn new(
+        messages: impl Iterator<Item = (F, Option<LeaseKey>)>,
+        is_fifo: bool,
+        (began, until): (Time, Time),
+        deletes: Deletes,
+    ) -> (Self, Arc<[usize]>) {
+        let message = |(record, (facts, lease))| Message {
+            facts,
+            settled: Settled::default(),
+            record,
+            lease,
+            asked: None,
+            is_trial: false,
+            tries: 0,
+            hidden_until: None,
+        };
+        let mut messages: Vec<_> = messages.enumerate().map(message).collect();
+        let Plan { order, lanes } = plan(&messages, is_fifo, |message| &message.facts);
+        if !order.is_sorted() {
+            let mut places = vec![0; order.len()];
+            order.iter().enumerate().for_each(|(at, &record)| places[record] = at);
+            messages.sort_unstable_by_key(|message| places[message.record]);
+        }
+        let batch = Self {
+            left: messages.len(),
+            messages,
+            lanes,
+            alone: Vec::new(),
+            alone_until: None,
+            steps: Vec::new(),
+            phase: Phase::Open,
+            began,
+            until,
+            deletes,
+            asking: 0,
+            delaying: 0,
+            running: 0,
+            is_silent: false,
+            something_finished: false,
+            pace: None,
+            is_interrupted: false,
+            withdraws: false,
+            withdrawn: Vec::new(),
+        };
+        (batch, order)
+    }
+
+    /// Has messages run last and alone that may have ended a process. Others are deleted before them.
+    pub(crate) fn isolate(&mut self, policy: &Policy<'_>) {
+        if self.messages.len() > 1 && self.has_suspects(policy) && holds(Guard::SuspectsRunAlone) {
+            let time = self.until.saturating_sub(self.began).mul_f64(ALONE);
+            self.alone_until = Some(self.began + time.min(LONGEST_ALONE));
+        }
+    }
+
+    /// Whether one of its messages may have ended a process.
+    fn has_suspects(&self, policy: &Policy<'_>) -> bool {
+        self.messages.iter().any(|message| message.facts.attempt() >= policy.suspects_from)
+    }
+
+    /// Whether it has such messages, and all of them ran.
+    pub(crate) fn ran_suspects(&self, policy: &Policy<'_>) -> bool {
+        let is_suspect = |at: &usize| self.messages[*at].facts.attempt() >= policy.suspects_from;
+        self.has_suspects(policy) && (0..self.messages.len()).filter(is_suspect).all(|at| !self.never_ran(at))
+    }
+
+    /// Begins its messages.
+    pub(crate) fn begin(&mut self, rules: &mut Rules<'_>) {
+        self.steps.reserve(self.lanes.len());
+        for lane in self.lanes.clone() {
+            self.begin_lane(lane, rules);
+        }
+    }
+
+    /// Begins the rest of a lane, or has it wait until it can run alone.
+    fn begin_lane(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+        let attempt = self.messages[rest.start].facts.attempt();
+        if self.alone_until.is_some() && attempt >= rules.policy.suspects_from {
+            self.alone.push(rest);
+        } else {
+            self.admit(rest, rules);
+        }
+    }
+
+    /// Whether a message is next that runs alone: nothing runs, and what is done is deleted.
+    pub(crate) fn begins_alone(&self) -> bool {
+        let is_idle = self.running == 0 && self.asking == self.delaying;
+        self.phase == Phase::Open && is_idle && !self.alone.is_empty()
+    }
+
+    /// Begins a message that runs alone. The order is random: if the same messages come together again, others go before the
+    /// one that ends the process.
+    pub(crate) fn begin_alone(&mut self, rules: &mut Rules<'_>) {
+        let next = rules.rng.usize(..self.alone.len());
+        let rest = self.alone.swap_remove(next);
+        self.admit(rest, rules);
+    }
+
+    /// Begins all that would run alone, while there is time for it.
+    pub(crate) fn begin_all(&mut self, rules: &mut Rules<'_>) {
+        self.alone.sort_unstable_by_key(|rest| rest.start);
+        for rest in std::mem::take(&mut self.alone) {
+            self.admit(rest, rules);
+        }
+    }
+
+    /// A message that goes back without having been begun.
+    pub(crate) fn returned(facts: F, lease: LeaseKey, after: Time, now: Time) -> Self {
+        let message = std::iter::once((facts, Some(lease)));
+        let (mut batch, _) = Self::new(message, false, (now, now), Deletes::ByWorker);
+        (batch.phase, batch.is_silent) = (Phase::Over, true);
+        batch.messages[0].settled.action = Action::Release { after };
+        batch.ask(0, State::Delaying);
+        batch
+    }
+
+    /// A message that came back although it is over.
+    pub(crate) fn finished(facts: F, lease: LeaseKey, now: Time) -> Self {
+        let message = std::iter::once((facts, Some(lease)));
+        let (mut batch, _) = Self::new(message, false, (now, now), Deletes::ByWorker);
+        (batch.phase, batch.is_silent) = (Phase::Over, true);
+        let settled = &mut batch.messages[0].settled;
+        (settled.state, settled.outcome, settled.action) = (State::Running, Outcome::Replayed, Action::Ack);
+        batch.running = 1;
+        batch.delete(0);
+        batch
+    }
+
+    pub(crate) fn set(&mut self, at: usize, state: State) {
+        let before = std::mem::replace(&mut self.messages[at].settled.state, state);
+        debug_assert!(before == state || before.leads_to(state), "{before:?} does not lead to {state:?}");
+        self.running -= usize::from(before == State::Running);
+        self.running += usize::from(state == State::Running);
+        self.asking -= usize::from(before.call().is_some());
+        self.asking += usize::from(state.call().is_some());
+        self.delaying -= usize::from(before == State::Delaying);
+        self.delaying += usize::from(state == State::Delaying);
+        if state.is_final() && !before.is_final() {
+            self.left -= 1;
+            if self.deletes != Deletes::ByLambda {
+                self.steps.push(Step::End { at, was_asked: before.call().is_some() });
+            }
+        }
+    }
+
+    fn ask(&mut self, at: usize, state: State) {
+        self.set(at, state);
+        self.messages[at].tries = 0;
+        self.steps.push(Step::Ask(at));
+    }
+
+    /// The messages of the rest of a lane that may run now: the first one, if each must be deleted before the next begins.
+    fn head(&self, rest: Range<usize>) -> Range<usize> {
+        let is_first_only = self.deletes == Deletes::InTurn && holds(Guard::NextAfterDelete);
+        if is_first_only { rest.start..rest.start + 1 } else { rest }
+    }
+
+    /// Runs the first messages of the rest of a lane, or returns all of it to the queue while a circuit breaker is open for them.
+    fn admit(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+        let head = self.head(rest.clone());
+        if !rules.shared.breakers.is_empty() && holds(Guard::NoneWhileDown) {
+            let names = self.dependencies(head.clone(), rules);
+            let now = rules.wall();
+            match rules.shared.breakers.admit(&names, now) {
+                Admission::Free => {}
+                Admission::Trial => self.messages[head.start].is_trial = true,
+                Admission::Refused if self.have_more_deliveries(rest.clone(), rules) => {
+                    self.messages[rest.start].settled.outcome = Outcome::BreakerOpen;
+                    return self.stop(rest, rules);
+                }
+                Admission::Refused => {}
+            }
+        }
+        self.run(head);
+    }
+
+    /// What any of these messages needs.
+    fn dependencies(&self, range: Range<usize>, rules: &Rules<'_>) -> Vec<String> {
+        let mut names: Vec<_> =
+            self.messages[range].iter().flat_map(|it| own_dependencies(&it.facts, &rules.policy)).collect();
+        if rules.policy.has_store {
+            names.extend(names.is_empty().then(|| UNNAMED.to_owned()));
+            names.push(STORE.to_owned());
+        }
+        names
+    }
+
+    /// Whether each of these messages will certainly be delivered again.
+    fn have_more_deliveries(&self, mut range: Range<usize>, rules: &Rules<'_>) -> bool {
+        range.all(|at| {
+            let attempt = self.messages[at].facts.attempt();
+            rules.policy.deliveries().standing(attempt, None) == Standing::More
+        })
+    }
+
+    /// What the outcome of a message says of its dependencies. `counted` are those that the same call has reported.
+    fn note_outage(&mut self, at: usize, counted: &mut Vec<(Option<Ran>, String)>, rules: &mut Rules<'_>) {
+        if rules.policy.has_store {
+            self.note_store(at, rules);
+        }
+        let Message { facts, settled: Settled { outcome, ran, .. }, .. } = &self.messages[at];
+        match outcome {
+            Outcome::Failed(fault) if fault.ruling == Ruling::Outage && !fault.is_of_store => {
+                let needed = own_dependencies(facts, &rules.policy);
+                let is_it = |name: &&str| fault.dependency.as_deref().is_none_or(|only| only == *name);
+                for name in each(&needed).filter(is_it) {
+                    let call = (ran.map(|ran| Ran { is_shared: false, ..ran }), name.to_owned());
+                    if ran.is_some_and(|ran| ran.is_shared) && counted.contains(&call) {
+                        continue;
+                    }
+                    let withdrawn = (&mut self.withdraws, &mut self.withdrawn);
+                    count_outage(name, &fault.error, withdrawn, rules);
+                    counted.push(call);
+                }
+            }
+            Outcome::Done | Outcome::Unrecorded if !rules.shared.breakers.is_empty() => {
+                let began = ran.map_or(rules.now, |ran| self.began + ran.ended.saturating_sub(ran.took));
+                for name in each(&own_dependencies(facts, &rules.policy)) {
+                    if rules.shared.breakers.success(name, rules.epoch + began) {
+                        rules.turned.push((name.to_owned(), None));
+                    }
+                }
+            }
+            outcome if says_nothing(outcome) => self.end_trial(at, rules),
+            _ => {}
+        }
+    }
+
+    /// A message has proved nothing of its dependencies. If it was to try one, the next message may.
+    fn end_trial(&mut self, at: usize, rules: &mut Rules<'_>) {
+        let never_ran = self.never_ran(at);
+        let message = &mut self.messages[at];
+        if std::mem::take(&mut message.is_trial) || !holds(Guard::TrialEndsRest) {
+            let (names, now) = (own_dependencies(&message.facts, &rules.policy), rules.wall());
+            rules.shared.breakers.end_trial(&names, now);
+            if never_ran {
+                rules.shared.breakers.end_trial(&[STORE.to_owned()], now);
+            }
+        }
+    }
+
+    /// What the outcome of a message says of the idempotency store. Whatever the store answers to a claim, it answers.
+    fn note_store(&mut self, at: usize, rules: &mut Rules<'_>) {
+        let Settled { outcome, ran, .. } = &self.messages[at].settled;
+        let answered = match (outcome, ran) {
+            (Outcome::Failed(fault), _) if fault.is_of_store && fault.ruling == Ruling::Outage => {
+                let withdrawn = (&mut self.withdraws, &mut self.withdrawn);
+                return count_outage(STORE, &fault.error, withdrawn, rules);
+            }
+            (_, Some(ran)) => Some(self.began + ran.ended.saturating_sub(ran.took)),
+            (Outcome::Failed(fault), None) if fault.is_of_store => Some(self.began),
+            (Outcome::Replayed, None) => Some(self.began),
+            _ => None,
+        };
+        if rules.shared.breakers.is_empty() {
+            return;
+        }
+        match answered {
+            Some(began) if rules.shared.breakers.success(STORE, rules.epoch + began) => {
+                rules.turned.push((STORE.to_owned(), None));
+            }
+            None if says_nothing(outcome) && self.messages[at].is_trial => {
+                let wall = rules.wall();
+                rules.shared.breakers.end_trial(&[STORE.to_owned()], wall);
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// Takes messages back that wait for a runner, and for which a circuit breaker is open.
+    fn withdraw(&mut self, rules: &mut Rules<'_>) {
+        let mut heads = Vec::new();
+        for lane in self.lanes.clone() {
+            let runs = |at: &usize| self.messages[*at].settled.state == State::Running;
+            let Some(at) = lane.clone().find(runs) else { continue };
+            let needed = self.dependencies(at..lane.end, rules);
+            if each(&needed).any(|name| rules.shared.breakers.is_down(name, rules.wall()))
+                && self.have_more_deliveries(at..lane.end, rules)
+            {
+                heads.push(at);
+            }
+        }
+        if !heads.is_empty() {
+            self.steps.push(Step::Withdraw(heads));
+        }
+    }
+
+    fn run(&mut self, head: Range<usize>) {
+        head.clone().for_each(|at| self.set(at, State::Running));
+        self.steps.push(Step::Run(head));
+    }
+
+    /// Handlers have ended. The messages of one call come together, and within a lane in order.
+    pub(crate) fn ended(&mut self, worked: Vec<Worked>, rules: &mut Rules<'_>) {
+        let (mut failed, mut counted) = (Vec::new(), Vec::new());
+        for Worked { key: MessageKey { at, .. }, mut outcome, ran } in worked {
+            if let Outcome::Panicked { again, is_early, .. } = &mut outcome
+                && !ran.is_some_and(|ran| ran.is_shared)
+            {
+                *again |= rules.shared.streak.panicked(*is_early);
+            }
+            let settled = &mut self.messages[at].settled;
+            if matches!(outcome, Outcome::TimedOut) {
+                outcome = match (settled.is_lost, self.is_interrupted) {
+                    (true, _) => Outcome::LeaseLost,
+                    (false, true) => Outcome::Interrupted,
+                    (false, false) => Outcome::TimedOut,
+                };
+            }
+            let (goes_on, has_run) = (outcome.lets_the_lane_go_on(), !outcome.never_ran());
+            if goes_on {
+                settled.action = Action::Ack;
+                self.something_finished = true;
+                if !matches!(outcome, Outcome::Replayed) {
+                    rules.shared.streak.succeeded();
+                }
+            }
+            (settled.outcome, settled.ran) = (outcome, ran);
+            self.note_outage(at, &mut counted, rules);
+            if goes_on {
+                self.delete(at);
+            } else {
+                self.set(at, if has_run { State::Ended } else { State::Waiting });
+                failed.push(at);
+            }
+        }
+        let mut lane = 0..0;
+        for at in failed {
+            if !lane.contains(&at) {
+                lane = self.lanes[self.lane_of(at)].clone();
+                self.stop(at..lane.end, rules);
+            }
+        }
+        if std::mem::take(&mut self.withdraws) && self.phase == Phase::Open && holds(Guard::NoneWhileDown) {
+            self.withdraw(rules);
+        }
+    }
+
+    /// The rest of a lane begins with a failed message, or is not to be started.
+    fn stop(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+        for at in rest.clone() {
+            if self.messages[at].settled.state == State::Running {
+                self.set(at, State::Waiting);
+            }
+            if self.never_ran(at) {
+                self.end_trial(at, rules);
+            }
+        }
+        self.decide(rest.clone(), rules);
+        self.settle(rest);
+    }
+
+    /// Nothing runs any more: releases what was not begun.
+    pub(crate) fn release_untouched(&mut self, rules: &mut Rules<'_>) {
+        self.phase = Phase::Over;
+        self.set_pace(rules);
+        for rest in std::mem::take(&mut self.alone) {
+            self.stop(rest, rules);
+        }
+        for lane in self.lanes.clone() {
+            if let Some(next) = lane.clone().find(|&at| !self.is_over(at))
+                && matches!(self.messages[next].settled.state, State::Running | State::Waiting)
+            {
+                self.stop(next..lane.end, rules);
+            }
+        }
+    }
+
+    /// If time ran out for most of a batch of Lambda's, those messages must not all come back at once: they would use up their
+    /// deliveries before the function has time for them.
+    fn set_pace(&mut self, rules: &mut Rules<'_>) {
+        let unstarted = (0..self.messages.len()).filter(|&at| self.is_unstarted(at)).count();
+        let (all, ran) = (self.messages.len(), self.messages.len() - unstarted);
+        let is_most = unstarted as f64 > MOST_OF_A_BATCH * all as f64;
+        if self.deletes == Deletes::ByLambda && self.something_finished && is_most {
+            let of_each =
+                rules.now.saturating_sub(self.began) / u32::try_from(ran).unwrap_or(u32::MAX).max(1);
+            self.pace = Some(Pace { of_each, before: 0 });
+            rules.overload = Some((unstarted, all));
+        }
+    }
+
+    /// Whether time ran out for a message.
+    fn is_unstarted(&self, at: usize) -> bool {
+        let settled = &self.messages[at].settled;
+        let is_open = matches!(settled.state, State::Running | State::Waiting);
+        is_open && matches!(settled.outcome, Outcome::NotStarted)
+    }
+
+    /// When so many messages come back that were not started.
+    fn unstarted(&mut self, messages: usize) -> Unstarted {
+        match &mut self.pace {
+            Some(pace) => {
+                let after = pace.of_each.saturating_mul(pace.before);
+                pace.before = pace.before.saturating_add(u32::try_from(messages).unwrap_or(u32::MAX));
+                Unstarted::After(after)
+            }
+            None if self.something_finished => Unstarted::AtOnce,
+            None => Unstarted::Backoff,
+        }
+    }
+
+    /// Whether messages are left that wait for nothing: nothing runs, and nothing will be answered.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.phase == Phase::Over && self.left > 0 && self.running == 0 && self.asking == 0
+    }
+
+    /// Leaves the messages that wait for nothing.
+    pub(crate) fn leave_rest(&mut self) {
+        let is_left = |at: &usize| !self.messages[*at].settled.state.is_final();
+        let left: Vec<_> = (0..self.messages.len()).filter(is_left).collect();
+        debug_assert!(left.is_empty(), "{left:?} wait for nothing");
+        left.into_iter().for_each(|at| self.set(at, State::Left));
+    }
+
+    /// A call for a message has ended. Its report names the call that delayed or dead-lettered it.
+    pub(crate) fn called(&mut self, kind: Kind, at: usize, took: Duration, now: Time) {
+        let settled = &mut self.messages[at].settled;
+        if kind != Kind::Deletes {
+            let ended = now.saturating_sub(self.began);
+            settled.call = Some(Ran { took, ended, is_shared: false });
+        }
+    }
+
+    /// SQS has answered the call for a message, or the call was not made because the lease is lost.
+    pub(crate) fn answered(&mut self, kind: Kind, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
+        match kind {
+            Kind::Letters => {
+                self.messages[at].settled.has_letter = confirmed;
+                if confirmed || !holds(Guard::LetterIsConfirmed) {
+                    self.delete(at);
+                } else {
+                    self.ask(at, State::Delaying);
+                }
+                self.after_letter(at, confirmed, rules);
+            }
+            Kind::Changes => self.set(at, if confirmed { State::Back } else { State::Left }),
+            Kind::Deletes => {
+                let is_gone = confirmed || self.deletes == Deletes::ByLambda;
+                self.set(at, if is_gone { State::Gone } else { State::Left });
+                self.after_delete(at, is_gone, rules);
+            }
+        }
+    }
+
+    fn after_letter(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
+        let lane = self.lanes[self.lane_of(at)].clone();
+        let all_are_over = (lane.start..at + 1).all(|at| self.is_over(at));
+        let goes_on_later = confirmed && self.deletes == Deletes::InTurn;
+        if self.never_ran(at) || goes_on_later {
+            return;
+        }
+        if all_are_over {
+            self.go_on(at + 1..lane.end, rules);
+        } else {
+            self.settle(at + 1..lane.end);
+        }
+    }
+
+    fn after_delete(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
+        if self.deletes != Deletes::InTurn || self.never_ran(at) {
+            return;
+        }
+        let is_done = matches!(self.messages[at].settled.action, Action::Ack);
+        let rest = at + 1..self.lanes[self.lane_of(at)].end;
+        match (confirmed, is_done) {
+            (true, _) => self.go_on(rest, rules),
+            (false, true) => self.stop(rest, rules),
+            (false, false) => self.settle(rest),
+        }
+    }
+
+    /// All messages before the rest of a lane are over: begins the rest, or decides on it.
+    fn go_on(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+        let Some(next) = rest.clone().find(|&at| !self.is_over(at)) else { return };
+        let rest = next..rest.end;
+        let is_lost = self.messages[next].settled.is_lost;
+        if self.phase == Phase::Open && !is_lost && rest.clone().all(|at| self.never_ran(at)) {
+            self.begin_lane(rest, rules);
+        } else {
+            self.stop(rest, rules);
+        }
+    }
+
+    /// Deletes a message that is over. Lambda does so by itself, unless the process may not live to respond.
+    fn delete(&mut self, at: usize) {
+        let is_early = self.phase == Phase::Open && !self.alone.is_empty();
+        if self.deletes == Deletes::ByLambda && !is_early {
+            self.set(at, State::Gone);
+        } else if !matches!(self.messages[at].settled.state, State::Deleting | State::Gone | State::Left) {
+            self.ask(at, State::Deleting);
+        }
+    }
+
+    /// Decides on the rest of a lane, from the message at which it stopped.
+    fn decide(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+        for at in rest.clone() {
+            self.read_asked(at, rules);
+        }
+        let nothing = Asked::default();
+        let unstarted = self.unstarted(rest.len());
+        let messages = self.messages[rest.clone()].iter();
+        let cases = messages.map(|message| Case {
+            outcome: &message.settled.outcome,
+            attempt: message.facts.attempt(),
+            asked: message.asked.as_deref().unwrap_or(&nothing),
+            age: message.facts.first_received().map_or(Time::ZERO, |at| rules.wall().saturating_sub(at)),
+            random: rules.rng.f64(),
+        });
+        let cases: Vec<_> = cases.collect();
+        let actions = decide_lane(&cases, &rules.policy, unstarted);
+        for (at, action) in rest.zip(actions) {
+            self.messages[at].settled.action = action;
+        }
+    }
+
+    /// Settles the rest of a lane. Behind a message that ran and gets a letter, the others wait until that is written.
+    fn settle(&mut self, rest: Range<usize>) {
+        for at in rest {
+            self.settle_one(at);
+            let has_letter = matches!(self.messages[at].settled.action, Action::DeadLetter { .. });
+            if has_letter && !self.never_ran(at) && holds(Guard::FollowersWait) {
+                return;
+            }
+        }
+    }
+
+    fn settle_one(&mut self, at: usize) {
+        let settled = &mut self.messages[at].settled;
+        if settled.state.call().is_some() || settled.state.is_final() {
+            return;
+        }
+        if settled.is_lost && holds(Guard::LostIsLeft) {
+            settled.action = Action::Leave;
+        }
+        match settled.action {
+            Action::DeadLetter { .. } => self.ask(at, State::Writing),
+            Action::Retry { .. } | Action::Release { .. } | Action::ByRedrivePolicy => {
+                self.ask(at, State::Delaying)
+            }
+            Action::Ack | Action::Leave => self.set(at, State::Left),
+        }
+    }
+
+    /// Reads what a message asks for, once.
+    fn read_asked(&mut self, at: usize, rules: &mut Rules<'_>) {
+        let message = &mut self.messages[at];
+        if rules.policy.overrides != Overrides::Off
+            && message.asked.is_none()
+            && let Some((asked, warnings)) = message.facts.asked(&rules.policy)
+        {
+            message.asked = Some(Box::new(asked));
+            let id = message.facts.id();
+            rules.ignored.extend(warnings.into_iter().map(|warning| (id.to_owned(), warning)));
+        }
+    }
+
+    /// The worker ends: begins no more messages, unless one of them would have no delivery left. The others go back at once.
+    pub(crate) fn stops_unless_one_is_last(&mut self, rules: &Rules<'_>) -> bool {
+        let deliveries = rules.policy.deliveries();
+        let is_last = |at: usize| deliveries.end_with(self.messages[at].facts.attempt(), None);
+        if (0..self.messages.len()).any(|at| self.never_ran(at) && is_last(at)) {
+            return false;
+        }
+        (self.something_finished, self.phase) = (true, Phase::Stopped);
+        true
+    }
+
+    /// Whether nothing of it was canceled yet.
+    pub(crate) const fn may_close(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Stopped)
+    }
+
+    /// Whether its handlers were not given up.
+    pub(crate) const fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Stopped | Phase::Closing(_))
+    }
+
+    pub(crate) fn due_at(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Open => {
+                let alone = self.alone_until.filter(|_| !self.alone.is_empty());
+                alone.into_iter().chain([self.until]).min()
+            }
+            Phase::Stopped => Some(self.until),
+            Phase::Closing(until) => Some(until),
+            Phase::GivingUp | Phase::Over => None,
+        }
+    }
+
+    /// Whether a message with this id must not begin beside what is done about the lane of another: SQS has it, or delivers a copy.
+    /// Once the others of a FIFO group are only being deleted, SQS may deliver the next before it answers.
+    pub(crate) fn holds(&self, at: usize, id: &str) -> bool {
+        self.lanes[self.lane_of(at)].clone().any(|at| {
+            let Message { facts, settled, .. } = &self.messages[at];
+            let is_held = !settled.state.is_final() && settled.state != State::Delaying;
+            is_held && (settled.state != State::Deleting || facts.id() == id)
+        })
+    }
+
+    /// Whether a handler of the lane of this message blocks its thread.
+    pub(crate) fn is_blocked(&self, at: usize) -> bool {
+        let mut lane = self.lanes[self.lane_of(at)].clone();
+        lane.any(|at| matches!(self.messages[at].settled.outcome, Outcome::Stuck))
+    }
+
+    /// A message is known to be over: it is deleted again, and does not run.
+    pub(crate) fn replay(&mut self, at: usize, rules: &mut Rules<'_>) {
+        self.end_trial(at, rules);
+        let settled = &mut self.messages[at].settled;
+        (settled.outcome, settled.action) = (Outcome::Replayed, Action::Ack);
+        self.delete(at);
+    }
+
+    /// How many messages SQS was asked nothing for yet.
+    pub(crate) const fn unasked(&self) -> usize {
+        self.left - self.asking
+    }
+
+    /// The worker waits for handlers no longer.
+    pub(crate) fn interrupt(&mut self) {
+        (self.something_finished, self.is_interrupted) = (true, true);
+    }
+
+    /// The worker has lost the lease of this message. Says whether all that may be running is lost.
+    pub(crate) fn lost(&mut self, at: usize) -> bool {
+        self.messages[at].settled.is_lost = true;
+        let runs = |message: &&Message<F>| message.settled.state == State::Running;
+        self.running > 0 && self.messages.iter().filter(runs).all(|message| message.settled.is_lost)
+    }
+
+    pub(crate) fn lane_of(&self, at: usize) -> usize {
+        self.lanes.partition_point(|lane| lane.end <= at)
+    }
+
+    fn is_over(&self, at: usize) -> bool {
+        self.messages[at].settled.is_over()
+    }
+
+    fn never_ran(&self, at: usize) -> bool {
+        self.messages[at].settled.outcome.never_ran()
+    }
+
+    /// What happened to each message, in the order of the records.
+    pub(crate) fn into_settled(self) -> Vec<Settled> {
+        let mut messages = self.messages;
+        if !messages.is_sorted_by_key(|message| message.record) {
+            messages.sort_unstable_by_key(|message| message.record);
+        }
+        messages.into_iter().map(|message| message.settled).collect()
+    }
+}
+
+/// What a message needs by the user's function. Nobody names the store.
+pub(crate) fn own_dependencies(facts: &impl Facts, policy: &Policy<'_>) -> Vec<String> {
+    let mut names = facts.dependencies();
+    let is_reserved = |name: &&mut String| policy.has_store && *name == STORE;
+    names.iter_mut().filter(is_reserved).for_each(|name| name.push('\''));
+    names
+}
+
+/// Counts an outage of a dependency. If that is down, messages are taken back, once for each batch.
+fn count_outage(
+    name: &str,
+    error: &str,
+    (withdraws, withdrawn): (&mut bool, &mut Vec<String>),
+    rules: &mut Rules<'_>,
+) {
+    let opens = rules.shared.breakers.outage(name, rules.wall());
+    if opens {
+        rules.turned.push((name.to_owned(), Some(error.to_owned())));
+    }
+    let is_known = withdrawn.iter().any(|known| known == name);
+    if opens || !is_known && rules.shared.breakers.is_down(name, rules.wall()) {
+        *withdraws = true;
+        withdrawn.extend((!is_known).then(|| name.to_owned()));
+    }
+}
+
+/// Whether a message has ended without proof of its dependencies, and may not even have called them.
+fn says_nothing(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Failed(fault) if fault.is_of_store => true,
+        Outcome::Failed(fault) => {
+            matches!(fault.ruling, Ruling::Discard | Ruling::Reject | Ruling::Malformed)
+        }
+        Outcome::Replayed | Outcome::Panicked { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,239 @@
+//! Decides what happens to each message, from its outcome, its attempt and the policy.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::guards::{Guard, holds};
+use crate::backoff::Backoff;
+use crate::choices::{LastDelivery, OnFailure, Overrides};
+use crate::deliveries::{Deliveries, Standing};
+use crate::fault::Ruling;
+use crate::overrides::Asked;
+use crate::{Action, Outcome};
+
+/// The messages behind a failed head of a FIFO group wait this much longer than the head, so that it comes back alone and
+/// they do not use up a delivery each time it fails.
+const BEHIND: Duration = Duration::from_secs(2);
+/// The shortest delay if no limit is known to hold, so that drifted settings do not cause a hot loop.
+const AT_LEAST: Duration = Duration::from_secs(1);
+
+/// How long a message waits after an outage at its first delivery, and at most.
+const SHORTEST_REST: Duration = Duration::from_secs(60);
+const LONGEST_REST: Duration = Duration::from_secs(3_600);
+/// The first delivery after which a message waits for the longest.
+const DOUBLINGS: u32 = 7;
+/// By how much of its delay a message may come back later, so that not all come at once.
+const SPREAD: f64 = 1.0 / 16.0;
+
+/// The rules of a queue.
+#[derive(Debug, Clone)]
+pub struct Policy<'a> {
+    pub backoff: &'a Backoff,
+    /// What a message may ask for.
+    pub overrides: Overrides,
+    /// A message that waits holds up the rest of its group.
+    pub is_fifo: bool,
+    /// SQS refuses longer delays.
+    pub longest: Duration,
+    pub max_receive_count: Option<u32>,
+    pub last_delivery: LastDelivery,
+    pub on_panic: OnFailure,
+    pub on_malformed: OnFailure,
+    pub has_dead_letter_queue: bool,
+    /// For how long a message is retried while a dependency is down, as far as its deliveries allow.
+    pub outage_horizon: Duration,
+    /// Whether the user's function names what messages need.
+    pub names_dependencies: bool,
+    /// Whether they need the idempotency store.
+    pub has_store: bool,
+    /// From this delivery on, a message may be one that ends the process.
+    pub suspects_from: u32,
+    /// The process ends after this batch.
+    pub ends: bool,
+}
+
+/// One message.
+#[derive(Debug)]
+pub struct Case<'a> {
+    pub outcome: &'a Outcome,
+    pub attempt: u32,
+    pub asked: &'a Asked,
+    /// How long ago it was received for the first time.
+    pub age: Duration,
+    /// From 0 to 1, for the jitter.
+    pub random: f64,
+}
+
+/// What happens to a message that ran, or could not be decoded.
+fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    match case.outcome {
+        Outcome::Done | Outcome::Replayed | Outcome::Unrecorded => Action::Ack,
+        Outcome::Failed(fault) => match fault.ruling {
+            Ruling::Discard => Action::Ack,
+            Ruling::Retry => retry(policy.delay(case), case, policy),
+            Ruling::Outage => retry(policy.outage_delay(case), case, policy),
+            Ruling::RetryAfter(after) | Ruling::Defer(after) => {
+                retry(policy.within_limits(after), case, policy)
+            }
+            Ruling::Reject => dead_letter_or_retry(OnFailure::DeadLetter, "rejected", case, policy),
+            Ruling::Malformed => dead_letter_or_retry(policy.on_malformed, "malformed", case, policy),
+        },
+        // The first of consecutive panics may be the message's fault; the others are the function's.
+        Outcome::Panicked { again: false, .. } => {
+            dead_letter_or_retry(policy.on_panic, "panic", case, policy)
+        }
+        Outcome::Panicked { again: true, .. } | Outcome::TimedOut => retry(policy.delay(case), case, policy),
+        // The blocked handler ends with the process.
+        Outcome::Stuck if policy.ends || !holds(Guard::BlockedIsLeft) => {
+            retry(policy.delay(case), case, policy)
+        }
+        Outcome::BreakerOpen => Action::Release { after: policy.outage_delay(case) },
+        Outcome::Stuck | Outcome::LeaseLost | Outcome::NotStarted => Action::Leave,
+        Outcome::Interrupted => release(Duration::ZERO, case, policy),
+    }
+}
+
+fn dead_letter_or_retry(
+    choice: OnFailure,
+    reason: &'static str,
+    case: &Case<'_>,
+    policy: &Policy<'_>,
+) -> Action {
+    let after = policy.delay(case);
+    match choice {
+        OnFailure::DeadLetter if policy.has_dead_letter_queue => letter(reason, after, case, policy),
+        OnFailure::DeadLetter | OnFailure::Retry => retry(after, case, policy),
+    }
+}
+
+fn retry(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    if !policy.deliveries().end_with(case.attempt, case.asked.max_attempts) {
+        return Action::Retry { after: policy.floored(after, case) };
+    }
+    let by_policy = policy.last_delivery == LastDelivery::RedrivePolicy || !policy.has_dead_letter_queue;
+    if by_policy && policy.standing(case) == Standing::Last {
+        return Action::ByRedrivePolicy;
+    }
+    letter(if case.outcome.is_outage() { "outage" } else { "exhausted" }, after, case, policy)
+}
+
+/// The reason is the user's own code, else ours.
+fn letter(ours: &'static str, or_retry: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    let own = match case.outcome {
+        Outcome::Failed(fault) => fault.code.clone(),
+        _ => None,
+    };
+    let reason = own.unwrap_or(Cow::Borrowed(ours));
+    Action::DeadLetter { reason, or_retry: policy.floored(or_retry, case) }
+}
+
+/// When messages come back that were not started in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unstarted {
+    /// At once: the batch has finished others, so this cannot go on forever.
+    AtOnce,
+    /// After the function has had time for those before them.
+    After(Duration),
+    /// As after a failure: the batch has finished nothing.
+    Backoff,
+}
+
+/// What happens to the messages of one lane, in order, should the letter of its failed head not be confirmed. Behind the
+/// head only those have an outcome that a call took together with it.
+pub fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, unstarted: Unstarted) -> Vec<Action> {
+    let head = cases.iter().find(|case| !case.outcome.lets_the_lane_go_on());
+    let released_after = head.and_then(|head| match head.outcome {
+        // A group that was not started is released with one delay, to keep its order.
+        Outcome::NotStarted => Some(released_after(head, policy, unstarted)),
+        _ => decide(head, policy).back_after().map(|after| policy.within_limits(after + BEHIND)),
+    });
+    let action = |case: &Case<'_>| match (case.outcome, released_after) {
+        (Outcome::NotStarted, Some(after)) => release(after, case, policy),
+        (Outcome::NotStarted, None) => Action::Leave,
+        _ => decide(case, policy),
+    };
+    cases.iter().map(action).collect()
+}
+
+fn released_after(case: &Case<'_>, policy: &Policy<'_>, unstarted: Unstarted) -> Duration {
+    match (policy.deliveries().standing(case.attempt, None), unstarted) {
+        (Standing::More | Standing::Last | Standing::Unknown, Unstarted::AtOnce) => Duration::ZERO,
+        (Standing::More | Standing::Last | Standing::Unknown, Unstarted::After(after)) => {
+            policy.within_limits(after)
+        }
+        (Standing::Beyond, _) | (_, Unstarted::Backoff) => policy.floored(policy.delay(case), case),
+    }
+}
+
+/// Releases a message that did not run to its end. On its last delivery it gets a letter, since SQS would move it without a note.
+/// What it asks for itself is for attempts, and it was none.
+fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+    let last = policy.max_receive_count == Some(case.attempt);
+    if last && policy.has_dead_letter_queue {
+        let reason = if matches!(case.outcome, Outcome::Interrupted) { "interrupted" } else { "not-started" };
+        return letter(reason, policy.delay(case), case, policy);
+    }
+    match policy.deliveries().standing(case.attempt, None) {
+        Standing::Last => Action::ByRedrivePolicy,
+        Standing::More => Action::Release { after },
+        Standing::Beyond | Standing::Unknown => Action::Release { after: policy.floored(after, case) },
+    }
+}
+
+impl<'a> Policy<'a> {
+    /// The user's schedule for its failure, else the consumer's backoff; or what the message asks for, as far as that is
+    /// granted.
+    fn delay(&self, case: &Case<'_>) -> Duration {
+        let by_failure = match case.outcome {
+            Outcome::Failed(fault) => fault.delay,
+            _ => None,
+        };
+        let own = by_failure.unwrap_or_else(|| self.backoff.delay(case.attempt, case.random));
+        let asked = case.asked.backoff.as_ref().map(|backoff| backoff.delay(case.attempt, case.random));
+        let granted = |asked| match self.overrides {
+            Overrides::Less if self.is_fifo => own,
+            overrides => overrides.grant(asked, own),
+        };
+        self.within_limits(asked.map_or(own, granted))
+    }
+
+    /// A minute, doubled for each delivery up to an hour; longer if the deliveries left would not last for the horizon.
+    fn outage_delay(&self, case: &Case<'_>) -> Duration {
+        let wait = |attempt: u32| {
+            if attempt < DOUBLINGS { SHORTEST_REST * (1 << (attempt - 1)) } else { LONGEST_REST }
+        };
+        let attempt = case.attempt.max(1);
+        let last = self.deliveries().limit(case.asked.max_attempts).unwrap_or(attempt);
+        let doubling: Duration = (attempt..last.min(DOUBLINGS)).map(wait).sum();
+        let all =
+            doubling.saturating_add(LONGEST_REST.saturating_mul(last.saturating_sub(attempt.max(DOUBLINGS))));
+        let left = self.outage_horizon.saturating_sub(case.age);
+        let factor = if all.is_zero() { 1.0 } else { left.div_duration_f64(all).max(1.0) };
+        self.within_limits(wait(attempt).mul_f64(factor * (1.0 + case.random * SPREAD)))
+    }
+
+    /// In whole seconds, rounded up, and within what SQS accepts.
+    pub fn within_limits(&self, delay: Duration) -> Duration {
+        let seconds = delay.as_secs().saturating_add(u64::from(delay.subsec_nanos() > 0));
+        Duration::from_secs(seconds).min(self.longest)
+    }
+
+    fn floored(&self, after: Duration, case: &Case<'_>) -> Duration {
+        match self.standing(case) {
+            Standing::More | Standing::Last => after,
+            Standing::Beyond | Standing::Unknown => after.max(AT_LEAST),
+        }
+    }
+
+    pub const fn deliveries(&self) -> Deliveries {
+        let Self { max_receive_count, has_dead_letter_queue, .. } = *self;
+        Deliveries { max_receive_count, has_dead_letter_queue }
+    }
+
+    fn standing(&self, case: &Case<'_>) -> Standing {
+        self.deliveries().standing(case.attempt, case.asked.max_attempts)
+    }
+}
+
+#[cfg(test)]
+mod tests;

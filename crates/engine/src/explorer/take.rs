@@ -1,0 +1,259 @@
+//! What a step does.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::Consumes;
+use super::world::{
+    Answer, Checked, Consumer, DEADLINE, Goes, Mood, Running, Says, Step, UnderWay, Way, What, World,
+};
+use crate::keys::MessageKey;
+use crate::testing::Failure;
+use crate::{Confirmation, Event, Kind, Outcome, Ran, Time, Worked};
+
+impl World {
+    /// Takes a step.
+    pub(super) fn take(&mut self, step: Step) -> Checked {
+        match step {
+            Step::Ends { who, handler, says } => self.ends(who.into(), handler.into(), Some(says)),
+            Step::IsCanceled { who, handler } => self.ends(who.into(), handler.into(), None),
+            Step::Ignores { who, handler } => {
+                self.left.deaf -= 1;
+                self.consumer(who.into()).running[usize::from(handler)].mood = Mood::Deaf;
+                Ok(())
+            }
+            Step::Returns { who, blocked } => {
+                let (batch, fact) = self.consumer(who.into()).blocked.remove(blocked.into());
+                self.told[fact.message].is_done = true;
+                if self.bounds.chunk.is_some() {
+                    // A call of a bulk handler returns with all of its messages.
+                    let blocked = std::mem::take(&mut self.consumer(who.into()).blocked);
+                    let (returned, others) = blocked.into_iter().partition(|(of, _)| *of == batch);
+                    let returned: Vec<_> = returned;
+                    returned.iter().for_each(|(_, fact)| self.told[fact.message].is_done = true);
+                    self.consumer(who.into()).blocked = others;
+                }
+                match self.consumers[usize::from(who)].consumes {
+                    Consumes::Worker => self.on(who.into(), Event::Unblocked(batch)),
+                    Consumes::Sandbox => Ok(()),
+                }
+            }
+            Step::Calls { who, call, goes } => self.call(who.into(), call.into(), None, goes),
+            Step::Receives { who, call, most, goes } => {
+                self.call(who.into(), call.into(), Some(most.into()), goes)
+            }
+            Step::Delivers { who, most } => self.deliver(who.into(), most.into()),
+            Step::Duplicates { message } => {
+                self.duplicate(message.into());
+                Ok(())
+            }
+            Step::Arrives { stray } => self.arrives(stray.into()),
+            Step::Kill { who } => {
+                self.left.kills -= 1;
+                let calls = self.consumers[usize::from(who)].calls.clone();
+                for call in calls.into_iter().filter(|call| !matches!(call.way, Way::Acted(_))) {
+                    if self.left.strays > 0 {
+                        self.stray(call.what);
+                    }
+                }
+                self.replace(who.into())
+            }
+            Step::Signal { who } => {
+                self.left.signals -= 1;
+                self.consumer(who.into()).is_told = true;
+                self.on(who.into(), Event::Stop)
+            }
+            Step::Sleep { who } => {
+                self.left.losses -= 1;
+                self.consumer(who.into()).is_asleep = true;
+                Ok(())
+            }
+            Step::Wake { who } => {
+                self.consumer(who.into()).is_asleep = false;
+                self.drain(who.into())
+            }
+            Step::Time { old_polls } => self.time(old_polls),
+        }
+    }
+
+    pub(super) fn time(&mut self, old_polls: bool) -> Checked {
+        self.left.losses -= u8::from(old_polls);
+        let runs = |it: &Rc<Consumer>| !it.is_asleep && it.running.iter().any(|it| it.mood == Mood::Runs);
+        self.left.patience -= u8::from(self.consumers.iter().any(runs));
+        self.now = self.due().expect("something is due");
+        self.look_at_queue();
+        for who in 0..self.consumers.len() {
+            let consumer = &self.consumers[who];
+            if consumer.is_asleep {
+                continue;
+            }
+            if !consumer.delivery.is_empty() && consumer.began + DEADLINE <= self.now {
+                return Err("the function did not respond before its deadline".to_owned());
+            }
+            self.drain(who)?;
+            let now = self.now - self.consumers[who].began;
+            let is_receivable = self.is_receivable;
+            let is_over = |it: &UnderWay| match &it.what {
+                What::Receive(poll) if is_receivable => it.is_parked() && poll.sent + poll.wait < now,
+                What::Receive(poll) => {
+                    it.is_parked() && poll.sent < now && (!old_polls || poll.sent + poll.wait <= now)
+                }
+                What::Settle { .. } | What::Extend { .. } => false,
+            };
+            while let Some(place) = self.consumers[who].calls.iter().position(is_over) {
+                if let What::Receive(poll) = self.consumer(who).calls.remove(place).what {
+                    self.on(who, Event::Received { poll, messages: Vec::new() })?;
+                }
+                if self.consumers[who].began == self.now {
+                    // It has ended, and another has begun.
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A handler ends; of itself, or because it is canceled.
+    pub(super) fn ends(&mut self, who: usize, handler: usize, says: Option<Says>) -> Checked {
+        let ended = self.consumer(who).running.remove(handler);
+        let Running { batch, lanes, facts, began, mood, .. } = &ended;
+        let (batch, began) = (*batch, *began);
+        let is_worker = self.consumers[who].consumes == Consumes::Worker;
+        let is_held =
+            facts.iter().any(|fact| self.told[fact.message].leases[fact.attempt as usize] > self.now);
+        let mut outcomes = Vec::new();
+        for (place, fact) in facts.iter().enumerate() {
+            let outcome = match says {
+                Some(Says::DoneInPart) if place == 0 => Outcome::Done,
+                Some(Says::Done) => Outcome::Done,
+                Some(Says::Fails | Says::DoneInPart) => Outcome::Failed(Failure::from("down").reduce(None)),
+                Some(Says::Rejects) => Outcome::Failed(Failure::reject("no").reduce(None)),
+                Some(Says::Outage) => Outcome::Failed(Failure::outage("down").reduce(None)),
+                None => Outcome::TimedOut,
+            };
+            if matches!(outcome, Outcome::Done) {
+                // A call of a bulk handler goes on while one of its messages is held.
+                if is_worker && *mood == Mood::Runs && !is_held {
+                    self.may_take_effect(fact)?;
+                }
+                self.told[fact.message].is_done = true;
+                if is_worker {
+                    self.consumer(who).done.insert(fact.message);
+                }
+            }
+            outcomes.push(outcome);
+        }
+        if self.bounds.chunk.is_none() || !is_worker {
+            let rest = lanes[0].start + 1..lanes[0].end;
+            let goes_on = outcomes[0].lets_the_lane_go_on() && !rest.is_empty();
+            if goes_on && !self.consumers[who].ending.contains(&batch) {
+                self.consumer(who).lanes.push_front((batch, rest));
+            }
+        }
+        if says == Some(Says::Done) {
+            self.learn(who, &ended, says);
+        }
+        // The runner takes the next message before the engine hears of this one.
+        self.begin(who)?;
+        if says != Some(Says::Done) {
+            self.learn(who, &ended, says);
+        }
+        let consumer = &self.consumers[who];
+        let of = consumer.engine.as_ref().and_then(|engine| engine.batches.get(&batch));
+        let since = of.map_or(Time::ZERO, |of| self.now - consumer.began - of.began);
+        let places = ended.places();
+        let worked = places.zip(outcomes).enumerate().map(|(number, (at, outcome))| {
+            let ran = Some(Ran { took: self.now - began, ended: since, is_shared: number > 0 });
+            Worked { key: MessageKey { batch, at }, outcome, ran }
+        });
+        let worked = worked.collect();
+        self.on(who, Event::Ended(worked))
+    }
+
+    /// A call goes its way.
+    pub(super) fn call(&mut self, who: usize, call: usize, most: Option<usize>, goes: Goes) -> Checked {
+        let (is_good, may_arrive) = (
+            matches!(goes, Goes::Well | Goes::Answered | Goes::TimedOut),
+            matches!(goes, Goes::Strays | Goes::Repeated),
+        );
+        let is_loss = !is_good && !may_arrive;
+        self.left.losses -= u8::from(is_loss);
+        if goes == Goes::Later {
+            self.consumer(who).calls[call].way = Way::Slow;
+            return Ok(());
+        }
+        let UnderWay { what, way, limit } = self.consumer(who).calls.remove(call);
+        if may_arrive {
+            self.stray(what.clone());
+        }
+        let skipped = match goes {
+            Goes::Without(entry) => Some(entry.into()),
+            _ => None,
+        };
+        let answer = match (way, goes) {
+            (Way::Acted(answer), Goes::Answered) => Some(answer),
+            (_, Goes::Lost | Goes::Strays) => None,
+            (way, Goes::TimedOut) => {
+                if let Way::Acted(_) = way {
+                    self.note_lost(&what);
+                }
+                None
+            }
+            _ => Some(self.act(who, &what, most, skipped)?),
+        };
+        match goes {
+            Goes::AnsweredLater => {
+                let way = answer.map_or(Way::Slow, Way::Acted);
+                self.consumer(who).calls.push(UnderWay { what, way, limit });
+                Ok(())
+            }
+            Goes::Unanswered => {
+                self.note_lost(&what);
+                self.answer(who, what, None)
+            }
+            _ => self.answer(who, what, answer),
+        }
+    }
+
+    /// A call may arrive later, and nobody waits for its answer.
+    fn stray(&mut self, what: What) {
+        self.left.strays -= 1;
+        self.note_lost(&what);
+        self.strays.push(what);
+    }
+
+    pub(super) fn note_lost(&mut self, what: &What) {
+        if let What::Settle { call, facts } = what
+            && call.kind == Kind::Letters
+        {
+            facts.iter().for_each(|fact| self.told[fact.message].has_lost_letter = true);
+        }
+    }
+
+    pub(super) fn answer(&mut self, who: usize, what: What, answer: Option<Answer>) -> Checked {
+        let event = match (what, answer) {
+            (What::Settle { call, .. }, answer) => {
+                let answers = match answer {
+                    Some(Answer::Settled(confirmed)) => {
+                        confirmed.into_iter().map(|key| (key, Confirmation::Done)).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                Event::Answered { call, answers, took: Duration::ZERO }
+            }
+            (What::Extend { asked, leases, .. }, answer) => {
+                let answers = match answer {
+                    Some(Answer::Extended(answers)) => Ok(answers),
+                    _ => Err("no answer".to_owned()),
+                };
+                Event::Extended { asked, leases, answers }
+            }
+            (What::Receive(poll), Some(Answer::Received(facts))) => {
+                let messages = facts.into_iter().map(|facts| self.consumer(who).arrival(facts)).collect();
+                Event::Received { poll, messages }
+            }
+            (What::Receive(poll), _) => Event::NotReceived { poll, random: 1.0, error: String::new() },
+        };
+        self.on(who, event)
+    }
+}

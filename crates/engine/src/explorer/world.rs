@@ -1,0 +1,534 @@
+//! A state of the whole cycle, the steps that may come next, and what each does.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use redrive_local::NewMessage;
+use redrive_local::rules::{Received, Sqs};
+
+use super::{Bounds, Consumes};
+use crate::breaker::UNNAMED;
+use crate::decide::Policy;
+use crate::keys::{BatchKey, LeaseKey, MessageKey};
+use crate::pacing::rate::Rate;
+use crate::{Arrival, Call, Engine, Extension, Facts, Poll, Receiving, Secret, Shared, Time};
+use crate::{Asked, Backoff};
+use crate::{Bucket, Lease};
+use crate::{LastDelivery, OnFailure, Overrides};
+
+/// Of the queue, which the mapping's receives have.
+pub(super) const OF_THE_QUEUE: Duration = Duration::from_secs(6);
+/// From a delivery to the deadline of the invocation, to when handlers are canceled, and to when calls end.
+pub(super) const DEADLINE: Duration = Duration::from_secs(3);
+pub(super) const UNTIL: Duration = Duration::from_secs(2);
+pub(super) const SETTLE_UNTIL: Duration = Duration::from_millis(2_900);
+pub(super) const DRAIN: Duration = Duration::from_secs(2);
+/// If messages have a rate, it is this one.
+const SHARED: Rate = Rate::per_second(1).burst(1);
+/// How many commands may follow from one event.
+pub(super) const ENDLESS: usize = 200;
+
+/// A message as a receive has brought it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fact {
+    pub(super) message: usize,
+    pub(super) attempt: u32,
+    pub(super) group: Option<&'static str>,
+    pub(super) handle: String,
+}
+
+impl Facts for Fact {
+    fn id(&self) -> &str {
+        ["m1", "m2", "m3"][self.message]
+    }
+
+    fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    fn group(&self) -> Option<&str> {
+        self.group
+    }
+
+    fn asked(&self, _: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
+        None
+    }
+
+    fn first_received(&self) -> Option<Time> {
+        None
+    }
+
+    fn dependencies(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn rate_key(&self) -> Option<String> {
+        Some("all".to_owned())
+    }
+}
+
+pub(super) type Machine = Engine<'static, Arc<Fact>>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Says {
+    Done,
+    Fails,
+    Rejects,
+    Outage,
+    /// Of a bulk handler: its first message is done, the others are not.
+    DoneInPart,
+}
+
+/// What goes wrong with a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Goes {
+    Well,
+    /// It does not arrive.
+    Lost,
+    /// It arrives, and its answer is lost.
+    Unanswered,
+    /// One of its entries is not done, and is not confirmed.
+    Without(u8),
+    /// It arrives, and is answered later.
+    AnsweredLater,
+    /// It arrives later.
+    Later,
+    /// It arrived, and its answer comes.
+    Answered,
+    /// It has taken for as long as it may.
+    TimedOut,
+    /// Nobody waits for it any more, and it may arrive yet.
+    Strays,
+    /// It is done and answered, and may arrive once more.
+    Repeated,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Step {
+    Ends {
+        who: u8,
+        handler: u8,
+        says: Says,
+    },
+    /// A handler is canceled.
+    IsCanceled {
+        who: u8,
+        handler: u8,
+    },
+    /// A handler does not notice that it is canceled.
+    Ignores {
+        who: u8,
+        handler: u8,
+    },
+    /// One that was given up.
+    Returns {
+        who: u8,
+        blocked: u8,
+    },
+    Calls {
+        who: u8,
+        call: u8,
+        goes: Goes,
+    },
+    /// A receive, of so many messages at most.
+    Receives {
+        who: u8,
+        call: u8,
+        most: u8,
+        goes: Goes,
+    },
+    /// The mapping hands messages to a sandbox.
+    Delivers {
+        who: u8,
+        most: u8,
+    },
+    /// SQS makes a message visible that somebody has.
+    Duplicates {
+        message: u8,
+    },
+    /// A call arrives for whose answer nobody waits.
+    Arrives {
+        stray: u8,
+    },
+    Kill {
+        who: u8,
+    },
+    Signal {
+        who: u8,
+    },
+    /// A process stands still, as its machine does, until its next step.
+    Sleep {
+        who: u8,
+    },
+    Wake {
+        who: u8,
+    },
+    /// Time goes on to the next thing that is due, and polls that bring nothing until then begin anew, unless they are old.
+    Time {
+        old_polls: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Mood {
+    Runs,
+    Canceled,
+    Deaf,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Running {
+    pub(super) batch: BatchKey,
+    /// Those of a bulk handler's call, or one.
+    pub(super) lanes: Vec<Range<usize>>,
+    /// One message, or all of the lanes of a bulk handler's call.
+    pub(super) facts: Vec<Arc<Fact>>,
+    pub(super) mood: Mood,
+    pub(super) began: Time,
+    /// It tries what is down.
+    pub(super) is_trial: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    Settle { call: Call, facts: Vec<Arc<Fact>> },
+    Extend { asked: Time, leases: Vec<(LeaseKey, u64)>, facts: Vec<Arc<Fact>> },
+    Receive(Poll),
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Way {
+    Fresh,
+    /// It is to arrive later.
+    Slow,
+    /// It has arrived, with this answer.
+    Acted(Answer),
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Answer {
+    Settled(Vec<MessageKey>),
+    Extended(Vec<(LeaseKey, Extension)>),
+    Received(Vec<Arc<Fact>>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct UnderWay {
+    pub(super) what: What,
+    pub(super) way: Way,
+    /// When the caller stops waiting, by the engine's clock.
+    pub(super) limit: Time,
+}
+
+/// A worker's process, or a sandbox of Lambda's.
+#[derive(Debug, Clone)]
+pub(super) struct Consumer {
+    pub(super) consumes: Consumes,
+    /// When the engine's clock began.
+    pub(super) began: Time,
+    pub(super) engine: Option<Machine>,
+    pub(super) lanes: VecDeque<(BatchKey, Range<usize>)>,
+    pub(super) running: Vec<Running>,
+    pub(super) blocked: Vec<(BatchKey, Arc<Fact>)>,
+    /// Batches of which no more messages begin.
+    pub(super) ending: Vec<BatchKey>,
+    pub(super) calls: Vec<UnderWay>,
+    pub(super) leases: BTreeMap<LeaseKey, Arc<Fact>>,
+    /// In the order in which they begin.
+    pub(super) batches: BTreeMap<BatchKey, Vec<Arc<Fact>>>,
+    pub(super) is_told: bool,
+    pub(super) is_asleep: bool,
+    pub(super) delivery: Vec<(Received, Arc<Fact>)>,
+    /// Between the batches of a sandbox.
+    pub(super) shared: Shared,
+    /// What its handlers have done, of a worker.
+    pub(super) done: BTreeSet<usize>,
+    /// So many outages have come in a row.
+    pub(super) outages: u8,
+    /// The sandbox has responded to a batch with messages that may end a process.
+    pub(super) has_outlived: bool,
+    /// Since when what messages need is down, and until when a message may begin only on its last delivery.
+    pub(super) down_since: Option<Time>,
+    pub(super) rests_until: Option<Time>,
+}
+
+/// What has happened to a message.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Told {
+    /// A handler has returned `Ok`.
+    pub(super) is_done: bool,
+    pub(super) letters: u8,
+    pub(super) is_gone: bool,
+    pub(super) deliveries: usize,
+    /// The receipt handle of the last delivery.
+    pub(super) handle: String,
+    /// Until when SQS hides each delivery.
+    pub(super) leases: [Time; 4],
+    /// Whether its consumer has set when it comes back.
+    pub(super) is_delayed: [bool; 4],
+    /// The answer to its letter was lost.
+    pub(super) has_lost_letter: bool,
+    /// It was visible again without anybody's call.
+    pub(super) ran_out: bool,
+    /// SQS has delivered it although somebody had it.
+    pub(super) is_copied: bool,
+}
+
+/// How much may still go wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Left {
+    pub(super) losses: u8,
+    pub(super) kills: u8,
+    pub(super) signals: u8,
+    pub(super) deaf: u8,
+    pub(super) duplicates: u8,
+    pub(super) strays: u8,
+    /// How often time goes on while a handler runs.
+    pub(super) patience: u8,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct World {
+    pub(super) bounds: &'static Bounds,
+    pub(super) ids: Rc<[String]>,
+    pub(super) now: Time,
+    pub(super) queues: Rc<Sqs>,
+    pub(super) is_receivable: bool,
+    /// Which workers share.
+    pub(super) bucket: Bucket,
+    pub(super) consumers: Vec<Rc<Consumer>>,
+    pub(super) told: Vec<Told>,
+    /// Calls that may arrive at any time, for whose answers nobody waits.
+    pub(super) strays: Vec<What>,
+    pub(super) left: Left,
+    /// What else happened in a step, if somebody reads it.
+    pub(super) log: Option<Vec<String>>,
+}
+
+pub(super) type Checked<T = ()> = Result<T, String>;
+
+impl World {
+    pub(super) fn new(bounds: &'static Bounds) -> Self {
+        let mut queues = Sqs::new("eu-central-1", "123456789012");
+        let create = |queues: &mut Sqs, name: &str, attributes: &[(&str, &str)]| {
+            let owned = attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+            queues.create(name, &owned.collect(), at(Time::ZERO)).unwrap();
+        };
+        let (source, dead) = names(bounds);
+        let fifo: &[_] = if bounds.is_fifo { &[("FifoQueue", "true")] } else { &[] };
+        create(&mut queues, dead, fifo);
+        let policy = format!(
+            r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{}}}"#,
+            queues.arn(dead),
+            bounds.deliveries
+        );
+        let visibility = OF_THE_QUEUE.as_secs().to_string();
+        let attributes = [("RedrivePolicy", policy.as_str()), ("VisibilityTimeout", &visibility)];
+        create(&mut queues, source, &[&attributes, fifo].concat());
+        let send = |(number, group): (usize, &&str)| {
+            let group_id = bounds.is_fifo.then(|| (*group).to_owned());
+            let deduplication_id = bounds.is_fifo.then(|| number.to_string());
+            let message =
+                NewMessage { body: "tea".to_owned(), group_id, deduplication_id, ..NewMessage::default() };
+            queues.send(source, message, at(Time::ZERO)).unwrap().message_id
+        };
+        let ids: Rc<[String]> = bounds.groups.iter().enumerate().map(send).collect();
+        queues.take_events();
+        let mut world = Self {
+            bounds,
+            now: Time::ZERO,
+            queues: Rc::new(queues),
+            is_receivable: true,
+            bucket: Bucket::full(&SHARED),
+            consumers: bounds
+                .consumers
+                .iter()
+                .map(|&it| Rc::new(Consumer::new(it, bounds, Time::ZERO)))
+                .collect(),
+            told: vec![Told::default(); ids.len()],
+            ids,
+            strays: Vec::new(),
+            left: Left {
+                losses: bounds.losses,
+                kills: bounds.kills,
+                signals: bounds.signals,
+                deaf: bounds.deaf,
+                duplicates: bounds.duplicates,
+                strays: bounds.strays,
+                patience: bounds.patience,
+            },
+            log: None,
+        };
+        for who in 0..world.consumers.len() {
+            world.drain(who).unwrap();
+        }
+        world
+    }
+
+    /// Nothing more is to happen.
+    pub(super) fn is_over(&self) -> bool {
+        let is_at_rest = |it: &Rc<Consumer>| {
+            it.running.is_empty()
+                && !it.is_told
+                && it.calls.iter().all(UnderWay::is_parked)
+                && it.delivery.is_empty()
+        };
+        self.told.iter().all(|told| told.is_gone) && self.consumers.iter().all(is_at_rest)
+    }
+
+    pub(super) fn lease(&mut self, most: u32) -> Lease {
+        self.bucket.lease(most, &SHARED, self.now)
+    }
+
+    pub(super) fn queues(&mut self) -> &mut Sqs {
+        Rc::make_mut(&mut self.queues)
+    }
+
+    pub(super) fn consumer(&mut self, who: usize) -> &mut Consumer {
+        Rc::make_mut(&mut self.consumers[who])
+    }
+
+    pub(super) fn say(&mut self, text: impl FnOnce(&Self) -> String) {
+        let text = self.log.is_some().then(|| text(self));
+        if let Some((log, text)) = self.log.as_mut().zip(text) {
+            log.push(text);
+        }
+    }
+
+    pub(super) fn name(&self, who: usize) -> String {
+        let letter = ['A', 'B'][who];
+        match self.consumers[who].consumes {
+            Consumes::Worker => format!("worker {letter}"),
+            Consumes::Sandbox => format!("sandbox {letter}"),
+        }
+    }
+}
+
+impl Consumer {
+    pub(super) fn new(consumes: Consumes, bounds: &Bounds, began: Time) -> Self {
+        let receiving = Receiving {
+            is_fifo: bounds.is_fifo,
+            visibility: bounds.visibility,
+            concurrency: bounds.concurrency,
+            slow: None,
+            chunk: bounds.chunk.map(|messages| (messages, usize::MAX)),
+            drain: DRAIN,
+            rate: bounds.shares_rate.then_some(SHARED),
+            is_rate_shared: bounds.shares_rate,
+            rate_of_key: bounds.has_rate.then_some(RATE),
+        };
+        let engine = match consumes {
+            Consumes::Worker => {
+                Some(Engine::of_worker(receiving, policy(bounds), began, (1, Secret::FOR_TESTS)))
+            }
+            Consumes::Sandbox => None,
+        };
+        let (mut engine, mut shared) = (engine, Shared::default());
+        for _ in 0..bounds.outages {
+            shared.breakers.outage(UNNAMED, began);
+        }
+        if let Some(engine) = &mut engine {
+            std::mem::swap(&mut engine.rules.shared, &mut shared);
+        }
+        Self {
+            consumes,
+            began,
+            engine,
+            lanes: VecDeque::new(),
+            running: Vec::new(),
+            blocked: Vec::new(),
+            ending: Vec::new(),
+            calls: Vec::new(),
+            leases: BTreeMap::new(),
+            batches: BTreeMap::new(),
+            is_told: false,
+            is_asleep: false,
+            delivery: Vec::new(),
+            done: BTreeSet::new(),
+            shared,
+            outages: bounds.outages,
+            has_outlived: false,
+            down_since: None,
+            rests_until: None,
+        }
+    }
+
+    pub(super) fn arrival(&mut self, facts: Arc<Fact>) -> Arrival<Arc<Fact>> {
+        let lease = LeaseKey(10 * facts.message + facts.attempt as usize);
+        self.leases.insert(lease, Arc::clone(&facts));
+        Arrival { lease, facts, body: 3, bytes: 3 }
+    }
+
+    /// Whether the process polls a handler: a worker does while the leases of its messages hold.
+    pub(super) fn is_polled(&self, running: &Running, now: Time) -> bool {
+        let engine = self.engine.as_ref().filter(|_| self.consumes == Consumes::Worker);
+        engine.is_none_or(|engine| {
+            engine.held_until(running.batch).is_some_and(|until| until > now - self.began)
+        })
+    }
+
+    pub(super) fn stop(&mut self, batch: BatchKey) {
+        self.ending.push(batch);
+        self.lanes.retain(|(of, _)| *of != batch);
+    }
+}
+
+impl Running {
+    /// The places of its messages in their batch.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
+        self.lanes.iter().cloned().flatten().take(self.facts.len())
+    }
+}
+
+impl UnderWay {
+    /// A receive that waits for messages.
+    pub(super) fn is_parked(&self) -> bool {
+        matches!((&self.what, &self.way), (What::Receive(_), Way::Fresh))
+    }
+
+    pub(super) fn facts(&self) -> &[Arc<Fact>] {
+        self.what.facts()
+    }
+}
+
+impl What {
+    pub(super) fn facts(&self) -> &[Arc<Fact>] {
+        match self {
+            Self::Settle { facts, .. } | Self::Extend { facts, .. } => facts,
+            Self::Receive(_) => &[],
+        }
+    }
+}
+
+pub(super) fn names(bounds: &Bounds) -> (&'static str, &'static str) {
+    if bounds.is_fifo { ("tea.fifo", "dead.fifo") } else { ("tea", "dead") }
+}
+
+pub(super) fn at(time: Time) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_700_000_000) + time
+}
+
+const RATE: Rate = Rate::per_minute(60).burst(1);
+
+pub(super) fn policy(bounds: &Bounds) -> Policy<'static> {
+    let by_policy = bounds.by_redrive_policy;
+    Policy {
+        backoff: &Backoff::DOUBLING,
+        overrides: Overrides::Off,
+        is_fifo: bounds.is_fifo,
+        longest: Duration::from_secs(43_200),
+        max_receive_count: Some(bounds.deliveries),
+        last_delivery: if by_policy { LastDelivery::RedrivePolicy } else { LastDelivery::DeadLetter },
+        on_panic: OnFailure::DeadLetter,
+        on_malformed: OnFailure::DeadLetter,
+        has_dead_letter_queue: true,
+        outage_horizon: Duration::from_secs(60),
+        names_dependencies: false,
+        has_store: false,
+        suspects_from: bounds.suspects_from,
+        ends: false,
+    }
+}

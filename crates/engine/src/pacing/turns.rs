@@ -1,0 +1,162 @@
+//! When messages that share a key may start: a token bucket for each key.
+
+use std::time::Duration;
+
+use crate::Time;
+use crate::names::{ByName, Secret};
+use crate::pacing::rate::Rate;
+use crate::pacing::tokens::Bucket;
+
+/// What follows for messages of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Now,
+    /// They wait in the worker until then.
+    At(Time),
+    /// They go back to the queue for so long.
+    After(Duration),
+}
+
+/// Messages that start one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Candidates {
+    pub(crate) messages: usize,
+    /// They may have gone back before, to wait for their turn.
+    pub(crate) came_before: bool,
+    /// One of them must not go back, because it would not be delivered again.
+    pub(crate) must_stay: bool,
+    /// Until when they may wait in the worker, if it has room for them.
+    pub(crate) may_wait_until: Option<Time>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Turns {
+    rate: Rate,
+    keys: ByName<Key>,
+}
+
+#[derive(Debug, Clone)]
+struct Key {
+    bucket: Bucket,
+    /// Until when messages that went back have their turns. Others queue up behind them.
+    line_until: Time,
+}
+
+impl Key {
+    fn new(rate: Rate, now: Time) -> Self {
+        Self { bucket: Bucket::full_at(&rate, now), line_until: Time::ZERO }
+    }
+}
+
+impl Turns {
+    pub(crate) const fn new(rate: Rate, secret: Secret) -> Self {
+        Self { rate, keys: ByName::new(secret) }
+    }
+
+    /// Decides when these messages may start, and takes their tokens unless they go back.
+    pub(crate) fn turn(&mut self, name: &str, candidates: Candidates, now: Time) -> Turn {
+        let Candidates { messages, came_before, must_stay, may_wait_until } = candidates;
+        let rate = self.rate;
+        // From then on it is like a key that is not known.
+        let matters_until = |key: &Key| key.bucket.is_full_at(&rate).max(key.line_until);
+        let key = self.keys.get_or_insert(name, || Key::new(rate, now), matters_until);
+        let next = key.bucket.holds_at(1, &rate).max(now);
+        let is_in_line = !came_before && key.line_until > now;
+        let may_wait = may_wait_until.is_some_and(|until| next <= until && (must_stay || !is_in_line));
+        if next <= now && !is_in_line || must_stay && !may_wait {
+            // Those over the rate take no tokens, so that others do not have to make up for them.
+            if next <= now {
+                key.bucket.take(messages, &rate, now);
+            }
+            return Turn::Now;
+        }
+        if may_wait {
+            key.bucket.take(messages, &rate, now);
+            return Turn::At(next);
+        }
+        let turn = next.max(key.line_until);
+        key.line_until = turn.saturating_add(rate.time_for(messages));
+        Turn::After(turn.saturating_sub(now))
+    }
+
+    /// When each is full, and until when others have their turns.
+    #[cfg(test)]
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Time, Time)> {
+        self.keys.values().map(|key| (key.bucket.is_full_at(&self.rate), key.line_until))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::MOST;
+
+    const fn at(seconds: u64) -> Time {
+        Duration::from_secs(seconds)
+    }
+
+    const NEW: Candidates =
+        Candidates { messages: 1, came_before: false, must_stay: false, may_wait_until: None };
+
+    fn turns() -> Turns {
+        Turns::new(Rate::per_second(1).burst(1), Secret::FOR_TESTS)
+    }
+
+    #[test]
+    fn messages_without_a_token_wait_in_the_worker_or_go_back_until_their_turn() {
+        let (mut turns, waits) = (turns(), Candidates { may_wait_until: Some(at(2)), ..NEW });
+        assert_eq!(turns.turn("a", waits, at(0)), Turn::Now);
+        assert_eq!(turns.turn("a", waits, at(0)), Turn::At(at(1)));
+        assert_eq!(turns.turn("b", waits, at(0)), Turn::Now, "another key");
+        assert_eq!(turns.turn("a", NEW, at(0)), Turn::After(at(2)), "there is no room");
+        assert_eq!(turns.turn("a", waits, at(0)), Turn::After(at(3)), "behind the one that went back");
+    }
+
+    #[test]
+    fn messages_that_went_back_have_their_turns_before_new_ones() {
+        let (mut turns, returned) = (turns(), Candidates { came_before: true, ..NEW });
+        assert_eq!(turns.turn("a", NEW, at(0)), Turn::Now);
+        assert_eq!(
+            [1, 2, 3].map(|after| (turns.turn("a", NEW, at(0)), Turn::After(at(after)))),
+            [
+                (Turn::After(at(1)), Turn::After(at(1))),
+                (Turn::After(at(2)), Turn::After(at(2))),
+                (Turn::After(at(3)), Turn::After(at(3)))
+            ]
+        );
+        assert_eq!(turns.turn("a", NEW, at(1)), Turn::After(at(3)));
+        assert_eq!([1, 2, 3, 4].map(|second| turns.turn("a", returned, at(second))), [Turn::Now; 4]);
+        assert_eq!(turns.turn("a", NEW, at(5)), Turn::Now, "none is in line any more");
+    }
+
+    #[test]
+    fn a_message_that_must_stay_starts_if_there_is_no_room_or_its_turn_is_far_away() {
+        let mut turns = turns();
+        assert_eq!(turns.turn("a", Candidates { messages: 10, ..NEW }, at(0)), Turn::Now, "a group");
+        let last = Candidates { must_stay: true, ..NEW };
+        assert_eq!(turns.turn("a", last, at(0)), Turn::Now);
+        let until = |second| Candidates { may_wait_until: Some(at(second)), ..last };
+        assert_eq!(turns.turn("a", until(10), at(0)), Turn::At(at(10)), "the one before has taken no token");
+        assert_eq!(turns.turn("a", until(10), at(0)), Turn::Now);
+    }
+
+    #[test]
+    fn a_sender_with_more_keys_than_are_known_does_not_delay_a_new_customer() {
+        let mut turns = Turns::new(Rate::per_hour(10), Secret::FOR_TESTS);
+        for number in 0..10_080 {
+            turns.turn(&format!("made up {number}"), NEW, at(number * 29 / 10_080));
+        }
+        assert_eq!(turns.turn("a new customer", NEW, at(29)), Turn::Now);
+    }
+
+    #[test]
+    fn the_keys_that_are_known_are_those_whose_turns_are_the_latest() {
+        let mut turns = turns();
+        for _ in 0..20 {
+            turns.turn("busy", NEW, at(0));
+        }
+        (0..10 * MOST).for_each(|number| assert_eq!(turns.turn(&number.to_string(), NEW, at(1)), Turn::Now));
+        assert!(turns.each().count() <= MOST && !std::mem::needs_drop::<Key>(), "none has memory of its own");
+        assert_eq!(turns.turn("busy", NEW, at(1)), Turn::After(at(19)));
+    }
+}

@@ -1,0 +1,263 @@
+//! What the engine knows of a message: the outcome of its handler, the action that follows, and how far that has come.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::guards::{Guard, holds};
+use super::outbox::Kind;
+use crate::fault::{Fault, Ruling};
+
+/// The outcome of one record.
+#[derive(Debug, Default, Clone)]
+pub enum Outcome {
+    Done,
+    /// Another delivery has handled it, so its handler did not run.
+    Replayed,
+    /// Its handler returned `Ok`, and the store did not confirm that it recorded that.
+    Unrecorded,
+    /// Boxed, because few messages fail.
+    Failed(Box<Fault>),
+    Panicked {
+        text: String,
+        /// The function is at fault, not the message: others panicked before and none has succeeded since, or the runtime
+        /// has been shut down.
+        again: bool,
+        /// The handler had not been called: the body was fetched or decoded.
+        is_early: bool,
+    },
+    TimedOut,
+    /// Its handler blocks a thread and could not be cancelled.
+    Stuck,
+    /// Its worker ends, and did not wait for the handler any longer.
+    Interrupted,
+    /// Its worker has lost the lease: SQS may have delivered it again.
+    LeaseLost,
+    #[default]
+    NotStarted,
+    /// It was not started, because a dependency is down.
+    BreakerOpen,
+}
+
+impl Outcome {
+    pub fn panicked(text: impl Into<String>) -> Self {
+        Self::Panicked { text: text.into(), again: false, is_early: false }
+    }
+
+    /// Whether the next message of its FIFO group may run.
+    pub fn lets_the_lane_go_on(&self) -> bool {
+        match self {
+            Self::Done | Self::Replayed | Self::Unrecorded => true,
+            Self::Failed(fault) => fault.ruling == Ruling::Discard,
+            Self::Panicked { .. }
+            | Self::TimedOut
+            | Self::Stuck
+            | Self::Interrupted
+            | Self::LeaseLost
+            | Self::NotStarted
+            | Self::BreakerOpen => false,
+        }
+    }
+
+    /// Whether no handler has begun the message.
+    pub const fn never_ran(&self) -> bool {
+        matches!(self, Self::NotStarted | Self::BreakerOpen)
+    }
+
+    /// The handler reported an outage, so the message is not at fault.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Failed(fault) if fault.ruling == Ruling::Outage)
+    }
+
+    /// The handler deferred the message, which is no error.
+    pub fn is_deferral(&self) -> bool {
+        matches!(self, Self::Failed(fault) if matches!(fault.ruling, Ruling::Defer(_)))
+    }
+
+    /// Why the message did not succeed, as the log and the dead letter show it.
+    pub fn describe(&self) -> Description<'_> {
+        let (reason, error, exception) = match self {
+            Self::Done | Self::Replayed => return Description { reason: None, error: "", exception: "" },
+            Self::Unrecorded => {
+                let error = "the handler returned Ok, but the idempotency store did not record it: a duplicate may run";
+                ("lease-lost", error, "lease-lost")
+            }
+            Self::Failed(fault) => {
+                (fault.code.as_deref().unwrap_or(fault.ruling.name()), &*fault.error, &*fault.exception)
+            }
+            Self::Panicked { text, .. } => ("panic", &**text, "panic"),
+            Self::TimedOut => ("timeout", "the handler ran out of time", "timeout"),
+            Self::Stuck => ("blocked", "a handler blocks its thread and could not be canceled", "timeout"),
+            Self::Interrupted => ("interrupted", "the worker ended before the handler did", "interrupted"),
+            Self::LeaseLost => {
+                let error = "the lease was lost: SQS may have delivered the message again";
+                ("lease-lost", error, "lease-lost")
+            }
+            Self::NotStarted => {
+                let error = "it was not started: time ran out, or a message before it in its group failed";
+                ("not-started", error, "")
+            }
+            Self::BreakerOpen => ("not-started", "it was not started: a dependency is down", ""),
+        };
+        Description { reason: Some(reason), error, exception }
+    }
+}
+
+/// Why a message did not succeed.
+#[derive(Debug, Clone, Copy)]
+pub struct Description<'o> {
+    pub reason: Option<&'o str>,
+    pub error: &'o str,
+    /// The type of the error.
+    pub exception: &'o str,
+}
+
+/// What to do with a message.
+#[cfg_attr(test, derive(Hash))]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Leave it out of the response: Lambda deletes the message.
+    Ack,
+    /// A failed attempt: visible again after this long.
+    Retry { after: Duration },
+    /// Its last delivery failed: visible at once, so that the next receive moves it by the redrive policy.
+    ByRedrivePolicy,
+    /// Write the letter; if SQS does not confirm it, visible again after this long.
+    DeadLetter { reason: Cow<'static, str>, or_retry: Duration },
+    /// It did not run: visible again after this long.
+    Release { after: Duration },
+    /// It failed, and its visibility timeout is not changed, since a handler may still be working on it.
+    #[default]
+    Leave,
+}
+
+impl Action {
+    /// After how long the message is visible again, if this action sets that.
+    pub fn back_after(&self) -> Option<Duration> {
+        match self {
+            Self::Retry { after } | Self::Release { after } | Self::DeadLetter { or_retry: after, .. } => {
+                Some(*after)
+            }
+            Self::ByRedrivePolicy => Some(Duration::ZERO),
+            Self::Ack | Self::Leave => None,
+        }
+    }
+}
+
+/// How far a message has come.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// It waits for the messages before it in its group.
+    #[default]
+    Waiting,
+    /// It is queued for a runner, or its handler runs.
+    Running,
+    /// Its handler has ended. It waits for the letter of a message before it in its group.
+    Ended,
+    /// Its letter is to be written.
+    Writing,
+    /// Its visibility timeout is to be set.
+    Delaying,
+    /// It is done, or its letter is written: a worker is to delete it.
+    Deleting,
+    /// A worker has deleted it, or Lambda will.
+    Gone,
+    /// SQS has confirmed its visibility timeout.
+    Back,
+    /// Nothing is confirmed: it comes back when its visibility timeout ends.
+    Left,
+}
+
+impl State {
+    /// Whether a message may go from this state to that one. ARCHITECTURE.md draws it.
+    pub const fn leads_to(self, next: Self) -> bool {
+        match self {
+            Self::Waiting => matches!(next, Self::Running | Self::Writing | Self::Delaying | Self::Left),
+            Self::Running => matches!(next, Self::Waiting | Self::Ended | Self::Deleting | Self::Gone),
+            Self::Ended => matches!(next, Self::Writing | Self::Delaying | Self::Left),
+            Self::Writing => matches!(next, Self::Deleting | Self::Gone | Self::Delaying),
+            Self::Delaying => matches!(next, Self::Back | Self::Left),
+            Self::Deleting => matches!(next, Self::Gone | Self::Left),
+            Self::Gone | Self::Back | Self::Left => false,
+        }
+    }
+
+    /// Whether nothing more happens to the message.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Gone | Self::Back | Self::Left)
+    }
+
+    /// The call to SQS that is to be made for it, or answered.
+    pub const fn call(self) -> Option<Kind> {
+        match self {
+            Self::Writing => Some(Kind::Letters),
+            Self::Delaying => Some(Kind::Changes),
+            Self::Deleting => Some(Kind::Deletes),
+            Self::Waiting | Self::Running | Self::Ended | Self::Gone | Self::Back | Self::Left => None,
+        }
+    }
+}
+
+/// What happened to a message, at the end of its batch. By default, no handler has begun it.
+#[derive(Debug, Default, Clone)]
+pub struct Settled {
+    pub outcome: Outcome,
+    pub action: Action,
+    pub state: State,
+    /// SQS has confirmed its letter.
+    pub has_letter: bool,
+    /// The worker has lost its lease.
+    pub is_lost: bool,
+    /// When the handler ran, if it did.
+    pub ran: Option<Ran>,
+    /// When SQS was called for it, if it was.
+    pub call: Option<Ran>,
+}
+
+/// How long a handler or a call to SQS took, and when it ended, counted from the start of the batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ran {
+    pub took: Duration,
+    pub ended: Duration,
+    /// Another message stands for the call of the handler that they shared.
+    pub is_shared: bool,
+}
+
+impl Settled {
+    /// Why the message did not succeed, as it stands in the log and in its letter.
+    pub fn reason(&self) -> Option<&str> {
+        match &self.action {
+            Action::DeadLetter { reason, .. } => Some(reason),
+            _ => self.outcome.describe().reason,
+        }
+    }
+
+    /// Whether the message may be deleted: it is failed until proven done.
+    pub fn is_over(&self) -> bool {
+        match self.action {
+            Action::Ack => true,
+            Action::DeadLetter { .. } => self.has_letter || !holds(Guard::LetterIsConfirmed),
+            Action::Retry { .. } | Action::ByRedrivePolicy | Action::Release { .. } | Action::Leave => {
+                !holds(Guard::FailedStays)
+            }
+        }
+    }
+
+    /// Whether SQS has confirmed the action.
+    pub fn is_confirmed(&self) -> bool {
+        self.has_letter || self.is_delayed() && !matches!(self.action, Action::DeadLetter { .. })
+    }
+
+    /// Whether SQS has confirmed the visibility timeout: that of the action, or of a message whose letter it refused.
+    pub fn is_delayed(&self) -> bool {
+        self.state == State::Back
+    }
+
+    /// Whether SQS was asked for something that it did not confirm.
+    pub fn has_settle_error(&self) -> bool {
+        match self.action {
+            Action::Leave => false,
+            _ if self.is_over() => self.state == State::Left,
+            _ => !self.is_confirmed(),
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! A worker's messages from receives to batches.
+
+use std::time::Duration;
+
+use redrive_sqs::{LONGEST_POLL, MAX_BYTES};
+
+use crate::batch::{Batch, Deletes, Worked};
+use crate::breaker::UNNAMED;
+use crate::fault::Ruling;
+use crate::guards::{Guard, holds};
+use crate::keys::{BatchKey, LeaseKey, MessageKey};
+use crate::pacing::budget::Budget;
+use crate::pacing::rate::Rate;
+use crate::pacing::tokens::Lease;
+use crate::plan::{by_number, group_numbers};
+use crate::worker::{Life, Worker};
+use crate::{Command, Engine, Facts, Note, Outcome, Time};
+use redrive_sqs::lease::LONGEST;
+
+const SHORTEST_WAIT: Duration = Duration::from_secs(1);
+/// How long a chunk of a bulk handler waits for more messages.
+const FILLING: Duration = Duration::from_millis(500);
+/// How many bytes the messages in hand of a bulk handler have together, unless `chunk_bytes` asks for more: there are as many
+/// as concurrency times chunk size.
+const BYTES: usize = 64 * 1024 * 1024;
+/// How long messages are hidden at least that are received while a handler of their group blocks its thread.
+const BLOCKED: Duration = Duration::from_secs(15 * 60);
+/// How long a handler may run, so that there is time to settle.
+const IN_HAND: Duration = LONGEST.saturating_sub(Duration::from_secs(5));
+
+/// How a worker receives messages, and for how many handlers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receiving {
+    pub is_fifo: bool,
+    /// What each receive asks for.
+    pub visibility: Duration,
+    /// How many handlers run at a time.
+    pub concurrency: usize,
+    /// Fewer do while handlers take longer than this in the mean, because the service behind them is slow.
+    pub slow: Option<Duration>,
+    /// How many messages one call of a bulk handler takes, and how many bytes of bodies.
+    pub chunk: Option<(usize, usize)>,
+    /// How long handlers may run after the first signal.
+    pub drain: Duration,
+    /// How many messages it receives in a time.
+    pub rate: Option<Rate>,
+    /// Whether workers share that.
+    pub is_rate_shared: bool,
+    /// How many messages of each key.
+    pub rate_of_key: Option<Rate>,
+}
+
+/// A receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Poll {
+    /// How many messages it asks for.
+    pub messages: usize,
+    /// How long SQS waits for them.
+    pub wait: Duration,
+    pub sent: Time,
+}
+
+impl Poll {
+    /// When handlers of the messages that it brings are canceled.
+    pub fn until(&self) -> Time {
+        self.sent + IN_HAND
+    }
+}
+
+/// A message that a receive has brought.
+#[derive(Debug, Clone)]
+pub struct Arrival<F> {
+    pub lease: LeaseKey,
+    pub facts: F,
+    /// Of its body.
+    pub body: usize,
+    /// Of its body and its attributes.
+    pub bytes: usize,
+}
+
+/// Messages in hand for the next calls of a bulk handler.
+#[derive(Debug, Clone)]
+pub(crate) struct Gathered<F> {
+    pub(crate) messages: Vec<Arrival<F>>,
+    /// When they wait for no more.
+    pub(crate) due: Option<Time>,
+}
+
+impl<F: Facts> Gathered<F> {
+    /// The lease of a message is lost. Returns it, and those behind it in its FIFO group, which must not overtake it.
+    pub(crate) fn remove(&mut self, lease: LeaseKey, is_fifo: bool) -> Vec<Arrival<F>> {
+        let Some(at) = self.messages.iter().position(|message| message.lease == lease) else {
+            return Vec::new();
+        };
+        if !is_fifo {
+            return vec![self.messages.remove(at)];
+        }
+        let group = self.messages[at].facts.group().map(str::to_owned);
+        self.messages.extract_if(at.., |message| message.facts.group() == group.as_deref()).collect()
+    }
+
+    /// Whether this message, or another of its group, waits for a call.
+    fn contains(&self, facts: &F, is_fifo: bool) -> bool {
+        self.messages.iter().any(|message| name(&message.facts, is_fifo) == name(facts, is_fifo))
+    }
+}
+
+impl<F> Gathered<F> {
+    /// How many messages one call takes, at least one, and whether there are enough for it.
+    fn call(&self, messages: usize, bytes: usize) -> (usize, bool) {
+        let mut sum = 0_usize;
+        let fits = |arrival: &&Arrival<F>| {
+            sum = sum.saturating_add(arrival.body);
+            sum <= bytes
+        };
+        let count = self.messages.iter().take(messages).take_while(fits).count().max(1);
+        (count, count == messages || count < self.messages.len())
+    }
+}
+
+impl Receiving {
+    pub(crate) const NOTHING: Self = Self {
+        is_fifo: false,
+        visibility: Duration::ZERO,
+        concurrency: 0,
+        slow: None,
+        chunk: None,
+        drain: Duration::ZERO,
+        rate: None,
+        is_rate_shared: false,
+        rate_of_key: None,
+    };
+
+    /// How many messages are in hand at most.
+    pub(crate) fn capacity(&self) -> usize {
+        self.concurrency.saturating_mul(self.chunk.map_or(1, |(messages, _)| messages))
+    }
+}
+
+impl<F: Facts> Engine<'_, F> {
+    /// Receives, as long as there are free places, and starts a chunk that has waited for long.
+    pub(crate) fn poll(&mut self, now: Time) {
+        self.start_gathered(now);
+        if self.worker.is_ending() {
+            return;
+        }
+        let Receiving { visibility, drain, .. } = self.worker.receiving;
+        let wait = LONGEST_POLL.min(drain.saturating_sub(SHORTEST_WAIT));
+        // The lease of what comes at the end of a poll must last long enough to be extended.
+        let wait = wait.min(visibility * 2 / 3).max(SHORTEST_WAIT);
+        self.lease_tokens(now);
+        while let Some(messages) = self.worker.pollers.next(self.free(), now) {
+            // Leased tokens do not wait for messages for long, except one.
+            let wait =
+                if self.worker.receiving.is_rate_shared && messages > 1 { SHORTEST_WAIT } else { wait };
+            self.commands.push_back(Command::Receive(Poll { messages, wait, sent: now }));
+        }
+    }
+
+    /// How many messages a worker may receive now.
+    pub fn free(&self) -> usize {
+        let (places, asked) = (self.places(), self.worker.pollers.asked);
+        self.worker.budget.as_ref().map_or(places, |budget| places.min(budget.ask(asked, self.rules.now)))
+    }
+
+    /// The same, whatever its rate allows.
+    fn places(&self) -> usize {
+        if !self.has_a_free_call() {
+            return 0;
+        }
+        let worker = &self.worker;
+        let most = worker.receiving.capacity();
+        let tries = match (self.is_down(), self.paused_until()) {
+            (true, Some(_)) => return 0,
+            (true, None) => usize::from(worker.gathered.messages.is_empty()),
+            (false, _) => usize::MAX,
+        };
+        let waiting = worker.waiting.messages;
+        // One round trip of settling at most is behind the work.
+        let behind =
+            (most + worker.pollers.capacity).saturating_sub(worker.held.len() - waiting + worker.reporting.0);
+        most.saturating_sub(worker.in_hand - waiting).min(behind).min(worker.room()).min(tries)
+    }
+
+    /// When the rate allows another receive, if it does not now.
+    pub(crate) fn rate_due_at(&self) -> Option<Time> {
+        self.worker.budget.as_ref()?.due_at(self.worker.pollers.asked, self.rules.now)
+    }
+
+    /// Asks the shared bucket for tokens, if another receive needs them.
+    fn lease_tokens(&mut self, now: Time) {
+        let (places, asked) = (self.places(), self.worker.pollers.asked);
+        if self.worker.pollers.may_poll(now)
+            && let Some(leased) = self.worker.budget.as_mut().and_then(Budget::leased)
+            && let Some(tokens) = leased.next(places, asked, now)
+        {
+            self.commands.push_back(Command::Lease(tokens));
+        }
+    }
+
+    /// When to ask for more, if nothing else happens.
+    pub(crate) fn tokens_due_at(&self) -> Option<Time> {
+        let Some(Budget::Leased(leased)) = &self.worker.budget else { return None };
+        let (pollers, now) = (&self.worker.pollers, self.rules.now);
+        if pollers.under_way >= pollers.wanted || self.places() <= pollers.asked {
+            return None;
+        }
+        let at = leased.next_at(pollers.asked, now)?.max(pollers.paused_until);
+        Some(at).filter(|at| *at > now)
+    }
+
+    pub(crate) fn leased(&mut self, answer: Result<Lease, String>, now: Time) {
+        let (asked, random) = (self.worker.pollers.asked, self.rules.rng.f64());
+        let Some(leased) = self.worker.budget.as_mut().and_then(Budget::leased) else { return };
+        let note = match answer {
+            Ok(lease) => {
+                let has_failed = leased.is_failing;
+                leased.granted(lease, asked, now, random);
+                has_failed.then_some(Note::TokensSucceed)
+            }
+            Err(error) => leased.failed(now, random).then_some(Note::TokensFail(error)),
+        };
+        self.commands.extend(note.map(Command::Note));
+    }
+
+    pub(crate) fn received(&mut self, poll: Poll, messages: Vec<Arrival<F>>, now: Time) {
+        let errors = self.worker.pollers.errors;
+        if errors > 0 {
+            self.note(Note::ReceivesSucceed(errors));
+        }
+        let worker = &mut self.worker;
+        worker.pollers.brought(poll.messages, messages.len());
+        worker.budget.iter_mut().for_each(|budget| budget.take(messages.len(), now));
+        if poll.sent + worker.receiving.visibility <= now && holds(Guard::LateReceiveIsDropped) {
+            // The answer came so late that others may have them.
+            for Arrival { lease, .. } in messages {
+                self.commands.extend([Command::Note(Note::LeaseLost), Command::Forget(lease)]);
+            }
+            return;
+        }
+        let is_full = messages.len() >= poll.messages;
+        let messages = self.without_finished(messages, poll.sent, now);
+        let messages = self.in_turn(messages, poll.sent, now);
+        let Receiving { is_fifo, chunk, .. } = self.worker.receiving;
+        let due = if is_full { now + FILLING } else { now };
+        let sent = if holds(Guard::LeaseFromTheStart) { poll.sent } else { now };
+        for messages in one_at_a_time(messages, is_fifo) {
+            if chunk.is_none() || self.worker.is_ending() {
+                self.received_group(messages, sent, now);
+            } else if !self.ignores(&messages) {
+                let messages = self.until_finished(messages);
+                messages.iter().for_each(|message| self.worker.take(message, poll.sent, now));
+                let gathered = &mut self.worker.gathered;
+                gathered.messages.extend(messages);
+                gathered.due = Some(gathered.due.map_or(due, |other| other.min(due)));
+            }
+        }
+    }
+
+    /// Deletes messages of a standard queue that are over, and returns the others. Those of a FIFO group wait for each other.
+    fn without_finished(&mut self, messages: Vec<Arrival<F>>, sent: Time, now: Time) -> Vec<Arrival<F>> {
+        if self.worker.finished.is_empty() || self.worker.receiving.is_fifo {
+            return messages;
+        }
+        let is_known = |it: &Arrival<F>| self.worker.finished.contains(it.facts.id());
+        let (known, others): (Vec<_>, Vec<_>) = messages.into_iter().partition(is_known);
+        for message in known {
+            self.worker.take(&message, sent, now);
+            self.delete_finished(message, now);
+        }
+        others
+    }
+
+    /// The messages of a group for a bulk handler, up to one behind others that is over: the handler would get it again. What
+    /// follows comes back.
+    fn until_finished(&mut self, mut messages: Vec<Arrival<F>>) -> Vec<Arrival<F>> {
+        let is_known = |it: &Arrival<F>| self.worker.finished.contains(it.facts.id());
+        let unknown = messages.iter().position(|it| !is_known(it)).unwrap_or(messages.len());
+        if let Some(known) = messages[unknown..].iter().position(is_known) {
+            let behind = messages.split_off(unknown + known);
+            self.commands.extend(behind.iter().map(|message| Command::Forget(message.lease)));
+        }
+        messages
+    }
+
+    fn delete_finished(&mut self, message: Arrival<F>, now: Time) {
+        let key = self.insert(Batch::finished(message.facts, message.lease, now));
+        self.follow(key, now);
+    }
+
+    /// Ignores messages of one group, or one message, if it is in hand. Their new leases are not kept, so that another worker
+    /// may receive them. While a handler blocks its thread they are hidden for a while: each receive costs all of them a delivery.
+    fn ignores(&mut self, messages: &[Arrival<F>]) -> bool {
+        let is_fifo = self.worker.receiving.is_fifo;
+        let is_in_hand =
+            |it: &&Arrival<F>| self.is_in_hand(&it.facts) && holds(Guard::SecondReceiveIsIgnored);
+        let Some(first) = messages.first().filter(is_in_hand) else { return false };
+        let again = Note::ReceivedAgain(name(&first.facts, is_fifo).to_owned());
+        let is_blocked = |key: &MessageKey| !self.batches.contains_key(&key.batch);
+        if self.worker.names.get(name(&first.facts, is_fifo)).is_some_and(is_blocked) {
+            let time = BLOCKED.max(self.worker.receiving.visibility).as_secs();
+            let hidden = messages.iter().map(|message| (message.lease, time));
+            self.commands.push_back(Command::Extend(hidden.collect()));
+        }
+        self.commands.extend(messages.iter().map(|message| Command::Forget(message.lease)));
+        self.note(again);
+        true
+    }
+
+    /// The turn has come of messages that waited for it.
+    pub(crate) fn start_in_turn(&mut self, messages: Vec<Arrival<F>>, now: Time) {
+        if messages.first().is_some_and(|first| self.is_in_hand(&first.facts)) {
+            for Arrival { lease, .. } in messages {
+                self.worker.leases.forget(lease);
+                self.release(lease);
+            }
+        } else if self.worker.receiving.chunk.is_some() {
+            self.worker.gathered.messages.extend(messages);
+            self.worker.gathered.due.get_or_insert(now + FILLING);
+        } else {
+            self.start(messages, now);
+        }
+    }
+
+    /// Messages of one group, or one message.
+    fn received_group(&mut self, messages: Vec<Arrival<F>>, sent: Time, now: Time) {
+        let begins = match self.worker.life {
+            Life::Running => true,
+            Life::Draining { .. } if messages.iter().any(|it| self.is_last_attempt(it)) => true,
+            Life::Draining { .. } | Life::Closing { .. } | Life::Over => !holds(Guard::NoneAfterTheStop),
+        };
+        if begins && self.ignores(&messages) {
+            return;
+        }
+        messages.iter().for_each(|message| self.worker.take(message, sent, now));
+        if begins {
+            self.start(messages, now);
+        } else {
+            for message in messages {
+                if self.worker.finished.contains(message.facts.id()) {
+                    self.delete_finished(message, now);
+                } else {
+                    self.hand_back(message, Time::ZERO, now);
+                }
+            }
+        }
+    }
+
+    /// Calls a bulk handler, as long as there are messages for a call and a call is free.
+    fn start_gathered(&mut self, now: Time) {
+        let Some((messages, bytes)) = self.worker.limits_of_a_call() else { return };
+        while self.has_a_free_call() && !self.worker.gathered.messages.is_empty() {
+            let gathered = &mut self.worker.gathered;
+            let (count, is_full) = gathered.call(messages, bytes);
+            if !is_full && gathered.due.is_none_or(|due| due > now) {
+                break;
+            }
+            // What is left of a group must not run beside its first messages.
+            let count = if self.worker.receiving.is_fifo { gathered.messages.len() } else { count };
+            let messages = gathered.messages.drain(..count).collect();
+            self.start(messages, now);
+        }
+        if self.worker.gathered.messages.is_empty() {
+            self.worker.gathered.due = None;
+        }
+    }
+
+    /// Whether a bulk handler may be called once more; the messages of others are counted by themselves.
+    pub(crate) fn has_a_free_call(&self) -> bool {
+        let Receiving { chunk, concurrency, .. } = self.worker.receiving;
+        chunk.is_none() || self.running() < concurrency
+    }
+
+    /// Handlers have ended: changes how many may run, if that follows what they say.
+    pub(crate) fn adapt(&mut self, batch: BatchKey, worked: &[Worked], now: Time) {
+        if self.worker.limit.is_none() {
+            return;
+        }
+        let is_bulk = self.worker.receiving.chunk.is_some();
+        let in_hand = self.worker.in_hand - self.worker.waiting.messages;
+        let running = if is_bulk { self.running() } else { in_hand };
+        let needs_all = !self.rules.policy.names_dependencies;
+        let is_down = self.rules.shared.breakers.is_down(UNNAMED, self.rules.wall());
+        let (Some(limit), Some(batch)) = (&mut self.worker.limit, self.batches.get(&batch)) else { return };
+        for Worked { key, outcome, ran } in worked {
+            let Some(ran) = ran.filter(|ran| !ran.is_shared) else { continue };
+            let is_overload = match outcome {
+                Outcome::Done | Outcome::Unrecorded => false,
+                // Canceled for another reason, it says nothing of the service.
+                Outcome::TimedOut if batch.is_interrupted || batch.messages[key.at].settled.is_lost => {
+                    continue;
+                }
+                Outcome::TimedOut => true,
+                Outcome::Failed(fault) => match fault.ruling {
+                    Ruling::Discard | Ruling::Reject => false,
+                    Ruling::Outage if is_down => {
+                        limit.restart(now);
+                        continue;
+                    }
+                    Ruling::Outage if fault.dependency.is_none() && needs_all => true,
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            let began = batch.began + ran.ended.saturating_sub(ran.took);
+            limit.ended(began, ran.took, is_overload, running, now);
+        }
+        self.worker.receiving.concurrency = limit.now;
+    }
+
+    /// How many batches have handlers that have not ended.
+    fn running(&self) -> usize {
+        self.batches.values().filter(|batch| batch.unasked() > 0).count()
+    }
+
+    /// The worker ends: of the messages that wait for a chunk, only those begin that have no other delivery.
+    pub(crate) fn hand_back_gathered(&mut self, begins_the_last: bool, now: Time) {
+        for message in std::mem::take(&mut self.worker.gathered.messages) {
+            if begins_the_last && self.is_last_attempt(&message) {
+                self.worker.gathered.messages.push(message);
+                self.worker.gathered.due = Some(now);
+            } else {
+                self.hand_back(message, Time::ZERO, now);
+            }
+        }
+    }
+
+    /// Whether SQS would dead-letter the message at its next receive.
+    pub(crate) fn is_last_attempt(&self, message: &Arrival<F>) -> bool {
+        self.rules.policy.deliveries().end_with(message.facts.attempt(), None)
+    }
+
+    /// Makes a message visible after this time that no handler has begun.
+    pub(crate) fn hand_back(&mut self, message: Arrival<F>, after: Time, now: Time) {
+        let key = self.insert(Batch::returned(message.facts, message.lease, after, now));
+        self.follow(key, now);
+    }
+
+    fn start(&mut self, messages: Vec<Arrival<F>>, now: Time) {
+        let Receiving { is_fifo, chunk, .. } = self.worker.receiving;
+        let held = messages.iter().filter_map(|message| self.worker.held.get(&message.lease));
+        let until = held.map(|held| held.received + IN_HAND).min().unwrap_or(now);
+        let leases = messages.iter().map(|message| message.lease).collect();
+        let messages = messages.into_iter().map(|message| (message.facts, Some(message.lease)));
+        let deletes = if is_fifo && chunk.is_none() { Deletes::InTurn } else { Deletes::ByWorker };
+        let (batch, order) = Batch::new(messages, is_fifo, (now, until), deletes);
+        let batch_key = BatchKey(self.next_batch);
+        let names = batch.messages.iter().map(|message| name(&message.facts, is_fifo));
+        let names = names.enumerate().map(|(at, name)| (name.into(), MessageKey { batch: batch_key, at }));
+        self.worker.names.extend(names);
+        self.begin(batch, order, leases);
+    }
+
+    /// Whether this message, or another of its group, is in hand, also after its lease was lost, and not on its way back.
+    pub(crate) fn is_in_hand(&self, facts: &F) -> bool {
+        let is_fifo = self.worker.receiving.is_fifo;
+        let Some(key) = self.worker.names.get(name(facts, is_fifo)) else {
+            return self.worker.gathered.contains(facts, is_fifo);
+        };
+        // If its batch has ended, a handler of it blocks its thread.
+        self.batches.get(&key.batch).is_none_or(|batch| batch.holds(key.at, facts.id()))
+            || self.worker.gathered.contains(facts, is_fifo)
+    }
+
+    /// How many messages a worker has received whose handlers have not ended, and how many of these have not begun: those
+    /// that wait for their turn, behind others of their group, or in a chunk that is not full.
+    pub fn in_hand(&self) -> (usize, usize) {
+        let worker = &self.worker;
+        let is_fifo = worker.receiving.is_fifo;
+        let behind = if is_fifo { worker.in_hand.saturating_sub(self.running()) } else { 0 };
+        (worker.in_hand, (worker.gathered.messages.len() + worker.waiting.messages).max(behind))
+    }
+}
+
+impl<F> Worker<F> {
+    /// How many messages may be in hand or asked for besides those in hand, of which each may have as many bytes as SQS allows.
+    fn room(&self) -> usize {
+        self.most_bytes().saturating_sub(self.bytes + self.reporting.1) / MAX_BYTES
+    }
+
+    /// How many messages and bytes one call of a bulk handler takes.
+    fn limits_of_a_call(&self) -> Option<(usize, usize)> {
+        let (messages, bytes) = self.receiving.chunk?;
+        // Large messages are shared out among the calls.
+        let share = (BYTES / self.most_at_once().max(1)).max(MAX_BYTES);
+        Some((messages, if bytes == usize::MAX { share } else { bytes }))
+    }
+
+    /// How many handlers run at a time at most, also while fewer may.
+    fn most_at_once(&self) -> usize {
+        self.limit.as_ref().map_or(self.receiving.concurrency, |limit| limit.most)
+    }
+
+    /// How many bytes messages in hand may have together: of a bulk handler there may be many.
+    pub(crate) fn most_bytes(&self) -> usize {
+        let most = |(_, bytes): (usize, usize)| bytes.saturating_mul(self.most_at_once()).max(BYTES);
+        self.limits_of_a_call().map_or(usize::MAX, most)
+    }
+}
+
+/// What may be in one batch at a time: a group, or a message.
+pub(crate) fn name<F: Facts>(facts: &F, is_fifo: bool) -> &str {
+    if is_fifo { facts.group().unwrap_or_default() } else { facts.id() }
+}
+
+/// What each batch is made of: the messages of a FIFO group in their order, or one message.
+pub(crate) fn one_at_a_time<F: Facts>(messages: Vec<Arrival<F>>, is_fifo: bool) -> Vec<Vec<Arrival<F>>> {
+    if !is_fifo {
+        return messages.into_iter().map(|message| vec![message]).collect();
+    }
+    let numbers = group_numbers(messages.iter().map(|message| message.facts.group()));
+    by_number(&numbers, messages)
+}

@@ -1,0 +1,39 @@
+//! What handlers are told of their last attempt is what is decided of it.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use redrive_engine::decide::{Case, Policy, Unstarted, decide_lane};
+use redrive_engine::{Action, Asked, LastDelivery, Outcome};
+use redrive_sqs::Attribute;
+
+use crate::record::{Limits, Record};
+use crate::settings::Settings;
+use crate::{Failure, FromMessage, Message, Raw};
+
+proptest! {
+    #[test]
+    fn a_handler_knows_its_last_attempt_exactly_where_an_error_ends_the_deliveries(
+        max_receive_count in prop::option::of(1_u32..40), has_dead_letter_queue in any::<bool>(), is_fifo in any::<bool>(),
+        writes_letters in any::<bool>(), attempt in 1_u32..40, own in prop::option::of(1_u32..40), delayed in any::<bool>(),
+    ) {
+        let settings = Settings::default();
+        let last_delivery = if writes_letters { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
+        let source = if is_fifo { "orders.fifo" } else { "orders" };
+        let policy = Policy { max_receive_count, last_delivery, ..settings.policy(source, has_dead_letter_queue) };
+        let mut record = Record::builder().attempt(attempt);
+        if let Some(own) = own {
+            record = record.attribute("redrive.max-attempts", Attribute::text("Number", own.to_string()));
+        }
+        let record = record.build().with_limits(Limits { max_receive_count, has_dead_letter_queue, ..Limits::for_tests() });
+        let (asked, _) = Asked::read(&record.attributes(), policy.backoff, max_receive_count);
+        let failure =
+            if delayed { Failure::retry_after(Duration::from_secs(9), "busy") } else { Failure::from("down") };
+        let outcome = Outcome::Failed(failure.reduce(None));
+        let case = Case { outcome: &outcome, attempt, asked: &asked, age: Duration::ZERO, random: 0.5 };
+        let action = decide_lane(&[case], &policy, Unstarted::AtOnce).remove(0);
+        let ends = matches!(action, Action::ByRedrivePolicy | Action::DeadLetter { .. });
+        let message = Message::<Raw>::from_message(&record).unwrap();
+        prop_assert_eq!(message.is_last_attempt(), ends, "{:?} of {:?}", action, message.max_attempts);
+    }
+}
