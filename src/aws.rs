@@ -3,6 +3,8 @@
 
 mod freeze;
 mod http;
+pub(crate) mod letter;
+pub(crate) mod settle;
 
 use std::error::Error;
 use std::future::Future;

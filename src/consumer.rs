@@ -18,21 +18,21 @@ use tokio::time::Instant;
 use tracing::{Instrument, error_span};
 
 use crate::aws::{CloudWatch, Environment, Sqs};
-use crate::bodies::AnyBodies;
 pub use crate::consumer::queue_settings::QueueSettings;
+use crate::error::event::Other;
 use crate::error::{Error, Kind};
-use crate::event::Other;
-use crate::flow::{FOR_THE_RESPONSE, Flow, Observer, Process, Shutdown, Source, WallClock};
-use crate::hook::Hooks;
-use crate::judge::Judge;
+use crate::failure::judge::Judge;
+use crate::handler::hook::Hooks;
+use crate::handler::other_event::TakeOther;
+use crate::lambda::{FOR_THE_RESPONSE, Flow, Observer, Process, Shutdown, Source, WallClock};
+use crate::message::bodies::AnyBodies;
+use crate::message::record_fn::RecordFn;
+use crate::message::records::Received;
 use crate::once::Rules;
-use crate::other_event::TakeOther;
-use crate::record_fn::RecordFn;
-use crate::records::Received;
+use crate::runners::{Chunks, Host, Input};
 use crate::settings::{InvalidSetting, Metrics, Settings};
 use crate::tokens::AnyTokens;
-use crate::work::{Chunks, Host, Input};
-use crate::{Handler, Invocation, OtherEvent, log};
+use crate::{Handler, Invocation, OtherEvent, telemetry::log};
 use redrive_executor::Executor;
 
 /// A handler and its settings.

@@ -1,12 +1,14 @@
 //! Errors that end a consumer or fail an invocation.
 
+pub(crate) mod event;
+
 use std::error::Error as _;
 use std::fmt;
 
 use redrive_sqs::cut_to;
 
 use crate::BoxError;
-use crate::event::Other;
+use crate::error::event::Other;
 use crate::settings::InvalidSetting;
 use redrive_engine::{InvalidBackoff, MAX_PANICS, Why};
 use redrive_executor::MAX_BLOCKED;

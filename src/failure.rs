@@ -2,6 +2,7 @@
 
 mod cause;
 mod foreign;
+pub(crate) mod judge;
 
 use std::borrow::Cow;
 use std::error::Error;

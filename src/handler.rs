@@ -1,5 +1,9 @@
 //! The trait that the user's async function implements.
 
+pub(crate) mod bulk;
+pub(crate) mod hook;
+pub(crate) mod other_event;
+
 use std::future::Future;
 
 use futures_util::TryFutureExt;

@@ -1,11 +1,22 @@
 //! The arguments that a handler can take.
 
+pub(crate) mod bodies;
+pub(crate) mod body;
+pub mod envelope;
+pub(crate) mod facts;
+pub(crate) mod invocation;
+pub(crate) mod polled;
+pub(crate) mod record;
+pub(crate) mod record_fn;
+pub(crate) mod records;
+pub(crate) mod sample;
+
 use std::time::{Instant, SystemTime};
 
 use redrive_sqs::{Attribute, Attributes, Origin};
 
 use crate::Invocation;
-use crate::record::Record;
+use crate::message::record::Record;
 use redrive_engine::Deliveries;
 
 /// A decoded message with its metadata from SQS.

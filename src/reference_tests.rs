@@ -10,8 +10,8 @@ use std::{env, fs};
 use redrive_observers::emf;
 use redrive_observers::metrics::Gauges;
 
-use crate::metrics::metric_names;
 use crate::settings::{InvalidSetting, Settings};
+use crate::telemetry::metrics::metric_names;
 use crate::{BatchReport, DeadLetter, Metrics, Origin};
 
 fn path(file: &str) -> PathBuf {

@@ -17,12 +17,12 @@ use serde_json::value::RawValue;
 
 use crate::consumer::Response;
 use crate::error::{Error, Kind};
-use crate::flow::Shutdown;
+use crate::lambda::Shutdown;
 use crate::message::FromMessage;
-use crate::records::Received;
+use crate::message::records::Received;
+use crate::runners::Input;
 use crate::settings::InvalidSetting;
-use crate::work::Input;
-use crate::{BoxError, Bulk, Consumer, Handler, Invocation, log};
+use crate::{BoxError, Bulk, Consumer, Handler, Invocation, telemetry::log};
 use redrive_executor::{Executor, front};
 use redrive_observers::stdout;
 

@@ -25,10 +25,10 @@ use tracing::warn;
 use self::drive::{Drive, Worker};
 use self::queue::SourceQueue;
 use crate::error::{Error, Kind};
-use crate::flow::{Flow, Shutdown};
+use crate::lambda::{Flow, Shutdown};
+use crate::runners::Input;
 use crate::settings::{InvalidSetting, QueueUrl, Value};
-use crate::work::Input;
-use crate::{Consumer, Handler, log, metrics, run};
+use crate::{Consumer, Handler, run, telemetry::log, telemetry::metrics};
 use redrive_engine::Receiving;
 use redrive_executor::front;
 

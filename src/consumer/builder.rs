@@ -11,11 +11,11 @@ use redrive_sqs::OriginSenders;
 use serde_json::Value;
 
 use crate::consumer::Setup;
+use crate::handler::other_event::TakeOther;
 use crate::once::Once;
-use crate::other_event::TakeOther;
+use crate::runners::Input;
 use crate::settings::{Metrics, Settings};
 use crate::tokens::Tokens;
-use crate::work::Input;
 use crate::{
     Backoff, BatchReport, Bodies, BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Hook,
     MessageReport, OtherEvent, QueueSettings, Rate, Record,

@@ -7,7 +7,7 @@ use redrive_engine::decide::{Case, Policy, Unstarted, decide_lane};
 use redrive_engine::{Action, Asked, LastDelivery, Outcome};
 use redrive_sqs::Attribute;
 
-use crate::record::{Limits, Record};
+use crate::message::record::{Limits, Record};
 use crate::settings::Settings;
 use crate::{Failure, FromMessage, Message, Raw};
 

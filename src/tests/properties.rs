@@ -7,10 +7,10 @@ use redrive_event::Event;
 use redrive_sqs::{Attribute, Attributes, DeadLetter};
 
 use crate::Invocation;
-use crate::facts::Known;
-use crate::record::{Limits, Record};
-use crate::records::Records;
-use crate::report::{report, response};
+use crate::message::facts::Known;
+use crate::message::record::{Limits, Record};
+use crate::message::records::Records;
+use crate::telemetry::report::{report, response};
 use redrive_engine::plan::plan;
 use redrive_engine::{Action, Asked, Backoff, Outcome, Overrides, Settled};
 

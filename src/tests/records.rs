@@ -5,8 +5,8 @@ use aws_lambda_events::sqs::SqsEvent;
 use bytes::Bytes;
 
 use crate::Error;
-use crate::record::Limits;
-use crate::records::{Received, Records};
+use crate::message::record::Limits;
+use crate::message::records::{Received, Records};
 
 impl Records {
     /// Reads the records of the first queue of an event, with these limits.

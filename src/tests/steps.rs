@@ -5,11 +5,11 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 
 use crate::Invocation;
-use crate::facts::Known;
-use crate::record::Limits;
-use crate::records::Records;
-use crate::report;
+use crate::message::facts::Known;
+use crate::message::record::Limits;
+use crate::message::records::Records;
 use crate::settings::Settings;
+use crate::telemetry::report;
 use redrive_engine::decide::{Case, Unstarted, decide_lane};
 use redrive_engine::{Asked, Fault, Outcome, Overrides, Ran, Ruling, Settled, State, plan};
 

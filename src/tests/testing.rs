@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::Invocation;
-use crate::record::{Limits, Record};
+use crate::message::record::{Limits, Record};
 use redrive_engine::Overrides;
 use redrive_event::{Borrowed, Entry, System};
 

@@ -20,7 +20,7 @@ use tracing::warn;
 use super::queue::{Attributes, SourceQueue};
 use crate::aws::{CallOutcome, Sqs};
 use crate::error::Error;
-use crate::polled::{Polled, ReceiveContext};
+use crate::message::polled::{Polled, ReceiveContext};
 use crate::tokens::{AnyTokens, Lease};
 use redrive_engine::keys::LeaseKey;
 use redrive_engine::{Extension, Poll, Rate};

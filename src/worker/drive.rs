@@ -19,17 +19,17 @@ use super::clock::Clock;
 use super::exit::result_of;
 use super::queue::SourceQueue;
 use crate::aws::Sqs;
+use crate::aws::settle::{Entries, Failed};
 use crate::error::Error;
-use crate::flow::{Flow, make_call};
-use crate::polled::{Polled, ReceiveContext};
-use crate::record::Limits;
-use crate::records::{Received, Records};
-use crate::report::report;
-use crate::settle::{Entries, Failed};
+use crate::lambda::{Flow, make_call};
+use crate::message::polled::{Polled, ReceiveContext};
+use crate::message::record::Limits;
+use crate::message::records::{Received, Records};
+use crate::runners::wall::Wall;
+use crate::runners::{Begun, Input, Lease, Phase, Work};
+use crate::telemetry::report::report;
 use crate::tokens::AnyTokens;
-use crate::wall::Wall;
-use crate::work::{Begun, Input, Lease, Phase, Work};
-use crate::{Handler, Invocation, log};
+use crate::{Handler, Invocation, telemetry::log};
 use redrive_engine::keys::{BatchKey, LeaseKey, MessageKey};
 use redrive_engine::{
     Arrival, Call, Command, Confirmation, Engine, Event, Note, Outcome, Poll, Receiving, Settled,
@@ -401,7 +401,7 @@ where
         let reporting = Event::Reporting { messages: self.reporting.0, bytes: self.reporting.1 };
         let now = self.now();
         self.engine.on(reporting, now);
-        let until = begun.until + TO_SETTLE - crate::flow::FOR_THE_RESPONSE;
+        let until = begun.until + TO_SETTLE - crate::lambda::FOR_THE_RESPONSE;
         let span = begun.span.clone();
         let reporting = async move {
             let records = begun.records.list();

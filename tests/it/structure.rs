@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 const IMPURE: &[&str] = &[
     "aws.rs",
     "aws/http.rs",
-    "bulk/rulings.rs",
+    "aws/settle/call.rs",
     "consumer.rs",
-    "flow.rs",
-    "flow/follow.rs",
-    "hook/list.rs",
-    "invocation.rs",
-    "log.rs",
-    "metrics.rs",
+    "handler/bulk/rulings.rs",
+    "handler/hook/list.rs",
+    "lambda.rs",
+    "lambda/follow.rs",
+    "message/invocation.rs",
     "once/memory.rs",
     "run.rs",
-    "settle/call.rs",
-    "wall.rs",
-    "work.rs",
-    "work/chunk_runner.rs",
-    "work/lease.rs",
-    "work/once.rs",
-    "work/ready_queue.rs",
-    "work/runner.rs",
+    "runners.rs",
+    "runners/chunk_runner.rs",
+    "runners/lease.rs",
+    "runners/once.rs",
+    "runners/ready_queue.rs",
+    "runners/runner.rs",
+    "runners/wall.rs",
+    "telemetry/log.rs",
+    "telemetry/metrics.rs",
     "worker.rs",
     "worker/calls.rs",
     "worker/drive.rs",
@@ -188,22 +188,23 @@ fn no_module_imports_itself_through_others() {
 
 #[test]
 fn the_shell_of_lambda_knows_no_worker() {
-    assert!(imports()["flow"].iter().all(|module| module != "worker"));
+    assert!(imports()["lambda"].iter().all(|module| module != "worker"));
 }
 
 #[test]
 fn lambdas_types_stay_at_the_doors_and_the_sdks_at_the_edge() {
-    let doors = ["consumer.rs", "flow.rs", "records.rs", "reexports.rs", "report.rs", "run.rs"];
+    let doors =
+        ["consumer.rs", "lambda.rs", "message/records.rs", "reexports.rs", "run.rs", "telemetry/report.rs"];
     assert_eq!(files_that_say("aws_lambda_events"), doors);
     let edge = [
         "aws.rs",
+        "aws/settle.rs",
+        "aws/settle/call.rs",
+        "aws/settle/entry.rs",
         "consumer.rs",
-        "metrics.rs",
-        "polled.rs",
+        "message/polled.rs",
         "reexports.rs",
-        "settle.rs",
-        "settle/call.rs",
-        "settle/entry.rs",
+        "telemetry/metrics.rs",
         "worker/calls.rs",
     ];
     assert_eq!(files_that_say("aws_sdk_"), edge);
@@ -214,9 +215,9 @@ fn the_environment_and_the_wall_clock_are_read_by_the_shell_only() {
     assert_eq!(files_that_say("std::env"), ["consumer.rs", "run.rs"]);
     assert_eq!(
         files_that_say("SystemTime::now"),
-        ["aws/http.rs", "invocation.rs", "metrics.rs", "once/memory.rs", "wall.rs",]
+        ["aws/http.rs", "message/invocation.rs", "once/memory.rs", "runners/wall.rs", "telemetry/metrics.rs"]
     );
-    assert_eq!(files_that_say("fastrand"), ["flow/follow.rs", "work/once.rs", "worker/drive.rs"]);
+    assert_eq!(files_that_say("fastrand"), ["lambda/follow.rs", "runners/once.rs", "worker/drive.rs"]);
 }
 
 #[test]

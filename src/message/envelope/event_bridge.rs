@@ -1,0 +1,106 @@
+//! Events of EventBridge.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::BoxError;
+use crate::message::FromMessage;
+use crate::message::record::Record;
+
+/// An event that an EventBridge rule sent to the queue.
+///
+/// <https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html>
+///
+/// ```
+/// use redrive::{Consumer, Failure, envelope::EventBridge};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Placed { cents: u64 }
+///
+/// async fn place(event: EventBridge<Placed>) -> Result<(), Failure> {
+///     tracing::info!(event.detail_type, event.source, event.detail.cents, "placed");
+///     Ok(())
+/// }
+/// let consumer = Consumer::new(place);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct EventBridge<T> {
+    /// The content of the event.
+    pub detail: T,
+    /// The type of the event.
+    pub detail_type: String,
+    /// The service or application that sent the event.
+    pub source: String,
+    /// The id of the event.
+    pub id: String,
+    /// The time of the event, as EventBridge writes it (RFC 3339).
+    pub time: String,
+    /// The account that the event comes from.
+    pub account: String,
+    /// The region that the event comes from.
+    pub region: String,
+    /// The ARNs of the resources that the event is about.
+    pub resources: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Wire<'body> {
+    #[serde(borrow)]
+    detail: &'body RawValue,
+    detail_type: String,
+    source: String,
+    id: String,
+    time: String,
+    account: String,
+    region: String,
+    #[serde(default)]
+    resources: Vec<String>,
+}
+
+impl<T: FromMessage> FromMessage for EventBridge<T> {
+    fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
+        let wire: Wire<'_> = crate::message::body::json(record.body(), "an EventBridge event")?;
+        Ok(Self {
+            detail: T::from_message(&record.with_body(wire.detail.get()))?,
+            detail_type: wire.detail_type,
+            source: wire.source,
+            id: wire.id,
+            time: wire.time,
+            account: wire.account,
+            region: wire.region,
+            resources: wire.resources,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::testing::Sample;
+
+    #[test]
+    fn the_detail_is_decoded_and_the_envelope_stays_in_reach() {
+        let body = r#"{"version": "0", "id": "6a7e8feb", "detail-type": "order placed", "source": "shop",
+            "account": "123456789012", "time": "2026-11-21T07:50:00Z", "region": "eu-central-1",
+            "resources": ["arn:aws:shop:order/1"], "detail": {"cents": 450}}"#;
+        let record = Sample { body, ..Sample::default() }.record(0);
+        let event = EventBridge::<BTreeMap<String, u64>>::from_message(&record).unwrap();
+        assert_eq!(event.detail["cents"], 450);
+        assert_eq!((event.detail_type.as_str(), event.source.as_str()), ("order placed", "shop"));
+        assert_eq!(event.resources, ["arn:aws:shop:order/1"]);
+    }
+
+    #[test]
+    fn a_body_that_is_not_an_event_is_refused() {
+        let record = Sample { body: r#"{"detail": {}}"#, ..Sample::default() }.record(0);
+        let error = EventBridge::<BTreeMap<String, u64>>::from_message(&record).unwrap_err();
+        assert!(
+            error.to_string().starts_with("the body is not JSON of an EventBridge event: missing field"),
+            "{error}"
+        );
+    }
+}
