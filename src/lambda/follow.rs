@@ -15,7 +15,7 @@ use crate::message::facts::Known;
 use crate::message::records::Records;
 use crate::runners::{Begun, Input, Phase, Work};
 use crate::{Handler, Invocation, telemetry::log};
-use redrive_engine::{BatchLimits, Call, Command, Engine, Event, Kind, Message, Note, Settled};
+use redrive_engine::{BatchLimits, Call, Command, Event, Kind, LambdaEngine, Message, Note, Settled};
 
 impl Flow<'_> {
     /// Runs the batch until every message that was started has ended and is settled, or time is up.
@@ -33,7 +33,7 @@ impl Flow<'_> {
         let records = shared.list();
         let has_dead_letter_queue =
             records.first().is_some_and(|record| record.limits().has_dead_letter_queue);
-        let mut engine = Engine::of_batch(
+        let mut engine = LambdaEngine::of_batch(
             records.iter().map(|record| Known { record, depends_on: self.dependencies }),
             is_fifo(shared.source()),
             self.policy(shared.source(), has_dead_letter_queue),
@@ -163,12 +163,12 @@ impl Flow<'_> {
         }
     }
 
-    fn next<'r>(&self, engine: &mut Engine<'_, Known<'r>>, began: Instant) -> Option<Command> {
+    fn next<'r>(&self, engine: &mut LambdaEngine<'_, Known<'r>>, began: Instant) -> Option<Command> {
         engine.share(&mut self.process.shared(), |engine| engine.next(began.elapsed()))
     }
 
     /// Tells the engine of a batch what has happened.
-    fn on<'r>(&self, engine: &mut Engine<'_, Known<'r>>, event: Event<Known<'r>>, began: Instant) {
+    fn on<'r>(&self, engine: &mut LambdaEngine<'_, Known<'r>>, event: Event<Known<'r>>, began: Instant) {
         engine.share(&mut self.process.shared(), |engine| engine.on(event, began.elapsed()));
     }
 }

@@ -32,7 +32,7 @@ use crate::tokens::AnyTokens;
 use crate::{Handler, Invocation, telemetry::log};
 use redrive_engine::keys::{BatchKey, LeaseKey, MessageKey};
 use redrive_engine::{
-    Arrival, Call, Command, Confirmation, Engine, Event, Note, Outcome, Poll, Receiving, Settled,
+    Arrival, Call, Command, Confirmation, Event, Note, Outcome, Poll, Receiving, Settled, WorkerEngine,
 };
 
 /// The longest turn of the loop, so that it notices when the machine has slept.
@@ -80,7 +80,7 @@ pub(super) struct Drive<'a, H, M> {
     worker: Worker<'a, H>,
     wall: Wall,
     clock: Clock,
-    engine: Engine<'a, Arc<Polled>>,
+    engine: WorkerEngine<'a, Arc<Polled>>,
     work: Work<H, M>,
     /// Lanes that were added in this turn.
     added: usize,
@@ -111,7 +111,7 @@ where
         Self {
             wall,
             clock: Clock::new(now),
-            engine: Engine::of_worker(worker.receiving, policy, epoch, (fastrand::u64(..), secret)),
+            engine: WorkerEngine::of_worker(worker.receiving, policy, epoch, (fastrand::u64(..), secret)),
             work: Work::new(worker.handler, worker.flow.terms(true), worker.flow.host),
             added: 0,
             polled: HashMap::new(),

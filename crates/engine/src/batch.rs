@@ -90,7 +90,7 @@ pub struct Message<F> {
 
 /// What the decisions of all batches share.
 #[derive(Debug, Clone)]
-pub struct Rules<'a> {
+pub(crate) struct Rules<'a> {
     pub(crate) policy: Policy<'a>,
     pub shared: Shared,
     pub(crate) rng: fastrand::Rng,
@@ -121,7 +121,7 @@ pub(crate) struct Pace {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Batch<F> {
+pub struct Batch<F> {
     /// In the order in which they begin.
     pub(crate) messages: Vec<Message<F>>,
     lanes: Vec<Range<usize>>,

@@ -2,8 +2,10 @@
 
 mod calls_of_many;
 
+use super::batch::{Batch, Deletes};
 use super::keys::LeaseKey;
 use super::testing::{Failure, Fake, failed, policy};
+use super::worker::Worker;
 use super::*;
 
 const VISIBILITY: Duration = Duration::from_secs(30);
@@ -14,7 +16,7 @@ const fn millis(milliseconds: u64) -> Duration {
 
 /// A worker, and a shell that does nothing by itself.
 struct Bench {
-    engine: Engine<'static, Fake>,
+    engine: WorkerEngine<'static, Fake>,
     commands: Vec<Command>,
 }
 
@@ -35,7 +37,7 @@ impl Bench {
             rate_of_key: None,
         };
         Self {
-            engine: Engine::of_worker(receiving, policy, Time::ZERO, (7, Secret::FOR_TESTS)),
+            engine: WorkerEngine::of_worker(receiving, policy, Time::ZERO, (7, Secret::FOR_TESTS)),
             commands: Vec::new(),
         }
     }
@@ -51,7 +53,7 @@ impl Bench {
         self.turn(now);
         let poll = self.take(|command| matches!(command, Command::Receive(_)));
         let Some(Command::Receive(poll)) = poll else { panic!("it does not receive") };
-        let group = self.engine.worker.receiving.is_fifo.then(|| "group".to_owned());
+        let group = self.engine.machine.receiving.is_fifo.then(|| "group".to_owned());
         let arrival = |&id: &usize| Arrival {
             lease: LeaseKey(1_000 * attempt as usize + id),
             facts: Fake { id: id.to_string(), attempt, group: group.clone() },
@@ -281,7 +283,7 @@ fn a_done_message_that_comes_back_is_deleted_and_does_not_run_again() {
     let (call, ids) = bench.call(millis(40_100)).unwrap();
     assert_eq!((call.kind, ids), (Kind::Deletes, vec!["0".to_owned()]));
     bench.answer(call, true, millis(40_110));
-    assert!(bench.engine.batches.is_empty() && bench.engine.worker.held.is_empty());
+    assert!(bench.engine.batches.is_empty() && bench.engine.machine.held.is_empty());
 }
 
 #[test]
@@ -307,7 +309,7 @@ fn a_function_spreads_what_it_does_not_start_if_that_is_most_of_its_batch() {
         };
         let message = |id: usize| Fake { id: id.to_string(), attempt: 1, group: None };
         let mut shared = Shared::default();
-        let mut engine = Engine::of_batch((0..12).map(message), false, policy, limits, &mut shared, 7);
+        let mut engine = LambdaEngine::of_batch((0..12).map(message), false, policy, limits, &mut shared, 7);
         let mut commands: Vec<_> = std::iter::from_fn(|| engine.next(millis(0))).collect();
         let Some(Command::Begin { batch, .. }) = commands.first().cloned() else {
             panic!("it does not begin")
@@ -389,7 +391,7 @@ fn what_sqs_would_refuse_again_is_not_tried_again() {
         assert_eq!(call.kind, kind);
         bench.refuse(call, millis(10));
         assert!(matches!(bench.reports()[..], [Settled { state: State::Left, .. }]));
-        assert!(bench.engine.worker.again.is_empty());
+        assert!(bench.engine.machine.again.is_empty());
     }
 }
 
@@ -702,7 +704,7 @@ fn the_messages_of_one_call_count_as_one_outage() {
         ends_process: false,
     };
     let facts = (0..6).map(|id: usize| Fake { id: id.to_string(), attempt: 1, group: None });
-    let mut engine = Engine::of_batch(facts, false, policy, limits, &mut Shared::default(), 1);
+    let mut engine = LambdaEngine::of_batch(facts, false, policy, limits, &mut Shared::default(), 1);
     let batch = *engine.batches.keys().next().expect("it began");
     for call in 0..3 {
         let worked = |(place, is_shared)| {
@@ -727,7 +729,7 @@ fn each_dependency_that_is_down_takes_back_its_messages() {
     };
     let ids = ["bank/0", "bank/1", "post/2", "post/3"];
     let facts = ids.into_iter().map(|id| Fake { id: id.to_owned(), attempt: 1, group: None });
-    let mut engine = Engine::of_batch(facts, false, policy, limits, &mut Shared::default(), 1);
+    let mut engine = LambdaEngine::of_batch(facts, false, policy, limits, &mut Shared::default(), 1);
     let batch = *engine.batches.keys().next().expect("it began");
     let mut withdrawn = |at, down| {
         // Another batch has found out.
@@ -752,10 +754,10 @@ fn large_messages_of_one_key_leave_room_for_those_of_others() {
     let receiving = Receiving {
         chunk: Some((100, usize::MAX)),
         rate_of_key: Some(Rate::per_second(2).burst(1)),
-        ..bench.engine.worker.receiving
+        ..bench.engine.machine.receiving
     };
-    bench.engine.worker = Worker::new(receiving, Secret::FOR_TESTS);
-    bench.engine.worker.pollers.under_way = 1;
+    bench.engine.machine = Worker::new(receiving, Secret::FOR_TESTS);
+    bench.engine.machine.pollers.under_way = 1;
     let arrival = |number| Arrival {
         lease: LeaseKey(number),
         facts: Fake { id: format!("noisy/{number}"), attempt: 1, group: None },
@@ -768,7 +770,7 @@ fn large_messages_of_one_key_leave_room_for_those_of_others() {
         bench.answer(call, true, millis(100));
     }
     assert_eq!(
-        (bench.engine.worker.waiting.messages, bench.engine.free()),
+        (bench.engine.machine.waiting.messages, bench.engine.free()),
         (32, 31),
         "64 MiB in all, and one runs"
     );

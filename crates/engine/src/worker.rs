@@ -2,73 +2,37 @@
 
 mod finished;
 pub(crate) mod intake;
+mod leases;
 pub(crate) mod pollers;
+mod shutdown;
+mod timers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::time::Duration;
 
 use self::finished::Finished;
 use self::intake::{Arrival, Gathered, Receiving, name};
 use self::pollers::Pollers;
-use super::batch::{Batch, Phase};
+pub(crate) use self::shutdown::Life;
+pub use self::shutdown::{Exit, Why};
+use super::batch::{Batch, Worked};
 use super::breaker::{STORE, UNNAMED};
+use super::decide::Policy;
+use super::engine::{Engine, Machine};
 use super::guards::{Guard, holds};
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::names::Secret;
+use super::outbox::Kind;
 use super::pacing::budget::Budget;
 use super::pacing::limit::Limit;
 use super::pacing::turns::Turns;
 use super::pacing::waiting::Waiting;
-use super::{Command, Engine, Facts, Note, Time};
+use super::{Command, Event, Facts, Note, Time};
 use redrive_sqs::lease::Leases;
 
 /// How long the first entry of a call waits for others.
 pub(crate) const GATHERING: Duration = Duration::from_millis(100);
-/// How long settling may take after the drain.
-const AFTER_THE_DRAIN: Duration = Duration::from_secs(3);
-/// How long too many threads may be blocked: handlers that block for a while, as in a driver, are slow, not stuck.
-const BLOCKED: Duration = Duration::from_secs(10);
-
-/// Why a process ends by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Why {
-    /// Too many handlers in a row have panicked.
-    Panics,
-    /// Too many threads are blocked.
-    Blocked,
-}
-
-/// How a worker ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Exit {
-    /// Everything is settled. Says whether handlers were canceled.
-    Settled { canceled: bool },
-    /// So many messages were not settled.
-    Unsettled(usize),
-    /// A receive was not answered in time.
-    Unanswered,
-    /// The process can handle no more messages.
-    Because(Why),
-    /// A second signal came while so many messages were in hand.
-    AtOnce(usize),
-}
-
-/// How far a worker has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Life {
-    Running,
-    /// No more messages begin.
-    Draining {
-        until: Time,
-    },
-    /// Handlers are canceled.
-    Closing {
-        until: Time,
-    },
-    /// The command to end it was given.
-    Over,
-}
-
 /// A message that the worker has received.
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
@@ -83,7 +47,7 @@ pub(crate) struct Held {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Worker<F> {
+pub struct Worker<F> {
     pub(crate) receiving: Receiving,
     pub(crate) pollers: Pollers,
     /// How many handlers may run, if that changes.
@@ -118,84 +82,148 @@ pub(crate) struct Worker<F> {
     pub(crate) blocked_since: Option<Time>,
 }
 
-impl<F: Facts> Engine<'_, F> {
-    /// The first signal begins the end, the second ends at once.
-    pub(crate) fn on_signal(&mut self, now: Time) {
-        if std::mem::replace(&mut self.worker.is_signaled, true) {
-            self.commands.clear();
-            self.exit(Exit::AtOnce(self.worker.held.len()));
-        } else {
-            // It may be ending by itself.
-            self.drain(None, now);
+/// Follows all messages of a worker.
+pub type WorkerEngine<'a, F> = Engine<'a, F, Worker<F>>;
+
+impl<'a, F: Facts> WorkerEngine<'a, F> {
+    /// Starts a worker, at this time since the epoch of the wall clock.
+    pub fn of_worker(
+        receiving: Receiving,
+        policy: Policy<'a>,
+        epoch: Time,
+        (seed, secret): (u64, Secret),
+    ) -> Self {
+        Self::new(policy, GATHERING, epoch, (seed, secret), Worker::new(receiving, secret))
+    }
+}
+
+impl<F: Facts> Machine<F> for Worker<F> {
+    fn begin_event(engine: &mut WorkerEngine<'_, F>, now: Time) {
+        if holds(Guard::LeasesEndFirst) {
+            engine.expire_leases(now);
         }
     }
 
-    pub(crate) fn drain(&mut self, why: Option<Why>, now: Time) {
-        if self.worker.is_ending() {
-            return;
-        }
-        let until = now + self.worker.receiving.drain;
-        (self.worker.life, self.worker.why) = (Life::Draining { until }, why);
-        self.note(Note::Drains(why));
-        let keys: Vec<_> = self.batches.keys().copied().collect();
-        keys.into_iter().for_each(|key| self.stop_what_has_other_deliveries(key));
-        self.hand_back_waiting(now);
-        self.hand_back_gathered(true, now);
-    }
-
-    /// While a worker ends, a batch begins no more messages, unless one would have no delivery left.
-    pub(crate) fn stop_what_has_other_deliveries(&mut self, key: BatchKey) {
-        if self.worker.is_ending()
-            && let Some(batch) = self.batches.get_mut(&key).filter(|batch| batch.phase == Phase::Open)
-        {
-            let stops = batch.stops_unless_one_is_last(&self.rules);
-            self.commands.extend(stops.then_some(Command::Stop(key)));
-        }
-    }
-
-    /// Too many threads are blocked, or no longer.
-    pub(crate) fn exhausted(&mut self, is_exhausted: bool, now: Time) {
-        let since = is_exhausted.then(|| self.worker.blocked_since.unwrap_or(now));
-        self.worker.blocked_since = since;
-        if since.is_some_and(|since| since + BLOCKED <= now) {
-            self.drain(Some(Why::Blocked), now);
-        }
-    }
-
-    /// Begins the next part of the end if it is due, and ends once everything is settled.
-    pub(crate) fn end(&mut self, now: Time) {
-        let worker = &mut self.worker;
-        let (Life::Draining { until } | Life::Closing { until }) = worker.life else { return };
-        let canceled = matches!(worker.life, Life::Closing { .. });
-        let is_settled =
-            worker.pollers.under_way == 0 && self.batches.is_empty() && worker.gathered.messages.is_empty();
-        if is_settled || canceled && until <= now {
-            let exit = match (worker.why, worker.held.len() + worker.unconfirmed) {
-                (Some(why), _) => Exit::Because(why),
-                (None, 0) if is_settled => Exit::Settled { canceled },
-                (None, 0) => Exit::Unanswered,
-                (None, messages) => Exit::Unsettled(messages),
-            };
-            self.exit(exit);
-        } else if until <= now {
-            worker.life = Life::Closing { until: until + AFTER_THE_DRAIN };
-            self.note(Note::Cancels);
-            let keys: Vec<_> = self.batches.keys().copied().collect();
-            for key in keys {
-                if let Some(batch) = self.batches.get_mut(&key).filter(|batch| batch.may_close()) {
-                    batch.interrupt();
-                    self.cancel(key, now);
+    fn on(engine: &mut WorkerEngine<'_, F>, event: Event<F>, now: Time) {
+        match event {
+            Event::Overdue(messages) => engine.let_go(&messages),
+            Event::Unblocked(batch) => engine.machine.unblocked(batch, &engine.batches),
+            Event::Received { poll, messages } => engine.received(poll, messages, now),
+            Event::NotReceived { poll, random, error } => {
+                if engine.machine.pollers.failed(poll.messages, poll.sent, now, random) == 1 {
+                    engine.note(Note::ReceivesFail(error));
                 }
             }
-            self.hand_back_gathered(false, now);
+            Event::Leased(answer) => engine.leased(answer, now),
+            Event::Extended { asked, leases, answers } => engine.extended(asked, &leases, answers, now),
+            Event::Exhausted(is_exhausted) => engine.exhausted(is_exhausted, now),
+            Event::Reporting { messages, bytes } => engine.machine.reporting = (messages, bytes),
+            Event::Stop => engine.on_signal(now),
+            Event::Ended(_) | Event::Idle(_) | Event::GivenUp { .. } | Event::Answered { .. } => {}
         }
     }
 
-    fn exit(&mut self, exit: Exit) {
-        self.worker.life = Life::Over;
-        self.commands.push_back(Command::Exit(exit));
+    fn begin_turn(engine: &mut WorkerEngine<'_, F>, now: Time) {
+        engine.keep_leases(now);
+        engine.start_waiting(now);
+        engine.poll(now);
+        engine.call_again(now);
     }
 
+    fn end_turn(engine: &mut WorkerEngine<'_, F>, now: Time) {
+        engine.end(now);
+    }
+
+    fn wake_at(engine: &WorkerEngine<'_, F>) -> Option<Time> {
+        engine.next_timer()
+    }
+
+    fn batch_begins(engine: &mut WorkerEngine<'_, F>, key: BatchKey, batch: &Batch<F>) {
+        for (at, message) in batch.messages.iter().enumerate() {
+            if let Some(held) = message.lease.and_then(|lease| engine.machine.held.get_mut(&lease)) {
+                held.key = Some(MessageKey { batch: key, at });
+            }
+        }
+    }
+
+    fn handlers_ended(engine: &mut WorkerEngine<'_, F>, batch: BatchKey, worked: &[Worked], now: Time) {
+        engine.adapt(batch, worked, now);
+    }
+
+    fn first_unfinished(engine: &WorkerEngine<'_, F>, batch: BatchKey, lane: &Range<usize>) -> usize {
+        let finished = &engine.machine.finished;
+        let is_known = |at: &usize| {
+            let message = engine.message(MessageKey { batch, at: *at });
+            message.is_some_and(|message| finished.contains(message.facts.id()))
+        };
+        let known = if finished.is_empty() { 0 } else { lane.clone().take_while(is_known).count() };
+        lane.start + known
+    }
+
+    fn settle(engine: &mut WorkerEngine<'_, F>, kind: Kind, key: MessageKey, now: Time) {
+        engine.settle(kind, key, now);
+    }
+
+    /// The end of a group comes first, so that its messages return in order.
+    fn arrange(engine: &WorkerEngine<'_, F>, keys: &mut [MessageKey]) {
+        if engine.machine.receiving.is_fifo && holds(Guard::TailFirst) {
+            keys.reverse();
+        }
+    }
+
+    fn flushes(engine: &WorkerEngine<'_, F>) -> bool {
+        engine.machine.receiving.is_fifo || engine.machine.is_ending()
+    }
+
+    fn calls_end(engine: &WorkerEngine<'_, F>, now: Time) -> Time {
+        (now + leases::CALL).min(engine.machine.settle_until())
+    }
+
+    fn entry(
+        engine: &mut WorkerEngine<'_, F>,
+        kind: Kind,
+        key: MessageKey,
+        now: Time,
+    ) -> Option<(Duration, Time)> {
+        engine.entry(kind, key, now)
+    }
+
+    fn tries_again(engine: &mut WorkerEngine<'_, F>, kind: Kind, key: MessageKey, now: Time) -> bool {
+        engine.tries_again(kind, key, now)
+    }
+
+    fn answered(engine: &mut WorkerEngine<'_, F>, kind: Kind, key: MessageKey, confirmed: bool) {
+        let lease = engine.message(key).and_then(|message| message.lease);
+        if let Some(lease) = lease.filter(|_| confirmed && kind != Kind::Letters) {
+            engine.machine.leases.forget(lease);
+        }
+        // A message whose letter is not confirmed is delayed instead.
+        let is_left = engine.machine.is_ending() && !confirmed && kind != Kind::Letters;
+        engine.machine.unconfirmed += usize::from(is_left);
+    }
+
+    fn message_ended(engine: &mut WorkerEngine<'_, F>, key: MessageKey, was_asked: bool) {
+        engine.message_ended(key, was_asked);
+    }
+
+    fn batch_goes_on(engine: &mut WorkerEngine<'_, F>, batch: BatchKey) {
+        engine.stop_what_has_other_deliveries(batch);
+    }
+
+    fn batch_ended(engine: &mut WorkerEngine<'_, F>, key: BatchKey, batch: &Batch<F>) {
+        engine.machine.batch_ended(key, batch);
+    }
+
+    fn ends_process(_: &WorkerEngine<'_, F>) -> bool {
+        true
+    }
+
+    fn end_process(engine: &mut WorkerEngine<'_, F>, why: Why, now: Time) {
+        engine.drain(Some(why), now);
+    }
+}
+
+impl<F: Facts> WorkerEngine<'_, F> {
     /// Nothing more happens to a worker's message.
     pub(crate) fn message_ended(&mut self, key: MessageKey, was_asked: bool) {
         let Some(message) = self.batches.get(&key.batch).and_then(|batch| batch.messages.get(key.at)) else {
@@ -203,21 +231,21 @@ impl<F: Facts> Engine<'_, F> {
         };
         let Some(lease) = message.lease else { return };
         if message.settled.is_over() && holds(Guard::FinishedIsKnown) {
-            self.worker.finished.insert(message.facts.id());
+            self.machine.finished.insert(message.facts.id());
         }
-        let was_held = self.worker.leases.forget(lease);
-        if self.worker.is_ending() && !was_asked && was_held {
+        let was_held = self.machine.leases.forget(lease);
+        if self.machine.is_ending() && !was_asked && was_held {
             // Its handler blocks a thread.
-            self.worker.unconfirmed += 1;
+            self.machine.unconfirmed += 1;
         }
         self.release(lease);
     }
 
     /// A message is no longer in hand.
     pub(crate) fn release(&mut self, lease: LeaseKey) {
-        if let Some(held) = self.worker.held.remove(&lease) {
-            self.worker.in_hand -= usize::from(!held.is_asked);
-            self.worker.bytes -= held.bytes;
+        if let Some(held) = self.machine.held.remove(&lease) {
+            self.machine.in_hand -= usize::from(!held.is_asked);
+            self.machine.bytes -= held.bytes;
             self.commands.push_back(Command::Forget(lease));
         }
     }
@@ -233,11 +261,6 @@ impl<F: Facts> Engine<'_, F> {
         names.into_iter().flatten()
     }
 
-    /// How many dependencies are down, and no message may try them yet.
-    pub fn down(&self) -> usize {
-        self.rules.shared.breakers.down(self.rules.wall())
-    }
-
     /// Whether a worker receives nothing because of that.
     pub fn is_paused(&self) -> bool {
         self.paused_until().is_some()
@@ -248,28 +271,6 @@ impl<F: Facts> Engine<'_, F> {
         let due_at = |name| self.rules.shared.breakers.due_at(name, self.rules.wall());
         let due_at = self.needed_by_all().filter_map(due_at).max()?;
         Some(due_at.saturating_sub(self.rules.epoch))
-    }
-
-    pub(crate) fn worker_due_at(&self) -> Option<Time> {
-        let worker = &self.worker;
-        let life = match worker.life {
-            Life::Running => worker.blocked_since.map(|since| since + BLOCKED),
-            Life::Draining { until } | Life::Closing { until } => Some(until),
-            Life::Over => None,
-        };
-        let times = [
-            worker.pollers.due_at().filter(|_| !worker.is_ending()),
-            self.paused_until().filter(|_| !worker.is_ending()),
-            self.rate_due_at().filter(|_| !worker.is_ending()),
-            self.tokens_due_at().filter(|_| !worker.is_ending()),
-            self.waiting_due_at(),
-            worker.gathered.due.filter(|_| self.has_a_free_call()),
-            worker.leases.due_at(),
-            worker.leases.ends_at(),
-            worker.again.first().map(|(at, _)| *at),
-            life,
-        ];
-        times.into_iter().flatten().min()
     }
 }
 
@@ -310,19 +311,6 @@ impl<F> Worker<F> {
         self.held.insert(message.lease, held);
         self.bytes += message.bytes;
         self.in_hand += 1;
-    }
-
-    pub(crate) const fn is_ending(&self) -> bool {
-        !matches!(self.life, Life::Running)
-    }
-
-    /// When the last call must have been answered.
-    pub(crate) fn settle_until(&self) -> Time {
-        match self.life {
-            Life::Running | Life::Over => Time::MAX,
-            Life::Draining { until } => until + AFTER_THE_DRAIN,
-            Life::Closing { until } => until,
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::world::{Answer, Consumer, Fact, Machine, UnderWay, Way, What, World};
+use crate::batch::Phase;
 use crate::breaker::OUTAGES;
 use crate::keys::{BatchKey, MessageKey};
 use crate::outbox::Outbox;
@@ -12,7 +13,7 @@ use crate::pacing::budget::Budget;
 use crate::pacing::turns::Turns;
 use crate::worker::Life;
 use crate::worker::pollers::Pollers;
-use crate::{Call, Engine, Kind, Outcome, Phase, Shared, Time};
+use crate::{Call, Kind, Outcome, Shared, Time, WorkerEngine};
 
 /// What is longer ago, or farther off, makes no difference.
 const LONG_AGO: i64 = -1_000_000_000;
@@ -64,7 +65,7 @@ impl<'w> Print<'w> {
     }
 
     fn batch(&mut self, batch: BatchKey) {
-        let place = self.engine.and_then(|engine| engine.batches.keys().position(|it| *it == batch));
+        let place = self.engine.and_then(|engine| engine.batches().keys().position(|it| *it == batch));
         self.add(place);
     }
 
@@ -118,7 +119,7 @@ impl<'w> Print<'w> {
         // Of the wall clock, as all that follows.
         let by_engine = std::mem::replace(&mut print.now, now + consumer.began);
         if let Some(engine) = &consumer.engine {
-            print.shared(&engine.rules.shared);
+            print.shared(engine.shared());
         }
         print.shared(&consumer.shared);
         print.add((consumer.outages, consumer.has_outlived, &consumer.done));
@@ -181,7 +182,7 @@ impl<'w> Print<'w> {
                 self.facts(facts);
             }
             What::Receive(poll) => {
-                let is_old = self.engine.is_some_and(|it| poll.sent < it.worker.pollers.failed_at);
+                let is_old = matches!(self.engine, Some(Machine::Worker(it)) if poll.sent < it.machine.pollers.failed_at);
                 self.add((poll.messages, poll.wait, is_old));
                 self.time(poll.sent);
             }
@@ -211,8 +212,8 @@ impl<'w> Print<'w> {
     }
 
     fn engine(&mut self, engine: &Machine) {
-        self.add(engine.rules.shared.streak);
-        for batch in engine.batches.values() {
+        self.add(engine.shared().streak);
+        for batch in engine.batches().values() {
             self.add((std::mem::discriminant(&batch.phase), batch.deletes));
             self.add((batch.is_silent, batch.something_finished, batch.is_interrupted));
             self.add(&batch.withdrawn);
@@ -231,7 +232,7 @@ impl<'w> Print<'w> {
                 }
             }
         }
-        let Outbox { letters, deletes, changes, writing, .. } = &engine.outbox;
+        let Outbox { letters, deletes, changes, writing, .. } = engine.outbox();
         for (kind, entries) in [(Kind::Letters, letters), (Kind::Deletes, deletes), (Kind::Changes, changes)]
         {
             for entry in entries {
@@ -244,9 +245,9 @@ impl<'w> Print<'w> {
             self.batch(group.batch);
             self.add(group.lane);
         }
-        match engine.limits {
-            Some(limits) => self.time(limits.settle_until),
-            None => self.worker(engine),
+        match engine {
+            Machine::Sandbox(engine) => self.time(engine.machine.limits.settle_until),
+            Machine::Worker(engine) => self.worker(engine),
         }
     }
 
@@ -266,8 +267,8 @@ impl<'w> Print<'w> {
         }
     }
 
-    fn worker<'a>(&mut self, engine: &Engine<'a, Arc<Fact>>) {
-        let worker = &engine.worker;
+    fn worker(&mut self, engine: &WorkerEngine<'_, Arc<Fact>>) {
+        let worker = &engine.machine;
         let Pollers { wanted, under_way, asked, errors, in_a_row, paused_until, room_since, .. } =
             worker.pollers;
         self.add((wanted, under_way, asked, errors, in_a_row));

@@ -12,9 +12,10 @@ use super::world::{
     Checked, Consumer, ENDLESS, Fact, Machine, Mood, OF_THE_QUEUE, Running, SETTLE_UNTIL, Says, UNTIL,
     UnderWay, Way, What, World, at, names, policy,
 };
+use crate::batch::Batch;
 use crate::breaker::REST;
 use crate::keys::{BatchKey, MessageKey};
-use crate::{BatchLimits, Call, Command, Engine, Event, Exit, Message, Outcome, Worked};
+use crate::{BatchLimits, Call, Command, Event, Exit, LambdaEngine, Message, Outcome, Worked};
 
 impl World {
     pub(super) fn deliver(&mut self, who: usize, most: usize) -> Checked {
@@ -34,9 +35,9 @@ impl World {
             ends_process: true,
         };
         let (facts, shared) = (facts.into_iter(), &mut consumer.shared);
-        let mut engine = Engine::of_batch(facts, bounds.is_fifo, policy(bounds), limits, shared, 1);
+        let mut engine = LambdaEngine::of_batch(facts, bounds.is_fifo, policy(bounds), limits, shared, 1);
         std::mem::swap(&mut engine.rules.shared, shared);
-        consumer.engine = Some(engine);
+        consumer.engine = Some(Machine::Sandbox(engine));
         self.drain(who)
     }
 
@@ -45,7 +46,7 @@ impl World {
         let consumer = self.consumer(who);
         let (batch, facts): (Vec<_>, Vec<_>) = std::mem::take(&mut consumer.delivery).into_iter().unzip();
         if let Some(engine) = consumer.engine.take() {
-            consumer.shared = engine.rules.shared;
+            consumer.shared = engine.shared().clone();
         }
         consumer.ending.clear();
         consumer.batches.clear();
@@ -92,7 +93,7 @@ impl World {
             }
             // A second time it is told nothing new.
             let is_open =
-                |engine: &Machine, key: &BatchKey| engine.batches.get(key).is_some_and(crate::Batch::is_open);
+                |engine: &Machine, key: &BatchKey| engine.batches().get(key).is_some_and(Batch::is_open);
             let runs = |key: &BatchKey| consumer.running.iter().any(|it| it.batch == *key);
             let idle = consumer.ending.iter().find(|key| !runs(key) && is_open(engine, key));
             let Some(&idle) = idle else {

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::Consumes;
-use super::world::{Consumer, Goes, Left, Mood, Says, Step, UnderWay, Way, What, World, at, names};
-use crate::{Engine, Time};
+use super::world::{Consumer, Goes, Left, Machine, Mood, Says, Step, UnderWay, Way, What, World, at, names};
+use crate::Time;
 
 impl World {
     /// What may come next.
@@ -165,7 +165,7 @@ impl World {
                 return None;
             }
             let calls = it.calls.iter().filter(|it| !it.is_parked()).map(|it| it.limit);
-            let wake = it.engine.as_ref().and_then(Engine::wake_at);
+            let wake = it.engine.as_ref().and_then(Machine::wake_at);
             // Nothing but the end of its poll may keep a worker.
             let polls = it.calls.iter().filter_map(|call| match &call.what {
                 What::Receive(poll) if it.is_told && call.is_parked() => Some(poll.sent + poll.wait),

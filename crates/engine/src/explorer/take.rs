@@ -159,7 +159,7 @@ impl World {
             self.learn(who, &ended, says);
         }
         let consumer = &self.consumers[who];
-        let of = consumer.engine.as_ref().and_then(|engine| engine.batches.get(&batch));
+        let of = consumer.engine.as_ref().and_then(|engine| engine.batches().get(&batch));
         let since = of.map_or(Time::ZERO, |of| self.now - consumer.began - of.began);
         let places = ended.places();
         let worked = places.zip(outcomes).enumerate().map(|(number, (at, outcome))| {

@@ -10,11 +10,16 @@ use redrive_local::NewMessage;
 use redrive_local::rules::{Received, Sqs};
 
 use super::{Bounds, Consumes};
+use crate::batch::Batch;
 use crate::breaker::UNNAMED;
 use crate::decide::Policy;
 use crate::keys::{BatchKey, LeaseKey, MessageKey};
+use crate::outbox::Outbox;
 use crate::pacing::rate::Rate;
-use crate::{Arrival, Call, Engine, Extension, Facts, Poll, Receiving, Secret, Shared, Time};
+use crate::{
+    Arrival, Call, Command, Event, Extension, Facts, LambdaEngine, Message, Poll, Receiving, Secret, Shared,
+    Time, WorkerEngine,
+};
 use crate::{Asked, Backoff};
 use crate::{Bucket, Lease};
 use crate::{LastDelivery, OnFailure, Overrides};
@@ -70,7 +75,56 @@ impl Facts for Fact {
     }
 }
 
-pub(super) type Machine = Engine<'static, Arc<Fact>>;
+/// The engine of a consumer.
+#[derive(Debug, Clone)]
+pub(super) enum Machine {
+    Worker(WorkerEngine<'static, Arc<Fact>>),
+    Sandbox(LambdaEngine<'static, Arc<Fact>>),
+}
+
+/// Does the same with either engine.
+macro_rules! either {
+    ($machine:expr, $engine:ident => $does:expr) => {
+        match $machine {
+            Machine::Worker($engine) => $does,
+            Machine::Sandbox($engine) => $does,
+        }
+    };
+}
+
+impl Machine {
+    pub(super) fn on(&mut self, event: Event<Arc<Fact>>, now: Time) {
+        either!(self, engine => engine.on(event, now));
+    }
+
+    pub(super) fn next(&mut self, now: Time) -> Option<Command> {
+        either!(self, engine => engine.next(now))
+    }
+
+    pub(super) fn wake_at(&self) -> Option<Time> {
+        either!(self, engine => engine.wake_at())
+    }
+
+    pub(super) fn message(&self, key: MessageKey) -> Option<&Message<Arc<Fact>>> {
+        either!(self, engine => engine.message(key))
+    }
+
+    pub(super) const fn batches(&self) -> &BTreeMap<BatchKey, Batch<Arc<Fact>>> {
+        either!(self, engine => &engine.batches)
+    }
+
+    pub(super) const fn outbox(&self) -> &Outbox {
+        either!(self, engine => &engine.outbox)
+    }
+
+    pub(super) const fn shared(&self) -> &Shared {
+        either!(self, engine => &engine.rules.shared)
+    }
+
+    pub(super) const fn shared_mut(&mut self) -> &mut Shared {
+        either!(self, engine => &mut engine.rules.shared)
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Says {
@@ -422,7 +476,8 @@ impl Consumer {
         };
         let engine = match consumes {
             Consumes::Worker => {
-                Some(Engine::of_worker(receiving, policy(bounds), began, (1, Secret::FOR_TESTS)))
+                let chance = (1, Secret::FOR_TESTS);
+                Some(Machine::Worker(WorkerEngine::of_worker(receiving, policy(bounds), began, chance)))
             }
             Consumes::Sandbox => None,
         };
@@ -431,7 +486,7 @@ impl Consumer {
             shared.breakers.outage(UNNAMED, began);
         }
         if let Some(engine) = &mut engine {
-            std::mem::swap(&mut engine.rules.shared, &mut shared);
+            std::mem::swap(engine.shared_mut(), &mut shared);
         }
         Self {
             consumes,
@@ -464,10 +519,8 @@ impl Consumer {
 
     /// Whether the process polls a handler: a worker does while the leases of its messages hold.
     pub(super) fn is_polled(&self, running: &Running, now: Time) -> bool {
-        let engine = self.engine.as_ref().filter(|_| self.consumes == Consumes::Worker);
-        engine.is_none_or(|engine| {
-            engine.held_until(running.batch).is_some_and(|until| until > now - self.began)
-        })
+        let Some(Machine::Worker(engine)) = &self.engine else { return true };
+        engine.held_until(running.batch).is_some_and(|until| until > now - self.began)
     }
 
     pub(super) fn stop(&mut self, batch: BatchKey) {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::turns::{Candidates, Turn};
 use crate::keys::LeaseKey;
+use crate::worker::WorkerEngine;
 use crate::worker::intake::{Arrival, one_at_a_time};
-use crate::{Engine, Facts, Time};
+use crate::{Facts, Time};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting<F> {
@@ -15,24 +16,24 @@ pub(crate) struct Waiting<F> {
     bytes: usize,
 }
 
-impl<F: Facts> Engine<'_, F> {
+impl<F: Facts> WorkerEngine<'_, F> {
     /// Those messages that may start now. The others wait, or go back to the queue.
     pub(crate) fn in_turn(&mut self, messages: Vec<Arrival<F>>, sent: Time, now: Time) -> Vec<Arrival<F>> {
-        if self.worker.turns.is_none() || self.worker.is_ending() {
+        if self.machine.turns.is_none() || self.machine.is_ending() {
             return messages;
         }
         let mut ready = Vec::new();
-        for group in one_at_a_time(messages, self.worker.receiving.is_fifo) {
+        for group in one_at_a_time(messages, self.machine.receiving.is_fifo) {
             let turn = self.turn_of(&group, now);
             if turn != Turn::Now {
-                group.iter().for_each(|message| self.worker.take(message, sent, now));
+                group.iter().for_each(|message| self.machine.take(message, sent, now));
             }
             match turn {
                 Turn::Now => ready.extend(group),
-                Turn::At(at) => self.worker.waiting.add(at, group),
+                Turn::At(at) => self.machine.waiting.add(at, group),
                 Turn::After(after) => {
                     let after = self.rules.policy.within_limits(after);
-                    self.worker.budget.iter_mut().for_each(|budget| budget.give_back(group.len(), now));
+                    self.machine.budget.iter_mut().for_each(|budget| budget.give_back(group.len(), now));
                     group.into_iter().for_each(|message| self.hand_back(message, after, now));
                 }
             }
@@ -45,24 +46,24 @@ impl<F: Facts> Engine<'_, F> {
             return Turn::Now;
         };
         let Some(key) = first.facts.rate_key() else { return Turn::Now };
-        let receiving = self.worker.receiving;
-        let (messages, bytes) = (self.worker.waiting.messages + group.len(), bytes_of(group));
+        let receiving = self.machine.receiving;
+        let (messages, bytes) = (self.machine.waiting.messages + group.len(), bytes_of(group));
         // Half of the bytes stay for messages that can start.
-        let has_room = messages <= self.worker.pollers.capacity
-            && self.worker.waiting.bytes + bytes <= self.worker.most_bytes() / 2;
+        let has_room = messages <= self.machine.pollers.capacity
+            && self.machine.waiting.bytes + bytes <= self.machine.most_bytes() / 2;
         let candidates = Candidates {
             messages: group.len(),
             came_before: first.facts.attempt() > 1,
             must_stay: group.iter().any(|message| self.is_last_attempt(message)),
             may_wait_until: has_room.then(|| now + receiving.visibility),
         };
-        self.worker.turns.as_mut().map_or(Turn::Now, |turns| turns.turn(&key, candidates, now))
+        self.machine.turns.as_mut().map_or(Turn::Now, |turns| turns.turn(&key, candidates, now))
     }
 
     /// Starts messages whose turn has come, as long as there are places.
     pub(crate) fn start_waiting(&mut self, now: Time) {
         while self.has_place()
-            && let Some(messages) = self.worker.waiting.next(now)
+            && let Some(messages) = self.machine.waiting.next(now)
         {
             self.start_in_turn(messages, now);
         }
@@ -70,18 +71,18 @@ impl<F: Facts> Engine<'_, F> {
 
     /// When the next of them start.
     pub(crate) fn waiting_due_at(&self) -> Option<Time> {
-        self.worker.waiting.groups.first_key_value().map(|((at, _), _)| *at).filter(|_| self.has_place())
+        self.machine.waiting.groups.first_key_value().map(|((at, _), _)| *at).filter(|_| self.has_place())
     }
 
     fn has_place(&self) -> bool {
-        self.worker.in_hand - self.worker.waiting.messages < self.worker.receiving.capacity()
+        self.machine.in_hand - self.machine.waiting.messages < self.machine.receiving.capacity()
     }
 
     /// The worker ends: only those start that have no other delivery.
     pub(crate) fn hand_back_waiting(&mut self, now: Time) {
-        for (_, group) in std::mem::take(&mut self.worker.waiting).groups {
+        for (_, group) in std::mem::take(&mut self.machine.waiting).groups {
             let must_stay = group.iter().any(|message| self.is_last_attempt(message));
-            if must_stay || self.worker.receiving.chunk.is_some() {
+            if must_stay || self.machine.receiving.chunk.is_some() {
                 self.start_in_turn(group, now);
             } else {
                 group.into_iter().for_each(|message| self.hand_back(message, Time::ZERO, now));

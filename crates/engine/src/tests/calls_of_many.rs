@@ -10,7 +10,7 @@ const UNTIL: Duration = Duration::from_secs(20);
 
 /// What the shell has to do, and what happened.
 struct Shell {
-    engine: Engine<'static, Fake>,
+    engine: LambdaEngine<'static, Fake>,
     batch: BatchKey,
     /// What a runner may take.
     lanes: Vec<Range<usize>>,
@@ -37,7 +37,8 @@ impl Shell {
             group: group.map(|group| group.to_string()),
         };
         let facts: Vec<_> = messages.iter().enumerate().map(fact).collect();
-        let engine = Engine::of_batch(facts.into_iter(), is_fifo, policy, limits, &mut Shared::default(), 1);
+        let engine =
+            LambdaEngine::of_batch(facts.into_iter(), is_fifo, policy, limits, &mut Shared::default(), 1);
         let batch = *engine.batches.keys().next().expect("it began");
         let (lanes, calls) = (Vec::new(), Vec::new());
         Self { engine, batch, lanes, calls, is_stopped: false, is_canceled: false, reported: None }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use redrive_sqs::{LONGEST_POLL, MAX_BYTES};
 
+use super::{Life, Worker, WorkerEngine};
 use crate::batch::{Batch, Deletes, Worked};
 use crate::breaker::UNNAMED;
 use crate::fault::Ruling;
@@ -13,8 +14,7 @@ use crate::pacing::budget::Budget;
 use crate::pacing::rate::Rate;
 use crate::pacing::tokens::Lease;
 use crate::plan::{by_number, group_numbers};
-use crate::worker::{Life, Worker};
-use crate::{Command, Engine, Facts, Note, Outcome, Time};
+use crate::{Command, Facts, Note, Outcome, Time};
 use redrive_sqs::lease::LONGEST;
 
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
@@ -119,48 +119,36 @@ impl<F> Gathered<F> {
 }
 
 impl Receiving {
-    pub(crate) const NOTHING: Self = Self {
-        is_fifo: false,
-        visibility: Duration::ZERO,
-        concurrency: 0,
-        slow: None,
-        chunk: None,
-        drain: Duration::ZERO,
-        rate: None,
-        is_rate_shared: false,
-        rate_of_key: None,
-    };
-
     /// How many messages are in hand at most.
     pub(crate) fn capacity(&self) -> usize {
         self.concurrency.saturating_mul(self.chunk.map_or(1, |(messages, _)| messages))
     }
 }
 
-impl<F: Facts> Engine<'_, F> {
+impl<F: Facts> WorkerEngine<'_, F> {
     /// Receives, as long as there are free places, and starts a chunk that has waited for long.
     pub(crate) fn poll(&mut self, now: Time) {
         self.start_gathered(now);
-        if self.worker.is_ending() {
+        if self.machine.is_ending() {
             return;
         }
-        let Receiving { visibility, drain, .. } = self.worker.receiving;
+        let Receiving { visibility, drain, .. } = self.machine.receiving;
         let wait = LONGEST_POLL.min(drain.saturating_sub(SHORTEST_WAIT));
         // The lease of what comes at the end of a poll must last long enough to be extended.
         let wait = wait.min(visibility * 2 / 3).max(SHORTEST_WAIT);
         self.lease_tokens(now);
-        while let Some(messages) = self.worker.pollers.next(self.free(), now) {
+        while let Some(messages) = self.machine.pollers.next(self.free(), now) {
             // Leased tokens do not wait for messages for long, except one.
             let wait =
-                if self.worker.receiving.is_rate_shared && messages > 1 { SHORTEST_WAIT } else { wait };
+                if self.machine.receiving.is_rate_shared && messages > 1 { SHORTEST_WAIT } else { wait };
             self.commands.push_back(Command::Receive(Poll { messages, wait, sent: now }));
         }
     }
 
     /// How many messages a worker may receive now.
     pub fn free(&self) -> usize {
-        let (places, asked) = (self.places(), self.worker.pollers.asked);
-        self.worker.budget.as_ref().map_or(places, |budget| places.min(budget.ask(asked, self.rules.now)))
+        let (places, asked) = (self.places(), self.machine.pollers.asked);
+        self.machine.budget.as_ref().map_or(places, |budget| places.min(budget.ask(asked, self.rules.now)))
     }
 
     /// The same, whatever its rate allows.
@@ -168,7 +156,7 @@ impl<F: Facts> Engine<'_, F> {
         if !self.has_a_free_call() {
             return 0;
         }
-        let worker = &self.worker;
+        let worker = &self.machine;
         let most = worker.receiving.capacity();
         let tries = match (self.is_down(), self.paused_until()) {
             (true, Some(_)) => return 0,
@@ -184,14 +172,14 @@ impl<F: Facts> Engine<'_, F> {
 
     /// When the rate allows another receive, if it does not now.
     pub(crate) fn rate_due_at(&self) -> Option<Time> {
-        self.worker.budget.as_ref()?.due_at(self.worker.pollers.asked, self.rules.now)
+        self.machine.budget.as_ref()?.due_at(self.machine.pollers.asked, self.rules.now)
     }
 
     /// Asks the shared bucket for tokens, if another receive needs them.
     fn lease_tokens(&mut self, now: Time) {
-        let (places, asked) = (self.places(), self.worker.pollers.asked);
-        if self.worker.pollers.may_poll(now)
-            && let Some(leased) = self.worker.budget.as_mut().and_then(Budget::leased)
+        let (places, asked) = (self.places(), self.machine.pollers.asked);
+        if self.machine.pollers.may_poll(now)
+            && let Some(leased) = self.machine.budget.as_mut().and_then(Budget::leased)
             && let Some(tokens) = leased.next(places, asked, now)
         {
             self.commands.push_back(Command::Lease(tokens));
@@ -200,8 +188,8 @@ impl<F: Facts> Engine<'_, F> {
 
     /// When to ask for more, if nothing else happens.
     pub(crate) fn tokens_due_at(&self) -> Option<Time> {
-        let Some(Budget::Leased(leased)) = &self.worker.budget else { return None };
-        let (pollers, now) = (&self.worker.pollers, self.rules.now);
+        let Some(Budget::Leased(leased)) = &self.machine.budget else { return None };
+        let (pollers, now) = (&self.machine.pollers, self.rules.now);
         if pollers.under_way >= pollers.wanted || self.places() <= pollers.asked {
             return None;
         }
@@ -210,8 +198,8 @@ impl<F: Facts> Engine<'_, F> {
     }
 
     pub(crate) fn leased(&mut self, answer: Result<Lease, String>, now: Time) {
-        let (asked, random) = (self.worker.pollers.asked, self.rules.rng.f64());
-        let Some(leased) = self.worker.budget.as_mut().and_then(Budget::leased) else { return };
+        let (asked, random) = (self.machine.pollers.asked, self.rules.rng.f64());
+        let Some(leased) = self.machine.budget.as_mut().and_then(Budget::leased) else { return };
         let note = match answer {
             Ok(lease) => {
                 let has_failed = leased.is_failing;
@@ -224,11 +212,11 @@ impl<F: Facts> Engine<'_, F> {
     }
 
     pub(crate) fn received(&mut self, poll: Poll, messages: Vec<Arrival<F>>, now: Time) {
-        let errors = self.worker.pollers.errors;
+        let errors = self.machine.pollers.errors;
         if errors > 0 {
             self.note(Note::ReceivesSucceed(errors));
         }
-        let worker = &mut self.worker;
+        let worker = &mut self.machine;
         worker.pollers.brought(poll.messages, messages.len());
         worker.budget.iter_mut().for_each(|budget| budget.take(messages.len(), now));
         if poll.sent + worker.receiving.visibility <= now && holds(Guard::LateReceiveIsDropped) {
@@ -241,16 +229,16 @@ impl<F: Facts> Engine<'_, F> {
         let is_full = messages.len() >= poll.messages;
         let messages = self.without_finished(messages, poll.sent, now);
         let messages = self.in_turn(messages, poll.sent, now);
-        let Receiving { is_fifo, chunk, .. } = self.worker.receiving;
+        let Receiving { is_fifo, chunk, .. } = self.machine.receiving;
         let due = if is_full { now + FILLING } else { now };
         let sent = if holds(Guard::LeaseFromTheStart) { poll.sent } else { now };
         for messages in one_at_a_time(messages, is_fifo) {
-            if chunk.is_none() || self.worker.is_ending() {
+            if chunk.is_none() || self.machine.is_ending() {
                 self.received_group(messages, sent, now);
             } else if !self.ignores(&messages) {
                 let messages = self.until_finished(messages);
-                messages.iter().for_each(|message| self.worker.take(message, poll.sent, now));
-                let gathered = &mut self.worker.gathered;
+                messages.iter().for_each(|message| self.machine.take(message, poll.sent, now));
+                let gathered = &mut self.machine.gathered;
                 gathered.messages.extend(messages);
                 gathered.due = Some(gathered.due.map_or(due, |other| other.min(due)));
             }
@@ -259,13 +247,13 @@ impl<F: Facts> Engine<'_, F> {
 
     /// Deletes messages of a standard queue that are over, and returns the others. Those of a FIFO group wait for each other.
     fn without_finished(&mut self, messages: Vec<Arrival<F>>, sent: Time, now: Time) -> Vec<Arrival<F>> {
-        if self.worker.finished.is_empty() || self.worker.receiving.is_fifo {
+        if self.machine.finished.is_empty() || self.machine.receiving.is_fifo {
             return messages;
         }
-        let is_known = |it: &Arrival<F>| self.worker.finished.contains(it.facts.id());
+        let is_known = |it: &Arrival<F>| self.machine.finished.contains(it.facts.id());
         let (known, others): (Vec<_>, Vec<_>) = messages.into_iter().partition(is_known);
         for message in known {
-            self.worker.take(&message, sent, now);
+            self.machine.take(&message, sent, now);
             self.delete_finished(message, now);
         }
         others
@@ -274,7 +262,7 @@ impl<F: Facts> Engine<'_, F> {
     /// The messages of a group for a bulk handler, up to one behind others that is over: the handler would get it again. What
     /// follows comes back.
     fn until_finished(&mut self, mut messages: Vec<Arrival<F>>) -> Vec<Arrival<F>> {
-        let is_known = |it: &Arrival<F>| self.worker.finished.contains(it.facts.id());
+        let is_known = |it: &Arrival<F>| self.machine.finished.contains(it.facts.id());
         let unknown = messages.iter().position(|it| !is_known(it)).unwrap_or(messages.len());
         if let Some(known) = messages[unknown..].iter().position(is_known) {
             let behind = messages.split_off(unknown + known);
@@ -291,14 +279,14 @@ impl<F: Facts> Engine<'_, F> {
     /// Ignores messages of one group, or one message, if it is in hand. Their new leases are not kept, so that another worker
     /// may receive them. While a handler blocks its thread they are hidden for a while: each receive costs all of them a delivery.
     fn ignores(&mut self, messages: &[Arrival<F>]) -> bool {
-        let is_fifo = self.worker.receiving.is_fifo;
+        let is_fifo = self.machine.receiving.is_fifo;
         let is_in_hand =
             |it: &&Arrival<F>| self.is_in_hand(&it.facts) && holds(Guard::SecondReceiveIsIgnored);
         let Some(first) = messages.first().filter(is_in_hand) else { return false };
         let again = Note::ReceivedAgain(name(&first.facts, is_fifo).to_owned());
         let is_blocked = |key: &MessageKey| !self.batches.contains_key(&key.batch);
-        if self.worker.names.get(name(&first.facts, is_fifo)).is_some_and(is_blocked) {
-            let time = BLOCKED.max(self.worker.receiving.visibility).as_secs();
+        if self.machine.names.get(name(&first.facts, is_fifo)).is_some_and(is_blocked) {
+            let time = BLOCKED.max(self.machine.receiving.visibility).as_secs();
             let hidden = messages.iter().map(|message| (message.lease, time));
             self.commands.push_back(Command::Extend(hidden.collect()));
         }
@@ -311,12 +299,12 @@ impl<F: Facts> Engine<'_, F> {
     pub(crate) fn start_in_turn(&mut self, messages: Vec<Arrival<F>>, now: Time) {
         if messages.first().is_some_and(|first| self.is_in_hand(&first.facts)) {
             for Arrival { lease, .. } in messages {
-                self.worker.leases.forget(lease);
+                self.machine.leases.forget(lease);
                 self.release(lease);
             }
-        } else if self.worker.receiving.chunk.is_some() {
-            self.worker.gathered.messages.extend(messages);
-            self.worker.gathered.due.get_or_insert(now + FILLING);
+        } else if self.machine.receiving.chunk.is_some() {
+            self.machine.gathered.messages.extend(messages);
+            self.machine.gathered.due.get_or_insert(now + FILLING);
         } else {
             self.start(messages, now);
         }
@@ -324,7 +312,7 @@ impl<F: Facts> Engine<'_, F> {
 
     /// Messages of one group, or one message.
     fn received_group(&mut self, messages: Vec<Arrival<F>>, sent: Time, now: Time) {
-        let begins = match self.worker.life {
+        let begins = match self.machine.life {
             Life::Running => true,
             Life::Draining { .. } if messages.iter().any(|it| self.is_last_attempt(it)) => true,
             Life::Draining { .. } | Life::Closing { .. } | Life::Over => !holds(Guard::NoneAfterTheStop),
@@ -332,12 +320,12 @@ impl<F: Facts> Engine<'_, F> {
         if begins && self.ignores(&messages) {
             return;
         }
-        messages.iter().for_each(|message| self.worker.take(message, sent, now));
+        messages.iter().for_each(|message| self.machine.take(message, sent, now));
         if begins {
             self.start(messages, now);
         } else {
             for message in messages {
-                if self.worker.finished.contains(message.facts.id()) {
+                if self.machine.finished.contains(message.facts.id()) {
                     self.delete_finished(message, now);
                 } else {
                     self.hand_back(message, Time::ZERO, now);
@@ -348,40 +336,40 @@ impl<F: Facts> Engine<'_, F> {
 
     /// Calls a bulk handler, as long as there are messages for a call and a call is free.
     fn start_gathered(&mut self, now: Time) {
-        let Some((messages, bytes)) = self.worker.limits_of_a_call() else { return };
-        while self.has_a_free_call() && !self.worker.gathered.messages.is_empty() {
-            let gathered = &mut self.worker.gathered;
+        let Some((messages, bytes)) = self.machine.limits_of_a_call() else { return };
+        while self.has_a_free_call() && !self.machine.gathered.messages.is_empty() {
+            let gathered = &mut self.machine.gathered;
             let (count, is_full) = gathered.call(messages, bytes);
             if !is_full && gathered.due.is_none_or(|due| due > now) {
                 break;
             }
             // What is left of a group must not run beside its first messages.
-            let count = if self.worker.receiving.is_fifo { gathered.messages.len() } else { count };
+            let count = if self.machine.receiving.is_fifo { gathered.messages.len() } else { count };
             let messages = gathered.messages.drain(..count).collect();
             self.start(messages, now);
         }
-        if self.worker.gathered.messages.is_empty() {
-            self.worker.gathered.due = None;
+        if self.machine.gathered.messages.is_empty() {
+            self.machine.gathered.due = None;
         }
     }
 
     /// Whether a bulk handler may be called once more; the messages of others are counted by themselves.
     pub(crate) fn has_a_free_call(&self) -> bool {
-        let Receiving { chunk, concurrency, .. } = self.worker.receiving;
+        let Receiving { chunk, concurrency, .. } = self.machine.receiving;
         chunk.is_none() || self.running() < concurrency
     }
 
     /// Handlers have ended: changes how many may run, if that follows what they say.
     pub(crate) fn adapt(&mut self, batch: BatchKey, worked: &[Worked], now: Time) {
-        if self.worker.limit.is_none() {
+        if self.machine.limit.is_none() {
             return;
         }
-        let is_bulk = self.worker.receiving.chunk.is_some();
-        let in_hand = self.worker.in_hand - self.worker.waiting.messages;
+        let is_bulk = self.machine.receiving.chunk.is_some();
+        let in_hand = self.machine.in_hand - self.machine.waiting.messages;
         let running = if is_bulk { self.running() } else { in_hand };
         let needs_all = !self.rules.policy.names_dependencies;
         let is_down = self.rules.shared.breakers.is_down(UNNAMED, self.rules.wall());
-        let (Some(limit), Some(batch)) = (&mut self.worker.limit, self.batches.get(&batch)) else { return };
+        let (Some(limit), Some(batch)) = (&mut self.machine.limit, self.batches.get(&batch)) else { return };
         for Worked { key, outcome, ran } in worked {
             let Some(ran) = ran.filter(|ran| !ran.is_shared) else { continue };
             let is_overload = match outcome {
@@ -405,7 +393,7 @@ impl<F: Facts> Engine<'_, F> {
             let began = batch.began + ran.ended.saturating_sub(ran.took);
             limit.ended(began, ran.took, is_overload, running, now);
         }
-        self.worker.receiving.concurrency = limit.now;
+        self.machine.receiving.concurrency = limit.now;
     }
 
     /// How many batches have handlers that have not ended.
@@ -415,10 +403,10 @@ impl<F: Facts> Engine<'_, F> {
 
     /// The worker ends: of the messages that wait for a chunk, only those begin that have no other delivery.
     pub(crate) fn hand_back_gathered(&mut self, begins_the_last: bool, now: Time) {
-        for message in std::mem::take(&mut self.worker.gathered.messages) {
+        for message in std::mem::take(&mut self.machine.gathered.messages) {
             if begins_the_last && self.is_last_attempt(&message) {
-                self.worker.gathered.messages.push(message);
-                self.worker.gathered.due = Some(now);
+                self.machine.gathered.messages.push(message);
+                self.machine.gathered.due = Some(now);
             } else {
                 self.hand_back(message, Time::ZERO, now);
             }
@@ -437,35 +425,35 @@ impl<F: Facts> Engine<'_, F> {
     }
 
     fn start(&mut self, messages: Vec<Arrival<F>>, now: Time) {
-        let Receiving { is_fifo, chunk, .. } = self.worker.receiving;
-        let held = messages.iter().filter_map(|message| self.worker.held.get(&message.lease));
+        let Receiving { is_fifo, chunk, .. } = self.machine.receiving;
+        let held = messages.iter().filter_map(|message| self.machine.held.get(&message.lease));
         let until = held.map(|held| held.received + IN_HAND).min().unwrap_or(now);
         let leases = messages.iter().map(|message| message.lease).collect();
         let messages = messages.into_iter().map(|message| (message.facts, Some(message.lease)));
         let deletes = if is_fifo && chunk.is_none() { Deletes::InTurn } else { Deletes::ByWorker };
         let (batch, order) = Batch::new(messages, is_fifo, (now, until), deletes);
-        let batch_key = BatchKey(self.next_batch);
+        let batch_key = self.next_key();
         let names = batch.messages.iter().map(|message| name(&message.facts, is_fifo));
         let names = names.enumerate().map(|(at, name)| (name.into(), MessageKey { batch: batch_key, at }));
-        self.worker.names.extend(names);
+        self.machine.names.extend(names);
         self.begin(batch, order, leases);
     }
 
     /// Whether this message, or another of its group, is in hand, also after its lease was lost, and not on its way back.
     pub(crate) fn is_in_hand(&self, facts: &F) -> bool {
-        let is_fifo = self.worker.receiving.is_fifo;
-        let Some(key) = self.worker.names.get(name(facts, is_fifo)) else {
-            return self.worker.gathered.contains(facts, is_fifo);
+        let is_fifo = self.machine.receiving.is_fifo;
+        let Some(key) = self.machine.names.get(name(facts, is_fifo)) else {
+            return self.machine.gathered.contains(facts, is_fifo);
         };
         // If its batch has ended, a handler of it blocks its thread.
         self.batches.get(&key.batch).is_none_or(|batch| batch.holds(key.at, facts.id()))
-            || self.worker.gathered.contains(facts, is_fifo)
+            || self.machine.gathered.contains(facts, is_fifo)
     }
 
     /// How many messages a worker has received whose handlers have not ended, and how many of these have not begun: those
     /// that wait for their turn, behind others of their group, or in a chunk that is not full.
     pub fn in_hand(&self) -> (usize, usize) {
-        let worker = &self.worker;
+        let worker = &self.machine;
         let is_fifo = worker.receiving.is_fifo;
         let behind = if is_fifo { worker.in_hand.saturating_sub(self.running()) } else { 0 };
         (worker.in_hand, (worker.gathered.messages.len() + worker.waiting.messages).max(behind))

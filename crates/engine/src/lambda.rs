@@ -1,0 +1,118 @@
+//! The machine of a batch of Lambda's: its lease is the deadline, and Lambda deletes what the response does not name.
+
+use std::time::Duration;
+
+use super::batch::{Batch, Deletes, Phase};
+use super::decide::Policy;
+use super::engine::{Engine, Machine};
+use super::keys::{BatchKey, MessageKey};
+use super::outbox::Kind;
+use super::settled::State;
+use super::{Command, Event, Facts, Shared, Time, Why};
+
+/// How long the first entry of a call waits for others.
+const GATHERING: Duration = Duration::from_millis(20);
+
+/// Follows one batch until its handlers are canceled, and its calls until the response is due.
+pub type LambdaEngine<'a, F> = Engine<'a, F, Invocation>;
+
+/// What an invocation sets for its batch.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchLimits {
+    /// When it began, since the epoch of the wall clock.
+    pub epoch: Time,
+    /// When its handlers are canceled.
+    pub until: Time,
+    /// When the last call to SQS must have been answered.
+    pub settle_until: Time,
+    /// Whether SQS can be called.
+    pub has_client: bool,
+    /// Whether the process can be ended when it can handle no more messages.
+    pub ends_process: bool,
+}
+
+/// An invocation.
+#[derive(Debug, Clone)]
+pub struct Invocation {
+    pub(crate) limits: BatchLimits,
+    /// Too many threads are blocked for handlers to run.
+    is_exhausted: bool,
+}
+
+impl<'a, F: Facts> LambdaEngine<'a, F> {
+    /// Begins a batch.
+    pub fn of_batch(
+        messages: impl Iterator<Item = F>,
+        is_fifo: bool,
+        policy: Policy<'a>,
+        limits: BatchLimits,
+        shared: &mut Shared,
+        seed: u64,
+    ) -> Self {
+        let invocation = Invocation { limits, is_exhausted: false };
+        let mut engine = Self::new(policy, GATHERING, limits.epoch, (seed, shared.secret), invocation);
+        let messages = messages.map(|facts| (facts, None));
+        let (mut batch, order) = Batch::new(messages, is_fifo, (Time::ZERO, limits.until), Deletes::ByLambda);
+        if limits.has_client && !is_fifo && !shared.outlived_suspects {
+            batch.isolate(&engine.rules.policy);
+        }
+        engine.share(shared, |engine| engine.begin(batch, order, Vec::new()));
+        engine
+    }
+}
+
+impl<F: Facts> Machine<F> for Invocation {
+    /// The other events are those of a worker.
+    fn on(engine: &mut LambdaEngine<'_, F>, event: Event<F>, _now: Time) {
+        if let Event::Exhausted(is_exhausted) = event {
+            engine.machine.is_exhausted = is_exhausted;
+        }
+    }
+
+    fn gave_up(engine: &mut LambdaEngine<'_, F>, now: Time) {
+        if engine.machine.is_exhausted && engine.machine.limits.ends_process {
+            engine.rules.policy.ends = true;
+            Self::end_process(engine, Why::Blocked, now);
+        }
+    }
+
+    fn settle(engine: &mut LambdaEngine<'_, F>, kind: Kind, key: MessageKey, now: Time) {
+        if engine.machine.limits.has_client {
+            engine.queue(kind, key, now);
+        } else {
+            engine.with(key.batch, now, |batch, _| batch.set(key.at, State::Left));
+        }
+    }
+
+    fn flushes(engine: &LambdaEngine<'_, F>) -> bool {
+        engine.batches.values().all(|batch| batch.running == 0 || batch.phase == Phase::Over)
+    }
+
+    /// A fifth of the remaining time is kept for the metrics, which matter most when SQS hangs.
+    fn calls_end(engine: &LambdaEngine<'_, F>, now: Time) -> Time {
+        now + engine.machine.limits.settle_until.saturating_sub(now).mul_f64(0.8)
+    }
+
+    fn entry(
+        engine: &mut LambdaEngine<'_, F>,
+        _: Kind,
+        key: MessageKey,
+        _: Time,
+    ) -> Option<(Duration, Time)> {
+        let after = engine.message(key)?.settled.action.back_after();
+        Some((after.unwrap_or_default(), Time::MAX))
+    }
+
+    fn batch_ended(engine: &mut LambdaEngine<'_, F>, _: BatchKey, batch: &Batch<F>) {
+        let ran_suspects = batch.ran_suspects(&engine.rules.policy);
+        engine.rules.shared.outlived_suspects |= ran_suspects;
+    }
+
+    fn ends_process(engine: &LambdaEngine<'_, F>) -> bool {
+        engine.machine.limits.ends_process
+    }
+
+    fn end_process(engine: &mut LambdaEngine<'_, F>, why: Why, _: Time) {
+        engine.commands.push_back(Command::EndProcess(why));
+    }
+}

@@ -1,0 +1,196 @@
+//! The leases of a worker's messages. Its calls end with them, and are made again while they hold.
+
+use std::time::Duration;
+
+use redrive_sqs::lease::{LONGEST, Standing};
+
+use super::WorkerEngine;
+use crate::State;
+use crate::guards::{Guard, holds};
+use crate::keys::{BatchKey, LeaseKey, MessageKey};
+use crate::outbox::Kind;
+use crate::{Command, Extension, Facts, Note, Time};
+
+/// How long a call and its tries may take.
+pub(super) const CALL: Duration = Duration::from_secs(5);
+/// With less time left on a lease no call is made, which would have to be answered by then.
+const TOO_LATE: Duration = Duration::from_millis(50);
+/// How long before a message may be visible again its visibility timeout is no longer set.
+const MARGIN: Duration = Duration::from_millis(500);
+/// The first pause before a call is made again, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+impl<F: Facts> WorkerEngine<'_, F> {
+    /// Settles a message: at once, once the extension of its lease is answered, or not at all if its lease is lost.
+    pub(crate) fn settle(&mut self, kind: Kind, key: MessageKey, now: Time) {
+        let Some(lease) = self.message(key).and_then(|message| message.lease) else { return };
+        let leases = &mut self.machine.leases;
+        let standing = match kind {
+            // Its lease is extended until it is deleted. An extension that comes after that undoes nothing.
+            Kind::Letters | Kind::Deletes if leases.until(lease).is_some() => Standing::Held,
+            Kind::Letters | Kind::Deletes => Standing::Lost,
+            Kind::Changes => leases.settle(lease),
+        };
+        let waits = standing == Standing::Extending && holds(Guard::DelayWaits);
+        if let Some(held) = self.machine.held.get_mut(&lease) {
+            self.machine.in_hand -= usize::from(!std::mem::replace(&mut held.is_asked, true));
+            held.waits = waits;
+        }
+        if standing == Standing::Lost && holds(Guard::LostIsLeft) {
+            self.message_answered(kind, key, false, now);
+        } else if !waits {
+            self.queue(kind, key, now);
+        }
+    }
+
+    /// Makes the calls again that are due.
+    pub(crate) fn call_again(&mut self, now: Time) {
+        while let Some(&(at, key)) = self.machine.again.first().filter(|(at, _)| *at <= now) {
+            self.machine.again.remove(&(at, key));
+            if let Some(kind) = self.message(key).and_then(|message| message.settled.state.call()) {
+                self.queue(kind, key, now);
+            }
+        }
+    }
+
+    /// The visibility timeout for a message that a call is made for now, and when the call must have been answered. `None` if it
+    /// must not be made any more.
+    pub(crate) fn entry(&mut self, kind: Kind, key: MessageKey, now: Time) -> Option<(Duration, Time)> {
+        let until = self.may_call_until(kind, key);
+        let message = self.batches.get_mut(&key.batch)?.messages.get_mut(key.at)?;
+        let after = message.settled.action.back_after().unwrap_or_default();
+        let lease = message.lease?;
+        let margin = if holds(Guard::NoneTooLate) { TOO_LATE } else { Duration::ZERO };
+        let until = until.filter(|until| *until > now + margin);
+        let until = until.or((!holds(Guard::LostIsLeft)).then_some(Time::MAX))?;
+        message.tries += 1;
+        let received = self.machine.held.get(&lease).map_or(Time::ZERO, |held| held.received);
+        let longest = Duration::from_secs((received + LONGEST).saturating_sub(now).as_secs());
+        Some((after.min(longest), until))
+    }
+
+    /// Until when SQS may be called for a worker's message: until its lease ends. If an earlier call may have set its visibility
+    /// timeout, SQS would set it for whoever receives the message after that: on a standard queue an old receipt handle does.
+    fn may_call_until(&self, kind: Kind, key: MessageKey) -> Option<Time> {
+        let message = self.message(key)?;
+        let until = self.machine.leases.until(message.lease?)?;
+        let is_repeat = kind == Kind::Changes && holds(Guard::RepeatWhileHidden);
+        let hidden = message.hidden_until.filter(|_| is_repeat);
+        Some(hidden.map_or(until, |hidden| until.min(hidden.saturating_sub(MARGIN))))
+    }
+
+    /// Makes a call again while the lease of its message holds.
+    pub(crate) fn tries_again(&mut self, kind: Kind, key: MessageKey, now: Time) -> bool {
+        let Some(message) = self.message(key) else { return false };
+        let tries = message.tries.saturating_sub(1).min(10);
+        let at = now + FIRST_PAUSE.saturating_mul(1 << tries).min(LONGEST_PAUSE);
+        // The lease of a message that is to be deleted is extended.
+        let until =
+            self.may_call_until(kind, key).map(|until| if kind == Kind::Deletes { Time::MAX } else { until });
+        let in_time = until.is_some_and(|until| at < until.min(self.machine.settle_until()));
+        if in_time {
+            self.machine.again.insert((at, key));
+        }
+        in_time
+    }
+
+    /// Leaves running messages to their next receivers: their leases are not extended any more.
+    pub(crate) fn let_go(&mut self, messages: &[MessageKey]) {
+        for &key in messages {
+            let message = self.message(key).filter(|it| it.settled.state == State::Running);
+            if let Some(lease) = message.and_then(|message| message.lease) {
+                self.machine.leases.settle(lease);
+            }
+        }
+    }
+
+    /// Until when the handlers of a worker's batch may go on without another look at their leases: the first of these ends then.
+    /// `None` if none is held.
+    pub fn held_until(&self, batch: BatchKey) -> Option<Time> {
+        if !holds(Guard::PollWhileLeased) {
+            return Some(self.rules.now + LONGEST);
+        }
+        let messages = self.batches.get(&batch)?.messages.iter();
+        let running = messages.filter(|message| message.settled.state == State::Running);
+        running.filter_map(|message| self.machine.leases.until(message.lease?)).min()
+    }
+
+    /// Extends leases that are due, and gives up those that have ended.
+    pub(crate) fn keep_leases(&mut self, now: Time) {
+        self.expire_leases(now);
+        loop {
+            let due = self.machine.leases.due(now);
+            if due.is_empty() {
+                return;
+            }
+            self.commands.push_back(Command::Extend(due));
+        }
+    }
+
+    pub(crate) fn expire_leases(&mut self, now: Time) {
+        for lease in self.machine.leases.expired(now) {
+            self.lost(lease, now);
+        }
+    }
+
+    pub(crate) fn extended(
+        &mut self,
+        asked: Time,
+        leases: &[(LeaseKey, u64)],
+        answers: Result<Vec<(LeaseKey, Extension)>, String>,
+        now: Time,
+    ) {
+        let was_failing = std::mem::replace(&mut self.machine.is_extension_failing, answers.is_err());
+        match &answers {
+            Err(error) if !was_failing => self.note(Note::ExtensionsFail(error.clone())),
+            Ok(_) if was_failing => self.note(Note::ExtensionsSucceed),
+            Ok(_) | Err(_) => {}
+        }
+        let answers = answers.unwrap_or_default();
+        for &(lease, seconds) in leases {
+            let answer = answers.iter().find(|(known, _)| *known == lease);
+            match answer.map_or(Extension::Unanswered, |(_, extension)| *extension) {
+                Extension::Granted => self.machine.leases.extended(lease, asked, seconds),
+                // The delete may have arrived before the extension.
+                Extension::Refused if self.is_deleting(lease) => self.machine.leases.not_extended(lease, now),
+                Extension::Refused if self.machine.leases.until(lease).is_some() => self.lost(lease, now),
+                Extension::Refused => {}
+                Extension::Unanswered => self.machine.leases.not_extended(lease, now),
+            }
+            if let Some(held) = self.machine.held.get_mut(&lease)
+                && std::mem::take(&mut held.waits)
+                && let Some(key) = held.key
+            {
+                self.queue(Kind::Changes, key, now);
+            }
+        }
+    }
+
+    /// Whether the call that deletes the message was made, so that the extension of its lease may be refused.
+    fn is_deleting(&self, lease: LeaseKey) -> bool {
+        let key = self.machine.held.get(&lease).and_then(|held| held.key);
+        let message = key.and_then(|key| self.message(key));
+        message.is_some_and(|message| message.tries > 0 && message.settled.state == State::Deleting)
+    }
+
+    /// The lease of a message is lost.
+    fn lost(&mut self, lease: LeaseKey, now: Time) {
+        self.machine.leases.forget(lease);
+        self.note(Note::LeaseLost);
+        let Some(key) = self.machine.held.get(&lease).and_then(|held| held.key) else {
+            let behind = self.machine.gathered.remove(lease, self.machine.receiving.is_fifo);
+            for behind in behind.into_iter().chain(self.machine.waiting.remove(lease)) {
+                self.machine.leases.forget(behind.lease);
+                self.release(behind.lease);
+            }
+            self.release(lease);
+            return;
+        };
+        let mut all_are_lost = false;
+        self.with(key.batch, now, |batch, _| all_are_lost = batch.lost(key.at));
+        if all_are_lost {
+            self.cancel(key.batch, now);
+        }
+    }
+}
