@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::breaker::{Admission, STORE, UNNAMED, each};
 use super::decide::{Case, Policy, Unstarted, decide_lane};
-use super::guards::{Guard, holds};
+use super::guards::{guard, require};
 use super::keys::{LeaseKey, MessageKey};
 use super::outbox::Kind;
 use super::plan::{Plan, plan};
@@ -208,7 +208,7 @@ impl<F: Facts> Batch<F> {
 
     /// Has messages run last and alone that may have ended a process. Others are deleted before them.
     pub(crate) fn isolate(&mut self, policy: &Policy<'_>) {
-        if self.messages.len() > 1 && self.has_suspects(policy) && holds(Guard::SuspectsRunAlone) {
+        if guard!(SuspectsRunAlone, self.messages.len() > 1 && self.has_suspects(policy)) {
             let time = self.until.saturating_sub(self.began).mul_f64(ALONE);
             self.alone_until = Some(self.began + time.min(LONGEST_ALONE));
         }
@@ -312,14 +312,14 @@ impl<F: Facts> Batch<F> {
 
     /// The messages of the rest of a lane that may run now: the first one, if each must be deleted before the next begins.
     fn head(&self, rest: Range<usize>) -> Range<usize> {
-        let is_first_only = self.deletes == Deletes::InTurn && holds(Guard::NextAfterDelete);
+        let is_first_only = guard!(NextAfterDelete, self.deletes == Deletes::InTurn);
         if is_first_only { rest.start..rest.start + 1 } else { rest }
     }
 
     /// Runs the first messages of the rest of a lane, or returns all of it to the queue while a circuit breaker is open for them.
     fn admit(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
         let head = self.head(rest.clone());
-        if !rules.shared.breakers.is_empty() && holds(Guard::NoneWhileDown) {
+        if guard!(NoneWhileDown, !rules.shared.breakers.is_empty()) {
             let names = self.dependencies(head.clone(), rules);
             let now = rules.wall();
             match rules.shared.breakers.admit(&names, now) {
@@ -391,7 +391,7 @@ impl<F: Facts> Batch<F> {
     fn end_trial(&mut self, at: usize, rules: &mut Rules<'_>) {
         let never_ran = self.never_ran(at);
         let message = &mut self.messages[at];
-        if std::mem::take(&mut message.is_trial) || !holds(Guard::TrialEndsRest) {
+        if require!(TrialEndsRest, std::mem::take(&mut message.is_trial)) {
             let (names, now) = (own_dependencies(&message.facts, &rules.policy), rules.wall());
             rules.shared.breakers.end_trial(&names, now);
             if never_ran {
@@ -492,7 +492,7 @@ impl<F: Facts> Batch<F> {
                 self.stop(at..lane.end, rules);
             }
         }
-        if std::mem::take(&mut self.withdraws) && self.phase == Phase::Open && holds(Guard::NoneWhileDown) {
+        if guard!(NoneWhileDown, std::mem::take(&mut self.withdraws) && self.phase == Phase::Open) {
             self.withdraw(rules);
         }
     }
@@ -588,7 +588,7 @@ impl<F: Facts> Batch<F> {
         match kind {
             Kind::Letters => {
                 self.messages[at].settled.has_letter = confirmed;
-                if confirmed || !holds(Guard::LetterIsConfirmed) {
+                if require!(LetterIsConfirmed, confirmed) {
                     self.delete(at);
                 } else {
                     self.ask(at, State::Delaying);
@@ -680,7 +680,7 @@ impl<F: Facts> Batch<F> {
         for at in rest {
             self.settle_one(at);
             let has_letter = matches!(self.messages[at].settled.action, Action::DeadLetter { .. });
-            if has_letter && !self.never_ran(at) && holds(Guard::FollowersWait) {
+            if guard!(FollowersWait, has_letter && !self.never_ran(at)) {
                 return;
             }
         }
@@ -691,7 +691,7 @@ impl<F: Facts> Batch<F> {
         if settled.state.call().is_some() || settled.state.is_final() {
             return;
         }
-        if settled.is_lost && holds(Guard::LostIsLeft) {
+        if guard!(LostIsLeft, settled.is_lost) {
             settled.action = Action::Leave;
         }
         match settled.action {

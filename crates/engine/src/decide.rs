@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::guards::{Guard, holds};
+use super::guards::require;
 use crate::backoff::Backoff;
 use crate::choices::{LastDelivery, OnFailure, Overrides};
 use crate::deliveries::{Deliveries, Standing};
@@ -84,9 +84,7 @@ fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
         }
         Outcome::Panicked { again: true, .. } | Outcome::TimedOut => retry(policy.delay(case), case, policy),
         // The blocked handler ends with the process.
-        Outcome::Stuck if policy.ends || !holds(Guard::BlockedIsLeft) => {
-            retry(policy.delay(case), case, policy)
-        }
+        Outcome::Stuck if require!(BlockedIsLeft, policy.ends) => retry(policy.delay(case), case, policy),
         Outcome::BreakerOpen => Action::Release { after: policy.outage_delay(case) },
         Outcome::Stuck | Outcome::LeaseLost | Outcome::NotStarted => Action::Leave,
         Outcome::Interrupted => release(Duration::ZERO, case, policy),

@@ -47,6 +47,22 @@ pub(crate) enum Guard {
     NoneTooLate,
 }
 
+/// `guard!(Name, condition)`: the condition under which a guard acts. False if the guard is taken away.
+macro_rules! guard {
+    ($guard:ident, $condition:expr) => {
+        $condition && $crate::guards::holds($crate::guards::Guard::$guard)
+    };
+}
+
+/// `require!(Name, condition)`: the condition that a guard requires. True if the guard is taken away.
+macro_rules! require {
+    ($guard:ident, $condition:expr) => {
+        $condition || !$crate::guards::holds($crate::guards::Guard::$guard)
+    };
+}
+
+pub(crate) use {guard, require};
+
 #[cfg(not(debug_assertions))]
 pub(crate) const fn holds(_: Guard) -> bool {
     true

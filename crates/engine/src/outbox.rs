@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redrive_sqs::MAX_ENTRIES;
 
-use super::guards::{Guard, holds};
+use super::guards::require;
 use super::keys::{GroupKey, MessageKey};
 
 /// How many calls may be in flight at a time.
@@ -94,7 +94,7 @@ impl Outbox {
                 break;
             }
             let is_of = |other: &usize| self.letters[*other].group() == letter.group();
-            if !holds(Guard::LettersInTurn) || !self.is_writing(letter) && !free.iter().any(is_of) {
+            if require!(LettersInTurn, !self.is_writing(letter) && !free.iter().any(is_of)) {
                 free.push(place);
             }
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::guards::{Guard, holds};
+use super::guards::require;
 use super::outbox::Kind;
 use crate::fault::{Fault, Ruling};
 
@@ -235,9 +235,9 @@ impl Settled {
     pub fn is_over(&self) -> bool {
         match self.action {
             Action::Ack => true,
-            Action::DeadLetter { .. } => self.has_letter || !holds(Guard::LetterIsConfirmed),
+            Action::DeadLetter { .. } => require!(LetterIsConfirmed, self.has_letter),
             Action::Retry { .. } | Action::ByRedrivePolicy | Action::Release { .. } | Action::Leave => {
-                !holds(Guard::FailedStays)
+                require!(FailedStays, false)
             }
         }
     }

@@ -20,7 +20,7 @@ use super::batch::{Batch, Worked};
 use super::breaker::{STORE, UNNAMED};
 use super::decide::Policy;
 use super::engine::{Engine, Machine};
-use super::guards::{Guard, holds};
+use super::guards::guard;
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::names::Secret;
 use super::outbox::Kind;
@@ -99,7 +99,7 @@ impl<'a, F: Facts> WorkerEngine<'a, F> {
 
 impl<F: Facts> Machine<F> for Worker<F> {
     fn begin_event(engine: &mut WorkerEngine<'_, F>, now: Time) {
-        if holds(Guard::LeasesEndFirst) {
+        if guard!(LeasesEndFirst, true) {
             engine.expire_leases(now);
         }
     }
@@ -166,7 +166,7 @@ impl<F: Facts> Machine<F> for Worker<F> {
 
     /// The end of a group comes first, so that its messages return in order.
     fn arrange(engine: &WorkerEngine<'_, F>, keys: &mut [MessageKey]) {
-        if engine.machine.receiving.is_fifo && holds(Guard::TailFirst) {
+        if guard!(TailFirst, engine.machine.receiving.is_fifo) {
             keys.reverse();
         }
     }
@@ -230,7 +230,7 @@ impl<F: Facts> WorkerEngine<'_, F> {
             return;
         };
         let Some(lease) = message.lease else { return };
-        if message.settled.is_over() && holds(Guard::FinishedIsKnown) {
+        if guard!(FinishedIsKnown, message.settled.is_over()) {
             self.machine.finished.insert(message.facts.id());
         }
         let was_held = self.machine.leases.forget(lease);

@@ -8,7 +8,7 @@ use super::{Life, Worker, WorkerEngine};
 use crate::batch::{Batch, Deletes, Worked};
 use crate::breaker::UNNAMED;
 use crate::fault::Ruling;
-use crate::guards::{Guard, holds};
+use crate::guards::{guard, require};
 use crate::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::pacing::budget::Budget;
 use crate::pacing::rate::Rate;
@@ -219,7 +219,7 @@ impl<F: Facts> WorkerEngine<'_, F> {
         let worker = &mut self.machine;
         worker.pollers.brought(poll.messages, messages.len());
         worker.budget.iter_mut().for_each(|budget| budget.take(messages.len(), now));
-        if poll.sent + worker.receiving.visibility <= now && holds(Guard::LateReceiveIsDropped) {
+        if guard!(LateReceiveIsDropped, poll.sent + worker.receiving.visibility <= now) {
             // The answer came so late that others may have them.
             for Arrival { lease, .. } in messages {
                 self.commands.extend([Command::Note(Note::LeaseLost), Command::Forget(lease)]);
@@ -231,7 +231,7 @@ impl<F: Facts> WorkerEngine<'_, F> {
         let messages = self.in_turn(messages, poll.sent, now);
         let Receiving { is_fifo, chunk, .. } = self.machine.receiving;
         let due = if is_full { now + FILLING } else { now };
-        let sent = if holds(Guard::LeaseFromTheStart) { poll.sent } else { now };
+        let sent = if guard!(LeaseFromTheStart, true) { poll.sent } else { now };
         for messages in one_at_a_time(messages, is_fifo) {
             if chunk.is_none() || self.machine.is_ending() {
                 self.received_group(messages, sent, now);
@@ -280,8 +280,7 @@ impl<F: Facts> WorkerEngine<'_, F> {
     /// may receive them. While a handler blocks its thread they are hidden for a while: each receive costs all of them a delivery.
     fn ignores(&mut self, messages: &[Arrival<F>]) -> bool {
         let is_fifo = self.machine.receiving.is_fifo;
-        let is_in_hand =
-            |it: &&Arrival<F>| self.is_in_hand(&it.facts) && holds(Guard::SecondReceiveIsIgnored);
+        let is_in_hand = |it: &&Arrival<F>| guard!(SecondReceiveIsIgnored, self.is_in_hand(&it.facts));
         let Some(first) = messages.first().filter(is_in_hand) else { return false };
         let again = Note::ReceivedAgain(name(&first.facts, is_fifo).to_owned());
         let is_blocked = |key: &MessageKey| !self.batches.contains_key(&key.batch);
@@ -315,7 +314,7 @@ impl<F: Facts> WorkerEngine<'_, F> {
         let begins = match self.machine.life {
             Life::Running => true,
             Life::Draining { .. } if messages.iter().any(|it| self.is_last_attempt(it)) => true,
-            Life::Draining { .. } | Life::Closing { .. } | Life::Over => !holds(Guard::NoneAfterTheStop),
+            Life::Draining { .. } | Life::Closing { .. } | Life::Over => require!(NoneAfterTheStop, false),
         };
         if begins && self.ignores(&messages) {
             return;

@@ -6,7 +6,7 @@ use redrive_sqs::lease::{LONGEST, Standing};
 
 use super::WorkerEngine;
 use crate::State;
-use crate::guards::{Guard, holds};
+use crate::guards::{guard, require};
 use crate::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::outbox::Kind;
 use crate::{Command, Extension, Facts, Note, Time};
@@ -32,12 +32,12 @@ impl<F: Facts> WorkerEngine<'_, F> {
             Kind::Letters | Kind::Deletes => Standing::Lost,
             Kind::Changes => leases.settle(lease),
         };
-        let waits = standing == Standing::Extending && holds(Guard::DelayWaits);
+        let waits = guard!(DelayWaits, standing == Standing::Extending);
         if let Some(held) = self.machine.held.get_mut(&lease) {
             self.machine.in_hand -= usize::from(!std::mem::replace(&mut held.is_asked, true));
             held.waits = waits;
         }
-        if standing == Standing::Lost && holds(Guard::LostIsLeft) {
+        if guard!(LostIsLeft, standing == Standing::Lost) {
             self.message_answered(kind, key, false, now);
         } else if !waits {
             self.queue(kind, key, now);
@@ -61,9 +61,9 @@ impl<F: Facts> WorkerEngine<'_, F> {
         let message = self.batches.get_mut(&key.batch)?.messages.get_mut(key.at)?;
         let after = message.settled.action.back_after().unwrap_or_default();
         let lease = message.lease?;
-        let margin = if holds(Guard::NoneTooLate) { TOO_LATE } else { Duration::ZERO };
+        let margin = if guard!(NoneTooLate, true) { TOO_LATE } else { Duration::ZERO };
         let until = until.filter(|until| *until > now + margin);
-        let until = until.or((!holds(Guard::LostIsLeft)).then_some(Time::MAX))?;
+        let until = until.or(require!(LostIsLeft, false).then_some(Time::MAX))?;
         message.tries += 1;
         let received = self.machine.held.get(&lease).map_or(Time::ZERO, |held| held.received);
         let longest = Duration::from_secs((received + LONGEST).saturating_sub(now).as_secs());
@@ -75,7 +75,7 @@ impl<F: Facts> WorkerEngine<'_, F> {
     fn may_call_until(&self, kind: Kind, key: MessageKey) -> Option<Time> {
         let message = self.message(key)?;
         let until = self.machine.leases.until(message.lease?)?;
-        let is_repeat = kind == Kind::Changes && holds(Guard::RepeatWhileHidden);
+        let is_repeat = guard!(RepeatWhileHidden, kind == Kind::Changes);
         let hidden = message.hidden_until.filter(|_| is_repeat);
         Some(hidden.map_or(until, |hidden| until.min(hidden.saturating_sub(MARGIN))))
     }
@@ -108,7 +108,7 @@ impl<F: Facts> WorkerEngine<'_, F> {
     /// Until when the handlers of a worker's batch may go on without another look at their leases: the first of these ends then.
     /// `None` if none is held.
     pub fn held_until(&self, batch: BatchKey) -> Option<Time> {
-        if !holds(Guard::PollWhileLeased) {
+        if require!(PollWhileLeased, false) {
             return Some(self.rules.now + LONGEST);
         }
         let messages = self.batches.get(&batch)?.messages.iter();
