@@ -26,13 +26,12 @@ mod settings;
 use std::future::Future;
 use std::sync::Arc;
 
-use futures_util::future::{BoxFuture, FutureExt};
-
 pub use self::memory::Memory;
 pub use self::record::{Change, Claim, Claimed, End, Record};
 pub use self::settings::Once;
 pub(crate) use self::settings::Rules;
 use crate::BoxError;
+use crate::erased::erased;
 
 /// Remembers for each key which delivery is working on it, or how it ended.
 ///
@@ -91,32 +90,10 @@ pub trait Store: Send + Sync + 'static {
     ) -> impl Future<Output = Result<bool, BoxError>> + Send;
 }
 
-/// A [`Store`] of any type.
-pub(crate) trait AnyStore: Send + Sync {
-    fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Claimed, BoxError>>;
-
-    fn change<'a>(
-        &'a self,
-        key: &'a str,
-        token: &'a str,
-        change: &'a Change,
-    ) -> BoxFuture<'a, Result<bool, BoxError>>;
-}
-
-impl<S: Store> AnyStore for S {
-    fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Claimed, BoxError>> {
-        Store::claim(self, claim).boxed()
-    }
-
-    fn change<'a>(
-        &'a self,
-        key: &'a str,
-        token: &'a str,
-        change: &'a Change,
-    ) -> BoxFuture<'a, Result<bool, BoxError>> {
-        Store::change(self, key, token, change).boxed()
-    }
-}
+erased!(AnyStore of Store {
+    fn claim(claim: &'a Claim) -> Result<Claimed, BoxError>;
+    fn change(key: &'a str, token: &'a str, change: &'a Change) -> Result<bool, BoxError>;
+});
 
 /// Two consumers, or a test and a consumer, may share a store.
 impl<S: Store> Store for Arc<S> {

@@ -9,10 +9,9 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use futures_util::future::{BoxFuture, FutureExt};
-
 pub use redrive_engine::{Bucket, Lease};
 
+use crate::erased::erased;
 use crate::{BoxError, Rate};
 
 /// A bucket that several workers take tokens from.
@@ -54,13 +53,6 @@ impl<T: Tokens> Tokens for Arc<T> {
     }
 }
 
-/// [`Tokens`] of any type.
-pub(crate) trait AnyTokens: Send + Sync {
-    fn lease<'a>(&'a self, most: u32, rate: &'a Rate) -> BoxFuture<'a, Result<Lease, BoxError>>;
-}
-
-impl<T: Tokens> AnyTokens for T {
-    fn lease<'a>(&'a self, most: u32, rate: &'a Rate) -> BoxFuture<'a, Result<Lease, BoxError>> {
-        Tokens::lease(self, most, rate).boxed()
-    }
-}
+erased!(AnyTokens of Tokens {
+    fn lease(most: u32, rate: &'a Rate) -> Result<Lease, BoxError>;
+});

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::future::Future;
 
-use futures_util::future::{BoxFuture, FutureExt, TryFutureExt};
-
 use crate::Failure;
+use crate::erased::erased;
 use crate::message::record::Record;
 
 /// Fetches bodies that are not in the message itself: from a bucket, a decryption service, or a schema
@@ -83,13 +82,6 @@ impl fmt::Debug for Body {
     }
 }
 
-/// A [`Bodies`] of any type.
-pub(crate) trait AnyBodies: Send + Sync {
-    fn body<'a>(&'a self, record: &'a Record<'a>) -> BoxFuture<'a, Result<Option<String>, Failure>>;
-}
-
-impl<B: Bodies> AnyBodies for B {
-    fn body<'a>(&'a self, record: &'a Record<'a>) -> BoxFuture<'a, Result<Option<String>, Failure>> {
-        Bodies::body(self, record).map_ok(|body| body.map(|body| body.0)).boxed()
-    }
-}
+erased!(AnyBodies of Bodies {
+    fn body(record: &'a Record<'a>) -> Result<Option<Body>, Failure>;
+});

@@ -17,6 +17,7 @@ use super::once::{Held, OnceTerms};
 use super::ready_queue::What;
 use super::runner::{Runner, Times, decode};
 use super::{Begun, Job};
+use crate::Body;
 use crate::failure::judge::Judge;
 use crate::handler::bulk::{Bulk, Rule};
 use crate::message::FromMessage;
@@ -39,7 +40,7 @@ struct OwnChunk<'a> {
     of: &'a Begun,
     records: Vec<&'a Record<'a>>,
     /// The bodies that are not in the messages themselves, fetched once for all calls.
-    bodies: OnceCell<Vec<Option<String>>>,
+    bodies: OnceCell<Vec<Option<Body>>>,
     /// The keys that its messages have, for all calls.
     held: Mutex<BTreeMap<usize, Held>>,
     shared: Arc<SharedChunk>,
@@ -198,7 +199,7 @@ where
             let record = chunk.records[item];
             let limited = self.limited(record, began);
             let record = limited.as_ref().unwrap_or(record);
-            let body = bodies.get(item).and_then(Option::as_deref);
+            let body = bodies.get(item).and_then(Option::as_ref).map(Body::as_str);
             let unread = match catch(|| decode::<M>(record, body)) {
                 Ok(Ok(message)) => {
                     messages.push((item, message));
@@ -226,13 +227,13 @@ where
         &self,
         once: &OnceTerms,
         chunk: &OwnChunk<'_>,
-        bodies: &[Option<String>],
+        bodies: &[Option<Body>],
         messages: Vec<(usize, M)>,
     ) -> Vec<(usize, M)> {
         let is_held = |item: usize| chunk.held().contains_key(&item);
         let claims = messages.iter().filter(|(item, _)| !is_held(*item)).map(|(item, message)| {
             let record = chunk.records[*item];
-            let body = bodies.get(*item).and_then(Option::as_deref).unwrap_or(record.body());
+            let body = bodies.get(*item).and_then(Option::as_ref).map_or(record.body(), Body::as_str);
             let claim = catch(|| once.claim(record, message as &dyn Any, body));
             (*item, claim)
         });
@@ -281,7 +282,7 @@ where
     }
 
     /// Fetches the bodies of a chunk. Returns none if they are in the messages.
-    async fn fetch(&self, chunk: &OwnChunk<'_>) -> Vec<Option<String>> {
+    async fn fetch(&self, chunk: &OwnChunk<'_>) -> Vec<Option<Body>> {
         let Some(source) = &self.terms.bodies else { return Vec::new() };
         // Boxed, since the compiler cannot prove otherwise that the futures are Send.
         let fetched: Vec<_> =
@@ -289,7 +290,7 @@ where
         stream::iter(fetched).buffered(self.terms.fetches.max(1)).collect().await
     }
 
-    async fn body(&self, source: &dyn AnyBodies, chunk: &OwnChunk<'_>, item: usize) -> Option<String> {
+    async fn body(&self, source: &dyn AnyBodies, chunk: &OwnChunk<'_>, item: usize) -> Option<Body> {
         let failed = match AssertUnwindSafe(source.body(chunk.records[item])).catch_unwind().await {
             Ok(Ok(body)) => return body,
             Ok(Err(failure)) => chunk.shared.judged(item, failure),

@@ -16,6 +16,7 @@ use tracing::Instrument;
 use super::once::Passage;
 use super::ready_queue::{ReadyQueue, What};
 use super::{Begun, Input, Job, SLOW, ran};
+use crate::Body;
 use crate::message::FromMessage;
 use crate::message::record::Record;
 use crate::{Failure, Handler, telemetry::log};
@@ -219,8 +220,9 @@ where
                     Some(bodies) => bodies.body(record).await?,
                     None => None,
                 };
-                let message: M = decode(record, body.as_deref())?;
-                let body = body.as_deref().unwrap_or(record.body());
+                let body = body.as_ref().map(Body::as_str);
+                let message: M = decode(record, body)?;
+                let body = body.unwrap_or(record.body());
                 let claim = once.map(|once| once.claim(record, &message, body)).transpose()?;
                 Ok::<_, Failure>((message, claim))
             })
