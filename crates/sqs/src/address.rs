@@ -1,4 +1,4 @@
-//! How a queue can be given: by its name, its URL, or its ARN.
+//! The name, URL or ARN by which a user names a queue.
 
 use crate::arn::QueueArn;
 
@@ -14,14 +14,14 @@ pub enum Address<'given> {
     Name(&'given str),
 }
 
-/// What was typed is no queue.
+/// The error for text that does not name a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("allowed: a name, a URL, or arn:aws:sqs:REGION:ACCOUNT:NAME")]
 pub struct InvalidAddress;
 
 impl<'given> Address<'given> {
     /// # Errors
-    /// It is none of the three.
+    /// Returns an error if the text is not a queue's name, URL or ARN.
     pub fn parse(given: &'given str) -> Result<Self, InvalidAddress> {
         if given.starts_with("http:") || given.starts_with("https:") {
             let url = given.trim_end_matches('/');
@@ -32,7 +32,7 @@ impl<'given> Address<'given> {
         name.or_else(|| QueueArn::parse(given).map(Self::Arn)).ok_or(InvalidAddress)
     }
 
-    /// The region in the address, if it has one, in the case in which it was typed.
+    /// Returns the region in the address, if it has one. The letters keep their case.
     #[must_use]
     pub fn region(self) -> Option<&'given str> {
         match self {
@@ -43,7 +43,7 @@ impl<'given> Address<'given> {
     }
 }
 
-/// Whether SQS takes this as the name of a queue.
+/// Returns true if SQS accepts this as the name of a queue.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html>
 #[must_use]
 pub fn is_queue_name(name: &str) -> bool {
@@ -52,9 +52,9 @@ pub fn is_queue_name(name: &str) -> bool {
     !stem.is_empty() && name.len() <= 80 && stem.chars().all(allowed)
 }
 
-/// In all partitions, with FIPS, IPv6 or a VPC endpoint, it is behind the service: `sqs.REGION.amazonaws.com`,
-/// `sqs-fips.REGION.api.aws`, `ID.sqs.REGION.vpce.amazonaws.com`. In the older `REGION.queue.amazonaws.com` it is in front,
-/// and without it the queue is in us-east-1.
+/// Returns the region in a queue's URL. In all partitions, with FIPS, IPv6 or a VPC endpoint, it follows the service:
+/// `sqs.REGION.amazonaws.com`, `sqs-fips.REGION.api.aws`, `ID.sqs.REGION.vpce.amazonaws.com`. In the older
+/// `REGION.queue.amazonaws.com` it stands before it. Without a region there, the queue is in us-east-1.
 /// <https://docs.aws.amazon.com/general/latest/gr/sqs-service.html>
 fn region_of_url(url: &str) -> Option<&str> {
     let host = url.split("://").nth(1)?.split(['/', ':']).next()?;
@@ -73,7 +73,7 @@ fn region_of_url(url: &str) -> Option<&str> {
         .or_else(|| is(host, &["queue.amazonaws.com"]).then_some("us-east-1"))
 }
 
-/// Such as `eu-west-1` or `us-iso-east-1`.
+/// Returns true for a name such as `eu-west-1` or `us-iso-east-1`.
 fn is_region(name: &str) -> bool {
     let Some((place, number)) = name.rsplit_once('-') else { return false };
     let is_word =

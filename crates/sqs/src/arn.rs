@@ -1,6 +1,6 @@
-//! The ARN of a queue, and what a name tells.
+//! The ARN of a queue, and the facts that its name contains.
 
-/// The DNS suffix of each partition that has one of its own.
+/// The DNS suffix of each partition that does not use `amazonaws.com`.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html>
 const SUFFIXES: [(&str, &str); 6] = [
     ("aws-cn", "amazonaws.com.cn"),
@@ -26,7 +26,7 @@ pub struct QueueArn<'a> {
 }
 
 impl<'a> QueueArn<'a> {
-    /// None if it is not the ARN of a queue, or if a part is empty.
+    /// Parses an ARN. Returns None if it is not the ARN of a queue, or if a part is empty.
     #[must_use]
     pub fn parse(arn: &'a str) -> Option<Self> {
         let mut parts = arn.split(':');
@@ -39,7 +39,7 @@ impl<'a> QueueArn<'a> {
         Some(Self { partition, region, account, name })
     }
 
-    /// The URL of the queue on AWS.
+    /// Returns the URL of the queue on AWS.
     #[must_use]
     pub fn url(&self) -> String {
         let suffix = dns_suffix(self.partition);
@@ -47,28 +47,28 @@ impl<'a> QueueArn<'a> {
     }
 }
 
-/// What the hosts of a partition end with.
+/// Returns the DNS suffix of a partition's hosts.
 #[must_use]
 pub fn dns_suffix(partition: &str) -> &'static str {
     let own = SUFFIXES.iter().find(|(name, _)| *name == partition);
     own.map_or("amazonaws.com", |(_, suffix)| suffix)
 }
 
-/// The name in an ARN or a URL; a name is its own.
+/// Returns the queue name in an ARN or a URL. A name is returned as it is.
 #[must_use]
 pub fn queue_name(queue: &str) -> &str {
     queue.rsplit([':', '/']).next().unwrap_or(queue)
 }
 
-/// Whether a queue is FIFO, by its name, ARN or URL. Only the name tells: messages of a standard queue may carry a group
-/// too (fair queues).
+/// Returns true if the name, ARN or URL is that of a FIFO queue. A message group proves nothing, because messages of a
+/// standard queue can have one (fair queues).
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html>
 #[must_use]
 pub fn is_fifo(queue: &str) -> bool {
     queue.ends_with(".fifo")
 }
 
-/// Whether an ARN and a URL name the same queue, as far as account and name tell.
+/// Returns true if an ARN and a URL have the same account and queue name.
 #[must_use]
 pub fn is_same_queue(arn: &str, url: &str) -> bool {
     arn.rsplitn(3, ':').take(2).eq(url.trim_end_matches('/').rsplitn(3, '/').take(2))

@@ -1,4 +1,4 @@
-//! Message attributes: what a sender wrote beside the body.
+//! Message attributes: named, typed values that a sender adds to the body.
 
 use std::collections::BTreeMap;
 
@@ -52,23 +52,23 @@ impl From<String> for Attribute {
 }
 
 impl Attribute {
-    /// A `String` or `Number` attribute, or a custom type of theirs.
+    /// Creates a `String` or `Number` attribute, or one of a custom type such as `Number.int`.
     pub fn text(data_type: impl Into<String>, value: impl Into<String>) -> Self {
         Self { data_type: data_type.into(), value: Value::Text(value.into()) }
     }
 
-    /// A `Binary` attribute, or a custom type of it.
+    /// Creates a `Binary` attribute, or one of a custom type such as `Binary.png`.
     pub fn binary(data_type: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         Self { data_type: data_type.into(), value: Value::Binary(value.into()) }
     }
 
-    /// The data type as the sender wrote it.
+    /// Returns the data type as the sender wrote it.
     #[must_use]
     pub fn data_type(&self) -> &str {
         &self.data_type
     }
 
-    /// The value of a `String` or `Number` attribute.
+    /// Returns the value of a `String` or `Number` attribute.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
@@ -77,7 +77,7 @@ impl Attribute {
         }
     }
 
-    /// The value of any attribute.
+    /// Returns the value of an attribute of any type.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.value {
@@ -86,7 +86,7 @@ impl Attribute {
         }
     }
 
-    /// What it counts toward the size of its message, in bytes, besides its name.
+    /// Returns the bytes of data type and value. SQS counts them and the attribute's name toward the message size.
     #[must_use]
     pub fn size(&self) -> usize {
         self.data_type.len() + self.as_bytes().len()

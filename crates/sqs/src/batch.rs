@@ -1,8 +1,8 @@
-//! What follows for an entry of a batch call from what SQS replies.
+//! Decides from SQS's reply what a caller does next with an entry of a batch call.
 
 use crate::{Refusal, may_go_better};
 
-/// What SQS says of an entry, or of the call that it was in.
+/// SQS's reply about an entry, or about the call that contained it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply<'a> {
     Confirmed,
@@ -10,34 +10,34 @@ pub enum Reply<'a> {
         code: &'a str,
         sender_fault: bool,
     },
-    /// The call was refused, with all its entries.
+    /// SQS refused the call with all its entries.
     Refused {
         status: u16,
         code: Option<&'a str>,
         entries: usize,
     },
-    /// There is no answer, or the answer does not mention the entry.
+    /// No answer arrived, or the answer does not mention the entry.
     Lost,
 }
 
-/// What follows for the entry.
+/// The next step for an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     Done,
-    /// It was not done, and may be if it is sent again as it is.
+    /// SQS did not process the entry, but may succeed if it is sent again unchanged.
     Again,
-    /// It is sent again by itself: SQS refused the call for the content of one of its entries.
+    /// Send the entry in a call of its own: SQS refused the call because of the content of one of its entries.
     Alone,
     /// SQS would refuse it again: its content is bad, or its message is gone.
     Bad,
-    /// The queue, its key or the caller is at fault: no entry would be done.
+    /// The queue, its key or the caller is at fault: no entry would succeed.
     Denied,
-    /// Nobody knows whether it was done.
+    /// The outcome is unknown: SQS may have processed the entry.
     Unclear,
 }
 
 impl Reply<'_> {
-    /// A code that is not known here may be about an entry: one by one, nothing is lost.
+    /// Returns the next step. An unknown code may be about one entry, so the entries are then sent one by one.
     #[must_use]
     pub fn next(self) -> Next {
         use Refusal::{OfTheCaller, OfTheEntry, OfTheService, Throttled, Unknown};

@@ -1,30 +1,30 @@
-//! In which order and in which batches messages are sent: below the limits of a batch, and of a FIFO group one after the
-//! other.
+//! Orders messages for sending, and forms batches within SQS's limits. Messages of a FIFO group are sent one after the other.
 
 use std::collections::{BTreeMap, HashSet};
 
 use crate::message::MAX_BYTES;
 
-/// A message as far as its turn depends on it.
+/// The properties of a message that decide when it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// Its FIFO group; none where order does not matter.
+    /// FIFO group, or None if the order does not matter.
     pub group: Option<String>,
-    /// In bytes.
+    /// Size in bytes.
     pub size: usize,
 }
 
-/// The messages that wait, by a number that says in which order they came.
+/// The messages that wait to be sent. Their numbers give the order.
 #[derive(Debug, Default)]
 pub struct Lanes(BTreeMap<usize, Turn>);
 
 impl Lanes {
-    /// Lets a message wait: a new one, or one that is to be sent once more before those behind it.
+    /// Queues a new message, or one to send again before those behind it.
     pub fn push(&mut self, number: usize, turn: Turn) {
         self.0.insert(number, turn);
     }
 
-    /// The messages to send next, at most so many: never two of a group, since the first might fail alone. Empty at the end.
+    /// Takes up to `most` messages to send next, only one of each group because it might fail alone. Empty when no messages
+    /// are left.
     pub fn next_batch(&mut self, most: usize) -> Vec<(usize, Turn)> {
         let (mut numbers, mut bytes) = (Vec::new(), 0);
         let mut groups: HashSet<&str> = HashSet::new();
@@ -32,7 +32,7 @@ impl Lanes {
             if numbers.len() == most {
                 break;
             }
-            // A message that is too large for this batch keeps those behind it too.
+            // A message that is too large for this batch also blocks later messages of its group.
             let is_first = group.as_deref().is_none_or(|group| groups.insert(group));
             if is_first && (numbers.is_empty() || bytes + size <= MAX_BYTES) {
                 numbers.push(*number);
@@ -42,13 +42,13 @@ impl Lanes {
         numbers.into_iter().filter_map(|number| self.0.remove_entry(&number)).collect()
     }
 
-    /// Gives up on what waits of a group.
+    /// Removes the waiting messages of a group, and returns their numbers.
     pub fn stop(&mut self, group: &str) -> Vec<usize> {
         let stopped = self.0.extract_if(.., |_, turn| turn.group.as_deref() == Some(group));
         stopped.map(|(number, _)| number).collect()
     }
 
-    /// What waits, in order.
+    /// Returns the waiting messages in order.
     pub fn waiting(&self) -> impl Iterator<Item = (usize, &Turn)> {
         self.0.iter().map(|(number, turn)| (*number, turn))
     }

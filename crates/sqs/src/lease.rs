@@ -1,4 +1,4 @@
-//! Which messages a process may still work on.
+//! The leases of messages: how long a process may work on each of them.
 //!
 //! A lease begins when the receive request was sent, since SQS may have hidden the message at any time from then on. Times
 //! are those of the caller's clock.
@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use crate::{LONGEST_VISIBILITY, MAX_ENTRIES};
 
-/// How long SQS hides a message at most; the last seconds are for calls.
+/// Longest time for which a lease is extended: SQS's maximum minus 5 s for calls.
 pub const LONGEST: Duration = LONGEST_VISIBILITY.saturating_sub(Duration::from_secs(5));
 
-/// The leases of all messages in hand, by the keys that name these.
+/// The leases of all messages in hand, by key.
 #[derive(Debug, Clone)]
 pub struct Leases<K> {
     visibility: Duration,
     held: BTreeMap<K, Lease>,
-    /// When leases are to be extended, of those that are.
+    /// Times of the next extensions.
     due: BTreeSet<(Duration, K)>,
-    /// When they end.
+    /// Times at which leases end.
     ends: BTreeSet<(Duration, K)>,
 }
 
@@ -28,15 +28,15 @@ struct Lease {
     until: Duration,
     due: Option<Duration>,
     is_extending: bool,
-    /// Its delete or its visibility timeout is on its way.
+    /// True while a delete or a change of the visibility timeout is under way.
     is_settling: bool,
 }
 
-/// Whether a message may be settled.
+/// The state of a lease, which decides if its message may be settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Held,
-    /// Once the extension that is under way has been answered, which might undo it.
+    /// Wait for the answer to the extension under way, which might undo the settlement.
     Extending,
     Lost,
 }
@@ -47,8 +47,8 @@ impl<K: Copy + Ord> Leases<K> {
         Self { visibility, held: BTreeMap::new(), due: BTreeSet::new(), ends: BTreeSet::new() }
     }
 
-    /// Takes a message whose receive was sent at this time. One that came late in its poll may be done before its lease is to
-    /// be extended, as any other.
+    /// Adds a message whose receive request was sent at `received`. The first extension is due after a third of the time that
+    /// is left, so that late messages of a poll also get time before it.
     pub fn take(&mut self, key: K, received: Duration, now: Duration) {
         let until = received + self.visibility;
         self.held.insert(key, Lease { received, until, due: None, is_extending: false, is_settling: false });
@@ -61,7 +61,7 @@ impl<K: Copy + Ord> Leases<K> {
         if let Some(due) = lease.due.take() {
             self.due.remove(&(due, key));
         }
-        // At the end of the twelve hours there is nothing to gain.
+        // Near the end of the twelve hours, an extension gains nothing.
         let longer = lease.received + LONGEST > lease.until + Duration::from_secs(1);
         if !lease.is_settling && !lease.is_extending && longer {
             lease.due = Some(at);
@@ -69,8 +69,8 @@ impl<K: Copy + Ord> Leases<K> {
         }
     }
 
-    /// The leases to extend now in one call, each with its new length in whole seconds: up to ten, among them those that
-    /// are due soon.
+    /// Returns the leases to extend in one call, each with its new length in whole seconds: up to ten, including those due
+    /// soon.
     pub fn due(&mut self, now: Duration) -> Vec<(K, u64)> {
         if self.due_at().is_none_or(|at| at > now) {
             return Vec::new();
@@ -90,13 +90,13 @@ impl<K: Copy + Ord> Leases<K> {
         extended
     }
 
-    /// When the next lease is to be extended.
+    /// Returns the time of the next extension.
     #[must_use]
     pub fn due_at(&self) -> Option<Duration> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// SQS has granted an extension that was asked for at this time.
+    /// Records an extension that SQS granted. Its request was sent at `asked`.
     pub fn extended(&mut self, key: K, asked: Duration, seconds: u64) {
         let Some(lease) = self.held.get_mut(&key) else { return };
         lease.is_extending = false;
@@ -107,7 +107,7 @@ impl<K: Copy + Ord> Leases<K> {
         self.schedule(key, asked + length / 3);
     }
 
-    /// An extension was not answered; it is tried again.
+    /// Schedules another try of an extension that got no answer.
     pub fn not_extended(&mut self, key: K, now: Duration) {
         let Some(lease) = self.held.get_mut(&key) else { return };
         lease.is_extending = false;
@@ -115,7 +115,7 @@ impl<K: Copy + Ord> Leases<K> {
         self.schedule(key, now + pause);
     }
 
-    /// The message is about to be deleted or delayed: from now on its lease is not extended.
+    /// Stops extensions of a message that is about to be deleted or delayed.
     pub fn settle(&mut self, key: K) -> Standing {
         let Some(lease) = self.held.get_mut(&key) else { return Standing::Lost };
         lease.is_settling = true;
@@ -125,21 +125,21 @@ impl<K: Copy + Ord> Leases<K> {
         if lease.is_extending { Standing::Extending } else { Standing::Held }
     }
 
-    /// Until when nobody else receives the message; `None` if its lease is lost.
+    /// Returns the end of the lease, until which nobody else receives the message. `None` if the lease is lost.
     #[must_use]
     pub fn until(&self, key: K) -> Option<Duration> {
         self.held.get(&key).map(|lease| lease.until)
     }
 
-    /// What is known of each lease, for tests: until when it lasts, when it is to be extended, whether that is under way, and
-    /// whether its message is being settled.
+    /// Returns each lease for tests: key, end, next extension, whether an extension is under way, whether its message is
+    /// being settled.
     #[doc(hidden)]
     pub fn each(&self) -> impl Iterator<Item = (K, Duration, Option<Duration>, bool, bool)> {
         let lease = |(key, it): (&K, &Lease)| (*key, it.until, it.due, it.is_extending, it.is_settling);
         self.held.iter().map(lease)
     }
 
-    /// The message is deleted, comes back, or is lost. Says whether its lease was held.
+    /// Removes a message that is deleted, returned or lost. Returns true if it had a lease.
     pub fn forget(&mut self, key: K) -> bool {
         let Some(lease) = self.held.remove(&key) else { return false };
         self.ends.remove(&(lease.until, key));
@@ -149,7 +149,7 @@ impl<K: Copy + Ord> Leases<K> {
         true
     }
 
-    /// The messages whose leases have ended by now, which are lost.
+    /// Removes the messages whose leases have ended, and returns their keys.
     pub fn expired(&mut self, now: Duration) -> Vec<K> {
         let keys: Vec<_> = self.ends.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).collect();
         for key in &keys {
@@ -158,7 +158,7 @@ impl<K: Copy + Ord> Leases<K> {
         keys
     }
 
-    /// When the next lease ends.
+    /// Returns the time at which the next lease ends.
     #[must_use]
     pub fn ends_at(&self) -> Option<Duration> {
         self.ends.first().map(|(at, _)| *at)

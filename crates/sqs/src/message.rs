@@ -1,4 +1,4 @@
-//! What SQS takes as a message.
+//! The rules of SQS for bodies and message attributes.
 
 use crate::attribute::{Attribute, Attributes};
 use crate::quote::Quoted;
@@ -6,33 +6,33 @@ use crate::quote::Quoted;
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MAX_ATTRIBUTES: usize = 10;
 
-/// Bytes of the type of an attribute.
+/// Longest type of an attribute, in bytes.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html>
 const MAX_TYPE: usize = 256;
 
-/// Of a message with its attributes, and of all messages of a batch together: 1 MiB, since August 2025.
+/// Largest message with its attributes, and largest batch, in bytes: 1 MiB since August 2025.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MAX_BYTES: usize = 1_048_576;
 
-/// Of a batch of any operation.
+/// Most entries of a batch, in any operation.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
 pub const MAX_ENTRIES: usize = 10;
 
-/// Whether SQS takes this character in a body or in the text of an attribute.
+/// Returns true if SQS accepts this character in a body or in the text of an attribute.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 #[must_use]
 pub fn accepted(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// What SQS counts toward its limits, in bytes: the body, and the name, type and value of each attribute.
+/// Returns the bytes that SQS counts toward its limits: the body, and the name, type and value of each attribute.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html>
 #[must_use]
 pub fn size(body: &str, attributes: &Attributes) -> usize {
     body.len() + attributes.iter().map(|(name, attribute)| name.len() + attribute.size()).sum::<usize>()
 }
 
-/// Why SQS would refuse a body with these attributes, in words for people. `largest` is in bytes.
+/// Returns the reason why SQS would refuse a body with these attributes, in words for people. `largest` is in bytes.
 #[must_use]
 pub fn fault(body: &str, attributes: &Attributes, largest: usize) -> Option<String> {
     if body.is_empty() {
@@ -51,7 +51,7 @@ pub fn fault(body: &str, attributes: &Attributes, largest: usize) -> Option<Stri
     })
 }
 
-/// Whether SQS takes a message attribute of this name.
+/// Returns true if SQS accepts a message attribute of this name.
 ///
 /// The guide allows only ASCII letters and digits, but recordings show that AWS accepts `attr.1øßä` and refuses `§`. The rest
 /// beyond ASCII is our guess: if Unicode calls a character alphabetic or numeric, it is accepted. Most combining marks are
@@ -67,8 +67,8 @@ pub fn is_attribute_name(name: &str) -> bool {
         && !(reserved.starts_with("aws.") || reserved.starts_with("amazon."))
 }
 
-/// Whether SQS takes the text as the value of an attribute of type `Number`: at most 38 significant digits, from 10^-128 to
-/// 10^126.
+/// Returns true if SQS accepts the text as the value of an attribute of type `Number`: at most 38 significant digits, from
+/// 10^-128 to 10^126.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html>
 #[must_use]
 pub fn is_attribute_number(text: &str) -> bool {

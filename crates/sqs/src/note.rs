@@ -1,4 +1,4 @@
-//! The note written beside a dead-lettered message: why it is there, in words an operator can act on.
+//! The note that redrive attaches to a dead letter: why it failed, in words that an operator can act on.
 
 use std::time::SystemTime;
 
@@ -40,7 +40,7 @@ pub struct DeadLetter {
     /// When it failed for the last time.
     #[serde(with = "rfc3339")]
     pub failed_at: SystemTime,
-    /// How often it was delivered.
+    /// How often the message was delivered.
     pub attempts: u32,
     /// The message id in the source queue. It identifies the letter if it arrives twice.
     pub message_id: String,
@@ -61,7 +61,7 @@ impl DeadLetter {
     /// The message attribute that carries the note.
     pub const ATTRIBUTE: &str = "redrive.dead-letter";
 
-    /// A note about a message that was delivered this often, without the other fields.
+    /// Creates a note about a message that was delivered `attempts` times, without the other fields.
     #[must_use]
     pub fn new(reason: &str, failed_at: SystemTime, attempts: u32, message_id: &str, source: &str) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl DeadLetter {
         }
     }
 
-    /// The note of a letter with these attributes, if redrive wrote it. `moved_from` is the letter's system attribute
+    /// Returns the note of a letter with these attributes, if redrive wrote it. `moved_from` is the letter's system attribute
     /// `DeadLetterQueueSourceArn`.
     ///
     /// ```
@@ -96,17 +96,17 @@ impl DeadLetter {
         Self::read(attributes.get(Self::ATTRIBUTE)?.as_str()?, moved_from)
     }
 
-    /// As [`DeadLetter::find`], from the attribute's text.
+    /// Reads the note from the attribute's text, by the same rules as [`DeadLetter::find`].
     ///
-    /// SQS sets `DeadLetterQueueSourceArn` on messages that its redrive policy moves, with the sender's attributes,
-    /// and never on messages that were sent to the dead-letter queue. So a note beside it is the sender's.
+    /// SQS sets `DeadLetterQueueSourceArn` on messages that its redrive policy moves, with the sender's attributes, and never
+    /// on messages that were sent to the dead-letter queue. If a message has both, its sender wrote the note.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
     #[must_use]
     pub fn read(text: &str, moved_from: Option<&str>) -> Option<Self> {
         serde_json::from_str(text).ok().filter(|_| moved_from.is_none())
     }
 
-    /// The note as a message attribute: JSON of characters that SQS accepts.
+    /// Returns the note as a message attribute: JSON of characters that SQS accepts.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
     #[must_use]
     pub fn to_attribute(&self) -> Attribute {
@@ -119,7 +119,7 @@ impl DeadLetter {
     /// be exceeded. Returns whether it was added.
     pub fn attach(&self, body: &str, attributes: &mut Attributes) -> bool {
         let note = self.to_attribute();
-        // One that came with the message is not ours, and goes even if ours does not fit.
+        // A note that came with the message is not ours. It is removed even if ours does not fit.
         attributes.remove(Self::ATTRIBUTE);
         let room = size(body, attributes) + Self::ATTRIBUTE.len() + note.size() <= MAX_BYTES;
         let fits = room && attributes.len() < MAX_ATTRIBUTES;
@@ -135,7 +135,7 @@ mod rfc3339 {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    /// The end of the year 9999, after which a time has no such form.
+    /// The end of the year 9999, the last time that RFC 3339 can express.
     const LATEST: Duration = Duration::from_secs(253_402_300_799);
 
     pub(super) fn serialize<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,4 +1,4 @@
-//! Where a message began that was sent back: what its key for idempotency is made of.
+//! The origin of a message that was sent back from a dead-letter queue. Its idempotency key is derived from it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::message::accepted;
 
 /// The origin of a message that was sent back from a dead-letter queue: the JSON of its attribute `redrive.origin`.
 ///
-/// Any sender can set this attribute; `Consumer::origin_senders` decides whose counts.
+/// Any sender can set this attribute. `Consumer::origin_senders` lists the senders that redrive trusts.
 ///
 /// ```
 /// # use redrive_sqs as redrive;
@@ -22,27 +22,27 @@ use crate::message::accepted;
 pub struct Origin {
     /// The message id before it was first sent back.
     pub message_id: String,
-    /// How often it was sent back.
+    /// How often the message was sent back.
     pub redrives: u32,
 }
 
 impl Origin {
-    /// The message attribute that carries it.
+    /// The message attribute that carries the origin.
     pub const ATTRIBUTE: &str = "redrive.origin";
 
-    /// The origin of a message that first had this id, and was sent back this often.
+    /// Creates the origin of a message that first had this id and was sent back this often.
     pub fn new(message_id: impl Into<String>, redrives: u32) -> Self {
         Self { message_id: message_id.into(), redrives }
     }
 
-    /// The origin among the attributes of a message, if it has one.
+    /// Returns the origin among the attributes of a message, if it has one.
     #[must_use]
     pub fn find(attributes: &Attributes) -> Option<Self> {
         serde_json::from_str(attributes.get(Self::ATTRIBUTE)?.as_str()?).ok()
     }
 }
 
-/// The value of `redrive.origin`. What SQS does not accept in an attribute is replaced by U+FFFD.
+/// The value of `redrive.origin`. Characters that SQS does not accept become U+FFFD.
 impl From<Origin> for Attribute {
     fn from(origin: Origin) -> Self {
         let json = serde_json::to_string(&origin).expect("an origin is a string and a number");
@@ -50,7 +50,8 @@ impl From<Origin> for Attribute {
     }
 }
 
-/// The origin to write on a letter that is sent back: the id of its first message, and how often it was sent back by then.
+/// Returns the origin for a letter that is sent back: the id of its first message, and how often it was sent back, this time
+/// included.
 ///
 /// ```
 /// # mod redrive { pub(crate) use redrive_sqs as tools; }
@@ -70,10 +71,10 @@ pub fn origin_of_letter(message_id: &str, earlier: Option<&Origin>) -> Origin {
 
 /// The senders whose `redrive.origin` counts: unique ids of IAM users and roles.
 ///
-/// SQS says who sent a message in the system attribute `SenderId`: the unique id of a user, or that of a role with the
-/// session's name behind a colon. Nobody can choose the id. Anyone who may assume the role chooses the name, so trust a
-/// session no more than its role. The 12 digits of an account are its root user, and its federated users with their names
-/// behind a colon.
+/// SQS names the sender of a message in the system attribute `SenderId`: the unique id of a user, or the unique id of a role,
+/// a colon and the session's name. Nobody can choose the id. Anyone who may assume the role chooses the name, so trust a
+/// session no more than its role. The 12 digits of an account are its root user. With a colon and a name, they are a
+/// federated user.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html>
 ///
@@ -87,21 +88,22 @@ pub fn origin_of_letter(message_id: &str, earlier: Option<&Origin>) -> Origin {
 pub struct OriginSenders(Arc<[String]>);
 
 impl OriginSenders {
-    /// A role's id stands for all its sessions; with a session's name behind it, for those of that name.
+    /// Creates a list of senders. The id of a role covers all its sessions. With a colon and a session's name, it covers only
+    /// sessions of that name.
     pub fn new<S: Into<String>>(ids: impl IntoIterator<Item = S>) -> Self {
         Self(ids.into_iter().map(Into::into).collect())
     }
 
-    /// From a list with commas.
+    /// Parses a list that is separated by commas.
     ///
     /// # Errors
-    /// An id that cannot be one, which is the first such.
+    /// Returns the first id that no sender can have.
     pub fn parse(list: &str) -> Result<Self, String> {
         let senders = Self::new(list.split(',').map(str::trim));
         senders.fault().map_or(Ok(senders.clone()), |fault| Err(fault.to_owned()))
     }
 
-    /// The first of them that no sender can have.
+    /// Returns the first id in the list that no sender can have.
     #[must_use]
     pub fn fault(&self) -> Option<&str> {
         let is_sign = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
@@ -109,7 +111,7 @@ impl OriginSenders {
         self.0.iter().map(String::as_str).find(|id| !is_unique_id(id.split(':').next().unwrap_or_default()))
     }
 
-    /// Whether a message with this `SenderId` was sent by one of them.
+    /// Returns true if one of these senders sent the message with this `SenderId`.
     #[must_use]
     pub fn has(&self, sender_id: &str) -> bool {
         let role = sender_id.split(':').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A message to send, and why a queue would refuse it.
+//! A message to send, checked before the call.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use crate::limits::LONGEST_DELAY;
 use crate::message::fault;
 use crate::quote::Quoted;
 
-/// All of a message that SQS checks when it is sent.
+/// The parts of a message that SQS checks when it is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing<'a> {
-    /// The text.
+    /// The body text.
     pub body: &'a str,
-    /// What stands beside it.
+    /// The message attributes.
     pub attributes: &'a Attributes,
-    /// On a FIFO queue required, on a standard queue for fair queues.
+    /// The message group: required on a FIFO queue, optional on a standard queue (fair queues).
     pub group_id: Option<&'a str>,
-    /// On FIFO queues only.
+    /// The deduplication id, for FIFO queues only.
     pub deduplication_id: Option<&'a str>,
-    /// How long nobody can receive it; none is that of the queue.
+    /// How long nobody can receive the message. By default the queue decides.
     pub delay: Option<Duration>,
 }
 
 impl Outgoing<'_> {
-    /// Why a queue would refuse it, in words for people. `largest` is the queue's `MaximumMessageSize` in bytes. Whether a
-    /// FIFO queue needs a deduplication id is not looked at, since it may get one on the way.
+    /// Returns the reason why a queue would refuse the message, in words for people. `largest` is the queue's
+    /// `MaximumMessageSize` in bytes. A missing deduplication id is accepted, because the sender may add it later.
     #[must_use]
     pub fn fault(&self, is_fifo: bool, largest: usize) -> Option<String> {
         fault(self.body, self.attributes, largest)
@@ -62,7 +62,7 @@ impl Outgoing<'_> {
     }
 }
 
-/// Whether SQS takes it as a message group id or as a deduplication id.
+/// Returns true if SQS accepts the text as a message group id or as a deduplication id.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 #[must_use]
 pub fn is_message_id(id: &str) -> bool {

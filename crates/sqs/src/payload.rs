@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::attribute::{Attribute, Attributes};
 use crate::message::size;
 
-/// The class that the body names, as Java's JSON library writes classes, and the one of version 1.
+/// The Java classes that a pointer names: the present one, and that of version 1.
 const CLASSES: [&str; 2] =
     ["software.amazon.payloadoffloading.PayloadS3Pointer", "com.amazon.sqs.javamessaging.MessageS3Pointer"];
 
@@ -36,7 +36,7 @@ pub struct PayloadPointer {
     pub key: String,
 }
 
-/// A message says that its body is in S3, but not where.
+/// The error for a message that says that its body is in S3, but not where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the message has the attribute {attribute}, but its body is not a pointer to S3, allowed: \
@@ -48,26 +48,27 @@ pub struct InvalidPointer {
 }
 
 impl PayloadPointer {
-    /// The attributes that say that a body is in S3, and how many bytes it has: the present one, and that of version 1, which
-    /// the Java client still writes by default.
+    /// The attributes that mark a body in S3 and give its size in bytes: the present one, and that of version 1, which the
+    /// Java client still writes by default.
     pub const ATTRIBUTES: [&str; 2] = ["ExtendedPayloadSize", "SQSLargePayloadSize"];
 
-    /// What the Java and the Python client send by themselves, in bytes of body and attributes; more goes to S3.
+    /// Most bytes of body and attributes that the Java and Python clients send through SQS by default. Larger bodies go to
+    /// S3.
     pub const THRESHOLD: usize = 262_144;
 
-    /// How many bytes a key may have in S3.
+    /// Longest key in S3, in bytes.
     /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
     pub const MAX_KEY: usize = 1_024;
 
-    /// How many bytes the name of a bucket or the ARN of an access point may have. New buckets have 63 at most, [old
+    /// Longest name of a bucket or ARN of an access point, in bytes. New buckets have 63 at most, [old
     /// ones](https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html) 255.
     pub const MAX_BUCKET: usize = 255;
 
-    /// The pointer that a message is; none if its body is its own. Without the attribute no body is a pointer, whatever it
-    /// looks like.
+    /// Returns the pointer in a message, or None if the message contains its body. Without the attribute a body is never a
+    /// pointer, whatever it looks like.
     ///
     /// # Errors
-    /// The attribute is there and the body is no pointer.
+    /// Returns an error if the message has the attribute, but its body is not a pointer.
     pub fn find(body: &str, attributes: &Attributes) -> Result<Option<Self>, InvalidPointer> {
         let Some(attribute) = Self::ATTRIBUTES.into_iter().find(|name| attributes.contains_key(*name)) else {
             return Ok(None);
@@ -79,33 +80,33 @@ impl PayloadPointer {
         if is_pointer { Ok(Some(pointer)) } else { Err(InvalidPointer { attribute }) }
     }
 
-    /// How many bytes the sender says that the body has.
+    /// Returns the size of the body in bytes, as the sender claims it.
     #[must_use]
     pub fn claimed_size(attributes: &Attributes) -> Option<u64> {
         let attribute = Self::ATTRIBUTES.into_iter().find_map(|name| attributes.get(name))?;
         attribute.as_str()?.parse().ok()
     }
 
-    /// Whether a message has more bytes than the threshold, as the extended clients count them.
+    /// Returns true if a message has more bytes than the threshold, as the extended clients count them.
     #[must_use]
     pub fn is_due(body: &str, attributes: &Attributes, threshold: usize) -> bool {
         size(body, attributes) > threshold
     }
 
-    /// The body of the message that points here.
+    /// Returns the message body that points here.
     #[must_use]
     pub fn body(&self) -> String {
         serde_json::to_string(&(CLASSES[0], self)).expect("text can be written as JSON")
     }
 
-    /// The attribute of the message, for a body of so many bytes.
+    /// Returns the name and value of the attribute that marks a body of this size.
     #[must_use]
     pub fn attribute(bytes: usize) -> (String, Attribute) {
         (Self::ATTRIBUTES[0].to_owned(), Attribute::text("Number", bytes.to_string()))
     }
 }
 
-/// As the AWS CLI takes it: `s3://payloads/7d1f`. Names that are too long for S3 are cut.
+/// Writes the URI that the AWS CLI accepts: `s3://payloads/7d1f`. Names that are too long for S3 are cut.
 impl fmt::Display for PayloadPointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("s3://")?;
@@ -129,7 +130,7 @@ mod tests {
         Attributes::from([(name.to_owned(), Attribute::text("Number", "300000"))])
     }
 
-    /// Where it points; `-` if it is an ordinary body, and `!` if it is invalid.
+    /// Returns the URI of a pointer, `-` for an ordinary body, and `!` for an invalid pointer.
     fn found(body: &str, attributes: &Attributes) -> String {
         match PayloadPointer::find(body, attributes) {
             Ok(Some(pointer)) => pointer.to_string(),
@@ -147,7 +148,7 @@ mod tests {
             r#"["software.amazon.payloadoffloading.PayloadS3Pointer", {"s3BucketName": "b", "s3Key": "k"}]"#,
             // version 1, and Python's use_legacy_attribute
             r#"["com.amazon.sqs.javamessaging.MessageS3Pointer",{"s3BucketName":"b","s3Key":"k"}]"#,
-            // Java takes fields that it does not know, in any order and with any white space.
+            // Java accepts unknown fields, any order and any white space.
             "\n[ \"software.amazon.payloadoffloading.PayloadS3Pointer\",\t{\"s3Key\":\"k\",\"v\":[1],\"s3BucketName\":\"b\"} ] ",
         ];
         for (body, attribute) in

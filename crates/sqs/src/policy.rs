@@ -6,32 +6,32 @@ use serde_json::{Value, json};
 
 use crate::limits::{MAX_RECEIVE_COUNT, in_words};
 
-/// How many queues a redrive allow policy may name.
+/// Most queues that a redrive allow policy can name.
 pub const MAX_SOURCES: usize = 10;
 
-/// After how many receives a message goes to which queue.
+/// A redrive policy: the dead-letter queue, and the receives after which a message moves there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedrivePolicy {
     /// The ARN of the dead-letter queue.
     pub dead_letter_target_arn: String,
-    /// 1 to 1,000.
+    /// Receives of a message before it moves: 1 to 1,000.
     pub max_receive_count: u32,
 }
 
-/// Which queues may name this one in their redrive policy.
+/// A redrive allow policy: the queues that may name this one in their redrive policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[expect(clippy::exhaustive_enums, reason = "SQS has no other")]
 pub enum RedriveAllowPolicy {
-    /// All of the account and region.
+    /// All queues of the account and region.
     #[default]
     AllowAll,
-    /// None.
+    /// No queue.
     DenyAll,
     /// The queues with these ARNs, 1 to 10.
     ByQueue(Vec<String>),
 }
 
-/// Why SQS refuses a policy, in its words.
+/// The reason why SQS refuses a policy, in its words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidPolicy(String);
@@ -40,7 +40,7 @@ impl RedrivePolicy {
     /// Reads the attribute, whose count may be a number or a string.
     ///
     /// # Errors
-    /// No JSON object, a field that is missing, or a count that is out of range.
+    /// Returns an error if the text is not a JSON object, if a field is missing, or if the count is out of range.
     pub fn parse(text: &str) -> Result<Self, InvalidPolicy> {
         let refused = |reason: String| Err(InvalidPolicy(reason));
         let Ok(Value::Object(policy)) = serde_json::from_str(text) else {
@@ -68,7 +68,7 @@ impl RedrivePolicy {
         }
     }
 
-    /// The attribute as SQS gives it back, with the count as a number.
+    /// Returns the attribute as SQS returns it, with the count as a number.
     #[must_use]
     pub fn to_json(&self) -> String {
         let (target, count) = (&self.dead_letter_target_arn, self.max_receive_count);
@@ -94,10 +94,11 @@ enum Permission {
 }
 
 impl RedriveAllowPolicy {
-    /// Reads the attribute. What does not say a permission allows all, the default of SQS.
+    /// Reads the attribute. Without a permission the policy allows all queues, which is SQS's default.
     ///
     /// # Errors
-    /// No such JSON object; `sourceQueueArns` without `byQueue`, or not 1 to 10 of them with it.
+    /// Returns an error for any other JSON, for `sourceQueueArns` without `byQueue`, and for `byQueue` without 1 to 10 of
+    /// them.
     pub fn parse(text: &str) -> Result<Self, InvalidPolicy> {
         let policy: AllowPolicy =
             serde_json::from_str(text).map_err(|error| InvalidPolicy(error.to_string()))?;
@@ -115,7 +116,7 @@ impl RedriveAllowPolicy {
         }
     }
 
-    /// Whether the queue with this ARN may name the one that has the policy.
+    /// Returns true if the queue with this ARN may name the queue that has the policy.
     #[must_use]
     pub fn allows(&self, source_arn: &str) -> bool {
         match self {
@@ -125,7 +126,7 @@ impl RedriveAllowPolicy {
         }
     }
 
-    /// The attribute.
+    /// Returns the attribute as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {

@@ -1,14 +1,14 @@
-//! What must hold of whatever a sender writes into an attribute, for the fuzzers of `dev/fuzz/` and for tests.
+//! Properties that hold for any attribute that a sender writes, for the fuzzers of `dev/fuzz/` and for tests.
 
 use crate::{Attribute, Attributes, DeadLetter, Origin, accepted, origin_of_letter};
 
-/// A note that was read is written, in characters that SQS accepts, and read again as it is.
+/// Checks that a note survives writing and reading again, and is written in characters that SQS accepts.
 ///
 /// # Panics
-/// It is not.
+/// Panics if the property does not hold.
 pub fn note(text: &[u8]) {
     let Some(found) = DeadLetter::find(&attributes(DeadLetter::ATTRIBUTE, text), None) else { return };
-    // What SQS does not accept and what is too long is lost once.
+    // The first write drops characters that SQS does not accept, and cuts what is too long.
     let written = written(&found);
     let again =
         DeadLetter::find(&Attributes::from([(DeadLetter::ATTRIBUTE.to_owned(), written.clone())]), None);
@@ -18,10 +18,10 @@ pub fn note(text: &[u8]) {
     assert!(again.error.chars().count() <= 256, "{again:?}");
 }
 
-/// An origin that was read is written and read again as it is, and each return counts once.
+/// Checks that an origin survives writing and reading again, and that each return counts once.
 ///
 /// # Panics
-/// It is not.
+/// Panics if the property does not hold.
 pub fn origin(text: &[u8]) {
     let Some(found) = Origin::find(&attributes(Origin::ATTRIBUTE, text)) else { return };
     let json = serde_json::to_vec(&found).expect("an origin holds a string and a number");

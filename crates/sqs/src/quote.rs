@@ -1,13 +1,13 @@
-//! What somebody else wrote, inside a line of ours.
+//! Quotes text of others in errors and logs.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// So many characters of a value are quoted.
+/// Most characters of a value that are quoted.
 const QUOTED: usize = 64;
 
-/// A value in quotes, escaped, for errors and logs: its first 64 characters, and how many it has if these are more. Nobody
-/// else decides how long a line of ours is.
+/// A value in quotes, escaped, for errors and logs. Of a longer value it shows the first 64 characters and the total number,
+/// so that nobody else decides how long our lines are.
 ///
 /// ```
 /// use redrive_sqs::Quoted;
@@ -31,7 +31,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A text that may quote a value of any length, such as the error of a parser, cut to `most` characters.
+/// Cuts a text, such as a parser's error that quotes a long value, to `most` characters.
 ///
 /// ```
 /// assert_eq!(redrive_sqs::cut_to("unknown field", 7), "unknown…");
@@ -45,8 +45,8 @@ pub fn cut_to(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Whether a character shows nothing, but acts on what shows the others: control characters of ASCII and of C1, and those
-/// that change how others are shown.
+/// Returns true for a character that is invisible, but acts on a terminal or changes how other characters are shown: the
+/// control characters of ASCII and C1, and Unicode's formatting characters.
 /// <https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters>
 ///
 /// ```

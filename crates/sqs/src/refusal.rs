@@ -1,20 +1,20 @@
-//! What an error code of SQS means for those who may call again.
+//! Sorts SQS's error codes by what a caller can do about them.
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html#API_SendMessageBatch_Errors>
 
-/// What SQS refused a call or an entry for.
+/// The cause for which SQS refused a call or an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the last is for all other codes")]
 pub enum Refusal {
-    /// The rate of calls: nothing was done, and the next try may go better.
+    /// The rate of calls was too high: nothing was done, and the next try may succeed.
     Throttled,
-    /// Something of SQS's own: the next try may go better.
+    /// SQS itself failed: the next try may succeed.
     OfTheService,
-    /// The queue, its key, or who calls: no other entry would go better.
+    /// The queue, its key or the caller is at fault: no other entry would succeed.
     OfTheCaller,
-    /// What an entry has in it: the others may go.
+    /// The content of an entry is at fault: other entries may succeed.
     OfTheEntry,
-    /// A code that is not known here.
+    /// redrive does not know the code.
     Unknown,
 }
 
@@ -81,7 +81,7 @@ const OF_THE_ENTRY: [&str; 9] = [
 ];
 
 impl Refusal {
-    /// By the code, with or without the prefix of a protocol: `AWS.SimpleQueueService.NonExistentQueue`,
+    /// Returns the cause by the code, with or without the prefix of a protocol: `AWS.SimpleQueueService.NonExistentQueue`,
     /// `com.amazonaws.sqs#QueueDoesNotExist`.
     #[must_use]
     pub fn of(code: &str) -> Self {
@@ -95,34 +95,35 @@ impl Refusal {
         kinds.iter().find(|(_, codes)| codes.contains(&name)).map_or(Self::Unknown, |(kind, _)| *kind)
     }
 
-    /// Whether the same call may go better in a while.
+    /// Returns true if the same call may succeed later.
     #[must_use]
     pub fn may_pass(self) -> bool {
         matches!(self, Self::Throttled | Self::OfTheService)
     }
 }
 
-/// Whether the credentials have expired or a clock is wrong. The same call may succeed once they are renewed or the clock is set.
+/// Returns true if the credentials have expired or a clock is wrong. The call may succeed once they are renewed or the clock
+/// is set.
 #[must_use]
 pub fn is_expired_or_skewed(code: &str) -> bool {
     let codes = ["ExpiredToken", "ExpiredTokenException", "RequestExpired", "RequestTimeTooSkewed"];
     codes.contains(&short(code))
 }
 
-/// A code without the prefix of a protocol.
+/// Returns a code without the prefix of a protocol.
 #[must_use]
 pub fn short(code: &str) -> &str {
     code.rsplit(['.', '#']).next().unwrap_or(code)
 }
 
-/// Whether an entry of a batch that failed may go better as it is. AWS calls throttling the sender's fault at times.
+/// Returns true if a failed entry of a batch may succeed unchanged. AWS sometimes reports throttling as the sender's fault.
 #[must_use]
 pub fn may_go_better(code: &str, sender_fault: bool) -> bool {
     !sender_fault || Refusal::of(code).may_pass()
 }
 
-/// Whether SQS refused to change a visibility timeout because the message is deleted or visible. A parameter that is invalid
-/// is the receipt handle, unless SQS names the timeout.
+/// Returns true if SQS refused to change a visibility timeout because the message is deleted or visible. The invalid
+/// parameter is then the receipt handle, unless SQS names the timeout.
 #[must_use]
 pub fn has_lease_ended(code: &str, message: Option<&str>) -> bool {
     match short(code) {

@@ -113,7 +113,7 @@ fn happening() -> impl Strategy<Value = Happening> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
-    /// Against a model that knows what SQS does with each call.
+    /// Compares the leases with a model of SQS.
     #[test]
     fn a_lease_never_outlasts_what_sqs_has_granted(
         visibility in 1_u64..=43_200,
@@ -122,7 +122,7 @@ proptest! {
         let visibility = seconds(visibility);
         let mut leases = Leases::new(visibility);
         let (mut now, mut keys) = (seconds(0), 0);
-        // When each was received, and until when SQS hides it at least.
+        // Receive time of each message, and the time until which SQS hides it at least.
         let mut hidden: BTreeMap<usize, (Duration, Duration)> = BTreeMap::new();
         let mut open: Vec<(usize, Duration, u64)> = Vec::new();
         let mut settled = BTreeSet::new();
