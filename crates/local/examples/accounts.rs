@@ -4,10 +4,10 @@
 //! cargo run --locked -p redrive-local --example accounts FOLDER ACCOUNTS QUEUES LETTERS
 //! ```
 //!
-//! Writes the file `config` with a profile for each account (`account1` and so on) into the folder, prints `ready`, and ends when
-//! its standard input does. Each account has so many dead-letter queues. The letters are spread over all of them, with one
-//! exception: `orders-dead` of the first account has 5,012, and 834 of these are of the tenant `acme` and timed out. A disabled
-//! mapping leads from `orders` to the function `shop-orders`.
+//! Writes the file `config` with a profile for each account (`account1` and so on) into the folder, prints `ready`, and ends
+//! when its standard input does. Each account has `QUEUES` dead-letter queues. The letters are spread over all of them, with
+//! one exception: `orders-dead` of the first account has 5,012, and 834 of these are of the tenant `acme` and timed out. A
+//! disabled mapping leads from `orders` to the function `shop-orders`.
 
 #![allow(clippy::disallowed_methods, reason = "letters that failed a while ago")]
 
@@ -84,7 +84,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// It is never invoked.
+/// Returns a function that is never invoked.
 fn function() -> io::Result<FunctionConfig> {
     let (name, command) = (FUNCTION.to_owned(), env::current_exe()?);
     Ok(FunctionConfig { name, command, ..FunctionConfig::default() })
@@ -102,7 +102,7 @@ fn name(account: usize, queue: usize) -> String {
     }
 }
 
-/// Some queues have many letters, some none.
+/// Returns the number of letters of a queue: some have many, some none.
 fn share(letters: usize, queue: usize, queues: usize) -> usize {
     match queue % 4 {
         0 => 0,

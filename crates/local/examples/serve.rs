@@ -1,11 +1,11 @@
-//! SQS and CloudWatch on a port of 127.0.0.1, with no queue and no function yet:
+//! Serves SQS and CloudWatch on a port of 127.0.0.1, at first without queues and functions:
 //!
 //! ```text
 //! cargo run --locked -p redrive-local --example serve [PORT]
 //! ```
 //!
-//! Prints the endpoint's URL, for each line on its standard input a line of JSON with all that was counted so far
-//! ([`Totals`](redrive_local::Totals)), and ends when its standard input does.
+//! Prints the endpoint's URL. For each line on standard input, prints a line of JSON with the counts so far
+//! ([`Totals`](redrive_local::Totals)). Ends when standard input ends.
 
 use std::error::Error;
 use std::io::{self, BufRead};
@@ -22,10 +22,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         ..Config::default()
     })
     .await?;
-    // Nobody listens, so nothing is kept for anybody.
+    // Nobody reads the events, so the process does not keep them.
     drop(local.take_events());
     println!("{}", local.endpoint_url());
-    // On the main thread, which serves nothing.
+    // Reads standard input on the main thread, which does not serve requests.
     for line in io::stdin().lock().lines() {
         line?;
         println!("{}", serde_json::to_string(&local.totals())?);

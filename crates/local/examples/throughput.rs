@@ -1,12 +1,12 @@
-//! How many messages a second go through SQS endpoints: sent, received and deleted in batches of ten, over four
-//! connections that are kept alive.
+//! Measures the messages per second of SQS endpoints: sent, received and deleted in batches of ten, over four connections
+//! that are kept alive.
 //!
 //! ```text
 //! cargo run --locked --release -p redrive-local --example throughput MESSAGES ROUNDS NAME=URL...
 //! ```
 //!
-//! The endpoints take turns in every round, so that what else the machine does meets all of them. Prints each round,
-//! the median of each endpoint, and how many times faster the first one is than the others.
+//! The endpoints take turns in every round, so that other work of the machine affects all of them. Prints each round, the
+//! median of each endpoint, and how many times faster the first one is than the others.
 #![allow(clippy::disallowed_methods, reason = "it measures")]
 
 use std::error::Error;
@@ -20,9 +20,9 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const CONNECTIONS: usize = 4;
 const BATCH: usize = 10;
-/// A body of the size of a small order.
+/// Size of a body in bytes: that of a small order.
 const BODY: usize = 256;
-/// An answer takes at most this long, and so does a round that makes no progress.
+/// Longest wait for an answer, and for progress in a round.
 const PATIENCE: Duration = Duration::from_secs(30);
 const USAGE: &str = "usage: throughput MESSAGES ROUNDS NAME=URL...";
 
@@ -56,7 +56,7 @@ fn median(rates: &mut [f64]) -> f64 {
     rates[rates.len() / 2]
 }
 
-/// Passes so many messages through a queue of its own, and says how many a second that were.
+/// Passes messages through a new queue, and returns the messages per second.
 fn pass(host: &str, name: &str, messages: usize) -> Outcome<f64> {
     let mut setup = Connection::open(host)?;
     let created = setup.ask("CreateQueue", &format!("{{\"QueueName\":\"{name}\"}}"))?;
@@ -74,7 +74,7 @@ fn pass(host: &str, name: &str, messages: usize) -> Outcome<f64> {
     Ok(rate)
 }
 
-/// One connection's share: a batch sent for each batch received and deleted, until all are deleted.
+/// Does one connection's share: sends a batch for each batch that it receives and deletes, until all are deleted.
 fn work(
     host: &str,
     queue: &str,
@@ -107,7 +107,7 @@ fn work(
     Ok(())
 }
 
-/// The JSON of a batch whose entries have a field besides their ids. Nothing in it needs to be escaped.
+/// Returns the JSON of a batch whose entries have an id and one more field. Nothing in it needs escapes.
 fn batch<'value>(queue: &str, field: &str, values: impl Iterator<Item = &'value str>) -> String {
     let mut json = format!("{{\"QueueUrl\":\"{queue}\",\"Entries\":[");
     for (id, value) in values.enumerate() {
@@ -117,7 +117,7 @@ fn batch<'value>(queue: &str, field: &str, values: impl Iterator<Item = &'value 
     json + "]}"
 }
 
-/// The text values of a field, wherever it is. Parsing JSON would cost more than some servers do.
+/// Returns the text values of a field, wherever it is. Parsing JSON would cost more time than some servers take.
 fn values<'json>(json: &'json str, field: &str) -> impl Iterator<Item = &'json str> {
     let name = format!("\"{field}\"");
     let places: Vec<usize> = json.match_indices(&name).map(|(at, _)| at + name.len()).collect();
@@ -156,7 +156,7 @@ impl Connection {
         );
         let (status, answer) = match self.exchange(&request)? {
             Some(answer) => answer,
-            // Servers close a connection that was idle or has served enough, and clients then open another one.
+            // Servers close connections that were idle or have served enough requests. Clients then open new ones.
             None => {
                 *self = Self::open(&self.host)?;
                 self.exchange(&request)?.ok_or("the connection was closed")?
@@ -168,7 +168,7 @@ impl Connection {
         Ok(answer)
     }
 
-    /// The status and the body of the answer, or nothing if the connection was closed before there was one.
+    /// Returns the status and body of the answer, or None if the connection was closed before it arrived.
     fn exchange(&mut self, request: &str) -> Outcome<Option<(String, String)>> {
         if self.stream.get_mut().write_all(request.as_bytes()).is_err() {
             return Ok(None);

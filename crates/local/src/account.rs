@@ -1,5 +1,5 @@
-//! The services of one account and the rules of the event source mapping as plain values. `run/` adds processes and a
-//! clock of its own; the test kit, tokio's paused clock.
+//! The services of one account and the rules of the event source mapping as plain values. `run/` adds processes and its own
+//! clock, the test kit adds tokio's paused clock.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -45,12 +45,12 @@ pub struct Account {
     pub(crate) logs: Logs,
     pub(crate) cloudformation: CloudFormation,
     sts: Sts,
-    /// When metrics were last published and alarms evaluated.
+    /// Time at which metrics were last published and alarms evaluated.
     pub(crate) ticked_at: Option<SystemTime>,
     calls: BTreeMap<String, usize>,
 }
 
-/// A client's call, and the service that it is for.
+/// A client's call with its service.
 #[derive(Debug)]
 pub(crate) struct ServiceCall<'request> {
     pub(crate) service: AwsService,
@@ -82,7 +82,7 @@ impl Default for Account {
 }
 
 impl Account {
-    /// An account without queues, in eu-central-1.
+    /// Creates an account without queues, in eu-central-1.
     #[must_use]
     pub fn new() -> Self {
         Self::in_region(REGION, ACCOUNT)
@@ -105,7 +105,7 @@ impl Account {
     /// Creates a queue with attributes as SQS names them, such as `VisibilityTimeout`.
     ///
     /// # Errors
-    /// What SQS would refuse, in its words.
+    /// Returns SQS's refusal, in its words.
     pub fn create_queue<'a>(
         &mut self,
         name: &str,
@@ -116,22 +116,22 @@ impl Account {
         self.sqs.create(name, &attributes.into_iter().map(owned).collect(), now)
     }
 
-    /// The ARN of a queue.
+    /// Returns the ARN of a queue.
     #[must_use]
     pub fn queue_arn(&self, name: &str) -> String {
         self.sqs.arn(name)
     }
 
-    /// The URL of a queue. Only its last part counts here.
+    /// Returns the URL of a queue. Only its last part counts here.
     #[must_use]
     pub fn queue_url(&self, name: &str) -> String {
         format!("https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}")
     }
 
-    /// Sends a message and says its id.
+    /// Sends a message and returns its id.
     ///
     /// # Errors
-    /// What SQS would refuse, in its words.
+    /// Returns SQS's refusal, in its words.
     pub fn send(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<String, AwsError> {
         self.sqs.send(queue, message, now).map(|sent| sent.message_id)
     }
@@ -143,7 +143,7 @@ impl Account {
         response
     }
 
-    /// As [`answer`](Self::answer), but a long poll that may wait is to be tried again or ended.
+    /// Answers a request like [`answer`](Self::answer). If a long poll may wait, the caller tries it again or ends it.
     pub(crate) fn try_answer(
         &mut self,
         request: &Request<Bytes>,
@@ -157,7 +157,7 @@ impl Account {
         (response, wait)
     }
 
-    /// Answers the call of a client with this clock, and says whether the call may wait.
+    /// Answers the call of a client with this clock, and returns how long the call may wait.
     pub(crate) fn perform(
         &mut self,
         ServiceCall { service, call }: &ServiceCall<'_>,
@@ -176,16 +176,16 @@ impl Account {
         }
     }
 
-    /// A long poll ends without messages.
+    /// Ends a long poll without messages.
     pub(crate) fn end_wait(&mut self, wait: &Wait) {
         self.sqs.end_empty_receive(&wait.queue);
         *self.calls.entry("sqs.ReceiveMessage".to_owned()).or_default() += 1;
     }
 
-    /// Receives up to `size` messages as the event source mapping does, ten at a time; nothing if there are none.
+    /// Receives up to `size` messages as the event source mapping does, ten at a time. Returns None if there are none.
     ///
     /// # Errors
-    /// There is no such queue.
+    /// Returns an error if the queue does not exist.
     pub fn deliver(
         &mut self,
         queue: &str,
@@ -203,7 +203,7 @@ impl Account {
         Ok((!messages.is_empty()).then(|| self.delivery(queue, messages)))
     }
 
-    /// Gives a mapping what it can receive and its filters let pass, and returns what it does next.
+    /// Gives a mapping the messages that it can receive and that pass its filters, and returns its next step.
     pub(crate) fn poll(
         &mut self,
         poller: &mut Poller,
@@ -221,7 +221,7 @@ impl Account {
             }
             let (wanted, unwanted) = filtered(received, &poller.config, &poller.queue_arn);
             for message in unwanted {
-                // If it cannot be deleted any more, it comes back.
+                // If the message cannot be deleted any more, it returns.
                 let _ = self.sqs.delete(queue, &message.receipt_handle, now);
             }
             poller.add(wanted, now);
@@ -238,7 +238,7 @@ impl Account {
     /// Deletes the messages that succeeded according to the function's response, and returns their ids.
     ///
     /// # Errors
-    /// The response is not a batch response. Nothing is deleted then, as after an error or a timeout.
+    /// Returns an error if the response is not a batch response. Nothing is deleted then, as after an error or a timeout.
     pub fn settle(
         &mut self,
         delivery: &Delivery,
@@ -248,30 +248,30 @@ impl Account {
         settle(&mut self.sqs, &delivery.queue, &delivery.messages, response, now)
     }
 
-    /// The queue that a queue's redrive policy names.
+    /// Returns the dead-letter queue that a queue's redrive policy names.
     pub(crate) fn dead_letter_queue(&self, queue: &str) -> Option<String> {
         let is_source = |dead: &&str| self.sqs.sources_of(dead).any(|source| source == queue);
         self.sqs.names().find(is_source).map(str::to_owned)
     }
 
-    /// A queue's visibility timeout.
+    /// Returns a queue's visibility timeout.
     pub(crate) fn visibility_timeout(&self, queue: &str) -> Option<Duration> {
         self.sqs.visibility_timeout(queue)
     }
 
-    /// Creates an alarm, or gives one another definition.
+    /// Creates an alarm, or replaces its definition.
     pub(crate) fn put_alarm(&mut self, config: AlarmConfig, now: SystemTime) -> Result<(), String> {
         self.cloudwatch.put_alarm(config.definition()?, now);
         Ok(())
     }
 
-    /// The alarms that came into another state since the last call, in order.
+    /// Returns the alarms' changes of state since the last call, in order.
     pub(crate) fn take_alarm_changes(&mut self) -> Vec<AlarmChange> {
         self.cloudwatch.take_changes()
     }
 
-    /// Does the first of what is due by now without a call, and says when it was due: a message of a move task moves,
-    /// or metrics are published and alarms evaluated. The first call begins to count the minutes.
+    /// Does the first thing that is due without a call, and returns when it was due: moves a message of a move task, or
+    /// publishes metrics and evaluates alarms. The first call begins to count the minutes.
     pub(crate) fn step(&mut self, now: SystemTime) -> Option<SystemTime> {
         self.ticked_at.get_or_insert(now);
         let tick = self.next_tick(now);
@@ -284,12 +284,12 @@ impl Account {
         Some(due)
     }
 
-    /// When metrics are next published or alarms evaluated.
+    /// Returns the time at which metrics are next published or alarms evaluated.
     pub(crate) fn next_tick(&self, now: SystemTime) -> SystemTime {
         self.cloudwatch.next_tick(self.ticked_at.unwrap_or(now))
     }
 
-    /// Publishes metrics and evaluates alarms for the next time, and says whether that was due by now.
+    /// Publishes metrics and evaluates alarms once if that is due. Returns true if it was.
     pub(crate) fn tick(&mut self, now: SystemTime) -> bool {
         let tick = self.next_tick(now);
         let is_due = tick <= now;
@@ -300,40 +300,40 @@ impl Account {
         is_due
     }
 
-    /// Whether nothing that is due by itself can change anything from this moment on, until something happens.
+    /// Returns true if no tick from this moment on can change anything until something happens.
     pub(crate) fn rests(&self, from: SystemTime) -> bool {
         self.cloudwatch.rests(&self.sqs, from)
     }
 
-    /// Whether a queue holds no message, and no move task can bring it one.
+    /// Returns true if a queue is empty, and no move task can move a message into it.
     pub(crate) fn is_at_rest(&self, queue: &str, now: SystemTime) -> bool {
         self.sqs.next_move().is_none() && self.sqs.counts(queue, now).unwrap_or_default() == Counts::default()
     }
 
-    /// When the next message that is hidden now can be received.
+    /// Returns the time at which the next hidden message can be received.
     #[must_use]
     pub fn next_change(&self, queue: &str, now: SystemTime) -> Option<SystemTime> {
         self.sqs.next_change(queue, now)
     }
 
-    /// How many messages there are: visible, in flight, delayed.
+    /// Returns the numbers of visible, in-flight and delayed messages.
     #[must_use]
     pub fn counts(&self, queue: &str, now: SystemTime) -> Option<Counts> {
         self.sqs.counts(queue, now)
     }
 
-    /// All that happened to messages since the last call, in order.
+    /// Returns everything that happened to messages since the last call, in order.
     pub fn take_events(&mut self) -> Vec<QueueEvent> {
         self.sqs.take_events()
     }
 
-    /// The calls that [`answer`](Self::answer) had, by operation, as in `sqs.SendMessageBatch`.
+    /// Returns the number of calls to [`answer`](Self::answer) by operation, such as `sqs.SendMessageBatch`.
     #[must_use]
     pub fn calls(&self) -> &BTreeMap<String, usize> {
         &self.calls
     }
 
-    /// The sum of all values of a metric, whatever its dimensions.
+    /// Returns the sum of all values of a metric, over all its dimensions.
     #[must_use]
     pub fn metric_sum(&self, namespace: &str, name: &str) -> f64 {
         self.cloudwatch.sum(Some(namespace), name)
@@ -341,7 +341,7 @@ impl Account {
 }
 
 impl<'request> ServiceCall<'request> {
-    /// The call that a request is, if it is one of a service that is known here.
+    /// Reads the call in a request, if it is for one of the services here.
     pub(crate) fn read(request: &'request Request<Bytes>) -> Option<Self> {
         let of = |service| move |call| Self { service, call };
         let sqs = sqs::SERVICE.read(request).map(of(AwsService::Sqs));
@@ -352,7 +352,7 @@ impl<'request> ServiceCall<'request> {
             .or_else(|| sts::SERVICE.read(request).map(of(AwsService::Sts)))
     }
 
-    /// What it is counted under, as in `sqs.SendMessageBatch`.
+    /// Returns the name under which the call is counted, such as `sqs.SendMessageBatch`.
     pub(crate) fn name(&self) -> String {
         let service = match self.service {
             AwsService::Sqs => sqs::SERVICE.name,
@@ -367,13 +367,13 @@ impl<'request> ServiceCall<'request> {
 }
 
 impl Delivery {
-    /// The event as JSON.
+    /// Returns the event as JSON.
     #[must_use]
     pub fn event(&self) -> &[u8] {
         &self.event
     }
 
-    /// The message ids, in order.
+    /// Returns the message ids, in order.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.messages.iter().map(|message| message.message_id.as_str())
     }

@@ -1,4 +1,4 @@
-//! A clock of one's own: real time while code runs, faster or skipped while everything waits.
+//! The simulated clock: real time while code runs, faster or skipped time while everything waits.
 
 mod client_clock;
 mod pace;
@@ -13,14 +13,14 @@ pub(crate) use client_clock::ClientClock;
 use pace::{State, Step, Wait};
 use tokio::sync::Notify;
 
-/// How fast simulated time passes while no invocation runs. While one runs, it is as fast as real time, and while clients
-/// hold messages that they have received, no faster.
+/// Speed of simulated time while no invocation runs. While one runs, simulated time is as fast as real time. While clients
+/// have received messages in hand, it is no faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "time passes or it does not")]
 pub enum Speed {
-    /// So many times as fast as real time: above 0, at most 1,000,000.
+    /// This many times as fast as real time: above 0, at most 1,000,000.
     Times(f64),
-    /// Waiting is skipped: time stands still, and jumps to what comes next once there is nothing left to do.
+    /// Waiting is skipped: time stands still, and jumps to the next event when nothing is left to do.
     Max,
 }
 
@@ -30,18 +30,18 @@ pub(crate) struct Clock {
     shared: Arc<Shared>,
 }
 
-/// As long as one exists, simulated time passes at the pace of real time.
+/// A guard: while one exists, simulated time passes at the pace of real time.
 #[derive(Debug)]
 pub(crate) struct Running(Clock);
 
 impl Clock {
-    /// A clock that shows `start` now.
+    /// Creates a clock that shows `start`.
     pub(crate) fn new(speed: Speed, start: SystemTime) -> Self {
         let state = State::new(speed, start);
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Notify::new() }) }
     }
 
-    /// What the clock shows.
+    /// Returns the time that the clock shows.
     pub(crate) fn now(&self) -> SystemTime {
         self.state().now()
     }
@@ -56,19 +56,20 @@ impl Clock {
         Running(self.clone())
     }
 
-    /// The speed, and whether the clock is held.
+    /// Returns the speed, and true if the clock is held.
     pub(crate) fn setting(&self) -> (Speed, bool) {
         let state = self.state();
         (state.speed, state.held)
     }
 
-    /// What the clock shows, and how many simulated seconds a second is at present.
+    /// Returns the time that the clock shows, and the present number of simulated seconds per second.
     pub(crate) fn pace(&self) -> (SystemTime, f64) {
         let state = self.state();
         (state.now(), state.pace())
     }
 
-    /// Until then clients hold messages: time passes no faster than real time, and only [`skip`](Self::skip) makes it jump.
+    /// Limits time to the pace of real time until this moment, because clients have messages in hand. Only
+    /// [`skip`](Self::skip) can make it jump.
     pub(crate) fn keep_real_until(&self, until: Option<SystemTime>) {
         let mut state = self.state();
         if state.real_until != until {
@@ -79,7 +80,7 @@ impl Clock {
         }
     }
 
-    /// From now on time passes at this speed while nothing runs; held, it then stands still.
+    /// Sets the speed of time while nothing runs. A held clock then stands still.
     pub(crate) fn set(&self, speed: Speed, held: bool) {
         let mut state = self.state();
         state.settle();
@@ -88,7 +89,7 @@ impl Clock {
         self.shared.changed.notify_waiters();
     }
 
-    /// Waits until the clock shows `until`. It does not make time jump, but [`pass`](Self::pass) stops there.
+    /// Waits until the clock shows `until`. This does not make time jump, but [`pass`](Self::pass) stops there.
     pub(crate) async fn sleep_until(&self, until: SystemTime) {
         let _sleeper = self.sleeper(until);
         loop {
@@ -102,19 +103,19 @@ impl Clock {
         }
     }
 
-    /// Skips waiting until this much time has passed, at any speed. Nothing that is due on the way is passed over, and
-    /// while something runs, time goes on at its own pace.
+    /// Skips waiting until this much time has passed, at any speed. Everything that is due on the way still happens, and
+    /// while something runs, time keeps its own pace.
     pub(crate) async fn skip(&self, time: Duration) {
         let end = self.state().skip(time);
         self.shared.changed.notify_waiters();
         self.sleep_until(end).await;
     }
 
-    /// Lets time pass until the clock shows `until` or `stop`, whichever is earlier. Under [`Speed::Max`] this is what
-    /// makes it jump: to `until` or to an earlier sleeper, who then gets to run before time goes on, but never past
-    /// `stop`, and without either of them it stands still. Only one task may call this, and only when it has nothing
-    /// left to do at the present moment. It ends once `is_outdated`, since then `until` may be too late: whoever changes what
-    /// that follows from says so before anything lets time pass faster.
+    /// Lets time pass until the clock shows `until` or `stop`, whichever is earlier. Under [`Speed::Max`] this makes time
+    /// jump: to `until` or to an earlier sleeper, who then runs before time continues, but never past `stop`. Without either
+    /// of them, time stands still. Only one task may call this, and only when it has nothing left to do at the present
+    /// moment. It ends once `is_outdated`, since `until` may then be too late. Whoever changes what `until` depends on
+    /// reports that before anything lets time pass faster.
     pub(crate) async fn pass(
         &self,
         until: Option<SystemTime>,
@@ -139,7 +140,7 @@ impl Clock {
         }
     }
 
-    /// A simulated timestamp as the real clock should have it at `real_now`, so that its age is the same.
+    /// Converts a simulated timestamp to the real clock, so that it is equally old at `real_now`.
     pub(crate) fn to_real(&self, stamp: SystemTime, real_now: SystemTime) -> SystemTime {
         same_age(stamp, self.now(), real_now)
     }
@@ -160,7 +161,7 @@ impl Clock {
 }
 
 impl Running {
-    /// What its clock shows.
+    /// Returns the time that the client's clock shows.
     pub(crate) fn now(&self) -> SystemTime {
         self.0.now()
     }

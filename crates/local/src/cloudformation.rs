@@ -1,4 +1,4 @@
-//! CloudFormation, as far as it tells of the one stack that all this has come from.
+//! CloudFormation: the operations that read the one stack from which everything else was created.
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/Welcome.html>
 
 pub(crate) mod api;
@@ -17,7 +17,7 @@ pub use config::{StackConfig, StackOutput, StackResource};
 use crate::clock::ClientClock;
 use crate::protocol::{AwsError, VALIDATION};
 
-/// The stacks of one account in one region: one at most.
+/// The stacks of one account in one region: at most one.
 #[derive(Debug)]
 pub(crate) struct CloudFormation {
     region: String,
@@ -31,13 +31,13 @@ impl CloudFormation {
         Self { region: region.to_owned(), account: account.to_owned(), stack, created: now }
     }
 
-    /// The stack of this name or id.
+    /// Returns the stack of this name or id.
     fn find(&self, name: &str) -> Result<&StackConfig, AwsError> {
         let found = self.stack.as_ref().filter(|stack| stack.name == name || self.id(stack) == name);
         found.ok_or_else(|| VALIDATION.error(format!("Stack with id {name} does not exist")))
     }
 
-    /// What `AWS::StackId` gives as well.
+    /// Returns the value of `AWS::StackId`.
     fn id(&self, stack: &StackConfig) -> String {
         format!(
             "arn:aws:cloudformation:{}:{}:stack/{}/a1b2c3d4-a1b2-41b2-81b2-a1b2c3d4e5f6",

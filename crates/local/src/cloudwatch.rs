@@ -1,7 +1,7 @@
 //! CloudWatch: metrics, alarms on them, and its API.
 //!
-//! What SQS, Lambda and the functions' logs say becomes metrics at the same place as what PutMetricData says, and alarms
-//! of a template are the same as those that are put.
+//! Values of SQS, Lambda and the functions' logs go into the same store as those of PutMetricData. Alarms of a template and
+//! of PutMetricAlarm are the same.
 
 mod alarm;
 mod alarms;
@@ -31,12 +31,12 @@ use crate::clock::ClientClock;
 use crate::sqs::Sqs;
 use crate::values::{Statistic, ValueSet};
 
-/// Above it, and below its negative, a value is refused.
+/// Largest value. Values above it or below its negative are refused.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
 const LARGEST_VALUE: f64 = f64::from_bits((1_023 + 360) << 52);
 
-/// Whether an alarm on a metric can ever see a value here: of the namespaces of AWS only a few metrics are published. Any
-/// other namespace is one of clients and functions.
+/// Returns true if an alarm on the metric can ever see a value here. In AWS's namespaces only a few metrics are published.
+/// All other namespaces belong to clients and functions.
 #[must_use]
 pub fn is_published(namespace: &str, metric: &str) -> bool {
     match namespace {
@@ -55,7 +55,7 @@ pub(crate) struct CloudWatch {
     store: Store,
     alarms: Alarms,
     active_queues: ActiveQueues,
-    /// When what is too old was last dropped.
+    /// Time at which old data was last dropped.
     swept_at: SystemTime,
 }
 
@@ -71,23 +71,23 @@ impl CloudWatch {
         }
     }
 
-    /// Creates an alarm, or gives one another definition.
+    /// Creates an alarm, or replaces its definition.
     pub(crate) fn put_alarm(&mut self, definition: Definition, now: SystemTime) {
         self.alarms.put(definition, now);
     }
 
-    /// When the next tick is due after a moment: at the next minute, or sooner if an alarm has shorter periods.
+    /// Returns the time of the next tick after a moment: the next minute, or sooner if an alarm has shorter periods.
     pub(crate) fn next_tick(&self, after: SystemTime) -> SystemTime {
         moment((second(after) / self.interval() + 1) * self.interval())
     }
 
-    /// Whether no tick after this one can change anything until something happens: all queues are inactive, and alarms see
-    /// no value.
+    /// Returns true if no tick after this one can change anything until something happens, because all queues are inactive
+    /// and alarms see no value.
     pub(crate) fn rests(&self, queues: &Sqs, ticked_at: SystemTime) -> bool {
         self.active_queues.are_none(queues, ticked_at) && self.alarms.rest(&self.store, ticked_at)
     }
 
-    /// Lets the ticks until now go by, since none could change anything, and gives the last one.
+    /// Skips the ticks until now, since none could change anything, and returns the last one.
     pub(crate) fn pass_over(&mut self, now: SystemTime) -> SystemTime {
         self.sweep(now);
         moment(second(now) / self.interval() * self.interval())
@@ -97,12 +97,12 @@ impl CloudWatch {
         self.alarms.interval().unwrap_or(60)
     }
 
-    /// Whether a tick can change any alarm.
+    /// Returns true if a tick can change any alarm.
     pub(crate) fn has_alarms(&self) -> bool {
         self.alarms.interval().is_some()
     }
 
-    /// Publishes the metrics of the minute that ends here, if one does, and evaluates the alarms that are due.
+    /// Publishes the metrics of the minute that ends now, if one does, and evaluates the alarms that are due.
     pub(crate) fn tick(&mut self, queues: &mut Sqs, at: SystemTime) {
         if second(at).is_multiple_of(60) {
             self.active_queues.publish(&mut self.store, queues, at);
@@ -111,12 +111,12 @@ impl CloudWatch {
         self.alarms.evaluate(&self.store, at);
     }
 
-    /// The alarms that came into another state since the last call, in order.
+    /// Returns the alarms' changes of state since the last call, in order.
     pub(crate) fn take_changes(&mut self) -> Vec<AlarmChange> {
         self.alarms.take_changes()
     }
 
-    /// An invocation is over.
+    /// Records an invocation that is over.
     pub(crate) fn invoked(&mut self, invoked: Invoked<'_>) {
         of_functions::invoked(&mut self.store, invoked);
     }
@@ -125,12 +125,12 @@ impl CloudWatch {
         of_functions::throttled(&mut self.store, function, now);
     }
 
-    /// So many invocations of a function run now.
+    /// Records the number of invocations of a function that run now.
     pub(crate) fn concurrent(&mut self, function: &str, running: usize, now: SystemTime) {
         of_functions::concurrent(&mut self.store, function, running, now);
     }
 
-    /// Takes the metrics that a line of a function's log holds, and says whether it is a document that holds any.
+    /// Records the metrics in a line of a function's log. Returns true if the line is a document with metrics.
     pub(crate) fn log_line(
         &mut self,
         function: &str,
@@ -157,7 +157,7 @@ impl CloudWatch {
         !found.is_empty()
     }
 
-    /// The sum of all that is kept of a metric, over all its dimensions, in one namespace or in all.
+    /// Returns the sum of a metric's values that are kept, over all its dimensions, in one namespace or in all.
     pub(crate) fn sum(&self, namespace: Option<&str>, name: &str) -> f64 {
         self.store.sum(namespace, name)
     }
@@ -166,7 +166,7 @@ impl CloudWatch {
         format!("arn:aws:cloudwatch:{}:{}:alarm:{name}", self.region, self.account)
     }
 
-    /// Drops what is too old, once an hour.
+    /// Drops old data, once an hour.
     fn sweep(&mut self, now: SystemTime) {
         let since = now.duration_since(self.swept_at).unwrap_or_default();
         if since >= Duration::from_secs(3_600) {
@@ -192,7 +192,7 @@ mod tests {
         moment(1_800_000_000 + seconds)
     }
 
-    /// Ticks until the account rests or the time is over; when that was, and how many ticks it took.
+    /// Ticks until the account rests or the time is over. Returns when that was, and the number of ticks.
     fn tick_until_rest(cloudwatch: &mut CloudWatch, queues: &mut Sqs, from: u64, to: u64) -> (u64, usize) {
         let (mut last, mut ticks) = (at(from), 0);
         while !cloudwatch.rests(queues, last) && last < at(to) {

@@ -1,4 +1,4 @@
-//! Values of metrics, and what is made of them.
+//! Values of metrics and their statistics.
 
 mod statistic;
 mod value_set;

@@ -1,19 +1,19 @@
-//! The clock of those who call, which knows nothing of simulated time.
+//! The clock of a client, which does not know simulated time.
 
 use std::time::{Duration, SystemTime};
 
-/// How a client's clock relates to the simulated one, so that a moment is equally long ago on both.
+/// The difference between a client's clock and the simulated one. A moment is equally long ago on both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ClientClock {
     ahead: Duration,
     behind: Duration,
 }
 
-/// Clocks that differ by less are the same, or else a minute would not begin at a minute.
+/// Clocks that differ by less count as equal. Otherwise minutes would not begin at full minutes.
 const SAME: Duration = Duration::from_secs(1);
 
 impl ClientClock {
-    /// A client whose clock shows `there` at `now`.
+    /// Creates the clock of a client that shows `there` at `now`.
     pub(crate) fn showing(there: SystemTime, now: SystemTime) -> Self {
         let differs = |by: &Duration| *by >= SAME;
         let whole = |by: Duration| Duration::from_millis(by.as_millis() as u64);

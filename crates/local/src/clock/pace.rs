@@ -1,4 +1,4 @@
-//! How simulated time follows from real time. Pure but for reading the real clock.
+//! Derives simulated time from real time. Pure except that it reads the real clock.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -10,14 +10,14 @@ use super::Speed;
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) speed: Speed,
-    /// Whether time stands still while nothing runs, whatever the speed.
+    /// True if time stands still while nothing runs, at any speed.
     pub(super) held: bool,
     /// The two clocks at the last change of pace.
     real: Instant,
     simulated: SystemTime,
-    /// Until here time passes no faster than real time.
+    /// Time until which simulated time is no faster than real time.
     pub(super) real_until: Option<SystemTime>,
-    /// Until here waiting is skipped at any speed.
+    /// Time until which waiting is skipped at any speed.
     skip_to: SystemTime,
     pub(super) running: usize,
     pub(super) sleepers: BTreeSet<(SystemTime, u64)>,
@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// How many simulated seconds a second is at present, but for jumps.
+    /// Returns the present number of simulated seconds per second, apart from jumps.
     pub(super) fn pace(&self) -> f64 {
         self.pace_at(self.now())
     }
@@ -77,7 +77,7 @@ impl State {
         }
     }
 
-    /// The pace where no client holds a message.
+    /// Returns the pace while no client has a message in hand.
     fn free_pace(&self) -> f64 {
         match self.speed {
             _ if self.running > 0 => 1.0,
@@ -90,7 +90,7 @@ impl State {
         self.running == 0 && !self.held
     }
 
-    /// For how much longer clients hold messages; none if they do not.
+    /// Returns how much longer clients have messages in hand, or None if they have none.
     fn slow_left(&self, moment: SystemTime) -> Option<Duration> {
         self.real_until?.duration_since(moment).ok().filter(|left| !left.is_zero())
     }
@@ -100,7 +100,7 @@ impl State {
         self.real = Instant::now();
     }
 
-    /// Has the next `time` skipped, and returns its end.
+    /// Skips the next `time`, and returns its end.
     pub(super) fn skip(&mut self, time: Duration) -> SystemTime {
         let end = self.now() + time;
         self.skip_to = self.skip_to.max(end);
@@ -115,7 +115,7 @@ impl State {
         let left = self.slow_left(now).map_or(left, |slow| left.min(slow));
         match self.pace_at(now) {
             0.0 => Wait::ForChange,
-            // A millisecond is what timers can tell apart, and a year what they can wait.
+            // Timers have a resolution of a millisecond, and can wait for a year.
             pace => {
                 Wait::For(Duration::from_secs_f64((left.as_secs_f64() / pace).clamp(0.001, 31_536_000.0)))
             }

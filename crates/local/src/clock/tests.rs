@@ -1,4 +1,4 @@
-//! How time passes, at any speed.
+//! Tests of the clock at all speeds.
 
 use std::time::UNIX_EPOCH;
 

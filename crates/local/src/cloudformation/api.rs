@@ -32,7 +32,7 @@ pub(crate) static SERVICE: Service<CloudFormation> = Service {
 
 pub(super) type Context<'a> = RequestContext<'a, CloudFormation>;
 
-/// The input of any of them.
+/// The input of any operation.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Input {
@@ -44,7 +44,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// The stack that must be named.
+    /// Returns the stack, which the input must name.
     pub(super) fn stack<'a>(&self, stacks: &'a CloudFormation) -> Result<&'a StackConfig, AwsError> {
         stacks.find(VALIDATION.required(self.stack_name.as_ref(), "stackName")?)
     }

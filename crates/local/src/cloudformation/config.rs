@@ -1,8 +1,8 @@
-//! What CloudFormation tells of: a stack.
+//! The configuration of a stack.
 
 use std::collections::BTreeMap;
 
-/// The CloudFormation stack that the rest has come from.
+/// The CloudFormation stack from which everything else was created.
 #[derive(Debug, Clone, Default)]
 pub struct StackConfig {
     /// Its name.
@@ -24,7 +24,7 @@ pub struct StackOutput {
     pub key: String,
     /// Its value.
     pub value: String,
-    /// What the template says of it.
+    /// Its description in the template.
     pub description: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct StackOutput {
 pub struct StackResource {
     /// Its name in the template.
     pub logical_id: String,
-    /// Its name on AWS: what `Ref` gives.
+    /// Its name on AWS, the value of `Ref`.
     pub physical_id: String,
     /// Its type, such as `AWS::SQS::Queue`.
     pub kind: String,

@@ -31,7 +31,7 @@ pub(super) fn list(context: &mut Context<'_>) -> Answer {
     context.output(&output)
 }
 
-/// The resources of a stack that is named, or that a resource belongs to.
+/// Returns the resources of the stack that the input names, directly or by one of its resources.
 pub(super) fn describe(context: &mut Context<'_>) -> Answer {
     let input: Input = context.input()?;
     let stack = match (&input.stack_name, &input.physical_resource_id) {
@@ -68,7 +68,7 @@ fn named<'stack>(stack: &'stack StackConfig, id: &str) -> Result<&'stack StackRe
     found.ok_or_else(|| VALIDATION.error(format!("Resource {id} does not exist for stack {}", stack.name)))
 }
 
-/// The moment has another name in each operation.
+/// Returns a resource's details. `moment` is the operation's name for the time of creation.
 fn detail(context: &Context<'_>, stack: &StackConfig, resource: &StackResource, moment: &str) -> Value {
     let mut detail = base(resource);
     detail["StackName"] = json!(stack.name);

@@ -7,7 +7,7 @@ use super::api::{Context, Input};
 use crate::cloudformation::{StackConfig, StackOutput};
 use crate::protocol::{Answer, VALIDATION};
 
-/// The stack that is named, or all that there are.
+/// Returns the stack that the input names, or all stacks.
 pub(super) fn describe(context: &mut Context<'_>) -> Answer {
     let input: Input = context.input()?;
     let stack = match &input.stack_name {
@@ -47,7 +47,7 @@ fn output(StackOutput { key, value, description }: &StackOutput) -> Value {
     output
 }
 
-/// What a transform such as SAM's would make of a template is not known here.
+/// Returns the template as it was given, because transforms such as SAM's are not applied here.
 pub(super) fn template(context: &mut Context<'_>) -> Answer {
     let input: Input = context.input()?;
     let stack = input.stack(context.service)?;

@@ -1,10 +1,10 @@
-//! What the tests of the operations share.
+//! Helpers for the tests of the operations.
 
 use super::api::SERVICE;
 use super::{CloudFormation, StackConfig, StackOutput, StackResource};
 use crate::protocol::testing::{Client, at};
 
-/// The stack `shop` with 120 queues.
+/// Returns a client of the stack `shop` with 120 queues.
 pub(super) fn client() -> Client<CloudFormation> {
     let resources = (0..120).map(|number| StackResource {
         logical_id: format!("Q{number}"),
@@ -23,14 +23,14 @@ pub(super) fn client() -> Client<CloudFormation> {
 }
 
 impl Client<CloudFormation> {
-    /// Asks for something that must succeed.
+    /// Makes a request that must succeed.
     pub(super) fn accepts(&mut self, form: &str) -> String {
         let answer = self.form(form);
         assert!(answer.starts_with("200 "), "{answer}");
         answer
     }
 
-    /// Asks for something that must be refused.
+    /// Makes a request that must be refused.
     pub(super) fn refuses(&mut self, form: &str) -> String {
         let answer = self.form(form);
         assert!(answer.starts_with("400 "), "{answer}");

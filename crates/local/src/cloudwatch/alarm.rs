@@ -21,8 +21,9 @@ use judge::{Period, judge};
 use super::store::{moment, second};
 use super::{Statistic, Store, ValueSet};
 
-/// CloudWatch looks at more periods than it evaluates, so that late and missing values do less harm. It does not say at
-/// how many, but that it depends on the period and on the metric's resolution; its examples of three periods show five.
+/// Periods that CloudWatch looks at beyond those that it evaluates, so that late and missing values do less harm. AWS does
+/// not document the number, only that it depends on the period and on the metric's resolution. Its examples of three periods
+/// show five.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html>
 const FURTHER_PERIODS: u64 = 2;
 
@@ -31,11 +32,11 @@ const FURTHER_PERIODS: u64 = 2;
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[expect(clippy::exhaustive_enums, reason = "CloudWatch has no other")]
 pub enum AlarmState {
-    /// Not enough is known yet.
+    /// CloudWatch does not have enough data yet.
     InsufficientData,
-    /// Within the threshold.
+    /// The metric is within the threshold.
     Ok,
-    /// Beyond the threshold.
+    /// The metric is beyond the threshold.
     Alarm,
 }
 
@@ -45,21 +46,21 @@ pub(crate) struct Alarm {
     pub(crate) definition: Definition,
     pub(crate) defined_at: SystemTime,
     pub(crate) standing: Standing,
-    /// When it was last said what state it is in, and when it last came into another one.
+    /// Times at which the state was last set, and at which it last changed.
     pub(crate) updated_at: SystemTime,
     pub(crate) changed_at: SystemTime,
 }
 
-/// A state, and why.
+/// An alarm's state with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) state: AlarmState,
     pub(crate) reason: String,
-    /// JSON.
+    /// The reason as JSON.
     pub(crate) data: Option<String>,
 }
 
-/// A period that has values.
+/// A period with values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Datapoint {
     start: SystemTime,
@@ -69,35 +70,36 @@ struct Datapoint {
 }
 
 impl Alarm {
-    /// An alarm that has not been evaluated yet.
+    /// Creates an alarm that has not been evaluated yet.
     pub(crate) fn new(definition: Definition, now: SystemTime) -> Self {
         let reason = "Unchecked: Initial alarm creation".into();
         let standing = Standing { state: AlarmState::InsufficientData, reason, data: None };
         Self { definition, defined_at: now, standing, updated_at: now, changed_at: now }
     }
 
-    /// Whether it is evaluated at this moment: every minute, or every ten seconds if its periods are that short.
+    /// Returns true if the alarm is evaluated at this moment: every minute, or every ten seconds if its periods are that
+    /// short.
     pub(crate) fn is_due(&self, at: SystemTime) -> bool {
         second(at).is_multiple_of(self.definition.interval())
     }
 
-    /// From when on it cannot change by itself: it has been evaluated without any value.
+    /// Returns the time from which the alarm cannot change by itself, because it was evaluated without any value.
     pub(crate) fn rests_from(&self, store: &Store) -> SystemTime {
         let range = Duration::from_secs(self.range(store).saturating_mul(self.definition.period));
-        // It looks at the minute of a value, and is due once a minute.
+        // The alarm looks at the whole minute of a value, and is due once a minute.
         let empty = store.latest() + range + Duration::from_secs(60);
         empty.max(self.defined_at).max(self.updated_at) + Duration::from_secs(60)
     }
 
-    /// How many periods it looks at. A value of minute resolution stands in the second at which its minute begins, and that
-    /// may be a minute ago when it comes.
+    /// Returns the number of periods that the alarm looks at. A value of minute resolution belongs to the second at which its
+    /// minute begins, which may be a minute ago when the value arrives.
     fn range(&self, store: &Store) -> u64 {
         let Definition { metric, period, evaluation_periods, .. } = &self.definition;
         let of_a_minute = if store.has_seconds(metric) { 0 } else { 60 / period };
         u64::from(*evaluation_periods) + of_a_minute.max(FURTHER_PERIODS)
     }
 
-    /// What follows from the periods that are over at `now`, if it is another state.
+    /// Evaluates the periods that are over at `now`, and returns the new state if it differs.
     pub(crate) fn evaluate(&self, store: &Store, now: SystemTime) -> Option<Standing> {
         let periods = self.definition.evaluation_periods;
         let range: Vec<_> = (0..self.range(store)).map(|back| self.period(now, back)).collect();
@@ -115,7 +117,7 @@ impl Alarm {
         Some(Standing { state, reason, data: Some(reason::data(&self.definition, &used, missing, now)) })
     }
 
-    /// Takes another state, and says the one before.
+    /// Enters a new state, and returns the one before.
     pub(crate) fn enter(&mut self, standing: Standing, now: SystemTime) -> Standing {
         self.updated_at = now;
         if standing.state != self.standing.state {
@@ -124,7 +126,7 @@ impl Alarm {
         std::mem::replace(&mut self.standing, standing)
     }
 
-    /// The period that many periods before the last one, in seconds.
+    /// Returns the period `back` periods before the last one, in seconds.
     fn period(&self, now: SystemTime, back: u64) -> Range<u64> {
         let end = second(now).saturating_sub(back * self.definition.period);
         end.saturating_sub(self.definition.period)..end
@@ -140,7 +142,7 @@ impl Alarm {
 }
 
 impl Definition {
-    /// Whether the alarm is to stay as it is because a percentile of so few values says little.
+    /// Returns true if the alarm keeps its state because there are too few values for a percentile.
     fn has_too_few_samples(&self, datapoints: &[Datapoint]) -> bool {
         let Statistic::Percentile(percent) = self.statistic else { return false };
         let rare = (percent / 100.0).min(1.0 - percent / 100.0);
@@ -162,7 +164,7 @@ impl Period {
 impl AlarmState {
     pub(crate) const ALL: [Self; 3] = [Self::InsufficientData, Self::Alarm, Self::Ok];
 
-    /// As CloudWatch names it.
+    /// Returns CloudWatch's name for the state.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::InsufficientData => "INSUFFICIENT_DATA",

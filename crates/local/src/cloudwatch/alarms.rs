@@ -1,4 +1,4 @@
-//! All alarms of an account and what happened to them.
+//! All alarms of an account and their history.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, SystemTime};
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::alarm::{Alarm, Definition, Standing};
 use super::{AlarmState, Store};
 
-/// How long an alarm's history is kept, also after the alarm.
+/// How long an alarm's history is kept, even after the alarm is deleted.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/AlarmThatSendsEmail.html>
 const HISTORY_KEPT: Duration = Duration::from_secs(30 * 86_400);
 
-/// Time may stand still here, but calls go on.
+/// Most items of history that are kept, because calls continue even while time stands still.
 const HISTORY_ITEMS: usize = 10_000;
 
 /// The alarms by name.
@@ -23,7 +23,7 @@ pub(crate) struct Alarms {
     changes: Vec<AlarmChange>,
 }
 
-/// An alarm that came into another state.
+/// An alarm's change of state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AlarmChange {
     pub(crate) name: String,
@@ -37,7 +37,7 @@ pub(crate) struct HistoryItem {
     pub(crate) at: SystemTime,
     pub(crate) kind: HistoryKind,
     pub(crate) summary: String,
-    /// JSON.
+    /// Details as JSON.
     pub(crate) data: String,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum HistoryKind {
 }
 
 impl Alarms {
-    /// All alarms, sorted by name.
+    /// Returns all alarms, sorted by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Alarm> {
         self.alarms.values()
     }
@@ -58,12 +58,12 @@ impl Alarms {
         self.alarms.get(name)
     }
 
-    /// The latest first.
+    /// Returns the history, the latest item first.
     pub(crate) fn history(&self) -> impl DoubleEndedIterator<Item = &HistoryItem> {
         self.history.iter().rev()
     }
 
-    /// Creates an alarm, or gives one another definition; its state stays until it is next evaluated.
+    /// Creates an alarm, or replaces its definition. Its state stays until the next evaluation.
     pub(crate) fn put(&mut self, definition: Definition, now: SystemTime) {
         let name = definition.name.clone();
         let verb = match self.alarms.get_mut(&name) {
@@ -85,14 +85,14 @@ impl Alarms {
         }
     }
 
-    /// Whether the alarm's actions are to be called.
+    /// Enables or disables the alarm's actions.
     pub(crate) fn enable_actions(&mut self, name: &str, enabled: bool, now: SystemTime) {
         let Some(alarm) = self.alarms.get_mut(name) else { return };
         alarm.definition.actions.enabled = enabled;
         self.configured(name, "Update", now);
     }
 
-    /// Puts an alarm into a state, which lasts until it is next evaluated.
+    /// Sets an alarm's state, which lasts until the next evaluation.
     pub(crate) fn set(&mut self, name: &str, standing: Standing, now: SystemTime) {
         let Some(alarm) = self.alarms.get_mut(name) else { return };
         let before = alarm.enter(standing.clone(), now);
@@ -121,17 +121,17 @@ impl Alarms {
         }
     }
 
-    /// Whether none can change by itself any more.
+    /// Returns true if no alarm can change by itself any more.
     pub(crate) fn rest(&self, store: &Store, now: SystemTime) -> bool {
         self.iter().all(|alarm| alarm.rests_from(store) <= now)
     }
 
-    /// The shortest time between two evaluations, in seconds; none without alarms.
+    /// Returns the shortest time between two evaluations in seconds, or None without alarms.
     pub(crate) fn interval(&self) -> Option<u64> {
         self.iter().map(|alarm| alarm.definition.interval()).min()
     }
 
-    /// What has changed since the last call, in order.
+    /// Returns the changes of state since the last call, in order.
     pub(crate) fn take_changes(&mut self) -> Vec<AlarmChange> {
         std::mem::take(&mut self.changes)
     }
@@ -155,7 +155,7 @@ impl Alarms {
 impl HistoryKind {
     pub(crate) const ALL: [Self; 3] = [Self::ConfigurationUpdate, Self::StateUpdate, Self::Action];
 
-    /// As CloudWatch names it.
+    /// Returns CloudWatch's name for the type of item.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ConfigurationUpdate => "ConfigurationUpdate",

@@ -1,5 +1,5 @@
-//! The operations of CloudWatch, in all three protocols: Smithy RPC v2 CBOR, which today's SDKs speak, AWS JSON 1.0, and
-//! the query protocol of older ones.
+//! The operations of CloudWatch in three protocols: Smithy RPC v2 CBOR of today's SDKs, AWS JSON 1.0, and the query protocol
+//! of older SDKs.
 
 mod alarm_history;
 mod change_alarms;

@@ -1,4 +1,4 @@
-//! Bodies: their size and their compression.
+//! Reads request bodies: checks their size and decompresses them.
 
 use std::io::Read;
 
@@ -9,14 +9,14 @@ use http::{Request, header};
 use super::error::REQUEST_TOO_LARGE;
 use crate::protocol::{AwsError, SERIALIZATION};
 
-/// The most that is posted, compressed or not.
+/// Largest body in bytes, compressed or not.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
 const LARGEST: usize = 1 << 20;
 
-/// The most that it may become. CloudWatch does not say; a thousand metrics of 150 values fit in it.
+/// Largest decompressed body in bytes. AWS documents no limit. A thousand metrics of 150 values fit in it.
 const LARGEST_PLAIN: u64 = 16 << 20;
 
-/// The body, decompressed.
+/// Returns the decompressed body.
 pub(super) fn plain(request: &Request<Bytes>) -> Result<Bytes, AwsError> {
     let body = request.body();
     let too_large =

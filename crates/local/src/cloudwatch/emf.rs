@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{LARGEST_VALUE, Metric, Resolution, Unit, ValueSet};
 
-/// A value of a metric that a line holds.
+/// A metric's value in a line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Embedded {
     pub(crate) metric: Metric,
@@ -19,19 +19,19 @@ pub(crate) struct Embedded {
     pub(crate) at: SystemTime,
 }
 
-/// Why a line that is meant as a document is none; then nothing of it is taken.
+/// The reason why a document in a line is invalid. None of its values count then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BadDocument {
-    /// No JSON, or not of the form of a document.
+    /// The line is not JSON, or does not have the form of a document.
     Unreadable,
-    /// Against a rule of the format.
+    /// The document breaks a rule of the format.
     Invalid,
 }
 
 impl BadDocument {
     pub(super) const ALL: [Self; 2] = [Self::Unreadable, Self::Invalid];
 
-    /// What counts them.
+    /// Returns the name of the metric that counts such lines.
     pub(super) fn metric(&self) -> &'static str {
         match self {
             Self::Unreadable => "EMFParsingErrors",
@@ -63,14 +63,14 @@ struct MetricDefinition {
     storage_resolution: Option<u32>,
 }
 
-/// What a line holds; nothing if it is not meant as a document. Whatever stands before the document is left out.
+/// Reads the values in a line, none if it is not a document. Text before the document is ignored.
 pub(crate) fn read(line: &str) -> Result<Vec<Embedded>, BadDocument> {
     let Some(document) = line.find('{').map(|start| &line[start..]).filter(|text| text.contains("\"_aws\""))
     else {
         return Ok(Vec::new());
     };
     let mut root: Map<String, Value> = serde_json::from_str(document).map_err(|_| BadDocument::Unreadable)?;
-    // The word may also be a value, or a key further in.
+    // The word can also be a value, or a key at a deeper level.
     let Some(metadata) = root.remove("_aws") else { return Ok(Vec::new()) };
     if metadata.get("CloudWatchMetrics").is_none() {
         return Ok(Vec::new());

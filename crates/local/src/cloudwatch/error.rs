@@ -1,4 +1,4 @@
-//! What CloudWatch refuses with. Shapes have names of their own; the codes are those of the query protocol.
+//! CloudWatch's errors. The names of shapes differ from the codes of the query protocol.
 
 use std::fmt::Display;
 
@@ -45,7 +45,7 @@ pub(super) fn missing(parameter: &str) -> AwsError {
     MISSING_PARAMETER.error(format!("The parameter {parameter} is required."))
 }
 
-/// CloudWatch says no more than that.
+/// Returns the error without a message, as CloudWatch does.
 pub(super) fn not_found() -> AwsError {
     RESOURCE_NOT_FOUND.error("")
 }

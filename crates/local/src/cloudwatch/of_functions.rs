@@ -1,4 +1,4 @@
-//! What Lambda itself publishes of a function.
+//! The metrics that Lambda publishes of a function.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html>
 
 use std::time::{Duration, SystemTime};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use super::store::{Resolution, Store};
 use super::{Metric, Unit, ValueSet};
 
-/// All that is published here, with their units.
+/// All metrics that are published here, with their units.
 pub(super) const METRICS: [FunctionMetric; 5] =
     [INVOCATIONS, ERRORS, THROTTLES, DURATION, CONCURRENT_EXECUTIONS];
 
@@ -23,13 +23,13 @@ const CONCURRENT_EXECUTIONS: FunctionMetric = ("ConcurrentExecutions", Unit::COU
 pub(crate) struct Invoked<'a> {
     pub(crate) function: &'a str,
     pub(crate) started_at: SystemTime,
-    /// Without the start of a process.
+    /// Duration without the start of a process.
     pub(crate) duration: Duration,
-    /// Whether it failed as a whole; an answer that names failed messages is none.
+    /// True if the whole invocation failed. An answer that names failed messages is not a failure.
     pub(crate) failed: bool,
 }
 
-/// All at the moment at which it started, as on AWS.
+/// Records the metrics of an invocation at the time of its start, as on AWS.
 pub(crate) fn invoked(store: &mut Store, invoked: Invoked<'_>) {
     let milliseconds = invoked.duration.as_secs_f64() * 1_000.0;
     let values = [
@@ -43,17 +43,17 @@ pub(crate) fn invoked(store: &mut Store, invoked: Invoked<'_>) {
     }
 }
 
-/// An invocation for which the function had no concurrency left; it is neither an invocation nor an error.
+/// Records a throttled invocation, which counts neither as an invocation nor as an error.
 pub(crate) fn throttled(store: &mut Store, function: &str, now: SystemTime) {
     record(store, function, THROTTLES, 1.0, now);
 }
 
-/// So many invocations of a function run at once now, out of so many of all functions.
+/// Records the number of invocations of a function that run now.
 pub(crate) fn concurrent(store: &mut Store, function: &str, running: usize, now: SystemTime) {
     record(store, function, CONCURRENT_EXECUTIONS, running as f64, now);
 }
 
-/// For the function, and for all functions together.
+/// Records a value for the function, and for all functions together.
 fn record(store: &mut Store, function: &str, (name, unit): FunctionMetric, value: f64, at: SystemTime) {
     let alone = [("FunctionName", function)];
     let resource = [("FunctionName", function), ("Resource", function)];

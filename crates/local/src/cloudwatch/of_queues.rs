@@ -1,4 +1,4 @@
-//! What SQS itself publishes of a queue.
+//! The metrics that SQS publishes of a queue.
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html>
 
 use std::collections::BTreeMap;
@@ -8,24 +8,24 @@ use super::store::{Resolution, Store};
 use super::{Metric, Unit, ValueSet};
 use crate::sqs::{Measured, Sqs};
 
-/// A queue that holds no message and that no action names for as long publishes nothing. Two things are left out: SQS may
-/// take 15 minutes to begin again, and Lambda's polls keep the queue of an enabled mapping active and come back empty. The
-/// mapping here takes what there is and does not poll, so that only the calls of clients count as empty receives.
+/// A queue without messages that no action has named for this long publishes nothing. Two effects are left out: SQS may take
+/// 15 minutes to publish again, and Lambda's empty polls keep the queue of an enabled mapping active. The mapping here does
+/// not poll, so that only calls of clients count as empty receives.
 const ACTIVE: Duration = Duration::from_secs(6 * 3_600);
 
-/// Which queues are active, by when they last were in use.
+/// Active queues with the time of their last use.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveQueues(BTreeMap<String, SystemTime>);
 
 impl ActiveQueues {
-    /// Publishes the minute that ends at `end`.
+    /// Publishes the metrics of the minute that ends at `end`.
     pub(crate) fn publish(&mut self, store: &mut Store, queues: &mut Sqs, end: SystemTime) {
         let names: Vec<_> = queues.names().map(str::to_owned).collect();
         self.0.retain(|name, _| queues.exists(name));
         for name in names {
             let in_use = queues.is_in_use(&name, end);
             let Some(measured) = queues.measure(&name, end) else { continue };
-            // Being created is a use as well.
+            // Its creation counts as a use.
             let last = self.0.entry(name.clone()).or_insert(end);
             if in_use {
                 *last = end;
@@ -36,7 +36,7 @@ impl ActiveQueues {
         }
     }
 
-    /// Whether no queue will publish anything before it is used again.
+    /// Returns true if no queue publishes anything before it is used again.
     pub(crate) fn are_none(&self, queues: &Sqs, now: SystemTime) -> bool {
         let is_inactive = |last: &SystemTime| now.duration_since(*last).is_ok_and(|since| since > ACTIVE);
         queues.names().all(|name| self.0.get(name).is_some_and(is_inactive) && !queues.is_in_use(name, now))
@@ -46,13 +46,13 @@ impl ActiveQueues {
 /// A metric of a queue: its name, its unit, and the values of a minute, if there are any.
 type QueueMetric = (&'static str, Unit, fn(&Measured) -> Option<ValueSet>);
 
-/// All that is published here. Of an active queue only the visible messages, and the groups in flight of a FIFO queue, have a
-/// value in each minute. All else has none in a minute in which there is nothing to count. AWS's page alone reads
-/// as if there were zeros; but when a message was received minutes after an empty receive, AWS was seen to give `[1.0]` for
+/// All metrics that are published here. For an active queue, only the visible messages and a FIFO queue's groups in flight
+/// have a value in each minute. The others have no value in a minute with nothing to count. AWS's page reads as if it
+/// published zeros. But after a message was received minutes after an empty receive, AWS returned `[1.0]` for
 /// NumberOfMessagesReceived, without a zero (`test_aws_sqs_metrics_created`):
 /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/cloudwatch/test_cloudwatch.snapshot.json>
 ///
-/// The metrics of fair queues, such as ApproximateNumberOfNoisyGroups, are not published here: AWS does not say when a
+/// The metrics of fair queues, such as ApproximateNumberOfNoisyGroups, are missing, because AWS does not document when a
 /// group is noisy.
 pub(super) const METRICS: [QueueMetric; 11] = [
     ("ApproximateNumberOfMessagesVisible", Unit::COUNT, |of| Some(one(of.counts.visible as u64))),

@@ -1,4 +1,4 @@
-//! The values of all metrics, for as long as CloudWatch keeps them at the resolution that they came in.
+//! The values of all metrics, kept as long as CloudWatch keeps them at their original resolution.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,12 +6,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{Unit, ValueSet};
 
-/// How long seconds and minutes are kept. CloudWatch then keeps periods of 5 minutes and of an hour; here they are gone.
+/// How long seconds and minutes are kept, in seconds. CloudWatch then keeps periods of 5 minutes and of an hour, but this
+/// store does not.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html>
 const SECONDS_KEPT: u64 = 3 * 3_600;
 const MINUTES_KEPT: u64 = 15 * 86_400;
 
-/// What identifies a metric.
+/// The identity of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Metric {
     pub(crate) namespace: String,
@@ -19,7 +20,7 @@ pub(crate) struct Metric {
     pub(crate) dimensions: BTreeMap<String, String>,
 }
 
-/// How exactly the time of a value is kept (`StorageResolution`).
+/// The resolution of a value's time (`StorageResolution`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Resolution {
     #[default]
@@ -35,16 +36,16 @@ pub(crate) struct Store {
     latest: u64,
 }
 
-/// The values of one metric by the second at which their second or minute begins.
+/// The values of one metric, by the second at which their second or minute begins.
 #[derive(Debug, Default)]
 struct Series {
-    /// Those of high resolution only.
+    /// Values of high resolution only.
     seconds: BTreeMap<u64, Values>,
-    /// All.
+    /// All values.
     minutes: BTreeMap<u64, Values>,
 }
 
-/// Nearly always of one unit.
+/// Values by unit. Nearly always there is only one.
 pub(crate) type Values = BTreeMap<Unit, ValueSet>;
 
 impl Metric {
@@ -80,7 +81,7 @@ impl Store {
         add(&mut series.minutes, second - second % 60, unit, values);
     }
 
-    /// Drops what is too old by now.
+    /// Drops values that are too old.
     pub(crate) fn forget(&mut self, now: SystemTime) {
         let now = second(now);
         self.series.retain(|_, series| {
@@ -90,7 +91,7 @@ impl Store {
         });
     }
 
-    /// When the latest value was put, if ever.
+    /// Returns the time of the latest value.
     pub(crate) fn latest(&self) -> SystemTime {
         moment(self.latest)
     }
@@ -99,19 +100,19 @@ impl Store {
         self.series.keys()
     }
 
-    /// Whether there are values at or after a moment.
+    /// Returns true if the metric has values at or after a moment.
     pub(crate) fn has_any_since(&self, metric: &Metric, since: SystemTime) -> bool {
         let minutes = self.series.get(metric).map(|series| &series.minutes);
         minutes.is_some_and(|minutes| minutes.range(second(since)..).next().is_some())
     }
 
-    /// Whether values of a metric are told apart by the second.
+    /// Returns true if a metric has values of high resolution.
     pub(crate) fn has_seconds(&self, metric: &Metric) -> bool {
         self.series.get(metric).is_some_and(|series| !series.seconds.is_empty())
     }
 
-    /// The values within a range by the start of their period and by unit. A period shorter than a minute sees values of
-    /// minute resolution in the second at which their minute begins.
+    /// Returns the values within a range by the start of their period and by unit. A period shorter than a minute sees values
+    /// of minute resolution in the second at which their minute begins.
     pub(crate) fn periods(&self, metric: &Metric, range: Range<u64>, period: u64) -> BTreeMap<u64, Values> {
         let mut periods = BTreeMap::new();
         let Some(series) = self.series.get(metric).filter(|_| range.start < range.end) else {
@@ -128,7 +129,7 @@ impl Store {
         periods
     }
 
-    /// The values of a period, of one unit or of all.
+    /// Returns the values of a period, of one unit or of all.
     pub(crate) fn value_set(
         &self,
         metric: &Metric,
@@ -144,7 +145,7 @@ impl Store {
         })
     }
 
-    /// The sum of all that is kept of a metric, over all its dimensions, in one namespace or in all.
+    /// Returns the sum of a metric's values that are kept, over all its dimensions, in one namespace or in all.
     pub(crate) fn sum(&self, namespace: Option<&str>, name: &str) -> f64 {
         let wanted = |metric: &Metric| {
             metric.name == name && namespace.is_none_or(|namespace| metric.namespace == namespace)
@@ -155,12 +156,12 @@ impl Store {
     }
 }
 
-/// A moment as the number of seconds since 1970.
+/// Converts a moment to seconds since 1970.
 pub(crate) fn second(at: SystemTime) -> u64 {
     at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// The moment so many seconds after the beginning of 1970.
+/// Converts seconds since 1970 to a moment.
 pub(crate) fn moment(second: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(second)
 }

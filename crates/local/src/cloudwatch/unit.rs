@@ -42,7 +42,7 @@ impl Unit {
     pub(crate) const NONE: Self = Self("None");
     pub(crate) const SECONDS: Self = Self("Seconds");
 
-    /// The unit of this name; none if CloudWatch has no such unit.
+    /// Returns the unit of this name, or None if CloudWatch does not have it.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         UNITS.into_iter().find(|unit| *unit == name).map(Self)

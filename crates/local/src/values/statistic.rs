@@ -1,10 +1,10 @@
-//! What is made of the values of a period.
+//! A statistic of the values of a period.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Statistics-definitions.html>
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-/// What is made of the values of a period.
+/// A statistic of the values of a period.
 ///
 /// ```
 /// use redrive_local::Statistic;
@@ -15,22 +15,22 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Statistic {
-    /// Their sum.
+    /// The sum of the values.
     Sum,
-    /// The largest.
+    /// The largest value.
     Maximum,
-    /// The smallest.
+    /// The smallest value.
     Minimum,
-    /// Their mean.
+    /// The mean of the values.
     Average,
-    /// How many there are.
+    /// The number of values.
     SampleCount,
-    /// The smallest that so many percent of them do not exceed: 0 to 100. Of statistic sets there is none, and none of
-    /// negative values.
+    /// The smallest value that this percentage of the values does not exceed: 0 to 100. It does not exist for statistic sets
+    /// and for negative values.
     Percentile(f64),
 }
 
-/// A name that is no statistic, or none that is computed here.
+/// The error for a name that is not a statistic, or not one that is computed here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("statistic {0} is not Sum, Maximum, Minimum, Average, SampleCount or a percentile such as p99.9")]
 pub struct UnknownStatistic(String);

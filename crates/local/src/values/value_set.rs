@@ -1,14 +1,14 @@
-//! What is kept of any number of values.
+//! A bounded summary of any number of values.
 
 use std::collections::BTreeMap;
 
 use super::Statistic;
 
-/// So many different values are kept as they are; what comes beyond is kept to two digits, within 5 % of its value, so
-/// that a minute with a million values takes no more than a few hundred.
+/// Most different values that are kept exactly. Later ones are rounded to two digits, within 5 %, so that a minute with a
+/// million values needs no more than a few hundred entries.
 const EXACT_VALUES: usize = 100;
 
-/// Any number of values: their statistics and, unless they came as statistics, how often there is which.
+/// Any number of values: their statistics and, unless only statistics are known, the count of each value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ValueSet {
     pub(crate) count: f64,
@@ -19,13 +19,13 @@ pub(crate) struct ValueSet {
 }
 
 impl ValueSet {
-    /// The same value, `count` times.
+    /// Creates a set of one value, `count` times.
     pub(crate) fn of(value: f64, count: f64) -> Self {
         let values = Some([(Ordered(value), count)].into());
         Self { count, sum: value * count, minimum: value, maximum: value, values }
     }
 
-    /// Values of which only the statistics are known. There are percentiles of them only if they are all the same.
+    /// Creates a set from statistics. It has percentiles only if all values are the same.
     /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
     pub(crate) fn of_statistics(count: f64, sum: f64, minimum: f64, maximum: f64) -> Self {
         let same = minimum == maximum && sum == minimum * count;
@@ -48,7 +48,7 @@ impl ValueSet {
         }
     }
 
-    /// A statistic; none if it cannot be known.
+    /// Returns a statistic, or None if it cannot be known.
     pub(crate) fn statistic(&self, statistic: Statistic) -> Option<f64> {
         Some(match statistic {
             Statistic::Sum => self.sum,

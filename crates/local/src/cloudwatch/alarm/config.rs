@@ -1,4 +1,4 @@
-//! An alarm as a template or a test describes it.
+//! The configuration of an alarm, from a template or a test.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::cloudwatch::{Metric, Statistic, Unit};
 pub struct AlarmConfig {
     /// Its name.
     pub name: String,
-    /// What it says to those it notifies, if anything.
+    /// Its description, for the people that it notifies.
     pub description: Option<String>,
     /// The metric's namespace, such as `AWS/SQS`.
     pub namespace: String,
@@ -19,27 +19,27 @@ pub struct AlarmConfig {
     pub metric: String,
     /// The metric's dimensions, all of them.
     pub dimensions: BTreeMap<String, String>,
-    /// Which of the metric's values count: those of this unit, or by default all.
+    /// The unit of the values that count. By default all values count.
     pub unit: Option<Unit>,
-    /// What is made of the values of a period.
+    /// The statistic of a period's values.
     pub statistic: Statistic,
     /// The length of a period: 10, 20 or 30 seconds, or whole minutes.
     pub period: Duration,
-    /// How many periods are looked at.
+    /// Number of periods that are evaluated.
     pub evaluation_periods: u32,
-    /// How many of them must breach.
+    /// Number of these periods that must breach.
     pub datapoints_to_alarm: u32,
-    /// What the statistic is compared to.
+    /// The value that the statistic is compared with.
     pub threshold: f64,
-    /// How it is compared.
+    /// The comparison of statistic and threshold.
     pub comparison: Comparison,
-    /// What a period without values counts as.
+    /// The meaning of a period without values.
     pub missing: MissingData,
 }
 
 impl AlarmConfig {
     /// # Errors
-    /// What CloudWatch would refuse about it.
+    /// Returns CloudWatch's refusal.
     pub(crate) fn definition(self) -> Result<Definition, String> {
         let name = self.name.clone();
         let refused = |reason| format!("alarm {name}: {reason}");

@@ -1,9 +1,9 @@
-//! What an alarm watches, and what CloudWatch demands of that.
+//! The definition of an alarm, with CloudWatch's checks.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
 
 use crate::cloudwatch::{Metric, Statistic, Unit};
 
-/// How a statistic is compared to an alarm's threshold.
+/// The comparison of a statistic with an alarm's threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "CloudWatch has no other")]
 pub enum Comparison {
@@ -17,29 +17,29 @@ pub enum Comparison {
     LessThanOrEqualToThreshold,
 }
 
-/// What a period without values counts as (`TreatMissingData`).
+/// The meaning of a period without values (`TreatMissingData`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::exhaustive_enums, reason = "CloudWatch has no other")]
 pub enum MissingData {
-    /// As unknown; the default of CloudWatch.
+    /// Unknown, CloudWatch's default.
     #[default]
     Missing,
-    /// As within the threshold.
+    /// Within the threshold.
     NotBreaching,
-    /// As breaching the threshold.
+    /// Beyond the threshold.
     Breaching,
-    /// As no reason to change the state.
+    /// Ignored: the state does not change.
     Ignore,
 }
 
-/// What a percentile of too few values counts as (`EvaluateLowSampleCountPercentile`).
+/// The meaning of a percentile of too few values (`EvaluateLowSampleCountPercentile`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LowSamples {
     Evaluate,
     Ignore,
 }
 
-/// All that makes an alarm; what is optional is told as it was given.
+/// The definition of an alarm. Optional parts are returned as they were given.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Definition {
     pub(crate) name: String,
@@ -47,7 +47,7 @@ pub(crate) struct Definition {
     pub(crate) metric: Metric,
     pub(crate) unit: Option<Unit>,
     pub(crate) statistic: Statistic,
-    /// Seconds.
+    /// Length of a period in seconds.
     pub(crate) period: u64,
     pub(crate) evaluation_periods: u32,
     pub(crate) datapoints_to_alarm: Option<u32>,
@@ -58,7 +58,7 @@ pub(crate) struct Definition {
     pub(crate) actions: Actions,
 }
 
-/// What CloudWatch would call at a change of state. Here nothing is called.
+/// The actions that CloudWatch would call at a change of state. Here nothing calls them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Actions {
     pub(crate) enabled: bool,
@@ -69,7 +69,7 @@ pub(crate) struct Actions {
 
 impl Definition {
     /// # Errors
-    /// What CloudWatch would refuse about it.
+    /// Returns CloudWatch's refusal.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Self { period, evaluation_periods: periods, .. } = *self;
         if !matches!(period, 10 | 20 | 30) && (period == 0 || !period.is_multiple_of(60)) {
@@ -94,12 +94,12 @@ impl Definition {
         Ok(())
     }
 
-    /// How many periods must breach.
+    /// Returns the number of periods that must breach.
     pub(crate) fn needed(&self) -> u32 {
         self.datapoints_to_alarm.unwrap_or(self.evaluation_periods)
     }
 
-    /// Seconds from one evaluation to the next.
+    /// Returns the seconds from one evaluation to the next.
     pub(crate) fn interval(&self) -> u64 {
         if self.period < 60 { 10 } else { 60 }
     }
@@ -132,7 +132,7 @@ impl Comparison {
         }
     }
 
-    /// As CloudWatch names it.
+    /// Returns CloudWatch's name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::GreaterThanThreshold => "GreaterThanThreshold",
@@ -142,7 +142,7 @@ impl Comparison {
         }
     }
 
-    /// In the words of an alarm's reason.
+    /// Returns the words for the comparison in an alarm's reason.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::GreaterThanThreshold => "greater than",
@@ -156,7 +156,7 @@ impl Comparison {
 impl MissingData {
     pub(crate) const ALL: [Self; 4] = [Self::Breaching, Self::NotBreaching, Self::Ignore, Self::Missing];
 
-    /// As CloudWatch names it.
+    /// Returns CloudWatch's name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -170,7 +170,7 @@ impl MissingData {
 impl LowSamples {
     pub(crate) const ALL: [Self; 2] = [Self::Evaluate, Self::Ignore];
 
-    /// As CloudWatch names it.
+    /// Returns CloudWatch's name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Evaluate => "evaluate",
@@ -183,7 +183,7 @@ impl LowSamples {
 pub(crate) mod testing {
     use super::*;
 
-    /// An alarm on `Errors >= 1`.
+    /// Returns an alarm on `Errors >= 1`.
     pub(crate) fn definition(needed: u32, periods: u32, missing: Option<MissingData>) -> Definition {
         Definition {
             name: "TooMany".into(),

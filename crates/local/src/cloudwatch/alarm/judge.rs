@@ -1,9 +1,9 @@
-//! The state that follows from what the last periods hold.
+//! Computes an alarm's state from its last periods.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html>
 
 use super::{AlarmState, Definition, MissingData};
 
-/// What a period holds, as far as an alarm is concerned.
+/// A period as an alarm sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Period {
     Missing,
@@ -11,8 +11,8 @@ pub(super) enum Period {
     Breaching,
 }
 
-/// `range` is the latest period first, and more of them than are evaluated: where one is missing, an older one takes its
-/// place. Only if there are too few of them all does it matter what missing ones count as.
+/// Returns the state. `range` has the latest period first, and more periods than are evaluated: an older period replaces a
+/// missing one. `TreatMissingData` counts only if too few periods have values.
 pub(super) fn judge(range: &[Period], definition: &Definition, present: AlarmState) -> AlarmState {
     let periods = definition.evaluation_periods as usize;
     let needed = definition.needed() as usize;
@@ -32,7 +32,7 @@ pub(super) fn judge(range: &[Period], definition: &Definition, present: AlarmSta
         MissingData::NotBreaching => AlarmState::Ok,
         MissingData::Breaching => alarm_if(breaching + missing >= needed),
         MissingData::Ignore => present,
-        // All there is breaches. That counts once it is so old that better values would have come since.
+        // All values breach. That counts once they are so old that better values would have arrived since.
         MissingData::Missing => match used.last() {
             Some((age, _)) if *age >= needed => AlarmState::Alarm,
             Some(_) | None => AlarmState::InsufficientData,
@@ -41,7 +41,7 @@ pub(super) fn judge(range: &[Period], definition: &Definition, present: AlarmSta
 }
 
 impl Definition {
-    /// Whether missing periods count as breaching ones.
+    /// Returns true if missing periods count as breaching.
     fn fills_up(&self) -> bool {
         self.missing == Some(MissingData::Breaching)
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use AlarmState::{Alarm as Alarmed, Ok as Fine};
 
-    /// `series` has a character for each period, the last one the most recent: X breaches, 0 does not, - is missing.
+    /// Checks a state. `series` has a character for each period, the most recent last: X breaches, 0 does not, - is missing.
     fn check(series: &str, needed: u32, missing: MissingData, present: AlarmState) -> AlarmState {
         let period = |character| match character {
             'X' => Period::Breaching,

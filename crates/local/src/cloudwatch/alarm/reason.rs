@@ -1,4 +1,4 @@
-//! Why an alarm is in its state, as CloudWatch says it.
+//! The reason for an alarm's state, in CloudWatch's words.
 
 use std::time::SystemTime;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{AlarmState, Datapoint, Definition, MissingData};
 
-/// A sentence for people.
+/// Returns the reason as a sentence for people.
 pub(super) fn text(definition: &Definition, state: AlarmState, used: &[Datapoint]) -> String {
     let periods = definition.evaluation_periods as usize;
     let missing = periods - used.len();
@@ -45,7 +45,7 @@ pub(super) fn text(definition: &Definition, state: AlarmState, used: &[Datapoint
     )
 }
 
-/// JSON for programs. A missing period is told by its time alone.
+/// Returns the reason as JSON for programs. A missing period has only a time.
 pub(super) fn data(
     definition: &Definition,
     used: &[Datapoint],
@@ -69,7 +69,7 @@ pub(super) fn data(
     serde_json::to_string(&data).expect("plain values can be written as JSON")
 }
 
-/// As CloudWatch writes moments inside of JSON: `2026-11-21T15:00:00.000+0000`.
+/// Writes a moment as CloudWatch does inside JSON: `2026-11-21T15:00:00.000+0000`.
 pub(crate) fn stamp(at: SystemTime) -> String {
     format_rfc3339_millis(at).to_string().replace('Z', "+0000")
 }
@@ -108,7 +108,7 @@ impl Evaluated {
 }
 
 impl std::fmt::Display for Datapoint {
-    /// `1.0 (26/03/26 09:42:00)`, the day first.
+    /// Writes `1.0 (26/03/26 09:42:00)`, the day first.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let start = format_rfc3339_seconds(self.start).to_string();
         let (year, month, day, time) = (&start[2..4], &start[5..7], &start[8..10], &start[11..19]);
@@ -116,7 +116,7 @@ impl std::fmt::Display for Datapoint {
     }
 }
 
-/// What missing periods were taken for, if that mattered.
+/// Returns how missing periods were treated, if that affected the state.
 fn filling(missing: Option<MissingData>, state: AlarmState, count: usize) -> String {
     let taken_for = match missing.unwrap_or_default() {
         MissingData::Breaching => "Breaching",
@@ -131,7 +131,7 @@ fn filling(missing: Option<MissingData>, state: AlarmState, count: usize) -> Str
     format!(" and {datapoints} {were} treated as [{taken_for}]")
 }
 
-/// `2 datapoints` and `were`.
+/// Returns a count and its verb, such as `2 datapoints` and `were`.
 fn counted(count: usize, what: &str) -> (String, &'static str) {
     if count == 1 { (format!("1 {what}"), "was") } else { (format!("{count} {what}s"), "were") }
 }

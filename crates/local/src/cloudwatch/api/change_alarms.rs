@@ -1,4 +1,4 @@
-//! What is done to alarms that exist.
+//! Operations that change existing alarms.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_SetAlarmState.html>
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DeleteAlarms.html>
 
@@ -26,7 +26,7 @@ struct Names {
     alarm_names: List<String>,
 }
 
-/// The state lasts until the alarm is next evaluated.
+/// Sets the state of an alarm until its next evaluation.
 pub(super) fn set_state(context: &mut Context<'_>) -> Answer {
     let input: NewState = context.input()?;
     let name = name(input.alarm_name, "alarmName")?;
@@ -44,7 +44,7 @@ pub(super) fn set_state(context: &mut Context<'_>) -> Answer {
     context.nothing()
 }
 
-/// All of them or, if one does not exist, none.
+/// Deletes all named alarms, or none of them if one does not exist.
 pub(super) fn delete(context: &mut Context<'_>) -> Answer {
     let names = names(context)?;
     let alarms = &mut context.service.alarms;
@@ -65,7 +65,7 @@ pub(super) fn disable_actions(context: &mut Context<'_>) -> Answer {
     switch_actions(context, false)
 }
 
-/// Names without an alarm are passed over.
+/// Switches actions on or off, ignoring names without an alarm.
 fn switch_actions(context: &mut Context<'_>, enabled: bool) -> Answer {
     for name in names(context)? {
         context.service.alarms.enable_actions(&name, enabled, context.now);

@@ -35,7 +35,7 @@ struct OfMetric {
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Output {
-    /// There are no composite alarms and no log alarms here.
+    /// Always empty: composite alarms and log alarms do not exist here.
     composite_alarms: [(); 0],
     log_alarms: [(); 0],
     metric_alarms: Vec<MetricAlarm>,

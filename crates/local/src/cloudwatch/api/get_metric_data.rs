@@ -195,7 +195,7 @@ impl Query {
 }
 
 impl Wanted {
-    /// The values in the order of time, and all units there are. If no unit is context for, the first one is taken.
+    /// Returns the values in the order of time, and all units. Without a requested unit, the values of the first unit count.
     fn read(&self, context: &Context<'_>, range: std::ops::Range<u64>) -> (Vec<(u64, f64)>, BTreeSet<Unit>) {
         let periods = context.service.store.periods(&self.metric, range, self.period);
         let present = periods.values().flat_map(|units| units.keys().copied());
@@ -209,7 +209,7 @@ impl Wanted {
     }
 }
 
-/// The metric's name, and what tells the queries apart.
+/// Returns the metric's name with the parts that distinguish the queries.
 fn label(query: &Wanted, all: &[Wanted]) -> String {
     let mut label = query.metric.name.clone();
     if all.iter().any(|other| other.statistic != query.statistic) {
@@ -221,7 +221,7 @@ fn label(query: &Wanted, all: &[Wanted]) -> String {
     label
 }
 
-/// Where in all values a page begins, and how many more it takes.
+/// The start of a page within all values, and the room left in it.
 struct Page {
     skip: usize,
     room: usize,

@@ -9,7 +9,7 @@ use crate::cloudwatch::error::{self, INVALID_PARAMETER_COMBINATION};
 use crate::cloudwatch::{Statistic, ValueSet, moment, second};
 use crate::protocol::{Answer, AwsError, List, Number, Stamp, Time};
 
-/// The most that one call returns.
+/// The most datapoints that one call returns.
 const DATAPOINTS: u64 = 1_440;
 
 #[derive(Default, Deserialize)]
@@ -44,7 +44,7 @@ struct Datapoint {
     extended_statistics: BTreeMap<String, f64>,
 }
 
-/// Values of different units are separate datapoints. A datapoint without any of the requested statistics is omitted.
+/// Returns datapoints, separate ones for different units. A datapoint without any requested statistic is omitted.
 pub(super) fn get(context: &mut Context<'_>) -> Answer {
     let input: Input = context.input()?;
     let metric = metric(input.namespace, input.metric_name, input.dimensions, "")?;

@@ -45,7 +45,7 @@ struct Listed {
     dimensions: Vec<Dimension>,
 }
 
-/// A metric is listed as soon as it has a value; on AWS that may take 15 minutes.
+/// Lists each metric as soon as it has a value. On AWS that may take 15 minutes.
 pub(super) fn list(context: &mut Context<'_>) -> Answer {
     let input: Input = context.input()?;
     if input.dimensions.0.len() > 10 {

@@ -39,7 +39,7 @@ struct Input {
     evaluation_criteria: Option<IgnoredAny>,
 }
 
-/// Alarms on one metric with a threshold. Tags are not kept.
+/// Creates an alarm on one metric with a threshold. Tags are not kept.
 pub(super) fn put(context: &mut Context<'_>) -> Answer {
     let definition = context.input::<Input>()?.definition()?;
     context.service.put_alarm(definition, context.now);

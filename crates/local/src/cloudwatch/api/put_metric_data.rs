@@ -18,7 +18,7 @@ struct Input {
     namespace: Option<String>,
     #[serde(default)]
     metric_data: List<Datum>,
-    /// Metrics like the others; what entity they belong to is not kept.
+    /// Metrics like the others. Their entities are not kept.
     #[serde(default)]
     entity_metric_data: List<Entity>,
 }
@@ -61,7 +61,7 @@ struct Checked {
     at: SystemTime,
 }
 
-/// One bad value refuses the whole request.
+/// Records the values. One bad value makes CloudWatch refuse the whole request.
 pub(super) fn put(context: &mut Context<'_>) -> Answer {
     let input: Input = context.input()?;
     context.service.sweep(context.now);
@@ -129,8 +129,8 @@ impl Datum {
         Ok(Checked { metric, unit, resolution, values, at: when })
     }
 
-    /// Only `Value` excludes the others. What becomes of `Values` beside `StatisticValues` CloudWatch does not say; here
-    /// both count.
+    /// Returns the values of a datum. Only `Value` excludes the others. CloudWatch does not document `Values` together with
+    /// `StatisticValues`. Here both count.
     fn value_sets(&self, path: &str) -> Result<Vec<ValueSet>, AwsError> {
         let at = |field: &str| format!("{path}.{field}");
         let has_values = !self.values.0.is_empty();
@@ -154,7 +154,7 @@ impl Datum {
         Ok(sets)
     }
 
-    /// Each of `Values`, as often as `Counts` says.
+    /// Returns each of `Values`, repeated as `Counts` says.
     fn listed(&self, path: &str) -> Result<Vec<ValueSet>, AwsError> {
         let at = |field: &str| format!("{path}.{field}");
         let (values, counts) = (&self.values.0, &self.counts.0);

@@ -1,4 +1,4 @@
-//! What the requests of many operations have in common.
+//! Parameters that many operations share.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,24 +24,24 @@ pub(super) fn required<T>(value: Option<T>, parameter: &str) -> Result<T, AwsErr
     value.ok_or_else(|| error::missing(parameter))
 }
 
-/// A text of at least one and at most 255 characters.
+/// Checks a name of 1 to 255 characters.
 pub(super) fn name(value: Option<String>, member: &str) -> Result<String, AwsError> {
     let name = VALIDATION.required(value, member)?;
     VALIDATION.text(&name, member, 1..=255)?;
     Ok(name)
 }
 
-/// `MaxRecords`: 1 to 100, else 50.
+/// Reads `MaxRecords`: 1 to 100, by default 50.
 pub(super) fn max_records(given: Option<Number>) -> Result<usize, AwsError> {
     let records = given.map(|given| VALIDATION.within(given, "maxRecords", 1..=100)).transpose()?;
     Ok(records.map_or(50, |records| records as usize))
 }
 
-/// The seconds from start to end, the end left out. The start goes back to a whole minute, or for shorter periods to a
-/// whole one of these.
+/// Returns the seconds from start to end, the end excluded. The start is rounded down to a whole minute, or to a whole period
+/// if that is shorter.
 pub(super) fn range(start: SystemTime, end: SystemTime, period: u64) -> Range<u64> {
     let start = second(start);
-    // A moment within a second is after its beginning.
+    // An end within a second includes that second.
     let end = second(end + Duration::from_nanos(999_999_999));
     start - start % period.min(60)..end
 }
@@ -51,7 +51,7 @@ pub(super) fn unit(name: Option<&str>, parameter: &str) -> Result<Option<Unit>, 
     name.map(unit).transpose()
 }
 
-/// A period of values that are context for.
+/// Reads the period of requested values, in seconds.
 pub(super) fn period(value: Number, parameter: &str) -> Result<u64, AwsError> {
     let period =
         value.whole(1).filter(|period| matches!(period, 1 | 5 | 10 | 20 | 30) || period.is_multiple_of(60));
@@ -64,7 +64,7 @@ pub(super) fn period(value: Number, parameter: &str) -> Result<u64, AwsError> {
     period.map(u64::from).ok_or_else(refusal)
 }
 
-/// At most 30 dimensions with ASCII names and values, each name once. `path` is what messages call the list.
+/// Reads at most 30 dimensions with ASCII names and values, each name once. `path` is the list's name in messages.
 pub(super) fn dimensions(given: List<Dimension>, path: &str) -> Result<BTreeMap<String, String>, AwsError> {
     if given.0.len() > 30 {
         return Err(error::too_many(path, 30));
@@ -93,7 +93,7 @@ pub(super) fn told(dimensions: &BTreeMap<String, String>) -> Vec<Dimension> {
     dimensions.iter().map(|(name, value)| Dimension { name: name.clone(), value: value.clone() }).collect()
 }
 
-/// A metric as it is context for.
+/// Reads the requested metric.
 pub(super) fn metric(
     namespace: Option<String>,
     name: Option<String>,

@@ -72,7 +72,7 @@ fn answer(client: &mut Client<CloudWatch>, request: &Request<Bytes>) -> Response
     SERVICE.answer(&call, &mut client.state, client.now, ClientClock::default()).0
 }
 
-/// The status, and what is answered as JSON or XML.
+/// Returns the status, and the answer as JSON or XML.
 fn call(client: &mut Client<CloudWatch>, request: &Request<Bytes>) -> (StatusCode, String) {
     let response = answer(client, request);
     let text = match response.headers()["content-type"].to_str().unwrap() {
@@ -91,7 +91,7 @@ fn put() -> Json {
     ] })
 }
 
-/// The request with another body.
+/// Replaces the body of a request.
 fn gzipped(mut request: Request<Bytes>, body: &[u8]) -> Request<Bytes> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(body).unwrap();
@@ -111,7 +111,7 @@ fn a_body_above_a_megabyte_or_one_that_grows_without_end_is_refused() {
     assert_eq!(call(&mut client(), &bomb).0, StatusCode::PAYLOAD_TOO_LARGE);
 }
 
-/// `{ MetricData: [{}, {}, …] }` with so many maps.
+/// Returns `{ MetricData: [{}, {}, …] }` with `count` maps.
 fn maps(protocol: Protocol, count: usize) -> Vec<u8> {
     match protocol {
         Protocol::Json => format!("{{\"MetricData\":[{}{{}}]}}", "{},".repeat(count - 1)).into_bytes(),
