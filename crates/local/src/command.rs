@@ -1,6 +1,7 @@
-//! `redrive local`, and what other verbs of the command `redrive` share with it: arguments, files, output, and where AWS is.
+//! `redrive local`, and the parts that other verbs of the command `redrive` share with it: arguments, files, output, and the
+//! connection to AWS.
 //!
-//! For the command alone: nothing here is kept as it is for others.
+//! This module serves only the command. Its interface can change at any time.
 
 pub mod arguments;
 pub mod ask;

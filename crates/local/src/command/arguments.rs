@@ -1,4 +1,4 @@
-//! What was typed after `redrive local`. What it means is for its plan.
+//! The arguments of `redrive local`. `plan` interprets them.
 
 use std::path::PathBuf;
 

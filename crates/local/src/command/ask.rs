@@ -1,4 +1,4 @@
-//! Questions before something is done that cannot be undone.
+//! Asks before the command does something that cannot be undone.
 
 use std::io::{self, IsTerminal};
 
@@ -35,11 +35,11 @@ pub struct Consent {
 }
 
 impl Consent {
-    /// Asks `{question}? {consequence} [y/N]`, unless nothing is done or the answer is known. The question is an
-    /// imperative that begins with a small letter. Without a terminal `--yes` is needed.
+    /// Asks `{question}? {consequence} [y/N]`, except for a dry run or with `--yes`. The question is an imperative that
+    /// begins with a small letter. Without a terminal `--yes` is required.
     ///
     /// # Errors
-    /// Any answer but yes: `not confirmed: {spared}`.
+    /// Returns `not confirmed: {spared}` after any answer but yes.
     pub fn confirm(self, question: &str, consequence: &str, spared: &str) -> Result<(), Problem> {
         match self.is_needed() {
             true => confirm(question, consequence, spared),
@@ -47,10 +47,10 @@ impl Consent {
         }
     }
 
-    /// The same, after a line that says where: at the end of a long question it would be wrapped away.
+    /// Asks the same after a line that names the place, which would be easy to miss at the end of a long question.
     ///
     /// # Errors
-    /// Any answer but yes.
+    /// Returns an error after any answer but yes.
     pub fn confirm_in(
         self,
         place: &str,
@@ -64,10 +64,10 @@ impl Consent {
         self.confirm(question, consequence, spared)
     }
 
-    /// Asks for a name to be typed, for what is worse than a slip of the finger.
+    /// Asks the user to type a name, for actions that a slip of the finger must not start.
     ///
     /// # Errors
-    /// Anything but the name.
+    /// Returns an error for any text but the name.
     pub fn confirm_by_name(
         self,
         question: &str,
@@ -82,7 +82,7 @@ impl Consent {
         }
     }
 
-    /// Whether somebody will be asked.
+    /// Returns true if the command will ask somebody.
     pub fn asks(self) -> bool {
         self.is_needed() && io::stdin().is_terminal()
     }
@@ -92,10 +92,10 @@ impl Consent {
     }
 }
 
-/// The same question, asked in any case.
+/// Asks the same question in any case.
 ///
 /// # Errors
-/// Any answer but yes.
+/// Returns an error after any answer but yes.
 pub fn confirm(question: &str, consequence: &str, spared: &str) -> Result<(), Problem> {
     let answer = answer(question, &format!("{}? {consequence} [y/N] ", capitalized(question)))?;
     match answer.as_str() {
@@ -117,7 +117,7 @@ fn answer(question: &str, prompt: &str) -> Result<String, Problem> {
     if !io::stdin().is_terminal() {
         return Err(Problem::Input(anyhow!("not a terminal, cannot confirm: pass --yes to {question}")));
     }
-    // If nobody can read the question, no answer will be yes.
+    // If nobody can read the question, nobody will answer yes.
     let _ = output::ask(prompt);
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).context("could not read the answer").or_failed()?;

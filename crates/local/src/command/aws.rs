@@ -1,4 +1,4 @@
-//! Where the command finds AWS: region, profile, endpoint and credentials as the AWS command line has them.
+//! Finds AWS as the AWS command line does: region, profile, endpoint and credentials.
 
 mod endpoint;
 mod wire;
@@ -17,10 +17,10 @@ use redrive_sqs::Quoted;
 pub use self::endpoint::{check_is_aws, endpoint, is_emulator, is_loopback, of_sqs};
 pub use self::wire::{ANSWERED_BY, Wire};
 
-/// How long a call may take if nobody says otherwise.
+/// Default time limit of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where an endpoint on this machine is if nobody says otherwise.
+/// Default region of an endpoint on this machine.
 const LOCAL_REGION: &str = "us-east-1";
 
 /// Which AWS.
@@ -49,10 +49,10 @@ pub struct Place {
     pub otherwise: Option<String>,
 }
 
-/// Reads the settings, without a call to any service but that which gives the credentials.
+/// Reads the settings, calling no service except the one that provides the credentials.
 ///
 /// # Errors
-/// No region, or no credentials.
+/// Returns an error without a region or without credentials.
 pub async fn connect(place: &Place) -> anyhow::Result<(SdkConfig, Wire)> {
     let limit = place.timeout.map_or(TIMEOUT, Duration::from_secs);
     let config = settings(place, limit).await?;
@@ -73,7 +73,7 @@ async fn settings(place: &Place, limit: Duration) -> anyhow::Result<SdkConfig> {
     }
     if let Some(url) = &place.endpoint_url {
         loader = loader.endpoint_url(endpoint(url)?);
-        // TLS and a profile are for a tunnel to AWS.
+        // With TLS or a profile, a loopback endpoint may be a tunnel to AWS.
         if is_loopback(url) && url.starts_with("http:") && place.profile.is_none() {
             loader = loader.credentials_provider(for_this_machine());
         }
@@ -102,10 +102,10 @@ async fn settings(place: &Place, limit: Duration) -> anyhow::Result<SdkConfig> {
     }
 }
 
-/// The credentials, as they are now.
+/// Returns the present credentials.
 ///
 /// # Errors
-/// There are none.
+/// Returns an error if there are none.
 pub async fn credentials(config: &SdkConfig, place: &Place) -> anyhow::Result<Credentials> {
     let without = match named_profile(place) {
         Some((_, name)) => format!("no credentials for AWS from the profile {name}"),
@@ -117,21 +117,21 @@ pub async fn credentials(config: &SdkConfig, place: &Place) -> anyhow::Result<Cr
     provider.provide_credentials().await.map_err(|error| anyhow!("{without} ({})", cause(&error.into())))
 }
 
-/// The profile that somebody asked for, and where.
+/// Returns the flag or variable that names a profile, and the name.
 fn named_profile(place: &Place) -> Option<(&'static str, String)> {
     let of_environment = || std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
     let given = place.profile.clone().map(|name| ("--profile", name));
     given.or_else(|| of_environment().map(|name| ("AWS_PROFILE", name)))
 }
 
-/// What is behind an error of the SDK, without the list of all that it tried.
+/// Returns the cause of an SDK error, without the list of everything that it tried.
 fn cause(error: &anyhow::Error) -> String {
     let cause = error.root_cause().to_string();
     let first = cause.lines().next().unwrap_or_default();
     first.trim_end_matches(" Attempted:").trim_end_matches('.').to_owned()
 }
 
-/// The SDK would ignore an endpoint that is none, and call AWS.
+/// Refuses an invalid endpoint, which the SDK would ignore and call AWS.
 fn check_environment(variables: impl Iterator<Item = (String, String)>) -> anyhow::Result<()> {
     for (name, value) in variables.filter(|(name, _)| name.starts_with("AWS_ENDPOINT_URL")) {
         if !value.is_empty() && endpoint(&value).is_err() {
@@ -141,7 +141,7 @@ fn check_environment(variables: impl Iterator<Item = (String, String)>) -> anyho
     Ok(())
 }
 
-/// The SDK would take a profile that does not exist for one without settings.
+/// Refuses a profile that does not exist, which the SDK would treat as one without settings.
 async fn check_profile(place: &Place) -> anyhow::Result<()> {
     let Some((named_by, name)) = named_profile(place) else { return Ok(()) };
     let (files, environment, which) = (Default::default(), Default::default(), Default::default());
@@ -157,7 +157,7 @@ async fn check_profile(place: &Place) -> anyhow::Result<()> {
     bail!("{named_by} is {}, but your AWS settings have no such profile{known}", Quoted(&name))
 }
 
-/// What an emulator gets: never the credentials of a profile.
+/// Returns credentials for an emulator, never those of a profile.
 fn for_this_machine() -> Credentials {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let id = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));

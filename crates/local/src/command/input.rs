@@ -9,23 +9,24 @@ use anyhow::{Context, ensure};
 use redrive_iac::subject::kubernetes::is_kubernetes;
 use redrive_iac::subject::terraform::is_terraform;
 
-/// The largest template that CloudFormation accepts has 1 MB, this is some more.
+/// Largest template in bytes: slightly more than CloudFormation's limit of 1 MB.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html>
 pub const TEMPLATE: u64 = 1_024 * 1_024;
 
-/// The manifests of a large cluster, which nobody limits.
+/// Largest manifests in bytes: enough for a large cluster.
 pub const MANIFESTS: u64 = 8 * TEMPLATE;
 
-/// A plan of Terraform's says everything several times.
+/// Largest plan of Terraform in bytes. A plan repeats everything several times.
 pub const PLAN: u64 = 64 * TEMPLATE;
 
-/// What is kept in memory of messages and ids, or of a pipe that is read twice. Files of this size are sent in parts.
+/// Most bytes of messages and ids, or of a pipe that is read twice, that are kept in memory. Files of this size are sent in
+/// parts.
 pub const WHOLE: u64 = 256 * TEMPLATE;
 
-/// What came from stdin as a template: it comes once.
+/// The template from stdin, which can be read only once.
 static STDIN: OnceLock<String> = OnceLock::new();
 
-/// What to call a file in messages.
+/// Returns a file's name for messages.
 pub fn named(path: &Path) -> &Path {
     if is_stdin(path) { Path::new("stdin") } else { path }
 }
@@ -34,10 +35,11 @@ fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The whole text, and what to call where it comes from. `what` says what was looked for there, such as `the message file`.
+/// Returns the whole text with the name of its source for messages. `what` describes the expected content, such as `the
+/// message file`.
 ///
 /// # Errors
-/// It cannot be read, is no text, or has more than 256 MiB.
+/// Returns an error if the file cannot be read, is not text, or has more than 256 MiB.
 pub fn text(path: &Path, what: &str) -> anyhow::Result<(String, String)> {
     let name = named(path).display().to_string();
     let read = || match is_stdin(path) {
@@ -52,20 +54,21 @@ pub fn text(path: &Path, what: &str) -> anyhow::Result<(String, String)> {
     Ok((name, without_mark(text)))
 }
 
-/// All that there is.
+/// Reads everything.
 ///
 /// # Errors
-/// It cannot be read, or has more than 256 MiB.
+/// Returns an error if the source cannot be read or has more than 256 MiB.
 pub fn whole(source: impl Read) -> anyhow::Result<Vec<u8>> {
     let bytes = up_to(WHOLE + 1, source)?;
     ensure!(bytes.len() as u64 <= WHOLE, "more than {WHOLE} bytes; split it");
     Ok(bytes)
 }
 
-/// The text of a template, or what Terraform prints of a plan.
+/// Reads a template, or the plan that Terraform prints.
 ///
 /// # Errors
-/// It cannot be read, is no text, or has more than 1 MiB, manifests more than 8 MiB, Terraform's more than 64 MiB.
+/// Returns an error if the file cannot be read, is not text, or is larger than 1 MiB, or 8 MiB for manifests and 64 MiB for
+/// Terraform's plans.
 pub fn template(path: &Path) -> anyhow::Result<String> {
     let read = || {
         let text = match is_stdin(path) {
@@ -92,7 +95,7 @@ pub fn template(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// A file that a template leads to: none if it is no file, or larger than files of its kind are.
+/// Reads a file that a template names. Returns None if it is not a file, or is larger than files of its kind are.
 pub fn mentioned(path: &Path) -> Option<String> {
     if is_stdin(path) {
         return STDIN.get().cloned();
@@ -100,14 +103,14 @@ pub fn mentioned(path: &Path) -> Option<String> {
     String::from_utf8(found(path, MANIFESTS)?).ok().map(without_mark)
 }
 
-/// A file that nobody named, if it is one and has no more bytes than this.
+/// Reads a file that the user did not name, if it is a file of at most `most` bytes.
 pub fn found(path: &Path, most: u64) -> Option<Vec<u8>> {
-    // What is no file may wait for a writer.
+    // Opening a pipe could wait for a writer.
     let file = std::fs::metadata(path).ok()?.is_file().then(|| open(path))?.ok()?;
     up_to(most + 1, file).ok().filter(|bytes| bytes.len() as u64 <= most)
 }
 
-/// Of a file no more than it says it has: those of `/proc` have no end, or wait for the kernel.
+/// Opens a file, limited to the size that it reports, because some files of `/proc` are endless or wait for the kernel.
 fn open(path: &Path) -> io::Result<io::Take<File>> {
     let file = File::open(path)?;
     let seen = file.metadata()?;
@@ -115,7 +118,7 @@ fn open(path: &Path) -> io::Result<io::Take<File>> {
     Ok(file.take(size))
 }
 
-/// Without the byte order mark that editors and shells of Windows begin a file with.
+/// Removes the byte order mark with which Windows editors and shells begin a file.
 fn without_mark(mut text: String) -> String {
     if text.starts_with('\u{feff}') {
         text.drain(..'\u{feff}'.len_utf8());

@@ -1,4 +1,4 @@
-//! `redrive local`: a template's function and queues at work, in this process.
+//! `redrive local`: runs a template's functions and queues in this process.
 
 mod audience;
 mod executable;
@@ -31,10 +31,10 @@ use real::Connection;
 use screen::Screen;
 use ui::Listener;
 
-/// How often another free port is looked for, if someone takes the one found in the moment before it is used.
+/// Most tries to find a free port, because another process may take one before it is used.
 const PORT_TRIES: usize = 5;
 
-/// Runs until Ctrl-C, or with `--until-idle` until no message is left to work on.
+/// Runs until Ctrl-C, or with `--until-idle` until no messages are left.
 pub fn run(arguments: &LocalArguments) -> Result<(), Problem> {
     let plan = Plan::new(arguments)?;
     let executables = executable::make(&plan)?;
@@ -74,7 +74,7 @@ async fn work(plan: &Plan, executables: &[Executable]) -> Result<(), Problem> {
         Ok(end) => drained(end, &local, &mut signals, &mut events, &mut audience).await,
         Err(problem) => Err(problem),
     };
-    // Whatever happened, all processes end here.
+    // All processes end here in any case.
     let totals = local.stop().await;
     let end = end?;
     audience.dismiss(&mut events, &totals).await.or_failed()?;
@@ -89,7 +89,7 @@ async fn idle(plan: &Plan, local: &Local) {
     }
 }
 
-/// Lets workers end, unless another signal says not to wait for them. What they publish last is for the alarms, too.
+/// Waits for the workers to end, unless another signal cancels the wait. Alarms still evaluate their last metrics.
 async fn drained(
     end: End,
     local: &Local,
@@ -104,7 +104,7 @@ async fn drained(
     Ok(end)
 }
 
-/// The same on messages of real queues.
+/// Runs the functions on messages of real queues.
 async fn work_on_real_queues(plan: &Plan, executables: &[Executable]) -> Result<(), Problem> {
     let connection = Connection::new(plan).await?;
     connection.confirm(plan)?;
@@ -120,7 +120,7 @@ async fn work_on_real_queues(plan: &Plan, executables: &[Executable]) -> Result<
     verdict(end, &totals)
 }
 
-/// Starts on the port asked for, or on a free one, which queue URLs in the function's environment then name.
+/// Starts on the requested port or a free one. Queue URLs in the functions' environment name that port.
 async fn start(plan: &Plan, executables: &[Executable]) -> Result<Local, Problem> {
     let mut tries = PORT_TRIES;
     loop {
@@ -155,7 +155,7 @@ fn free_port() -> io::Result<u16> {
     Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// All at one moment, so that what becomes of them is the same each time.
+/// Sends all messages at one moment, so that each run has the same result.
 fn send(local: &Local, messages: &[Addressed], screen: &mut Screen) -> Result<(), Problem> {
     let batch = messages.iter().map(|message| (message.queue.as_str(), message.message.clone()));
     match local.send_all(batch) {
@@ -170,11 +170,12 @@ fn send(local: &Local, messages: &[Addressed], screen: &mut Screen) -> Result<()
     Ok(())
 }
 
-/// Listened for before anything starts, so that whoever reads an address can end what it belongs to.
+/// The signals that end a run. They are registered before anything starts, so that anybody who reads an address can end the
+/// run.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// The terminal is gone.
+    /// SIGHUP, after the terminal closed.
     hang_up: Signal,
 }
 
@@ -189,7 +190,7 @@ impl Signals {
     }
 }
 
-/// Why the work is over.
+/// The reason for the end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum End {
     Idle,
@@ -221,7 +222,7 @@ async fn attend(
     }
 }
 
-/// Dead letters are a result, not a failure; messages that nobody can work on are.
+/// Returns an error if messages are left that no function can process. Dead letters are a result, not an error.
 fn verdict(end: End, totals: &Totals) -> Result<(), Problem> {
     match end {
         End::GaveUp(reason) => Err(Problem::Failed(anyhow!(reason))),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{AttributeValue, MessageAttribute, NewMessage};
 
-/// A message and where it is to go.
+/// A message from a file, with its queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileMessage {
     pub place: Place,
@@ -19,11 +19,11 @@ pub struct FileMessage {
     pub message: NewMessage,
 }
 
-/// Where a message is in its file, from 1.
+/// The position of a message in its file, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     Line(usize),
-    /// Of an event.
+    /// The number of a record in an event.
     Record(usize),
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The attributes of a message, as SQS has them.
+/// Returns the attributes of a message in SQS's form.
 #[must_use]
 pub fn attributes_of(message: &NewMessage) -> Attributes {
     let attributes = message.attributes.iter().map(|(name, attribute)| {
@@ -50,18 +50,18 @@ pub fn attributes_of(message: &NewMessage) -> Attributes {
     attributes.collect()
 }
 
-/// What a file says about the queue of a message.
+/// The queue that a file names for a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// Nothing.
+    /// The file names no queue.
     Any,
-    /// This one is meant.
+    /// The file names this queue.
     Queue(String),
-    /// It is an event of a queue of this name.
+    /// The file is an event of a queue with this name.
     Event(String),
 }
 
-/// What is wrong with a file of messages, and where.
+/// An error in a file of messages, with its position.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MessageError {
     pub place: Place,
@@ -79,7 +79,7 @@ impl std::error::Error for MessageError {}
 /// Reads a whole file.
 ///
 /// # Errors
-/// The first line or record that is not a message. Empty lines are skipped.
+/// Returns the first line or record that is not a message. Empty lines are skipped.
 pub fn parse(text: &str) -> Result<Vec<FileMessage>, MessageError> {
     if let Ok(event) = serde_json::from_str::<Event>(text) {
         let records = event.records.into_iter().enumerate();
@@ -110,7 +110,7 @@ struct Line {
     attributes: BTreeMap<String, String>,
     group_id: Option<String>,
     deduplication_id: Option<String>,
-    /// Seconds.
+    /// Delay in seconds.
     delay: Option<u64>,
 }
 
@@ -165,7 +165,7 @@ struct Record {
 struct RecordAttribute {
     data_type: String,
     string_value: Option<String>,
-    /// As base64.
+    /// The value in base64.
     binary_value: Option<String>,
 }
 
@@ -206,7 +206,7 @@ impl RecordAttribute {
     }
 }
 
-/// What to do about a line that is a part of JSON rather than a whole message.
+/// Returns advice about a line that is a part of JSON instead of a whole message.
 #[must_use]
 pub fn advice_on_layout(line: &[u8]) -> Option<&'static str> {
     match line.trim_ascii() {
@@ -218,7 +218,7 @@ pub fn advice_on_layout(line: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// How to make a message of a line that is a body alone.
+/// Returns advice about a line that is only a body.
 fn advice_on_body(line: &str) -> &'static str {
     match serde_json::from_str::<Value>(line) {
         Ok(Value::Object(fields)) if fields.contains_key("body") => "",
@@ -228,12 +228,12 @@ fn advice_on_body(line: &str) -> &'static str {
     }
 }
 
-/// The column and the reason. serde_json counts lines within the text it is given, which is one line here.
+/// Returns the column and the reason. serde_json's line number is dropped, because the text is a single line.
 #[must_use]
 pub fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);
-    // It quotes unknown names as they are.
+    // serde_json quotes unknown names unescaped.
     format!("column {}: {}", error.column(), cut_to(&reason.replace(char::is_control, " "), 256))
 }
 

@@ -1,4 +1,4 @@
-//! Pages on loopback: the parts that they share, who may ask them, and how they answer.
+//! Pages on loopback: their shared files, their protection against other sites, and their answers.
 
 mod guard;
 
@@ -10,13 +10,13 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-/// Above the largest message of SQS, 1 MiB of text in which every character is escaped.
+/// Largest request in bytes: more than SQS's largest message, 1 MiB of text, with every character escaped.
 const LARGEST_REQUEST: usize = 8 << 20;
 
-/// Path, content type and text of a file, which is part of the executable.
+/// Path, content type and text of a file in the executable.
 pub type File = (&'static str, &'static str, &'static str);
 
-/// A file of the folder `page` beside the source file.
+/// Includes a file of the folder `page` beside the source file.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! page_file {
@@ -41,7 +41,7 @@ pub const SHARED: &[File] = &[
     page_file!("theme.css"),
 ];
 
-/// By the end of its name.
+/// Returns a file's content type by its extension.
 pub const fn content_type(file: &str) -> &'static str {
     match file.as_bytes() {
         [.., b'h', b't', b'm', b'l'] => "text/html; charset=utf-8",
@@ -51,8 +51,8 @@ pub const fn content_type(file: &str) -> &'static str {
     }
 }
 
-/// These routes, with a page's own files and the shared ones behind them. [`crate::serve`] keeps other sites away; here, a
-/// request that changes something must be JSON, and no page can hold this one in a frame or make it load anything else.
+/// Adds a page's own files and the shared ones to its routes. [`crate::serve`] keeps other sites away. Here, a request that
+/// changes something must be JSON, and no page can show this one in a frame or make it load anything else.
 pub fn guarded(routes: Router, files: &'static [File]) -> Router {
     let asset = async move |uri: Uri| find(files, uri.path());
     routes.fallback(asset).layer(DefaultBodyLimit::max(LARGEST_REQUEST)).layer(from_fn(guard))
@@ -76,14 +76,14 @@ fn find(files: &[File], path: &str) -> Response {
     }
 }
 
-/// The answer to a link of another site: a page that asks whether to follow it.
+/// Returns the answer to a link on another site: a page that asks whether to follow it.
 pub fn question(html: &'static str) -> Response {
     let mut response = (StatusCode::FORBIDDEN, [(CONTENT_TYPE, content_type(".html"))], html).into_response();
     guard::protect(response.headers_mut());
     response
 }
 
-/// A refusal in words.
+/// Returns a refusal with its reason.
 pub fn error(status: StatusCode, reason: &str) -> Response {
     respond(status, &json!({ "error": reason }))
 }
@@ -92,10 +92,10 @@ pub fn respond(status: StatusCode, body: &Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
 
-/// Compares the files of a page with its folder, and looks for what its policy refuses. For tests.
+/// Compares the files of a page with its folder, and checks that they obey its policy. For tests.
 ///
 /// # Panics
-/// A file is not served, loads something from elsewhere, or makes HTML of data.
+/// Panics if a file is not served, loads something from another place, or makes HTML of data.
 #[doc(hidden)]
 pub fn check_files(folder: &std::path::Path, files: &[File]) {
     use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Why the command did not do what it was asked to, as one line and an exit code.
+//! The reason why the command failed, as one line and an exit code.
 
 use std::fmt;
 use std::io;
@@ -6,31 +6,31 @@ use std::process::ExitCode;
 
 use crate::command::output;
 
-/// What ends the command early.
+/// An error that ends the command.
 #[derive(Debug)]
 pub enum Problem {
-    /// What was asked for cannot be meant: exit code 2, as for an unknown flag.
+    /// The request is invalid: exit code 2, as for an unknown flag.
     Input(anyhow::Error),
-    /// It was tried and failed: exit code 1.
+    /// The attempt failed: exit code 1.
     Failed(anyhow::Error),
-    /// Nothing is what was asked for: exit code 3.
+    /// Nothing matches the request: exit code 3.
     NoMatch(anyhow::Error),
-    /// A signal of this number ended it: the exit code is that of shells.
+    /// A signal with this number ended the command: the exit code is the one that shells use.
     Ended(anyhow::Error, u8),
 }
 
-/// Signals that ask to end, by their numbers.
+/// Numbers of the signals that end the command.
 pub const HANGUP: u8 = 1;
 pub const INTERRUPT: u8 = 2;
 pub const TERMINATE: u8 = 15;
 
-/// What a shell says of a process that a signal ended.
+/// Returns a shell's exit code for a process that a signal ended.
 pub fn code_of_signal(signal: u8) -> u8 {
     128 + signal
 }
 
 impl Problem {
-    /// Whether nobody reads the output any more.
+    /// Returns true if nobody reads the output any more.
     pub fn is_broken_pipe(&self) -> bool {
         let (Self::Input(error) | Self::Failed(error) | Self::NoMatch(error) | Self::Ended(error, _)) = self;
         error
@@ -39,7 +39,7 @@ impl Problem {
             .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     pub fn code(&self) -> u8 {
         match self {
             Self::Failed(_) => 1,
@@ -60,11 +60,11 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Sorts an error into one of the two kinds.
+/// Turns an error into one of two problems.
 pub trait OrProblem<T> {
-    /// The input is to blame.
+    /// Blames the input.
     fn or_input(self) -> Result<T, Problem>;
-    /// The world is to blame.
+    /// Blames the environment.
     fn or_failed(self) -> Result<T, Problem>;
 }
 
@@ -78,11 +78,11 @@ impl<T, E: Into<anyhow::Error>> OrProblem<T> for Result<T, E> {
     }
 }
 
-/// Says why the command ends, and gives its exit code.
+/// Prints why the command ends, and returns its exit code.
 pub fn exit(result: Result<(), Problem>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads has seen enough, as `head` does.
+        // The reader, such as `head`, has seen enough.
         Err(problem) if problem.is_broken_pipe() => ExitCode::SUCCESS,
         Err(problem) => {
             output::tell(format!("redrive: {problem}"));

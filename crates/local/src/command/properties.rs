@@ -1,14 +1,14 @@
-//! What must hold of whatever a file says, for the fuzzers of `dev/fuzz/` and for tests.
+//! Properties that hold for any file, for the fuzzers of `dev/fuzz/` and for tests.
 
 use redrive_iac::Surroundings;
 
 use crate::command::local::stack;
 use crate::command::messages::{self, Place};
 
-/// A template is read as what runs here, the same each time, or refused.
+/// Checks that a template is refused, or read with the same result each time.
 ///
 /// # Panics
-/// It is not.
+/// Panics if the property does not hold.
 pub fn template(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     let surroundings = surroundings();
@@ -26,10 +26,10 @@ pub(crate) fn surroundings() -> Surroundings {
     }
 }
 
-/// Each line of a file is a message, in its order, or the first one that is not is named.
+/// Checks that each line of a file is a message, in order, or that the error names the first line that is not.
 ///
 /// # Panics
-/// It is not.
+/// Panics if the property does not hold.
 pub fn messages(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     match messages::parse(&text) {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use crate::properties::corpus::check;
 
-    /// Resources of which each is named after the one before, twice.
+    /// Returns resources, each of which is named twice after the one before.
     fn doubling(last: usize) -> String {
         let name = |queue| match queue {
             0 => "x".to_owned(),
@@ -61,7 +61,7 @@ mod tests {
         format!("Resources:\n{}", (0..=last).map(queue).collect::<String>())
     }
 
-    /// A text in a text in a text, each of them twice.
+    /// Returns nested texts, each of which contains the next one twice.
     fn nested(depth: usize) -> String {
         let text = (0..depth)
             .fold("x".to_owned(), |inner, _| format!("{{'Fn::Sub': ['${{a}}${{a}}', {{a: {inner}}}]}}"));

@@ -1,8 +1,9 @@
-//! Values as somebody can type them into a shell. Pure.
+//! Quotes values for a shell. Pure.
 
 use redrive_sqs::acts;
 
-/// As it is where a shell leaves it so, else in quotes; with escapes for what a terminal would not show as it is, by
+/// Returns the value unchanged if a shell keeps it so, else in quotes. Characters that a terminal would not show are escaped,
+/// see
 /// <https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_02_04>.
 #[must_use]
 pub fn word(value: &str) -> String {

@@ -1,4 +1,4 @@
-//! Which endpoint is called, and whether it may be AWS's.
+//! Finds the endpoint to call, and decides if it may be AWS.
 
 use std::net::IpAddr;
 
@@ -8,10 +8,10 @@ use aws_types::service_config::ServiceConfigKey;
 use http::Uri;
 use redrive_sqs::Quoted;
 
-/// Names of this machine, and what is under them.
+/// Names of this machine. Their subdomains count too.
 const THIS_MACHINE: [&str; 3] = ["localhost", "host.docker.internal", "localhost.localstack.cloud"];
 
-/// An endpoint's URL, without a slash at its end.
+/// Returns an endpoint's URL without a trailing slash.
 pub fn endpoint(url: &str) -> anyhow::Result<String> {
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     match host.is_some_and(|host| !host.trim_matches('/').is_empty()) {
@@ -20,7 +20,8 @@ pub fn endpoint(url: &str) -> anyhow::Result<String> {
     }
 }
 
-/// The endpoint that a flag, the environment or the profile sets for SQS, as its client takes it. None: AWS itself.
+/// Returns the endpoint that a flag, the environment or the profile sets for SQS, as its client reads it, or None for AWS
+/// itself.
 pub fn of_sqs(config: &SdkConfig) -> Option<String> {
     let of_all = config.endpoint_url().map(str::to_owned);
     if config.get_origin("endpoint_url").is_client_config() {
@@ -31,10 +32,10 @@ pub fn of_sqs(config: &SdkConfig) -> Option<String> {
     of_sqs.or(of_all)
 }
 
-/// Refuses settings by which SQS is elsewhere.
+/// Refuses settings that replace AWS's endpoint of SQS.
 ///
 /// # Errors
-/// An endpoint is set.
+/// Returns an error if an endpoint is set.
 pub fn check_is_aws(config: &SdkConfig) -> anyhow::Result<()> {
     let Some(url) = of_sqs(config) else { return Ok(()) };
     let is_from = |name: &&str| std::env::var(name).is_ok_and(|value| value == url);
@@ -44,15 +45,15 @@ pub fn check_is_aws(config: &SdkConfig) -> anyhow::Result<()> {
     bail!("--aws calls AWS itself, but {named} is {}: {otherwise}", Quoted(&url))
 }
 
-/// Whether a URL leads to this machine.
+/// Returns true if a URL leads to this machine.
 pub fn is_loopback(url: &str) -> bool {
     host(url).is_some_and(|host| {
         host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     })
 }
 
-/// Whether a URL leads to an emulator for certain: to this machine, or to a name without a dot, as containers have. All
-/// others may be AWS: an address of a VPC, a name that a company gave it, a proxy, a partition that is new.
+/// Returns true if a URL certainly leads to an emulator: to this machine, or to a name without a dot, such as a container's.
+/// All others may be AWS: a VPC address, a company's own name, a proxy, a new partition.
 pub fn is_emulator(url: &str) -> bool {
     is_loopback(url)
         || host(url).is_some_and(|host| {
@@ -63,7 +64,7 @@ pub fn is_emulator(url: &str) -> bool {
         })
 }
 
-/// The host of a URL, in lower case and without the brackets of IPv6.
+/// Returns the host of a URL, in lower case and without the brackets of IPv6.
 fn host(url: &str) -> Option<String> {
     let uri: Uri = url.parse().ok()?;
     let host = uri.host()?.trim_matches(['[', ']']).trim_end_matches('.');

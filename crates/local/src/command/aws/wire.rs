@@ -1,4 +1,4 @@
-//! The HTTP client of all calls: it notes which endpoint is reached, and says so when no answer comes.
+//! The HTTP client of all calls. It remembers the endpoint, and prints it if no answer arrives.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,17 +15,17 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::command::output::tell;
 
-/// After so long without an answer a line says what is waited for.
+/// Time without an answer after which a line says what the command waits for.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// A header that no endpoint sends: its own address, such as `https://sqs.eu-west-1.amazonaws.com`.
+/// A response header that this client adds: the endpoint's address, such as `https://sqs.eu-west-1.amazonaws.com`.
 pub const ANSWERED_BY: &str = "x-redrive-answered-by";
 
-/// A client around that of the SDK.
+/// A wrapper of the SDK's client.
 #[derive(Debug, Clone)]
 pub struct Wire {
     inner: SharedHttpClient,
-    /// How long one call may take, beside what SQS waits for messages.
+    /// Time limit of a call, not counting SQS's wait for messages.
     limit: Duration,
     poll: Duration,
     seen: Arc<Mutex<Seen>>,
@@ -33,10 +33,10 @@ pub struct Wire {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Of the last call to SQS, and to any service.
+    /// The endpoints of the last call to SQS, and of the last call to any service.
     sqs: Option<String>,
     any: Option<String>,
-    /// Since when no call has got an answer, and whether the command has said so: it does once.
+    /// Start of the present silence, and whether the command has reported it, which it does once.
     silent_since: Option<Instant>,
     is_told: bool,
 }
@@ -52,25 +52,25 @@ impl Wire {
         Self { inner, limit, poll: Duration::ZERO, seen: Arc::default() }
     }
 
-    /// The same for calls that SQS may answer as late as this.
+    /// Returns a client for calls that SQS may answer this late.
     pub fn polling(&self, poll: Duration) -> Self {
         Self { poll, ..self.clone() }
     }
 
-    /// Settings whose calls go over it. A try that got no answer is not followed by another of the same length.
+    /// Returns settings that use this client. A try without an answer is not followed by a try of the same length.
     pub fn on(&self, config: SdkConfig) -> SdkConfig {
         let limit = self.limit + self.poll;
         let timeouts = TimeoutConfig::builder().operation_attempt_timeout(limit).operation_timeout(limit);
         config.into_builder().timeout_config(timeouts.build()).http_client(self.clone()).build()
     }
 
-    /// The endpoint of SQS, else of the service that was called last, such as `https://sqs.eu-west-1.amazonaws.com`.
+    /// Returns the endpoint of SQS, or else of the last call, such as `https://sqs.eu-west-1.amazonaws.com`.
     pub fn endpoint(&self) -> Option<String> {
         let seen = self.seen();
         seen.sqs.clone().or_else(|| seen.any.clone())
     }
 
-    /// When to say that no answer comes. A try after one that timed out is the same wait.
+    /// Returns the time at which to report the missing answer. A try after one that timed out belongs to the same wait.
     fn begin(&self, request: &HttpRequest) -> Instant {
         let endpoint = base(request.uri()).to_owned();
         let target = request.headers().get("x-amz-target").unwrap_or_default();
@@ -107,7 +107,7 @@ impl Wire {
     }
 }
 
-/// The part of a URL before its path, such as `http://127.0.0.1:9324`.
+/// Returns the part of a URL before its path, such as `http://127.0.0.1:9324`.
 fn base(url: &str) -> &str {
     let host = url.find("://").map_or(0, |at| at + 3);
     let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);

@@ -1,4 +1,4 @@
-//! The messages to send: read from files, each with the queue it goes to.
+//! Reads the messages to send from files, each with its queue.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::NewMessage;
 use crate::command::input;
 use crate::command::messages::{self, Address, FileMessage, Place};
 
-/// A message, its queue, and the file and line it comes from.
+/// A message with its queue, and the file and line that it was read from.
 #[derive(Debug)]
 pub(super) struct Addressed {
     pub(super) place: String,
@@ -19,13 +19,13 @@ pub(super) struct Addressed {
     pub(super) message: NewMessage,
 }
 
-/// Where messages can go.
+/// The queues to which messages can be sent.
 #[derive(Debug)]
 pub(super) struct Queues<'plan> {
     stack: &'plan Stack,
     stack_name: &'plan str,
     template: &'plan Path,
-    /// Where messages go that do not say.
+    /// The queue for messages that do not name one.
     default: Option<&'plan str>,
 }
 
@@ -47,7 +47,7 @@ impl<'plan> Queues<'plan> {
         Ok(Self { default, ..queues })
     }
 
-    /// A queue by its name, with or without the stack's name before it.
+    /// Finds a queue by its name, with or without the stack's name before it.
     fn named(&self, wanted: &str) -> anyhow::Result<&'plan str> {
         self.find(wanted).with_context(|| {
             let all: Vec<&str> = self.stack.queues.iter().map(|queue| queue.name.as_str()).collect();
@@ -63,7 +63,7 @@ impl<'plan> Queues<'plan> {
             .or_else(|| names().find(|name| in_stack(name).as_deref() == Some(wanted)))
     }
 
-    /// Before functions are built: what the queue would refuse.
+    /// Refuses what the queue would refuse, before functions are built.
     fn check(&self, queue: &str, message: &NewMessage) -> anyhow::Result<()> {
         let config = self.stack.queues.iter().find(|config| config.name == queue);
         let largest = config.and_then(|config| config.attributes.get("MaximumMessageSize")?.parse().ok());

@@ -1,4 +1,4 @@
-//! Those who are told what happens: the screen, and the page if there is one.
+//! Passes events to the screen, and to the page if there is one.
 
 use std::io;
 
@@ -15,10 +15,10 @@ pub(super) struct Audience {
 }
 
 impl Audience {
-    /// Tells of one event.
+    /// Reports one event.
     ///
     /// # Errors
-    /// stdout is gone, other than by a closed pipe.
+    /// Returns an error if stdout is gone, other than by a closed pipe.
     pub(super) fn tell(&mut self, event: &Event) -> io::Result<()> {
         if let Some(page) = &self.page {
             page.observe(event);
@@ -26,10 +26,10 @@ impl Audience {
         self.screen.show(event)
     }
 
-    /// Tells of what is left in the stream, and what everything came to.
+    /// Reports the rest of the stream and the totals.
     ///
     /// # Errors
-    /// stdout is gone, other than by a closed pipe.
+    /// Returns an error if stdout is gone, other than by a closed pipe.
     pub(super) async fn dismiss(
         mut self,
         events: &mut UnboundedReceiver<Event>,

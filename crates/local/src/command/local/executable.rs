@@ -1,4 +1,4 @@
-//! Building a function as `sam build` would choose it: the binary that the template's metadata names, or an example.
+//! Builds functions like `sam build`: the binary that the template's metadata names, or an example.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use super::stack::Build;
 use crate::FunctionConfig;
 use crate::command::problem::{OrProblem, Problem};
 
-/// What runs a function.
+/// The program that runs a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Executable {
     Binary(PathBuf),
@@ -21,7 +21,7 @@ pub(super) enum Executable {
 }
 
 impl Executable {
-    /// Has a function run it.
+    /// Makes a function run the program.
     pub(super) fn run_in(&self, function: &mut FunctionConfig) {
         match self {
             Self::Binary(path) => function.command.clone_from(path),
@@ -30,7 +30,7 @@ impl Executable {
     }
 }
 
-/// An executable for each function of the plan, in the same order. Cargo's own messages go to stderr.
+/// Builds an executable for each function of the plan, in the same order. Cargo's own messages go to stderr.
 pub(super) fn make(plan: &Plan) -> Result<Vec<Executable>, Problem> {
     let directory =
         plan.template.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -71,7 +71,7 @@ fn make_one(
         .or_failed()
 }
 
-/// Where the code of a function that can be built here is.
+/// Returns the folder with the code of a function, if it can be built here.
 fn code(build: &Build) -> anyhow::Result<&str> {
     let obstacle = match build {
         Build { is_image: true, .. } => "a container image".to_owned(),
@@ -85,7 +85,7 @@ fn code(build: &Build) -> anyhow::Result<&str> {
     bail!("{0}: {obstacle} cannot be built here, pass --binary {0}=PATH", build.function)
 }
 
-/// What Cargo can build, and the package it belongs to.
+/// A target that Cargo can build, with its package.
 #[derive(Debug, PartialEq, Eq)]
 struct Target {
     package: String,
@@ -105,7 +105,7 @@ impl Kind {
         is("bin").then_some(Self::Binary).or_else(|| is("example").then_some(Self::Example))
     }
 
-    /// Cargo's flag that builds one.
+    /// Returns Cargo's flag that builds such a target.
     const fn flag(self) -> &'static str {
         match self {
             Self::Binary => "--bin",
@@ -187,8 +187,8 @@ fn compile(target: &Target, directory: &Path, release: bool) -> anyhow::Result<P
     artifact.and_then(|artifact| artifact.executable).context("cargo built no executable")
 }
 
-/// Cargo tells its subcommands and children which cargo runs them. What it says besides of the package that they belong to
-/// (under `cargo run`) would make build scripts run again that look at it, such as that of `ring`.
+/// Returns a command for the Cargo that started this process, or else for `cargo`. Variables about the package that `cargo
+/// run` runs are removed, because build scripts that read them, such as that of `ring`, would run again.
 fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {
@@ -249,7 +249,7 @@ mod tests {
         Build { function: "Work".to_owned(), binary: binary.map(str::to_owned), ..Build::default() }
     }
 
-    /// Binaries of these names, and an example that is called as one of them.
+    /// Returns binaries of these names, and an example with the name of one of them.
     fn targets(names: &[&str]) -> Vec<Target> {
         let target = |kind, name: &str| Target { package: "p".to_owned(), kind, name: name.to_owned() };
         let binaries = names.iter().map(|name| target(Kind::Binary, name));

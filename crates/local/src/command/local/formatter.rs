@@ -1,4 +1,4 @@
-//! Events as lines for people: which message, by the order of sending, and what became of it. Pure.
+//! Formats events as lines for people: the message's number in the order of sending, and what happened to it. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,17 +6,17 @@ use std::time::Duration;
 use super::line::{Line, Tone};
 use crate::{AlarmState, Event, EventKind, InvocationOutcome};
 
-/// What has been told so far.
+/// Formats events with the memory of earlier ones.
 #[derive(Debug)]
 pub(super) struct EventFormatter {
-    /// The queues whose messages are told about. Dead-letter queues are not: a letter is told as its message's end.
+    /// The queues whose messages are shown. Dead-letter queues are left out, because a letter is shown as its message's end.
     sources: Vec<String>,
-    /// By message id.
+    /// Messages by id.
     messages: BTreeMap<String, Known>,
     alarms: BTreeSet<String>,
-    /// What functions wrote that did not start, and workers before they ended, as last told.
+    /// The last lines of functions that did not start and of workers that ended, as last shown.
     last_words: BTreeMap<String, Vec<String>>,
-    /// A failure, which the event that follows completes with the delay.
+    /// A failure, to which the next event adds the delay.
     failure: Option<Line>,
     pub(super) progress: Progress,
 }
@@ -27,14 +27,14 @@ struct Known {
     body: String,
 }
 
-/// How far it has come.
+/// The progress of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) done: usize,
     pub(super) dead: usize,
-    /// Deleted although they failed.
+    /// Messages that were deleted although they failed.
     pub(super) lost: usize,
-    /// When each waiting message comes back.
+    /// Time at which each waiting message returns.
     pub(super) back_at: BTreeMap<String, Duration>,
 }
 
@@ -50,12 +50,12 @@ impl EventFormatter {
         }
     }
 
-    /// Remembers the body of a message that is about to be told of.
+    /// Remembers the body of a message before its events.
     pub(super) fn expect(&mut self, message_id: &str, body: &str) {
         body.clone_into(&mut self.known(message_id).body);
     }
 
-    /// The lines that an event completes, if any.
+    /// Returns the lines that an event completes, if any.
     pub(super) fn tell(&mut self, event: &Event) -> Vec<Line> {
         let failure = self.failure.take();
         match (&event.kind, failure) {
@@ -80,7 +80,8 @@ impl EventFormatter {
         }
     }
 
-    /// What a function wrote that did not start, or a worker that ended on its own, unless that was the same the last time.
+    /// Returns the output of a function that did not start, or of a worker that ended by itself, unless it is the same as
+    /// before.
     fn last_words(&mut self, event: &Event) -> Vec<Line> {
         let (name, output) = match &event.kind {
             EventKind::InvocationEnded {
@@ -212,7 +213,7 @@ impl EventFormatter {
         self.progress.back_at.remove(message_id);
     }
 
-    /// That all is well is news only after an alarm.
+    /// Returns the word for an alarm's state. OK is news only after an alarm.
     fn alarm(&mut self, name: &str, state: AlarmState) -> Option<(Tone, &'static str)> {
         match state {
             AlarmState::Alarm => {

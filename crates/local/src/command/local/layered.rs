@@ -1,4 +1,4 @@
-//! A function in Python or Node behind redrive's Lambda layer, with the user's interpreter and runtime client.
+//! Runs a function in Python or Node behind redrive's Lambda layer, with the user's interpreter and runtime client.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,14 +9,14 @@ use super::stack::Build;
 use crate::FunctionConfig;
 use crate::command::shell::word;
 
-/// The layer's executable, as this command is called if it is installed beside it.
+/// Name of the layer's executable, which may be installed beside this command.
 const LAYER: &str = "redrive-layer";
 
-/// How such a function is run.
+/// The command of a function behind the layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layered {
     layer: PathBuf,
-    /// The command that Lambda hands to a wrapper.
+    /// The command that Lambda passes to a wrapper.
     runtime: Vec<String>,
     folder: PathBuf,
     handler: String,
@@ -34,7 +34,7 @@ impl Layered {
 /// Finds the layer, the interpreter and its client.
 ///
 /// # Errors
-/// One of them is missing; the error says how to install it.
+/// Returns an error if one of them is missing, with the way to install it.
 pub(super) fn find(build: &Build, template: &Path) -> anyhow::Result<Layered> {
     let function = &build.function;
     let code = build.code.as_ref();

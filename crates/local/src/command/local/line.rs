@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) at: Duration,
-    /// Number and id of the message, if it is about one.
+    /// Number and id of the message, if the line is about one.
     pub(super) message: Option<(usize, String)>,
     pub(super) tone: Tone,
     pub(super) word: &'static str,
@@ -19,7 +19,7 @@ impl Line {
     }
 }
 
-/// How much a line matters.
+/// The importance of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Quiet,

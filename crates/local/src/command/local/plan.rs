@@ -1,4 +1,4 @@
-//! What `redrive local` was asked to do: files read and checked, nothing done yet.
+//! The plan of `redrive local`: its files are read and checked, but nothing is started.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,7 @@ use crate::{Config, RemoteQueue, Speed, StackConfig};
 /// The account that local queues belong to, as in other emulators.
 const ACCOUNT: &str = "000000000000";
 
-/// Where functions believe to be if nobody says otherwise.
+/// Default region of the functions.
 pub(super) const REGION: &str = "us-east-1";
 
 /// What to run, send and print.
@@ -39,10 +39,10 @@ pub(crate) struct Plan {
     pub(super) queues: QueuesAt,
     /// Seconds that a call to real queues may take.
     pub(super) timeout: Option<u64>,
-    /// As read for a port not yet known.
+    /// The stack, read for a port that is not known yet.
     pub(super) stack: Stack,
     pub(super) messages: Vec<Addressed>,
-    /// Executables that need not be made, by the logical ids of their functions.
+    /// Executables that need not be built, by the logical ids of their functions.
     pub(super) binaries: BTreeMap<String, PathBuf>,
     /// Cargo's examples to build for functions, by their logical ids.
     pub(super) examples: BTreeMap<String, String>,
@@ -50,17 +50,17 @@ pub(crate) struct Plan {
     pub(super) speed: Speed,
     pub(super) port: u16,
     pub(super) until_idle: bool,
-    /// Whether the functions' executables poll their queues by themselves.
+    /// True if the functions' executables poll their queues by themselves.
     pub(super) worker: bool,
-    /// Whether not to ask.
+    /// True if the command does not ask.
     pub(super) yes: bool,
     pub(super) output: Output,
     pub(super) show_output: bool,
-    /// The port of the page, if there is to be one.
+    /// The port of the page, if one was requested.
     pub(super) ui: Option<u16>,
 }
 
-/// Where the queues are.
+/// The place of the queues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum QueuesAt {
     /// In this process.
@@ -69,7 +69,7 @@ pub(super) enum QueuesAt {
     Aws,
 }
 
-/// How events are told.
+/// The format of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
     Lines,
@@ -129,7 +129,7 @@ impl Plan {
         })
     }
 
-    /// The configuration for a port, with an executable for each function.
+    /// Returns the configuration for a port, with an executable for each function.
     pub(super) fn config(&self, port: u16, executables: &[Executable]) -> anyhow::Result<Config> {
         let surroundings = here(self.region.as_deref(), &self.stack_name, port, &self.set);
         let Stack { queues, functions, mut mappings, alarms, said, .. } =
@@ -142,7 +142,7 @@ impl Plan {
         Ok(Config { region, account, queues, functions, mappings, workers, alarms, speed, port, stack })
     }
 
-    /// The stack as it is for real queues, of which this is one, by its URL.
+    /// Reads the stack again for real queues. The URL of one of them gives their place.
     pub(super) fn stack_beside(
         &self,
         queue: &RemoteQueue,
@@ -174,7 +174,7 @@ impl Plan {
         Ok(stack)
     }
 
-    /// The dead-letter queue of each queue that has one, both by name.
+    /// Returns the name of each queue's dead-letter queue, by the queue's name.
     pub(super) fn dead_letter_queues(&self) -> BTreeMap<&str, String> {
         let target = |policy: &String| {
             let policy: serde_json::Value = serde_json::from_str(policy).ok()?;
@@ -208,7 +208,7 @@ fn read(
         .map_err(|error| anyhow!("{}:{}: {}", path.display(), error.line, error.message))
 }
 
-/// What a flag says of each function, by the functions' logical ids.
+/// Returns the values of a flag by the functions' logical ids.
 fn by_function(flag: &str, given: &[String], stack: &Stack) -> anyhow::Result<BTreeMap<String, String>> {
     let ids: Vec<&str> = stack.builds.iter().map(|build| build.function.as_str()).collect();
     let mut values = BTreeMap::new();
@@ -235,7 +235,7 @@ fn by_function(flag: &str, given: &[String], stack: &Stack) -> anyhow::Result<BT
 }
 
 fn executable((function, path): (String, String)) -> anyhow::Result<(String, PathBuf)> {
-    // Not what a symbolic link leads to: some programs do what the name says under which they are started.
+    // Symbolic links are kept, because some programs act by the name under which they are started.
     let found = std::path::absolute(&path).with_context(|| format!("--binary {path}"))?;
     let metadata = found.metadata().with_context(|| format!("--binary {path}"))?;
     if !metadata.is_file() {

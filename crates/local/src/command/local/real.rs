@@ -1,4 +1,4 @@
-//! In front of real queues: functions here, messages from an endpoint or from AWS.
+//! Runs functions here on messages of real queues, from an endpoint or from AWS.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::command::aws::{self, Place, Wire, check_is_aws, is_loopback};
 use crate::command::problem::{OrProblem, Problem};
 use crate::{Access, Remote, RemoteConfig, RemoteQueue};
 
-/// How long SQS may wait for a message before it answers.
+/// How long SQS waits for a message before it answers.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>
 const POLL: Duration = Duration::from_secs(20);
 
-/// A connection to where the queues are.
+/// A connection to the real queues.
 pub(super) struct Connection {
     client: Client,
     access: Access,
@@ -39,7 +39,7 @@ impl Connection {
         Ok(Self { client, access, queues, at })
     }
 
-    /// Asks whether to take messages from queues that are not on this machine.
+    /// Asks before receiving messages from queues that are not on this machine.
     pub(super) fn confirm(&self, plan: &Plan) -> Result<(), Problem> {
         if plan.yes || self.access.endpoint_url.as_deref().is_some_and(is_loopback) {
             return Ok(());
@@ -69,7 +69,7 @@ impl Connection {
         Remote::start(config).context(plan.template.display().to_string()).or_input()
     }
 
-    /// What is polled, for people.
+    /// Returns lines for people about the polled queues.
     pub(super) fn lines(&self) -> Vec<String> {
         vec![format!("endpoint  {}", self.at), "clock     real time; Ctrl-C ends it".to_owned()]
     }
@@ -80,7 +80,7 @@ async fn connect(plan: &Plan) -> Result<(SdkConfig, Wire, Access), Problem> {
         QueuesAt::Endpoint(url) => Some(url.clone()),
         QueuesAt::Here | QueuesAt::Aws => None,
     };
-    // An endpoint is an emulator of which the region is none of the profile's.
+    // An endpoint is an emulator, whose region has nothing to do with the profile.
     let region = plan.region.clone().or_else(|| endpoint_url.as_ref().map(|_| REGION.to_owned()));
     let place =
         Place { region, endpoint_url: endpoint_url.clone(), timeout: plan.timeout, ..Place::default() };

@@ -1,4 +1,4 @@
-//! What appears where: events and the table on stdout, everything else on stderr.
+//! Prints events and the table on stdout, everything else on stderr.
 
 use std::io::{self, ErrorKind};
 
@@ -12,18 +12,18 @@ use super::table::{clock, table, table_of_real, table_of_worker};
 use crate::command::output::{self, Line, Progress};
 use crate::{Event, EventKind, Totals};
 
-/// The most of a body that fits into a line of 100 characters.
+/// Most characters of a body, so that the line has at most 100.
 const BODY_WIDTH: usize = 60;
 
-/// The screen, or the pipes in its place.
+/// The terminal, or the pipes in its place.
 #[derive(Debug)]
 pub(super) struct Screen {
     output: Output,
     queues: QueuesAt,
     worker: bool,
-    /// Whether what a function writes needs its name.
+    /// True if a function's output is shown with its name.
     several_functions: bool,
-    /// Whether what a function writes is shown here, too.
+    /// True if a function's output is shown here too.
     show_output: bool,
     formatter: EventFormatter,
     waiting: Progress,
@@ -44,7 +44,7 @@ impl Screen {
         }
     }
 
-    /// Says what is about to run, and how to talk to it.
+    /// Prints what is about to run, and its addresses.
     pub(super) fn introduce(&self, plan: &Plan, about: &[String], warnings: &[String]) {
         let mut lines = Vec::new();
         let dead_letter_queues = plan.dead_letter_queues();
@@ -64,7 +64,7 @@ impl Screen {
         output::tell("");
     }
 
-    /// Remembers a message that has been sent, so that its events can be told by number and body.
+    /// Remembers a sent message, so that its events show its number and body.
     pub(super) fn expect(&mut self, message_id: &str, body: &str) {
         self.formatter.expect(message_id, body);
     }
@@ -72,7 +72,7 @@ impl Screen {
     /// Shows one event.
     ///
     /// # Errors
-    /// stdout is gone, other than by a closed pipe.
+    /// Returns an error if stdout is gone, other than by a closed pipe.
     pub(super) fn show(&mut self, event: &Event) -> io::Result<()> {
         if matches!(event.kind, EventKind::Output { .. }) && !self.show_output {
             return Ok(());
@@ -124,7 +124,7 @@ impl Screen {
     }
 }
 
-/// A closed pipe (`| head`) is no failure: the reader has seen enough.
+/// Ignores a closed pipe (`| head`), because the reader has seen enough.
 fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -154,7 +154,7 @@ fn format(line: &line::Line) -> Line {
     Line::from(format!(" {}  {message:<13}  ", clock(line.at))).and(word).and("  ").and(detail)
 }
 
-/// The beginning of a body, on one line.
+/// Returns the beginning of a body on one line.
 fn shorten(body: &str) -> String {
     let body = body.replace(|character: char| character.is_control(), " ");
     match body.char_indices().nth(BODY_WIDTH) {

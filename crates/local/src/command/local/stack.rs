@@ -1,7 +1,8 @@
-//! What of a template runs on a laptop: its queues, functions, mappings and alarms, or why one of them cannot. Pure.
+//! Reads the part of a template that runs on a laptop: queues, functions, mappings and alarms, or the reason why one cannot
+//! run. Pure.
 //!
-//! The values are those that `subject` reads of any template. Of what runs here nothing may be unknown, but for the
-//! functions' environment, and nothing may be refused by AWS. The rest of a template may be as it is.
+//! `subject` reads the values of any template. All values of the resources that run here must be known, except the functions'
+//! environment, and AWS must accept them. The rest of a template does not matter.
 
 mod queues;
 mod mappings;
@@ -29,29 +30,29 @@ type Result<T> = std::result::Result<T, TemplateError>;
 pub(crate) struct Stack {
     /// Dead-letter queues before the queues that name them.
     pub(crate) queues: Vec<QueueConfig>,
-    /// Their commands are still empty: see [`Build`].
+    /// The functions. Their commands are still empty: see [`Build`].
     pub(crate) functions: Vec<FunctionConfig>,
-    /// How each function's executable is made, in the same order.
+    /// Instructions to build each function's executable, in the same order.
     pub(crate) builds: Vec<Build>,
     pub(crate) mappings: Vec<MappingConfig>,
-    /// Those that a plain statistic decides; the others are named in the notes.
+    /// The alarms on a plain statistic. The notes name the others.
     pub(crate) alarms: Vec<AlarmConfig>,
-    /// What CloudFormation says of it, but for its name and the template's text.
+    /// The stack as CloudFormation describes it, without its name and the template's text.
     pub(crate) said: StackConfig,
-    /// What the template asks for that has no effect here.
+    /// Notes on parts of the template that have no effect here.
     pub(crate) notes: Vec<String>,
-    /// What may be otherwise on AWS.
+    /// Warnings about differences from AWS.
     pub(crate) warnings: Vec<String>,
 }
 
-/// How a function's executable is made.
+/// Instructions to build a function's executable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Build {
     /// The function's logical id.
     pub(crate) function: String,
-    /// What AWS calls it.
+    /// The function's name on AWS.
     pub(crate) name: String,
-    /// `CodeUri` or `Code`, relative to the template's directory; none if it is not a path.
+    /// `CodeUri` or `Code`, relative to the template's directory. None if it is not a path.
     pub(crate) code: Option<String>,
     /// `Metadata.BuildMethod`.
     pub(crate) method: Option<String>,
@@ -59,14 +60,14 @@ pub(crate) struct Build {
     pub(crate) binary: Option<String>,
     pub(crate) handler: Option<String>,
     pub(crate) runtime: Option<String>,
-    /// Whether redrive's Lambda layer stands before its runtime.
+    /// True if redrive's Lambda layer wraps its runtime.
     pub(crate) is_behind_layer: bool,
-    /// Whether it is a container image.
+    /// True if the function is a container image.
     pub(crate) is_image: bool,
 }
 
-/// What runs here or is named otherwise, and what could not be missed here: it gives rights, keeps logs, or shows and tells
-/// what happens.
+/// Resource types that need no note: they run here, are reported in another way, or make no difference here because they
+/// grant rights, keep logs, or show and report what happens.
 const UNMISSED: [&str; 20] = [
     "AWS::CloudWatch::Alarm",
     "AWS::CloudWatch::CompositeAlarm",
@@ -90,14 +91,15 @@ const UNMISSED: [&str; 20] = [
     "AWS::Serverless::Function",
 ];
 
-/// What follows if a function remembers what it has handled.
+/// Note on a function that remembers the messages that it handled.
 const NO_RECORDS: &str = ", which has no stand-in here: messages that need its records fail";
 
-/// Reads what can be run: queues, functions with an SQS event, and alarms on single metrics. Given values go before the
-/// defaults of the template's parameters.
+/// Reads the resources that can run: queues, functions with an SQS event, and alarms on single metrics. Given values override
+/// the defaults of the template's parameters.
 ///
 /// # Errors
-/// The first thing that cannot be worked out, that AWS would refuse or that cannot be kept here, with its line.
+/// Returns the first problem with its line: a value that cannot be resolved, that AWS would refuse, or that cannot be
+/// reproduced here.
 pub(crate) fn read(source: &str, given: &[(String, String)], surroundings: &Surroundings) -> Result<Stack> {
     let (document, remarks) = template::read(source)?;
     let resolver = Resolver::new(&document, given, surroundings, Gaps::Settable)?;
@@ -145,20 +147,20 @@ pub(crate) fn read(source: &str, given: &[(String, String)], surroundings: &Surr
 }
 
 impl Stack {
-    /// The queues that feed functions, each once.
+    /// Returns the queues that feed functions, each once.
     pub(crate) fn sources(&self) -> Vec<&str> {
         let fed = |name: &str| self.mappings.iter().any(|mapping| mapping.queue == name);
         self.queues.iter().map(|queue| queue.name.as_str()).filter(|name| fed(name)).collect()
     }
 }
 
-/// The resources of some kinds, all of which are known to exist or not.
+/// Returns the resources of some types. Their conditions must be known.
 fn certain(resolver: &Resolver<'_>, kinds: &[&str]) -> Result<Vec<Resource>> {
     let (resources, doubtful) = resolver.resources(kinds);
     doubtful.into_iter().next().map_or(Ok(resources), |it| Err(it.why))
 }
 
-/// Refuses a value given for what nothing asks for.
+/// Refuses a value of `--set` that nothing uses.
 fn check_set(resolver: &Resolver<'_>) -> Result<()> {
     let document = resolver.document();
     let asked = resolver.asked();

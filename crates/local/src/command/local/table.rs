@@ -6,7 +6,7 @@ use redrive_sqs::cut_to;
 
 use crate::Totals;
 
-/// What everything came to, aligned, a row a line.
+/// Returns the totals as aligned lines, one for each row.
 pub(super) fn table(totals: &Totals) -> Vec<String> {
     let mut rows = messages(totals);
     rows.push(invocations(totals));
@@ -15,7 +15,7 @@ pub(super) fn table(totals: &Totals) -> Vec<String> {
     aligned(&rows)
 }
 
-/// The same for a worker, which nobody invokes.
+/// Returns the table of a worker, which has no invocations.
 pub(super) fn table_of_worker(totals: &Totals) -> Vec<String> {
     let mut rows = messages(totals);
     rows.extend(calls("the worker", totals));
@@ -23,7 +23,7 @@ pub(super) fn table_of_worker(totals: &Totals) -> Vec<String> {
     aligned(&rows)
 }
 
-/// The same for real queues, where nobody counts calls and time is real.
+/// Returns the table of real queues, without calls and simulated time.
 pub(super) fn table_of_real(totals: &Totals) -> Vec<String> {
     let mut rows = messages(totals);
     rows.push(invocations(totals));
@@ -90,7 +90,7 @@ fn row(depth: usize, name: &str, value: &dyn ToString) -> Row {
     (format!("{}{name}", "  ".repeat(depth)), value.to_string())
 }
 
-/// Hours, minutes and seconds: `0:17:02`.
+/// Writes hours, minutes and seconds: `0:17:02`.
 pub(super) fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)

@@ -1,7 +1,7 @@
-//! `--ui`: a page on loopback that shows a run while it goes on, and can send messages to it.
+//! `--ui`: a page on loopback that shows a run live, and can send messages to it.
 //!
-//! `model` makes rows of events, `update` says what is new to a reader, `stream` tells it. `page/` is what the browser
-//! gets. The run does not depend on any of it: a page that is opened later is told everything that is kept.
+//! `model` turns events into rows, `update` selects the rows that are new to a reader, `stream` sends them. `page/` contains
+//! the browser's files. The run does not depend on the page, and a page that is opened later gets everything that is kept.
 
 mod actions;
 mod assets;
@@ -33,17 +33,17 @@ use crate::{Control, Event, Totals};
 use setup::Setup;
 use shared::Shared;
 
-/// How often the numbers are looked at when nothing happens: messages come back by themselves.
+/// Time between two samples while no event arrives, because messages return without one.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
-/// How long pages may take to hear that the run is over.
+/// How long the server waits until pages know that the run is over.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// The page's port, taken.
+/// A listener on the page's port.
 #[derive(Debug)]
 pub(super) struct Listener(TcpListener);
 
-/// The page, served until it is closed.
+/// The page's server.
 #[derive(Debug)]
 pub(super) struct Page {
     shared: Arc<Shared>,
@@ -51,7 +51,7 @@ pub(super) struct Page {
 }
 
 impl Listener {
-    /// Listens on a port of 127.0.0.1, 0 for any that is free.
+    /// Listens on a port of 127.0.0.1, or on any free port for 0.
     pub(super) async fn open(port: u16) -> Result<Self, Problem> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
         let listener = listener.with_context(|| {
@@ -85,12 +85,12 @@ impl Listener {
 }
 
 impl Page {
-    /// Takes in an event.
+    /// Records an event.
     pub(super) fn observe(&self, event: &Event) {
         self.shared.observe(event);
     }
 
-    /// Tells pages that are open that the run is over, and stops serving.
+    /// Reports the end of the run to open pages, and stops serving.
     pub(super) async fn close(mut self, totals: &Totals) {
         self.shared.end(totals);
         if self.shared.has_readers() {

@@ -1,16 +1,16 @@
-//! `--worker`: each queue that feeds a function is polled by the function's executable itself. Pure.
+//! `--worker`: the functions' executables poll the queues themselves. Pure.
 
 use std::time::Duration;
 
 use crate::{FunctionConfig, MappingConfig, WorkerConfig};
 
-/// Until when handlers run on, if the environment does not say.
+/// Default time for which handlers continue after a signal.
 const DRAIN: Duration = Duration::from_secs(25);
 
-/// What a worker may take to end, besides that.
+/// Additional time for a worker's end.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// A worker in place of each mapping, all of which are disabled.
+/// Returns a worker for each mapping, and disables all mappings.
 pub(super) fn of(functions: &[FunctionConfig], mappings: &mut [MappingConfig]) -> Vec<WorkerConfig> {
     let mut workers = Vec::new();
     for mapping in mappings {
@@ -25,7 +25,7 @@ pub(super) fn of(functions: &[FunctionConfig], mappings: &mut [MappingConfig]) -
     workers
 }
 
-/// What of the mappings a worker knows nothing of.
+/// Returns warnings about settings of mappings that workers ignore.
 pub(super) fn warnings(mappings: &[MappingConfig]) -> impl Iterator<Item = String> {
     let filtered = mappings.iter().filter(|mapping| !mapping.filters.is_empty());
     filtered.map(|mapping| {
@@ -36,7 +36,7 @@ pub(super) fn warnings(mappings: &[MappingConfig]) -> impl Iterator<Item = Strin
     })
 }
 
-/// The worker itself refuses a value that is out of range.
+/// Returns the time for the drain. The worker itself refuses a value out of range.
 fn drain(program: &FunctionConfig) -> Duration {
     let seconds = program.environment.get("REDRIVE_DRAIN").and_then(|text| text.parse().ok());
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(DRAIN)

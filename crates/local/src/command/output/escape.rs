@@ -1,10 +1,10 @@
-//! Characters that show nothing, but act on what shows the others. Pure.
+//! Escapes invisible characters that act on terminals or readers. Pure.
 
 use std::fmt::Write;
 
 use redrive_sqs::acts;
 
-/// The text on one line, with what acts on terminals or readers written out: `\n`, `\u{1b}`, `\u{202e}`.
+/// Returns the text on one line, with characters that act on terminals or readers escaped: `\n`, `\u{1b}`, `\u{202e}`.
 pub fn escape(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut line, c| {
         push_escaped(&mut line, c);
@@ -12,10 +12,10 @@ pub fn escape(text: &str) -> String {
     })
 }
 
-/// The same for one character.
+/// Appends one character, escaped if necessary.
 pub fn push_escaped(line: &mut String, c: char) {
     if acts(c) {
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = write!(line, "{}", c.escape_default());
     } else {
         line.push(c);

@@ -1,12 +1,12 @@
-//! JSON that means what it meant, and acts on no terminal. Pure.
+//! Writes JSON that does not act on terminals, with its meaning unchanged. Pure.
 
 use redrive_sqs::acts;
 use serde::Serialize;
 
-/// The value as JSON, by one of `serde_json`'s two writers.
+/// Returns the value as JSON, written by one of `serde_json`'s two writers.
 ///
 /// # Errors
-/// It is no value of JSON.
+/// Returns an error if JSON cannot express the value.
 pub fn json<T: Serialize>(
     value: &T,
     write: impl FnOnce(&T) -> serde_json::Result<String>,
@@ -14,8 +14,8 @@ pub fn json<T: Serialize>(
     Ok(escape_json(write(value)?))
 }
 
-/// Other than in strings, JSON has no character that acts but the white space of ASCII; in strings `serde_json` escapes
-/// those below the space.
+/// Escapes characters in strings that act on terminals. Outside of strings JSON has only ASCII white space, and in strings
+/// `serde_json` escapes characters below the space.
 fn escape_json(text: String) -> String {
     if !text.chars().any(is_left) {
         return text;

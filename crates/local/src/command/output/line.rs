@@ -8,9 +8,9 @@ use textwrap::{Options, WordSplitter, wrap};
 
 use super::escape::escape;
 
-/// A line in which nothing acts on a terminal but the styles that redrive gave to its parts.
+/// A line in which only redrive's own styles act on a terminal.
 ///
-/// It cannot be displayed, so that no text that becomes a line has one in it already.
+/// It does not implement `Display`, so that no text which becomes a line already contains one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line(String);
 
@@ -22,34 +22,33 @@ impl Line {
         }
     }
 
-    /// With another text behind it.
+    /// Appends a text.
     #[must_use]
     pub fn and(mut self, other: impl Into<Self>) -> Self {
         self.0 += &other.into().0;
         self
     }
 
-    /// A text of several lines, one by one.
+    /// Splits a text into its lines.
     pub fn each_of(text: &str) -> impl Iterator<Item = Self> {
         text.split('\n').map(|line| Self::from(line.trim_end_matches('\r')))
     }
 
-    /// Broken where it is longer than so many columns, after `first`, and after `rest` what does not fit into the first
-    /// line. Words and links stay whole.
+    /// Wraps the line at `columns`. The first part follows `first`, the others follow `rest`. Words and links stay whole.
     pub fn wrap(&self, columns: usize, first: &str, rest: &str) -> Vec<Self> {
         let options = Options::new(columns).initial_indent(first).subsequent_indent(rest);
         let options = options.break_words(false).word_splitter(WordSplitter::NoHyphenation);
         wrap(&self.0, options).into_iter().map(|line| Self(line.into_owned())).collect()
     }
 
-    /// The same, where words that are longer than a line are broken too.
+    /// Wraps the line, and also breaks words that are longer than a line.
     pub fn fit(&self, columns: usize, first: &str, rest: &str) -> Vec<Self> {
         let options = Options::new(columns).initial_indent(first).subsequent_indent(rest);
         let options = options.word_splitter(WordSplitter::NoHyphenation);
         wrap(&self.0, options).into_iter().map(|line| Self(line.into_owned())).collect()
     }
 
-    /// Without styles.
+    /// Returns the text without styles.
     pub fn plain(&self) -> String {
         strip_str(&self.0).to_string()
     }

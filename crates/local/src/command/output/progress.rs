@@ -1,4 +1,4 @@
-//! How far something is that takes its time.
+//! Shows the progress of long work.
 
 use std::fmt::{self, Display};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,28 +9,28 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use super::escape::escape;
 use super::stream::Stream;
 
-/// Drawn on stderr until it is dropped, if that is a terminal. What is written meanwhile stands above it.
+/// Progress that is drawn on stderr until it is dropped, if stderr is a terminal. Other output appears above it.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
 
-/// The one that is drawn.
+/// The progress that is drawn.
 static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 const TICK: Duration = Duration::from_millis(120);
 
 impl Progress {
-    /// Towards so many; `template` is one of indicatif, where `{rate}` is how many a second.
+    /// Draws a bar for `length` steps. `template` is one of indicatif's, in which `{rate}` means steps per second.
     ///
     /// # Panics
-    /// It is none.
+    /// Panics if the template is invalid.
     pub fn bar(length: u64, template: &str) -> Self {
         Self::draw(ProgressBar::new(length), template)
     }
 
-    /// Without an end that is known; `template` is one of indicatif.
+    /// Draws progress without a known end. `template` is one of indicatif's.
     ///
     /// # Panics
-    /// It is none.
+    /// Panics if the template is invalid.
     pub fn spinner(template: &str) -> Self {
         let progress = Self::draw(ProgressBar::new_spinner(), template);
         if Stream::Stderr.is_terminal() {
@@ -45,7 +45,7 @@ impl Progress {
         }
         let style = ProgressStyle::with_template(template).expect("the template is valid");
         let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
-            // The bar shows what it can.
+            // A failed write leaves out the rate.
             let _ = out.write_str(&rate(state.per_sec()));
         };
         bar.set_style(style.with_key("rate", rate));
@@ -57,7 +57,7 @@ impl Progress {
         self.0.set_message(escape(&message.to_string()));
     }
 
-    /// What comes beyond the length makes it longer.
+    /// Advances the bar. Steps beyond its length make it longer.
     pub fn advance(&self, by: u64) {
         let position = self.0.position() + by;
         self.set(position, self.0.length().unwrap_or_default().max(position));
@@ -76,7 +76,7 @@ impl Drop for Progress {
     }
 }
 
-/// With two digits, or to the unit.
+/// Writes a rate with two digits, or rounded to whole steps.
 fn rate(per_second: f64) -> String {
     match per_second {
         10.0.. => format!("{per_second:.0}"),
@@ -85,7 +85,7 @@ fn rate(per_second: f64) -> String {
     }
 }
 
-/// Writes while it is not drawn.
+/// Writes while the progress is not drawn.
 pub(super) fn aside<T>(write: impl FnOnce() -> T) -> T {
     let bar = drawn().clone();
     match bar {
@@ -95,7 +95,7 @@ pub(super) fn aside<T>(write: impl FnOnce() -> T) -> T {
 }
 
 fn drawn() -> MutexGuard<'static, Option<ProgressBar>> {
-    // What is in it is never half changed.
+    // A panic cannot leave the value half changed.
     DRAWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! stdout and stderr themselves.
+//! stdout and stderr.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -22,7 +22,7 @@ impl Stream {
         }
     }
 
-    /// Rows and columns, if it is a terminal.
+    /// Returns rows and columns, if the stream is a terminal.
     pub fn size(self) -> Option<(usize, usize)> {
         let terminal = match self {
             Self::Stdout => Term::stdout(),
@@ -31,7 +31,7 @@ impl Stream {
         terminal.size_checked().map(|(rows, columns)| (rows.into(), columns.into()))
     }
 
-    /// With its styles, if there is a terminal that has any and nobody has switched them off.
+    /// Returns the line with its styles, if the stream is a terminal with styles and nobody switched them off.
     pub(super) fn shown(self, line: &Line) -> String {
         let choice = match self {
             Self::Stdout => AutoStream::choice(&io::stdout()),
@@ -44,7 +44,7 @@ impl Stream {
         self.write(&lines.iter().map(|line| self.shown(line) + "\n").collect::<String>())
     }
 
-    /// By one call to the system, so that lines of several processes do not mix.
+    /// Writes a text in one system call, so that lines of several processes do not mix.
     pub(super) fn write(self, text: &str) -> io::Result<()> {
         progress::aside(|| match self {
             Self::Stdout => {
@@ -57,8 +57,8 @@ impl Stream {
     }
 }
 
-/// From the first row on, over what is there, without the blink of an empty screen. Of lines without room a line says how many
-/// they are; those below the list keep half of the screen, if they need it.
+/// Returns the lines drawn over the screen from the first row on, without the blink of an empty screen. A line gives the
+/// number of lines without room. The lines below the list keep half of the screen if they need it.
 pub(super) fn in_place(list: &[Line], below: &[Line], rows: usize) -> String {
     let rows = rows.saturating_sub(1);
     let all_below = below.len().min(rows.saturating_sub(list.len().min(rows / 2)));

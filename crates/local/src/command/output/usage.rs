@@ -1,4 +1,4 @@
-//! What was typed, and what is wrong with it.
+//! Parses the arguments and reports errors in them.
 
 use std::process::ExitCode;
 
@@ -12,23 +12,23 @@ use super::line::Line;
 /// Reads the arguments of this process.
 ///
 /// # Errors
-/// They are wrong, or ask for help, which has been written.
+/// Returns the exit code after it printed an error or the help.
 pub fn parse<A: Parser>() -> Result<A, ExitCode> {
     A::try_parse().map_err(|error| {
         let error = with_tip(error, &A::command(), std::env::args().skip(1));
         if error.use_stderr() {
-            // Nobody is left to tell if stderr is gone.
+            // If stderr is gone, nobody is left to notify.
             let _ = super::tell_all(&lines(&escaped(error)));
             ExitCode::from(2)
         } else {
-            // In colors that clap chooses, for words that are all our own.
+            // Help contains only our own words, in clap's colors.
             let _ = error.print();
             ExitCode::SUCCESS
         }
     })
 }
 
-/// A name without a flag before it is most likely that of a stack or a queue.
+/// Adds a tip, because a name without a flag is most likely that of a stack or a queue.
 fn with_tip(mut error: Error, command: &Command, words: impl Iterator<Item = String>) -> Error {
     let command = words.fold(command, |command, word| command.find_subcommand(&word).unwrap_or(command));
     let takes = |flag: &str| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
@@ -45,7 +45,7 @@ fn with_tip(mut error: Error, command: &Command, words: impl Iterator<Item = Str
     error
 }
 
-/// A value that was typed may have come from elsewhere: `--queue "$queue"`.
+/// Escapes the values in an error, which may contain text of others: `--queue "$queue"`.
 fn escaped(mut error: Error) -> Error {
     let values: Vec<_> = error.context().map(|(kind, value)| (kind, value.clone())).collect();
     for (kind, value) in values {
@@ -61,7 +61,7 @@ fn escaped(mut error: Error) -> Error {
     error
 }
 
-/// What is wrong, on one line as all that the command tells; help that nobody asked for as it is.
+/// Returns the error on one line, like all messages of the command. Help that nobody requested stays as it is.
 fn lines(error: &Error) -> Vec<Line> {
     let text = error.render().to_string();
     match text.strip_prefix("error: ") {
@@ -81,7 +81,7 @@ fn on_one_line(text: &str) -> String {
     if command.is_empty() { wrong } else { format!("{wrong}; see {} --help", command.join(" ")) }
 }
 
-/// clap says `0 is not in 1..=1000`.
+/// Rewrites clap's `0 is not in 1..=1000`.
 fn with_range(text: &str) -> Option<String> {
     let (before, range) = text.split_once(" is not in ")?;
     let (wrong, _) = before.rsplit_once(": ")?;

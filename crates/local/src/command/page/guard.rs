@@ -1,13 +1,13 @@
-//! What a page asks of a request besides what [`crate::serve`] asks of each: it can change something, and shows what
-//! anybody wrote in one. Pure.
+//! Checks of a page's requests beyond those of [`crate::serve`], because a page can change something, and shows text that
+//! anybody wrote. Pure.
 //!
-//! - What changes something must be JSON, which no form of another site can send.
-//! - No page can hold this one in a frame, and this one loads nothing from elsewhere and runs no script but its own.
+//! - Requests that change something must be JSON, which no form of another site can send.
+//! - No page can show this one in a frame. This page loads nothing from other places and runs only its own scripts.
 
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
-/// On every answer.
+/// Headers of every answer.
 const HEADERS: [(&str, &str); 8] = [
     (
         "content-security-policy",
@@ -29,7 +29,7 @@ pub(super) fn protect(headers: &mut HeaderMap) {
     }
 }
 
-/// Why a request is refused, if it is.
+/// Returns the reason for which a request is refused, if it is.
 pub(super) fn refusal(method: &Method, headers: &HeaderMap) -> Option<(StatusCode, String)> {
     match *method {
         Method::GET | Method::HEAD => None,

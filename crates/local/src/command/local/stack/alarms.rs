@@ -27,7 +27,7 @@ const ALARM: [(&str, Allowed); 10] = [
     ("DatapointsToAlarm", Allowed::Whole(1, 1440)),
 ];
 
-/// What makes an alarm another one than a threshold on a plain statistic.
+/// Properties of alarms that are not a threshold on a plain statistic.
 const OTHERS: [(&str, &str); 4] = [
     ("ThresholdMetricId", "anomaly detection"),
     ("Metrics", "metric math"),
@@ -35,11 +35,11 @@ const OTHERS: [(&str, &str); 4] = [
     ("EvaluationCriteria", "PromQL"),
 ];
 
-/// Nothing is called here, and an alarm works without its text.
+/// Properties without an effect: alarms here call nothing, and work without a text.
 const UNUSED: [&str; 6] =
     ["ActionsEnabled", "AlarmActions", "AlarmDescription", "InsufficientDataActions", "OKActions", "Tags"];
 
-/// The alarms that a plain statistic decides. One note names the others, each with the reason.
+/// Reads the alarms on a plain statistic. One note names the others, each with the reason.
 pub(super) fn read(
     resolver: &Resolver<'_>,
     subject: &Subject,
@@ -66,7 +66,7 @@ pub(super) fn read(
     Ok(alarms)
 }
 
-/// Why an alarm is not evaluated here, if it is not.
+/// Returns the reason why an alarm is not evaluated here, if it is not.
 fn why_not(properties: Properties<'_>) -> Option<String> {
     let is_unknown =
         |(name, value): &&(String, Node)| !UNUSED.contains(&name.as_str()) && value.first_unknown().is_some();

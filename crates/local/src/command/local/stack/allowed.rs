@@ -1,4 +1,4 @@
-//! What AWS allows of a resource's properties, in errors that name the property, the value and what is allowed.
+//! Checks a resource's properties as AWS does. Errors name the property, the value and the allowed values.
 
 use redrive_iac::nearest::did_you_mean;
 use redrive_iac::{Node, Resource, TemplateError, scalar};
@@ -6,23 +6,23 @@ use redrive_sqs::Quoted;
 
 use super::Result;
 
-/// The properties of a resource, or a part of them.
+/// The properties of a resource, or a part of the properties.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Properties<'a> {
     pub(super) node: &'a Node,
-    /// How errors name the resource: its logical id.
+    /// The resource's logical id, which errors name.
     pub(super) id: &'a str,
 }
 
-/// What a property may be.
+/// The allowed values of a property.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Allowed {
     Text,
-    /// A map of them, of which some may be unknown.
+    /// A map of texts, some of which may be unknown.
     Texts,
     Number,
     Flag,
-    /// From the first to the last.
+    /// A whole number from the first to the last.
     Whole(u64, u64),
 }
 
@@ -31,7 +31,7 @@ impl<'a> Properties<'a> {
         Self { node: &resource.properties, id: &resource.id }
     }
 
-    /// A property, which must be known.
+    /// Returns a property, which must be known.
     pub(super) fn part(self, name: &str) -> Result<Option<Self>> {
         let part = self.known()?.node.get(name).map(|node| Self { node, ..self });
         part.map(Self::known).transpose()
@@ -49,7 +49,7 @@ impl<'a> Properties<'a> {
         self.text(name).ok_or_else(|| self.error(format!("{name} is missing")))
     }
 
-    /// Refuses a property that is none of these.
+    /// Refuses a property that is not in this list.
     pub(super) fn only(self, allowed: &[&str], whose: &str) -> Result<()> {
         match self.node.entries().iter().find(|(name, _)| !allowed.contains(&name.as_str())) {
             Some((name, value)) => {
@@ -60,7 +60,7 @@ impl<'a> Properties<'a> {
         }
     }
 
-    /// Refuses what is not allowed of the properties at some paths, such as `Environment.Variables`.
+    /// Refuses values that are not allowed at some paths, such as `Environment.Variables`.
     pub(super) fn check(self, rules: &[(&str, Allowed)]) -> Result<()> {
         for (path, allowed) in rules {
             let (parts, name) = path.rsplit_once('.').unwrap_or(("", path));
@@ -96,7 +96,7 @@ impl<'a> Properties<'a> {
         }
     }
 
-    /// The one of these that has this name.
+    /// Returns the choice with the property's value as its name.
     pub(super) fn choice<T: Copy>(
         self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Functions that queues feed, with their environment, and how they are built.
+//! Reads the functions that queues feed, with their environment and the instructions to build them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::{FunctionConfig, MappingConfig};
 
 pub(super) const KINDS: [&str; 2] = ["AWS::Serverless::Function", "AWS::Lambda::Function"];
 
-/// What makes a function another one than a process per invocation.
+/// Properties of functions that do not run as a process per invocation.
 const IMPOSSIBLE: [&str; 2] = ["CapacityProviderConfig", "DurableConfig"];
 
-/// What a function would miss here.
+/// Properties whose effect a function would miss here.
 const MISSED: [&str; 2] = ["FileSystemConfigs", "Layers"];
 
 /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-resource-function.html>
@@ -28,7 +28,7 @@ const FUNCTION: [(&str, Allowed); 4] = [
     ("MemorySize", Allowed::Whole(128, 10_240)),
 ];
 
-/// The functions that a queue invokes, how they are made, and what was made up for them.
+/// The functions that queues invoke, the instructions to build them, and the values that were invented for them.
 #[derive(Debug, Default)]
 pub(super) struct Fed {
     pub(super) functions: Vec<FunctionConfig>,
@@ -36,7 +36,7 @@ pub(super) struct Fed {
     pub(super) made_up: Option<String>,
 }
 
-/// Variables that are not known have the values that `filled` makes up.
+/// Reads the functions. Unknown variables have the values that `filled` invents.
 pub(super) fn read(
     resources: &[Resource],
     known: &Subject,
@@ -64,19 +64,19 @@ pub(super) fn read(
     Ok(fed)
 }
 
-/// What is made up for variables that only AWS would know.
+/// Invents values for variables that only AWS knows.
 #[derive(Debug)]
 struct MadeUp<'a> {
     filled: &'a Resolver<'a>,
-    /// The functions with everything made up.
+    /// The functions with all invented values.
     resources: Vec<Resource>,
     variables: Vec<String>,
-    /// What was made up, as `--set` calls it.
+    /// Names of the invented values, as `--set` takes them.
     names: BTreeSet<String>,
 }
 
 impl MadeUp<'_> {
-    /// The value of a variable: what is known, else what is made up.
+    /// Returns the known value of a variable, or else an invented one.
     fn variable(&mut self, function: &str, name: &str, known: Option<String>) -> Option<String> {
         let variable =
             |properties: &'_ Node| properties.get("Environment")?.get("Variables")?.get(name).cloned();

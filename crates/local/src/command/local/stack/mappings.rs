@@ -1,4 +1,4 @@
-//! Event source mappings, as SAM's `Events` and plain: which queue feeds which function.
+//! Reads the event source mappings, from SAM's `Events` and as resources.
 
 use redrive_iac::subject::{BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, Mapping, Subject, not_an_arn};
 use redrive_iac::{Node, Resolver, Resource, TemplateError};
@@ -10,7 +10,8 @@ use super::queues::find;
 use super::{Result, certain};
 use crate::{Filter, MappingConfig, QueueConfig};
 
-/// What a mapping of an SQS queue may have besides its queue and its function. Others are for streams, and refused.
+/// Properties that a mapping of an SQS queue can have besides its queue and its function. Others are for streams, and
+/// refused.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
 const PROPERTIES: [&str; 10] = [
     "BatchSize",
@@ -37,10 +38,10 @@ const MAPPING: [(&str, Allowed); 4] = [
 
 const NO_QUEUE: [&str; 2] = [" has no SQS queue as its source", " have no SQS queue as their source"];
 
-/// Without a raised quota.
+/// Most filters of a mapping, without a raised quota.
 const MOST_FILTERS: usize = 5;
 
-/// The mappings that are resources of their own, and those among the events of functions.
+/// Reads the mappings that are resources, and those among the events of functions.
 pub(super) fn read(
     resolver: &Resolver<'_>,
     functions: &[Resource],
@@ -51,7 +52,7 @@ pub(super) fn read(
     let known = |id: &str| subject.mappings.iter().find(|mapping| mapping.id == id);
     let ids = resolver.queue_ids();
     let mut mappings = Vec::new();
-    // Why the first one that is left out cannot run, which is told if nothing else can.
+    // The reason for the first mapping that was left out, reported if no mapping can run.
     let mut left_out = None;
     let mut leave_out = |id: &str, why: TemplateError, notes: &mut Notes| {
         let reason = format!(": {}", why.message);
@@ -60,7 +61,7 @@ pub(super) fn read(
     };
     for resource in certain(resolver, &["AWS::Lambda::EventSourceMapping"])? {
         let properties = Properties::of(&resource);
-        // Only streams have it.
+        // Only mappings of streams have this property.
         if properties.node.get("StartingPosition").is_some() {
             notes.add(["", ""], &resource.id, NO_QUEUE);
             continue;
@@ -113,7 +114,7 @@ pub(super) fn read(
     }
 }
 
-/// The queue that a mapping names, or why that is not one of this template.
+/// Returns the queue that a mapping names, or the reason why it is not in this template.
 fn source<'q>(
     properties: Properties<'_>,
     name: &str,
@@ -133,7 +134,7 @@ fn source<'q>(
 
 type Source<'q> = (&'q QueueConfig, Vec<Filter>);
 
-/// What feeds a function, or why that does not run here.
+/// Returns the queue and filters of a mapping, or the reason why it does not run here.
 fn with_filters<'q>(
     queue: std::result::Result<&'q QueueConfig, TemplateError>,
     properties: Properties<'_>,

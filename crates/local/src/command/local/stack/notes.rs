@@ -1,12 +1,12 @@
-//! What is left out, with one line for all that is left out for the same reason. Pure.
+//! Notes on parts that are left out, with one line for each reason. Pure.
 
 use std::collections::HashMap;
 
-/// In the order in which the reasons came.
+/// Notes in the order in which their reasons were added.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     notes: Vec<Note>,
-    /// Where they stand, by the words for one.
+    /// Positions by the words for a single name.
     places: HashMap<[String; 2], usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Queues with their attributes.
+//! Reads the queues with their attributes.
 
 use std::collections::BTreeMap;
 
@@ -24,10 +24,10 @@ const ATTRIBUTES: [&str; 9] = [
     "FifoThroughputLimit",
 ];
 
-/// Those of them that are true or false.
+/// Attributes that are true or false.
 const FLAGS: [&str; 2] = ["FifoQueue", "ContentBasedDeduplication"];
 
-/// Dead-letter queues before the queues that name them.
+/// Reads the queues, dead-letter queues before the queues that name them.
 pub(super) fn read(resolver: &Resolver<'_>) -> Result<Vec<QueueConfig>> {
     let resources = certain(resolver, &["AWS::SQS::Queue"])?;
     let mut queues = Vec::with_capacity(resources.len());
@@ -69,7 +69,7 @@ pub(super) fn read(resolver: &Resolver<'_>) -> Result<Vec<QueueConfig>> {
     Ok(queues)
 }
 
-/// The queue with an ARN, wherever that is.
+/// Finds the queue with the name in an ARN, of any account and region.
 pub(super) fn find<'a>(queues: &'a [QueueConfig], arn: &str) -> Option<&'a QueueConfig> {
     let arn = QueueArn::parse(arn)?;
     queues.iter().find(|queue| queue.name == arn.name)

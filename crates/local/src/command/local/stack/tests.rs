@@ -33,7 +33,7 @@ fn stack_of(source: &str) -> Stack {
     read(source, &[], &surroundings()).unwrap()
 }
 
-/// With values for what only a deployment knows.
+/// Reads a template with values for what only a deployment knows.
 fn stack_with(source: &str, set: &[(&str, &str)]) -> Result<Stack> {
     let values = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     read(source, &[], &Surroundings { values, ..surroundings() })

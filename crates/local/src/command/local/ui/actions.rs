@@ -1,4 +1,4 @@
-//! What the page can do: send, retry, and change how time passes.
+//! The page's actions: send, retry, and change the pace of time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,10 +19,11 @@ use super::shared::Shared;
 use crate::command::page::{error, respond};
 use crate::{NewMessage, ResendError, Speed};
 
-/// How long a skip may take before it is answered. What runs on the way takes its own time, and the skip goes on.
+/// How long a skip may take before the server answers. Invocations on the way take real time, and the skip continues after
+/// the answer.
 const SKIP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest skip: the longest delay that a message can have.
+/// Longest skip in seconds: the longest time that a message can be hidden.
 const LONGEST_SKIP: f64 = LONGEST_VISIBILITY.as_secs() as f64;
 
 #[derive(Debug, Deserialize)]
@@ -34,7 +35,7 @@ struct SendRequest {
     attributes: BTreeMap<String, Given>,
     group_id: Option<String>,
     deduplication_id: Option<String>,
-    /// Seconds.
+    /// Delay in seconds.
     delay: Option<u64>,
 }
 
@@ -70,7 +71,7 @@ pub(super) async fn send(State(shared): State<Arc<Shared>>, body: Bytes) -> Resp
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Retry {
-    /// Of the message that is dead.
+    /// Id of the dead message.
     id: String,
 }
 
@@ -93,15 +94,15 @@ pub(super) async fn retry(State(shared): State<Arc<Shared>>, body: Bytes) -> Res
     }
 }
 
-/// One of them.
+/// A change of the clock.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Time {
-    /// How fast waiting passes.
+    /// Sets the speed of waiting.
     Speed(Value),
-    /// Whether it stands still.
+    /// Holds or releases the clock.
     Held(bool),
-    /// It is to pass at once until so many seconds after the start.
+    /// Skips to this many seconds after the start.
     Until(f64),
 }
 
@@ -127,7 +128,7 @@ pub(super) async fn clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Res
                 return error(StatusCode::BAD_REQUEST, &reason);
             };
             let skip = shared.control.skip(time);
-            // It goes on if it takes longer.
+            // The skip continues if it takes longer.
             let _ = tokio::time::timeout(SKIP_TIMEOUT, skip).await;
         }
     }
@@ -135,7 +136,7 @@ pub(super) async fn clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Res
     respond(StatusCode::OK, &json!({}))
 }
 
-/// How much time is to be skipped: none if the moment is past.
+/// Returns the time to skip, or None if the moment is past.
 fn to_skip(until: f64, at: Duration) -> Option<Duration> {
     let left = until - at.as_secs_f64();
     (left <= LONGEST_SKIP).then(|| Duration::from_secs_f64(left.max(0.0)))

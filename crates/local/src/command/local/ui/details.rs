@@ -1,4 +1,4 @@
-//! All that is known of one message, for the one that is looked at.
+//! The details of the message that the page shows.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -9,7 +9,7 @@ use super::letter;
 use super::shared::Shared;
 use crate::{AttributeValue, MessageAttribute, SentMessage};
 
-/// Body, attributes, note and log lines. The row itself has come with the stream.
+/// Returns body, attributes, note and log lines. The stream has already sent the row itself.
 pub(super) fn message(shared: &Shared, id: &str) -> Option<Value> {
     let message = shared.model().find(id)?.clone();
     let is_letter = message.end.as_ref().is_some_and(|end| end.reason.is_some());
@@ -25,7 +25,7 @@ pub(super) fn message(shared: &Shared, id: &str) -> Option<Value> {
     }))
 }
 
-/// The log lines of an invocation.
+/// Returns the log lines of an invocation.
 pub(super) fn invocation(shared: &Shared, request_id: &str) -> Value {
     json!({ "logs": shared.model().logs.of(request_id) })
 }
@@ -80,7 +80,7 @@ fn shown(attribute: &MessageAttribute) -> Value {
     json!({ "type": attribute.data_type, "value": value })
 }
 
-/// `Binary`, with a custom suffix at will.
+/// Returns true for `Binary`, with or without a custom suffix.
 fn is_binary(data_type: &str) -> bool {
     data_type.split('.').next() == Some("Binary")
 }

@@ -1,4 +1,4 @@
-//! Dead letters: what is written beside them, and the way back. Pure but for the last.
+//! Reads the notes of dead letters, and sends letters back. Only `retry` is not pure.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{AttributeValue, Control, Letter, MessageAttribute, NewMessage, Resen
 
 type Attributes = BTreeMap<String, MessageAttribute>;
 
-/// Where a message began that was a dead letter before.
+/// Returns the origin of a message that was a dead letter before.
 pub(super) fn origin(attributes: &Attributes) -> Option<Origin> {
     serde_json::from_str(text(attributes, Origin::ATTRIBUTE)?).ok()
 }
@@ -21,7 +21,7 @@ pub(super) fn text<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a str
     }
 }
 
-/// Whether a letter was written for this message, as its note says.
+/// Returns true if a letter's note names this message.
 fn is_written_for(message_id: &str, letter: &Letter<'_>) -> bool {
     note(letter).is_some_and(|note| note.message_id == message_id)
 }
@@ -30,8 +30,8 @@ fn note(letter: &Letter<'_>) -> Option<DeadLetter> {
     DeadLetter::read(text(letter.attributes, DeadLetter::ATTRIBUTE)?, letter.moved_from)
 }
 
-/// The note of the letter that the function sent to the dead-letter queue for a message. What is sent to other queues may
-/// hold anything.
+/// Returns the note of the letter that the function sent to the dead-letter queue for a message. Notes in other queues may
+/// say anything.
 pub(super) fn note_for(message_id: &str, dead_letter_queue: &str, control: &Control) -> Option<DeadLetter> {
     let note = |sent: &SentMessage| {
         let text = text(&sent.message.attributes, DeadLetter::ATTRIBUTE)?;
@@ -41,8 +41,8 @@ pub(super) fn note_for(message_id: &str, dead_letter_queue: &str, control: &Cont
     found.as_ref().and_then(note)
 }
 
-/// Makes of a letter what its queue is sent: without the note, with the origin. The deduplication id is a new one, since
-/// the queue may still remember the old one.
+/// Prepares a letter for its queue: removes the note, and adds the origin. It gets a new deduplication id, since the queue
+/// may still remember the old one.
 fn send_back(letter: &Letter<'_>, message: &mut NewMessage) {
     let note = note(letter);
     let message_id = note.as_ref().map_or(letter.id, |note| &note.message_id);
@@ -51,13 +51,13 @@ fn send_back(letter: &Letter<'_>, message: &mut NewMessage) {
     let json = serde_json::to_string(&origin).expect("an origin is a map with text keys");
     message.attributes.insert(Origin::ATTRIBUTE.to_owned(), MessageAttribute::text(&json));
     if message.deduplication_id.is_some() {
-        // An origin is a sender's word, and must not make this one look like another.
+        // A sender can invent an origin, so the letter's own id keeps this id unique.
         message.deduplication_id = Some(format!("{}-{}", letter.id, origin.redrives));
     }
 }
 
-/// Sends the letter of a message back to its queue, and returns the id that it has there. SQS keeps the id of what it moves;
-/// a note names any message that it likes, and so is asked second.
+/// Sends the letter of a message back to its queue, and returns its new id. SQS keeps the id of messages that it moves. A
+/// note can name any message, so it is checked second.
 pub(super) fn retry(
     control: &Control,
     dead_letter_queue: &str,
@@ -89,7 +89,7 @@ mod tests {
         NewMessage { body: "b".to_owned(), attributes, ..NewMessage::default() }
     }
 
-    /// What is sent for a letter, and its origin.
+    /// Returns the message that is sent for a letter, and its origin.
     fn sent_back(id: &str, moved_from: Option<&str>, message: &NewMessage) -> (NewMessage, Origin) {
         let mut sent = message.clone();
         send_back(&Letter { id, moved_from, attributes: &message.attributes }, &mut sent);

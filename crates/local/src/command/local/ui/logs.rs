@@ -1,14 +1,14 @@
-//! What functions wrote, by the ids that their lines name. Pure.
+//! Log lines of functions, by the ids that the lines name. Pure.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde::Serialize;
 
-/// The most that is kept, and the most of one line.
+/// Most bytes that are kept in all, and of one line.
 const MOST_BYTES: usize = 16 << 20;
 const LONGEST_LINE: usize = 8 << 10;
 
-/// A UUID is as long as this.
+/// Length of a UUID in characters.
 const ID: usize = 36;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -18,7 +18,7 @@ pub(super) struct LogLine {
     pub(super) line: String,
 }
 
-/// The latest lines, and for each id those that name it.
+/// The latest lines, with an index by id.
 #[derive(Debug, Default)]
 pub(super) struct Logs {
     next: u64,
@@ -43,7 +43,7 @@ impl Logs {
         }
     }
 
-    /// The lines that name a message or a request, in order.
+    /// Returns the lines that name a message or a request, in order.
     pub(super) fn of(&self, id: &str) -> Vec<&LogLine> {
         let numbers = self.by_id.get(id).into_iter().flatten();
         numbers.filter_map(|number| self.lines.get(number)).collect()
@@ -62,7 +62,7 @@ impl Logs {
     }
 }
 
-/// The different UUIDs in a line.
+/// Returns the different UUIDs in a line.
 fn ids(line: &str) -> Vec<&str> {
     let is_part = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     let words = line.split(|character: char| !character.is_ascii() || !is_part(character as u8));

@@ -1,13 +1,13 @@
-//! One message as the page shows it: what happened to it, from its sending to its end. Pure.
+//! A message's row on the page, with its history. Pure.
 
 use serde::Serialize;
 
 use crate::{Event, SentMessage};
 
-/// So many characters of a body are in each row; the rest is read on demand.
+/// Most characters of a body in a row. The page requests the rest on demand.
 const BODY_BEGINNING: usize = 200;
 
-/// So many attempts of a message are shown: the latest.
+/// Most attempts of a message that are shown. The latest are kept.
 const MOST_ATTEMPTS: usize = 64;
 
 /// A row of the page. Times are simulated seconds since the start.
@@ -17,30 +17,30 @@ pub(super) struct Message {
     pub(super) id: String,
     pub(super) queue: String,
     pub(super) at: f64,
-    /// Hidden at first, until this moment.
+    /// End of the message's delay, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) delayed_until: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) group: Option<String>,
-    /// Its beginning.
+    /// The beginning of the body.
     pub(super) body: String,
-    /// Whether it goes on.
+    /// True if the body is longer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) cut: bool,
-    /// The id of its first life, if it was a dead letter before.
+    /// The id of the original message, if this one was a dead letter before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) origin: Option<String>,
     pub(super) attempts: Vec<Attempt>,
-    /// How many attempts came before those.
+    /// Number of earlier attempts that are not shown.
     pub(super) earlier: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) end: Option<End>,
-    /// The number of the message that it became when it was sent back from the dead letters.
+    /// The number of the new message, if this one was sent back from the dead-letter queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retried_as: Option<u64>,
 }
 
-/// One delivery.
+/// One delivery of a message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Attempt {
     pub(super) attempt: u32,
@@ -48,33 +48,33 @@ pub(super) struct Attempt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ended: Option<f64>,
     pub(super) outcome: Outcome,
-    /// For how many seconds it is hidden after it.
+    /// Seconds for which the message is hidden afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) wait: Option<u64>,
-    /// The number of its invocation.
+    /// The number of the attempt's invocation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) invocation: Option<u64>,
 }
 
-/// What came of a delivery.
+/// The outcome of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
-    /// It has yet to end.
+    /// The attempt has not ended.
     Running,
     Done,
     Failed,
-    /// The function sent it to the dead letters.
+    /// The function sent the message to the dead-letter queue.
     Dead,
-    /// No function saw it.
+    /// No function saw the message.
     Throttled,
-    /// A worker handed it back, to be visible at once.
+    /// A worker made the message visible again at once.
     Released,
-    /// Not a function, but a client of the endpoint received it.
+    /// A client of the endpoint received the message, not a function.
     Client,
 }
 
-/// How a message left its queue.
+/// The end of a message in its queue.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct End {
     pub(super) kind: EndKind,
@@ -89,7 +89,7 @@ pub(super) struct End {
 #[serde(rename_all = "snake_case")]
 pub(super) enum EndKind {
     Done,
-    /// Deleted although it failed.
+    /// The message was deleted although it failed.
     Lost,
     Dead,
     FilteredOut,
@@ -130,7 +130,7 @@ impl Message {
         self.attempts.push(Attempt { attempt, at, ended, outcome, wait: None, invocation });
     }
 
-    /// Ends an attempt, if it runs. Another one may have begun while its batch went on.
+    /// Ends an attempt if it runs. The next one may have begun while the batch was still running.
     pub(super) fn close(&mut self, attempt: u32, outcome: Outcome, at: f64) {
         let running = |each: &&mut Attempt| each.ended.is_none() && each.attempt == attempt;
         if let Some(attempt) = self.attempts.iter_mut().find(running) {
@@ -138,16 +138,16 @@ impl Message {
         }
     }
 
-    /// It is hidden from now on for so long.
+    /// Hides the message from now on for this many seconds.
     pub(super) fn wait(&mut self, seconds: u64, at: f64) {
         if let Some(last) = self.attempts.last_mut() {
-            // A client that hides it again has it still.
+            // A client that hides the message again still has it.
             last.ended = last.ended.filter(|_| last.outcome != Outcome::Client).or(Some(at));
             last.wait = Some(seconds);
         }
     }
 
-    /// It is gone, so that no attempt at it goes on.
+    /// Ends the message, and with it all its attempts.
     pub(super) fn end(&mut self, kind: EndKind, at: f64) -> &mut End {
         let outcome = match kind {
             EndKind::Done => Outcome::Done,
@@ -161,7 +161,7 @@ impl Message {
     }
 }
 
-/// The time of an event as rows have it: milliseconds are all that can be seen.
+/// Returns the time of an event in seconds, rounded to milliseconds.
 pub(super) fn seconds(event: &Event) -> f64 {
     (event.at.as_secs_f64() * 1_000.0).round() / 1_000.0
 }

@@ -1,4 +1,4 @@
-//! What the page shows, as a function of events. Pure.
+//! The state of the page, computed from events. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,17 +10,17 @@ use super::samples::{Numbers, Sample, Samples};
 use super::shelf::Shelf;
 use crate::{AlarmState, Event, EventKind, InvocationOutcome, SentMessage};
 
-/// The most that is kept of each; the oldest go.
+/// Most messages, invocations and notices that are kept. The oldest are dropped.
 pub(super) const MOST_MESSAGES: usize = 20_000;
 const MOST_INVOCATIONS: usize = 5_000;
 const MOST_NOTICES: usize = 50;
 
-/// Everything that the page knows. Each change has a version, so that each reader can be told what is new to it.
+/// Everything that the page knows. Each change has a version, which shows what is new to a reader.
 #[derive(Debug)]
 pub(super) struct Model {
-    /// The queues whose messages are shown.
+    /// Queues whose messages are shown.
     sources: BTreeSet<String>,
-    /// Whether who receives from them is taken for a worker.
+    /// True if clients that receive from these queues count as workers.
     pub(super) has_workers: bool,
     pub(super) version: u64,
     pub(super) messages: Shelf<Message>,
@@ -31,21 +31,21 @@ pub(super) struct Model {
     pub(super) logs: Logs,
     numbers: HashMap<String, u64>,
     by_request: HashMap<String, u64>,
-    /// The latest life of each message that was sent back from the dead letters, by the id of its first.
+    /// The latest message number of each message that was sent back from a dead-letter queue, by its original id.
     lives: HashMap<String, u64>,
 }
 
-/// A lamp of the page.
+/// An alarm's lamp on the page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Alarm {
     pub(super) name: String,
     pub(super) state: AlarmState,
     pub(super) reason: String,
-    /// Since when, in simulated seconds since the start; none if it has always been so.
+    /// Time of the last change in simulated seconds since the start. None if the state never changed.
     pub(super) at: Option<f64>,
 }
 
-/// Something that concerns more than one message.
+/// A notice about more than one message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Notice {
     pub(super) number: u64,
@@ -77,7 +77,7 @@ impl Model {
         }
     }
 
-    /// Takes in what happened. Of a message that was sent, the caller knows more than the event says.
+    /// Applies an event. `sent` is the message that was sent, which the event does not contain.
     pub(super) fn apply(&mut self, event: &Event, sent: Option<&SentMessage>) {
         let at = seconds(event);
         match &event.kind {
@@ -161,7 +161,7 @@ impl Model {
         }
     }
 
-    /// Takes in what everything adds up to.
+    /// Adds a sample of the numbers.
     pub(super) fn sample(&mut self, at: f64, numbers: Numbers) {
         let sample = Sample { at, numbers };
         if self.samples.last() != Some(sample) {
@@ -195,7 +195,7 @@ impl Model {
         }
     }
 
-    /// Changes a message that is known to be of this queue. A letter that SQS moved has the same id in another one.
+    /// Changes a message of this queue. A letter that SQS moved has the same id in another queue.
     fn message(&mut self, queue: &str, message_id: &str, change: impl FnOnce(&mut Message)) {
         let Some(number) = self.numbers.get(message_id).copied() else { return };
         if self.messages.get(number).is_some_and(|message| message.queue == queue) {
@@ -204,7 +204,7 @@ impl Model {
         }
     }
 
-    /// The number of an invocation, which the messages of its batch are the first to tell of.
+    /// Returns the number of an invocation. Events of its messages arrive before its own.
     fn invocation(&mut self, request_id: &str, at: f64) -> u64 {
         if let Some(number) = self.by_request.get(request_id) {
             return *number;
@@ -235,22 +235,22 @@ impl Model {
     }
 }
 
-/// A bar of the page.
+/// An invocation's bar on the page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Invocation {
     pub(super) number: u64,
     pub(super) request_id: String,
     pub(super) function: String,
-    /// When it began, in simulated seconds since the start.
+    /// Start in simulated seconds since the start of the run.
     pub(super) at: f64,
-    /// The size of its batch.
+    /// Number of messages in its batch.
     pub(super) messages: usize,
-    /// How many of them were not done.
+    /// Number of these messages that failed.
     pub(super) failed: usize,
-    /// Real time; none while it runs.
+    /// Duration in real time. None while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) duration_ms: Option<u64>,
-    /// What went wrong with the whole of it.
+    /// The problem of the whole invocation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) trouble: Option<String>,
 }
@@ -270,7 +270,7 @@ impl Invocation {
     }
 }
 
-/// What went wrong with a whole invocation, in a few words.
+/// Returns the problem of a whole invocation, in a few words.
 fn trouble(outcome: &InvocationOutcome) -> Option<String> {
     match outcome {
         InvocationOutcome::Succeeded => None,

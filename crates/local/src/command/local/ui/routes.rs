@@ -1,4 +1,4 @@
-//! What the page asks for over HTTP.
+//! The HTTP routes of the page.
 
 use std::sync::Arc;
 

@@ -1,27 +1,27 @@
-//! What the small charts show: a few numbers over time. Pure.
+//! The numbers of the small charts over time. Pure.
 
 use std::collections::VecDeque;
 
 use serde::Serialize;
 
-/// So many are kept; when there are more, every other one goes.
+/// Most samples that are kept. Beyond that, every other sample is dropped.
 const MOST: usize = 1_000;
 
 /// The numbers at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Sample {
-    /// In simulated seconds since the start.
+    /// Time in simulated seconds since the start.
     pub(super) at: f64,
     #[serde(flatten)]
     pub(super) numbers: Numbers,
 }
 
-/// Of all queues that feed functions, and of all their dead-letter queues.
+/// Numbers of all queues that feed functions, and of all their dead-letter queues.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub(super) struct Numbers {
-    /// Waiting for their first or next delivery, delayed ones included.
+    /// Messages waiting for their first or next delivery, including delayed ones.
     pub(super) depth: usize,
-    /// Received and hidden: with an invocation, or backing off.
+    /// Messages that were received and are hidden: in an invocation, or waiting for a retry.
     pub(super) in_flight: usize,
     pub(super) dead: usize,
     /// The sum of WorkerErrors since the start.
@@ -35,7 +35,7 @@ pub(super) struct Numbers {
 pub(super) struct Samples(VecDeque<(u64, Sample)>);
 
 impl Samples {
-    /// Adds a sample; while nothing changes, the last one only moves.
+    /// Adds a sample. While the numbers do not change, the last sample moves instead.
     pub(super) fn add(&mut self, sample: Sample, version: u64) {
         let length = self.0.len();
         let flat = length >= 2 && self.0.range(length - 2..).all(|(_, last)| last.numbers == sample.numbers);

@@ -1,4 +1,4 @@
-//! Finds messages by what their bodies say after the beginning that rows have.
+//! Searches bodies beyond the beginning that rows contain.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use super::actions::read;
 use super::shared::Shared;
 use crate::command::page::{error, respond};
 
-/// So many characters of a word are enough to look for.
+/// Most characters of a word that are searched for.
 const LONGEST_WORD: usize = 1_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Search {
-    /// In upper or lower case.
+    /// The word, in any case.
     word: String,
-    /// Only messages with a number above this: others have been looked at before.
+    /// Search only messages with a higher number. Others were searched before.
     #[serde(default)]
     after: u64,
 }
@@ -35,7 +35,7 @@ pub(super) async fn search(State(shared): State<Arc<Shared>>, body: Bytes) -> Re
         let reason = format!("word must have 1 to {LONGEST_WORD} characters");
         return error(StatusCode::BAD_REQUEST, &reason);
     };
-    // One at a time, whoever asks: 64 MiB are looked at.
+    // One search at a time for all readers, because it reads up to 64 MiB.
     let turn = Arc::clone(&shared.searches).acquire_owned().await;
     let found = tokio::task::spawn_blocking(move || {
         let _turn = turn;
@@ -47,7 +47,8 @@ pub(super) async fn search(State(shared): State<Arc<Shared>>, body: Bytes) -> Re
     }
 }
 
-/// The numbers of the messages whose bodies say it, how many bodies are not kept, and up to where it has been looked.
+/// Returns the numbers of the messages whose bodies contain the word, the number of bodies that are not kept, and the last
+/// number that was searched.
 fn find(shared: &Shared, word: &Word, after: u64) -> Value {
     let (to, long) = {
         let model = shared.model();
@@ -66,7 +67,7 @@ fn find(shared: &Shared, word: &Word, after: u64) -> Value {
     json!({ "numbers": numbers, "gone": gone, "to": to })
 }
 
-/// As [`folded`] leaves it.
+/// A word that went through [`folded`].
 struct Word(String);
 
 impl Word {
@@ -77,7 +78,7 @@ impl Word {
         Some(Self(folded(word)))
     }
 
-    /// JSON is also looked at as rows show it, without quotes and brackets.
+    /// Returns true if the body contains the word. JSON is also searched as rows show it, without quotes and brackets.
     fn is_in(&self, body: &str) -> bool {
         let Self(word) = self;
         let is_json = || body.trim_start().starts_with(['{', '[']);
@@ -86,7 +87,7 @@ impl Word {
     }
 }
 
-/// What is equal but for upper and lower case, of which some letters have several.
+/// Folds a text's case, so that texts which differ only in case become equal. Some letters have several forms.
 fn folded(text: &str) -> String {
     text.to_lowercase().to_uppercase()
 }

@@ -1,4 +1,4 @@
-//! What the page needs to know of the run before anything happens: queues, functions, alarms. Pure.
+//! The parts of a run that are known before it starts: queues, functions, alarms. Pure.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Setup {
     pub(super) dead_letter_queues: BTreeMap<String, String>,
     pub(super) alarms: Vec<String>,
     pub(super) has_workers: bool,
-    /// What is told to the page.
+    /// The setup as the page receives it.
     pub(super) told: Value,
 }
 
@@ -49,7 +49,7 @@ impl Setup {
         Self { sources, dead_letter_queues, alarms, has_workers: plan.worker, told }
     }
 
-    /// Every queue that samples count, and whether it is a dead-letter queue.
+    /// Returns every queue that samples count, with true if it is a dead-letter queue.
     pub(super) fn queues(&self) -> Vec<(String, bool)> {
         let mut dead: Vec<&String> =
             self.dead_letter_queues.values().filter(|name| !self.sources.contains(name)).collect();
@@ -67,7 +67,7 @@ fn functions<'a>(mappings: &'a [MappingConfig], queue: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// The threshold of the first alarm on a metric that goes off above it.
+/// Returns the threshold of the first alarm on a metric that goes off above a value.
 fn threshold(alarms: &[AlarmConfig], metric: &str) -> Option<f64> {
     alarms.iter().find(|alarm| alarm.metric == metric).map(|alarm| alarm.threshold)
 }

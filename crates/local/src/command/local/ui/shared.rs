@@ -1,4 +1,4 @@
-//! What the page's server and the run share.
+//! The state that the page's server and the run share.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -12,33 +12,33 @@ use super::samples::Numbers;
 use super::setup::Setup;
 use crate::{ClockReading, Control, Event, EventKind, Speed, Totals, Vitals};
 
-/// Bodies are kept up to so many bytes.
+/// Most bytes of bodies that are kept.
 const KEPT_BODIES: usize = 64 << 20;
 
-/// No more samples than one in so much real time, unless so much simulated time has been jumped over.
+/// Shortest real time between two samples, unless simulated time has jumped further.
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(20);
 const JUMP: Duration = Duration::from_millis(500);
 
-/// So many readers at once; a browser has six connections to a site.
+/// Most readers at once. A browser has six connections to a site.
 const MOST_READERS: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) control: Control,
     pub(super) setup: Setup,
-    /// Distinguishes this run from an earlier one on the same port.
+    /// An id that distinguishes this run from an earlier one on the same port.
     pub(super) run: String,
     pub(super) readers: Arc<Semaphore>,
-    /// One at a time looks through the bodies.
+    /// Permits one search through the bodies at a time.
     pub(super) searches: Arc<Semaphore>,
     pub(super) changes: watch::Sender<()>,
     ended: Mutex<Option<Value>>,
     model: Mutex<Model>,
     begun: Instant,
-    /// When the last sample was taken, in real and in simulated time.
+    /// Time of the last sample, in real and in simulated time.
     sampled: Mutex<Option<(Instant, Duration)>>,
     queues: Vec<String>,
-    /// Which of them are dead-letter queues.
+    /// For each queue, true if it is a dead-letter queue.
     dead: Vec<bool>,
 }
 
@@ -77,7 +77,7 @@ impl Shared {
         Clock::new(self.control.clock(), self.begun.elapsed())
     }
 
-    /// Takes in an event.
+    /// Records an event.
     pub(super) fn observe(&self, event: &Event) {
         let sent = match &event.kind {
             EventKind::Sent { message_id, .. } => self.control.message(message_id),
@@ -95,7 +95,7 @@ impl Shared {
         }
     }
 
-    /// Takes in what everything adds up to now.
+    /// Takes a sample of the present numbers.
     pub(super) fn sample(&self) {
         let vitals = self.control.vitals(&self.queues);
         *self.sampled() = Some((Instant::now(), vitals.at));
@@ -104,7 +104,7 @@ impl Shared {
         self.changes.send_replace(());
     }
 
-    /// The run is over.
+    /// Records the end of the run.
     pub(super) fn end(&self, totals: &Totals) {
         self.sample();
         let ended = json!({
@@ -148,9 +148,9 @@ pub(super) struct Clock {
     at: f64,
     /// Real seconds since the start.
     wall: f64,
-    /// Simulated seconds in a real one, at present.
+    /// Present number of simulated seconds per real second.
     pace: f64,
-    /// How fast waiting passes; none if it is skipped.
+    /// Speed of waiting. None if waiting is skipped.
     speed: Option<f64>,
     held: bool,
 }

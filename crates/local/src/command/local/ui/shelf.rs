@@ -1,15 +1,15 @@
-//! Things in the order in which they came, of which one can ask what has changed since. Pure.
+//! A bounded list of items that remembers which of them changed after a version. Pure.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
-/// The latest things, up to so many. Each has a number, from 1 on, and the version of its last change.
+/// The latest items, up to a limit. Each has a number, from 1 on, and the version of its last change.
 #[derive(Debug)]
 pub(super) struct Shelf<T> {
     most: usize,
     next: u64,
     things: BTreeMap<u64, (u64, T)>,
-    /// Numbers by version: each thing stands here once.
+    /// Numbers by version. Each item is here once.
     changes: BTreeMap<u64, u64>,
 }
 
@@ -18,12 +18,12 @@ impl<T> Shelf<T> {
         Self { most, next: 1, things: BTreeMap::new(), changes: BTreeMap::new() }
     }
 
-    /// The number that the next thing gets.
+    /// Returns the number of the next item.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// The number of the oldest thing that is still there.
+    /// Returns the number of the oldest item that is kept.
     pub(super) fn first(&self) -> u64 {
         self.things.keys().next().copied().unwrap_or(self.next)
     }
@@ -32,12 +32,12 @@ impl<T> Shelf<T> {
         self.things.get(&number).map(|(_, thing)| thing)
     }
 
-    /// Those that have come after one with this number, in order.
+    /// Returns the items after this number, in order.
     pub(super) fn since(&self, number: u64) -> impl Iterator<Item = &T> {
         self.things.range((Excluded(number), Unbounded)).map(|(_, (_, thing))| thing)
     }
 
-    /// Adds a thing. The oldest one, which may have to go, is returned.
+    /// Adds an item. Returns the oldest item if it had to be dropped.
     pub(super) fn add(&mut self, thing: T, version: u64) -> Option<T> {
         self.things.insert(self.next, (version, thing));
         self.changes.insert(version, self.next);
@@ -50,7 +50,7 @@ impl<T> Shelf<T> {
         Some(oldest)
     }
 
-    /// A thing, about to change. Versions rise.
+    /// Returns an item that is about to change. Versions rise.
     pub(super) fn change(&mut self, number: u64, version: u64) -> Option<&mut T> {
         let (last, thing) = self.things.get_mut(&number)?;
         self.changes.remove(last);
@@ -59,9 +59,10 @@ impl<T> Shelf<T> {
         Some(thing)
     }
 
-    /// What has changed after one version and up to another, in the order of the changes, each with its version.
+    /// Returns the items that changed after one version and up to another, in the order of the changes, each with its
+    /// version.
     pub(super) fn changed(&self, after: u64, to: u64) -> impl Iterator<Item = (u64, &T)> {
-        // A range must not be upside down.
+        // The end of a range must not precede its start.
         let changes = self.changes.range((Excluded(after), Included(to.max(after + 1))));
         changes
             .filter(move |(version, _)| **version <= to)

@@ -1,5 +1,5 @@
-//! Server-sent events: each reader is told what is new to it, at its own pace. A slow one gets the latest state of each
-//! row instead of a backlog, and one that comes back goes on where it was.
+//! Server-sent events: each reader gets the rows that are new to it, at its own pace. A slow reader gets the latest state of
+//! each row instead of a backlog, and one that reconnects continues from its last version.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use super::shared::Shared;
 use super::update::Update;
 use crate::command::page::error;
 
-/// What happens in this time is told at once.
+/// Changes within this time are sent together.
 const COALESCED: Duration = Duration::from_millis(40);
 
 struct Reader {
     shared: Arc<Shared>,
     changes: watch::Receiver<()>,
-    /// It knows everything up to here; nothing at 0.
+    /// The version up to which the reader knows everything, 0 for nothing.
     knows: u64,
     more: bool,
     ended: bool,
@@ -33,7 +33,7 @@ pub(super) async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap
     let Ok(room) = Arc::clone(&shared.readers).try_acquire_owned() else {
         return error(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open");
     };
-    // A connection that a browser takes up again says the first, a page that does so the second.
+    // A browser that reconnects sends the header, a page that reconnects sends the parameter.
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let query = uri.query().and_then(|query| query.strip_prefix("after="));
     let knows = known(header.or(query).unwrap_or_default(), &shared.run);
@@ -46,7 +46,7 @@ pub(super) async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// The version in the id of the last event, unless it is of another run.
+/// Returns the version in the id of the last event, unless it belongs to another run.
 fn known(last_event_id: &str, run: &str) -> u64 {
     let version = last_event_id.rsplit_once('-').filter(|(of, _)| *of == run);
     version.and_then(|(_, version)| version.parse().ok()).unwrap_or(0)
@@ -58,7 +58,7 @@ impl Reader {
             return None;
         }
         if !self.more {
-            // The other end is dropped only together with the server.
+            // The sender is dropped only together with the server.
             self.changes.changed().await.ok()?;
             tokio::time::sleep(COALESCED).await;
         }

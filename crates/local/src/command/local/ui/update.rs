@@ -1,4 +1,4 @@
-//! What a reader is told: everything that is new since what it was last told. Pure.
+//! The update for a reader: everything that changed after its last update. Pure.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,17 +8,17 @@ use super::model::{Alarm, Invocation, Model, Notice};
 use super::samples::Sample;
 use super::shared::Clock;
 
-/// So many rows in one update; the next one goes on.
+/// Most rows in one update. The next update continues.
 const MOST_ROWS: usize = 1_000;
 
 /// One event of the stream.
 #[derive(Debug, Serialize)]
 pub(super) struct Update<'a> {
-    /// Up to here the reader knows everything. Given back, it is where the next update begins.
+    /// The version up to which the reader knows everything. A reader sends it back to get the next update.
     pub(super) version: u64,
-    /// Whether there is more already.
+    /// True if the next update is ready.
     pub(super) more: bool,
-    /// Set in the first update of a run: forget what you know.
+    /// Set in the first update of a run. The reader then drops its old rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) setup: Option<&'a Value>,
     pub(super) clock: Clock,
@@ -29,7 +29,7 @@ pub(super) struct Update<'a> {
     alarms: Vec<&'a Alarm>,
     notices: Vec<&'a Notice>,
     samples: Vec<&'a Sample>,
-    /// What everything came to, once it is over.
+    /// The totals, once the run is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ended: Option<&'a Value>,
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::{error_of, stack_of};
 use crate::{MissingData, Unit};
 
-/// A template with one alarm that has more properties.
+/// Returns a template with one alarm that has these additional properties.
 fn alarm(properties: &str) -> String {
     format!("Resources:\n{}", one("A", &format!("Statistic: Sum, {RULE}{properties}")))
 }
@@ -30,7 +30,7 @@ fn an_alarm_needs_one_metric_and_words_that_cloudwatch_knows() {
     assert_eq!(list, "line 4: TreatMissingData of A must be a string");
 }
 
-/// An alarm that is decided by a plain statistic of this metric.
+/// Returns an alarm on a plain statistic of this metric.
 fn of(id: &str, namespace: &str, metric: &str) -> String {
     let rule = RULE.replace("Namespace: N", &format!("Namespace: {namespace}"));
     let rule = rule.replace("MetricName: M", &format!("MetricName: {metric}"));

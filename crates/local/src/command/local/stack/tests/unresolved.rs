@@ -27,7 +27,7 @@ fn globals_that_cannot_be_worked_out_are_refused() {
     }
 }
 
-/// A template whose function has this for the variable B, and other resources.
+/// Returns a template with this value for the function's variable B, and with more resources.
 fn with_variable(value: &str, resources: &str) -> String {
     QUEUE
         .replace("{B: own}", &format!("{{B: {value}}}"))

@@ -1,4 +1,4 @@
-//! Events in, rows out.
+//! Tests the rows that follow from events.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ fn a_message_that_fails_and_succeeds_has_an_attempt_a_wait_and_an_end() {
     );
 }
 
-/// An attempt at a message that fails inside a batch goes on no longer, although the batch does.
+/// A failed message ends its attempt, even though its batch continues.
 #[test]
 fn an_attempt_ends_when_it_failed_and_not_with_the_next_one() {
     let mut model = model();
