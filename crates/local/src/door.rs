@@ -1,4 +1,4 @@
-//! The door to all that is served on this machine: who may come in, and how long a client may take to say what it wants.
+//! The gate of every server on this machine: decides which clients may call, and how long a request may take.
 
 mod guard;
 
@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Serves these routes until it is dropped, to programs of this machine only.
+/// Serves these routes to programs of this machine only, until it is dropped.
 ///
 /// Requests from web pages of other sites get a 403 and reach no route. A request's `Host` must be `localhost` or a
 /// loopback address, its `Origin`, if it has one, that of the host, and its `Sec-Fetch-Site`, if it has one, `none` or
@@ -33,34 +33,33 @@ pub async fn serve(listener: TcpListener, routes: Router) {
     serve_within(LIMITS, listener, routes, None).await;
 }
 
-/// The same for a page that other sites may link to: if a browser is to show its address `/` for such a link, it gets this
-/// answer instead.
+/// Serves a page to which other sites may link. A browser that follows such a link to `/` gets the answer of `on_link`.
 pub async fn serve_page(listener: TcpListener, routes: Router, on_link: OnLink) {
     serve_within(LIMITS, listener, routes, Some(on_link)).await;
 }
 
-/// Asks whether to follow a link.
+/// A function that returns the page which asks whether to follow a link.
 pub type OnLink = fn() -> Response<Body>;
 
-/// How long a client may take.
+/// Time limits of a client.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// For its first request, without the body.
+    /// Limit of its first request, without the body.
     first: Duration,
-    /// For each other one. Above the 90 s for which clients keep connections for later: it is they who close them, and no
-    /// request meets a connection that is just being closed.
+    /// Limit of each later request: more than the 90 s for which clients keep idle connections. So clients close them, and no
+    /// request meets a closing connection.
     next: Duration,
-    /// For the next part of a body.
+    /// Limit of the next part of a body.
     part: Duration,
 }
 
 const LIMITS: Limits =
     Limits { first: Duration::from_secs(10), next: Duration::from_secs(120), part: Duration::from_secs(30) };
 
-/// How long a client may take for its first request while the process has no file descriptor left for another client.
+/// Limit of a first request while the process has no file descriptor left for another client.
 const IN_A_CROWD: Duration = Duration::from_millis(500);
 
-/// How long to wait until somebody has left.
+/// Pause before the next try to accept a client.
 const UNTIL_ROOM: Duration = Duration::from_millis(50);
 
 async fn serve_within(limits: Limits, listener: TcpListener, routes: Router, on_link: Option<OnLink>) {
@@ -91,7 +90,7 @@ fn is_of_one_client(error: &io::Error) -> bool {
     )
 }
 
-/// Serves a connection. Clients that only take up room leave when there is none.
+/// Serves a connection. Idle clients are disconnected when there is no room.
 async fn converse(
     limits: Limits,
     stream: TcpStream,
@@ -115,7 +114,7 @@ async fn converse(
             () = patience.as_mut(), if !has_asked() => if !has_asked() { return },
             () = crowd.notified() => {
                 if has_asked() {
-                    // Closes it at once, or after the answer that is due.
+                    // Closes the connection immediately, or after the answer that is due.
                     connection.as_mut().graceful_shutdown();
                 } else if opened.elapsed() >= IN_A_CROWD {
                     return;
@@ -139,7 +138,7 @@ async fn answer(
     }
 }
 
-/// Why a request is not carried out.
+/// Returns the refusal of a request.
 pub(crate) fn refused(reason: String) -> Response<Body> {
     let mut response = Response::new(Body::from(reason + "\n"));
     *response.status_mut() = StatusCode::FORBIDDEN;
@@ -153,7 +152,7 @@ pub(crate) fn refused(reason: String) -> Response<Body> {
     response
 }
 
-/// A body that ends with an error if nothing more of it comes for so long.
+/// Returns a body that ends with an error if no part of it arrives in time.
 fn bounded(body: Body, part: Duration) -> Body {
     let parts = stream::try_unfold(body.into_data_stream(), move |mut rest| async move {
         match timeout(part, rest.next()).await {

@@ -25,10 +25,10 @@
 //! # });
 //! ```
 //!
-//! If the kit cannot do something, the test ends with a panic that names the queue and the message. Time stands still
-//! while code runs and jumps when everything waits, so only tokio's time counts: a test needs
-//! `#[tokio::test(start_paused = true)]`, and waits in a handler are `tokio::time::sleep`. To let time pass otherwise,
-//! as for an alarm, sleep in the test.
+//! If the kit cannot do something, the test ends with a panic that names the queue and the message. Time stands still while
+//! code runs and jumps when everything waits, so only tokio's time counts. A test needs `#[tokio::test(start_paused =
+//! true)]`, and handlers wait with `tokio::time::sleep`. To let time pass at other points, for an alarm for example, sleep in
+//! the test.
 //!
 //! Waiting for a socket, a database or another thread counts as waiting: the clock jumps, to a time limit for example. Around
 //! such a call in a handler, [`in_real_time`] holds the clock.
@@ -40,7 +40,7 @@
 //! queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;
 //! ```
 //!
-//! A worker polls the queue itself, and runs until it is told to end ([`Queue::worked_by`]):
+//! A worker polls the queue itself, and runs until the kit stops it ([`Queue::worked_by`]):
 //!
 //! ```text
 //! queue.worked_by(|url, stop| consumer.work_until(url, stop)).until_idle().await;
@@ -83,7 +83,7 @@ pub use workers::{Stop, Workers};
 
 /// The SQS and CloudWatch of one account in one region, for one test. Clones are the same account.
 ///
-/// The wall clock starts at the beginning of the present minute, and goes on with tokio's clock.
+/// The wall clock starts at the beginning of the present minute, and continues with tokio's clock.
 #[derive(Clone)]
 pub struct TestAws {
     shared: Arc<Shared>,
@@ -91,9 +91,9 @@ pub struct TestAws {
 
 struct Shared {
     state: Mutex<State>,
-    /// Beside the state, which a rule may ask for.
+    /// The rule for faults, with its own lock because a rule can use the state.
     faults: Mutex<Box<Decide>>,
-    /// Something may be receivable that was not.
+    /// Signals that a message may have become receivable.
     changes: watch::Sender<()>,
     began: (Instant, SystemTime),
 }
@@ -115,7 +115,7 @@ impl Default for TestAws {
 }
 
 impl TestAws {
-    /// An account without queues.
+    /// Creates an account without queues.
     #[must_use]
     pub fn new() -> Self {
         let minutes = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / 60;
@@ -136,13 +136,13 @@ impl TestAws {
         Self { shared: Arc::new(shared) }
     }
 
-    /// How long each call to AWS takes from now on; no time at all by default.
+    /// Sets the duration of each later call to AWS. By default calls take no time.
     pub fn latency(&self, latency: Duration) {
         self.state().latency = latency;
     }
 
-    /// Makes calls fail from now on. The rule gets the operation of each call, such as `SendMessageBatch`, and how
-    /// many calls of that operation there were before. A later rule replaces this one.
+    /// Makes later calls fail. The rule gets the operation of each call, such as `SendMessageBatch`, and the number of
+    /// earlier calls of that operation. A later rule replaces this one.
     ///
     /// ```
     /// use redrive_local::kit::{Fault, TestAws};
@@ -154,37 +154,37 @@ impl TestAws {
         *lock(&self.shared.faults) = Box::new(rule);
     }
 
-    /// How many calls the clients made, including failed ones, by operation, such as `SendMessageBatch`.
+    /// Returns the number of calls that the clients made, failed ones included, by operation, such as `SendMessageBatch`.
     #[must_use]
     pub fn calls(&self) -> BTreeMap<String, usize> {
         self.state().calls.clone()
     }
 
-    /// The sum of all values that were put of a metric, whatever its dimensions.
+    /// Returns the sum of all values of a metric, over all its dimensions.
     #[must_use]
     pub fn metric_sum(&self, namespace: &str, name: &str) -> f64 {
         self.state().account.metric_sum(namespace, name)
     }
 
-    /// Everything that happened to messages so far, each with the time since the account was created.
+    /// Returns everything that happened to messages so far, each with the time since the account was created.
     #[must_use]
     pub fn events(&self) -> Vec<(Duration, QueueEvent)> {
         self.state().events.clone()
     }
 
-    /// The time that tokio's clock shows, as AWS writes it.
+    /// Returns the wall-clock time of AWS, which follows tokio's clock.
     #[must_use]
     pub fn now(&self) -> SystemTime {
         self.shared.began.1 + self.elapsed()
     }
 
-    /// The time since the account was made.
+    /// Returns the time since the account was created.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.shared.began.0.elapsed()
     }
 
-    /// Runs an action on the account itself at the present moment, if the kit has no method for it. Meanwhile,
+    /// Runs an action on the account itself at the present moment, for actions without a method in the kit. Meanwhile,
     /// nothing else can use the account.
     pub fn with<T>(&self, action: impl FnOnce(&mut Account, SystemTime) -> T) -> T {
         let mut state = self.state();
@@ -202,12 +202,12 @@ impl TestAws {
         result
     }
 
-    /// What a question finds in all that happened to messages.
+    /// Returns the events for which a question has an answer.
     fn find<T>(&self, question: impl Fn(Duration, &QueueEvent) -> Option<T>) -> Vec<T> {
         self.state().events.iter().filter_map(|(at, event)| question(*at, event)).collect()
     }
 
-    /// The changes of alarms until now.
+    /// Returns the changes of an alarm until now.
     fn alarm_changes(&self, alarm: &str) -> Vec<(Duration, AlarmState)> {
         self.with(|_, _| ());
         let state = self.state();
@@ -220,13 +220,13 @@ impl TestAws {
     }
 }
 
-/// A test that panics while it holds something has failed anyhow.
+/// Locks a mutex, also after a panic, because the test has failed then anyway.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
-    /// Notes what has happened at this time since the account was made.
+    /// Records the new events with their time since the account was created.
     fn note(&mut self, at: Duration) {
         self.events.extend(self.account.take_events().into_iter().map(|event| (at, event)));
         let changes = self.account.take_alarm_changes().into_iter();

@@ -12,7 +12,7 @@
 // - `queue`: the rules of one queue; `sqs`: the queues of an account, and in `sqs/api` the operations that clients call
 // - `cloudwatch`, `lambda`, `logs`, `cloudformation`, `sts`: the other services of the endpoint, each a table of operations (`api`)
 // - `protocol`: requests and answers of any service: forms, XML, JSON, CBOR, errors, pages
-// - `door`: the guard in front of all routers: who may call, and how long a client may take
+// - `door`: the guard in front of all routers: which clients may call, and how long a request may take
 // - `mapping`: the rules of event source mappings, pure: filters, batches, responses, the next step (`poller`)
 // - `run`: mappings on queues of this process; `remote`: on real ones; `kit`: on tokio's paused clock, for tests
 // - `command` (feature `command`): `redrive local`, its page, and what other verbs share with it. Only `output` writes to the terminal
@@ -48,8 +48,8 @@ mod values;
 #[doc(hidden)]
 pub mod properties;
 
-/// Queues as plain values, for the explorer of redrive's engine: copied for each state, compared by what matters. And what
-/// `redrive work` shares with Lambda's event and response.
+/// Queues as plain values for the explorer of redrive's engine, which copies them for each state and compares them. Also the
+/// parts of Lambda's event and response that `redrive work` uses.
 #[doc(hidden)]
 pub mod rules {
     pub use crate::mapping::{failed_messages, settle};

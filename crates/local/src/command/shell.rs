@@ -2,8 +2,8 @@
 
 use redrive_sqs::acts;
 
-/// Returns the value unchanged if a shell keeps it so, else in quotes. Characters that a terminal would not show are escaped,
-/// see
+/// Returns the value unchanged if a shell keeps it so, else in quotes. Characters that a terminal would not show become
+/// escapes:
 /// <https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_02_04>.
 #[must_use]
 pub fn word(value: &str) -> String {

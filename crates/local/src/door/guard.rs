@@ -1,10 +1,10 @@
-//! Who may call what is served on this machine: programs of this machine, and the page that is served itself. A browser
-//! lends its user's way here to every site that it shows, and each request says so in one of three headers. Pure.
+//! Decides which clients may call: programs of this machine, and pages that this machine serves. Any site in a browser can
+//! send requests here, but each such request shows it in one of three headers. Pure.
 //!
-//! - A name that an attacker makes point to this machine (DNS rebinding) is in `Host`, or in the request line.
-//! - What a page of another site asks for has that site's `Origin`, unless it is a GET without CORS, such as an image.
-//! - `Sec-Fetch-Site` tells of those, too. Browsers send it to loopback addresses and `localhost` only, so that other
-//!   addresses which lead here (`0.0.0.0`, `[::ffff:127.0.0.1]`) are refused.
+//! - `Host` or the request line has the name that an attacker points to this machine (DNS rebinding).
+//! - `Origin` names the other site whose page sends a request, except for a GET without CORS, such as an image.
+//! - `Sec-Fetch-Site` marks those too. Browsers send it only to loopback addresses and `localhost`, so other addresses that
+//!   lead here (`0.0.0.0`, `[::ffff:127.0.0.1]`) are refused.
 //!   <https://w3c.github.io/webappsec-secure-contexts/#is-origin-trustworthy>
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -15,7 +15,7 @@ use redrive_sqs::Quoted;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Why a request is refused, if it is.
+/// Returns the reason for which a request is refused, if it is.
 pub(super) fn refusal(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     let host = only(headers, &HOST).unwrap_or_default();
     for named in [Some(host), uri.authority().map(|authority| authority.as_str())].into_iter().flatten() {
@@ -35,7 +35,8 @@ pub(super) fn refusal(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     site.map(|site| format!("sec-fetch-site {} is not none or same-origin", Quoted(site)))
 }
 
-/// Whether somebody has followed a link of another site to `/`, in a tab and not in a frame. Its `Host` is checked as always.
+/// Returns true if a user followed a link on another site to `/`, in a tab and not in a frame. The caller still checks
+/// `Host`.
 pub(super) fn is_link(uri: &Uri, headers: &HeaderMap) -> bool {
     let mut direct = headers.clone();
     direct.remove(SEC_FETCH_SITE);
@@ -64,7 +65,7 @@ fn is_loopback(host: &str) -> bool {
     }
 }
 
-/// A header's value. What is no text, or is there twice, is as wrong as any other text.
+/// Returns a header's value. A value that is not text or appears twice is as wrong as any other.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;

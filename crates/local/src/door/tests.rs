@@ -9,7 +9,7 @@ const SHORT: Duration = Duration::from_millis(300);
 
 const LIMITS: Limits = Limits { first: SHORT, next: Duration::from_secs(3), part: SHORT };
 
-/// A door to what answers at once, what takes its time, and what reads a body. It closes when the set is dropped.
+/// Serves three routes until the set is dropped: one answers immediately, one slowly, and one reads a body.
 async fn door() -> (SocketAddr, JoinSet<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -31,7 +31,7 @@ async fn say(stream: &mut TcpStream, line: &str, rest: &str) {
     stream.write_all(format!("{line} HTTP/1.1\r\nhost: 127.0.0.1\r\n{rest}").as_bytes()).await.unwrap();
 }
 
-/// Reads up to the end of an answer.
+/// Reads to the end of an answer.
 async fn hear(stream: &mut TcpStream, end: &str) {
     let mut heard = String::new();
     while !heard.ends_with(end) {
@@ -42,7 +42,7 @@ async fn hear(stream: &mut TcpStream, end: &str) {
     }
 }
 
-/// How long it takes until it is closed, without an answer.
+/// Returns the time until the server closes a connection without an answer.
 async fn closed_after(mut stream: TcpStream) -> Duration {
     let begun = Instant::now();
     let mut rest = Vec::new();

@@ -8,7 +8,7 @@ use crate::cloudwatch::AlarmConfig;
 use crate::cloudwatch::{AlarmState, Comparison, MissingData};
 use crate::values::Statistic;
 
-/// An alarm of a [`TestAws`]. It is evaluated at each minute.
+/// An alarm of a [`TestAws`]. It is evaluated every minute.
 #[derive(Debug, Clone)]
 pub struct Alarm {
     aws: TestAws,
@@ -16,7 +16,7 @@ pub struct Alarm {
 }
 
 impl TestAws {
-    /// Creates an alarm, in place of one of the same name.
+    /// Creates an alarm, or replaces the one of the same name.
     ///
     /// ```
     /// use std::time::Duration;
@@ -49,13 +49,13 @@ impl TestAws {
 }
 
 impl Alarm {
-    /// Its present state.
+    /// Returns the present state.
     #[must_use]
     pub fn state(&self) -> AlarmState {
         self.changes().last().map_or(AlarmState::InsufficientData, |&(_, state)| state)
     }
 
-    /// Its changes of state, and when: in time since the account was made.
+    /// Returns the changes of state, each with its time since the account was created.
     #[must_use]
     pub fn changes(&self) -> Vec<(Duration, AlarmState)> {
         self.aws.alarm_changes(&self.name)
@@ -63,7 +63,7 @@ impl Alarm {
 }
 
 impl AlarmConfig {
-    /// An alarm on the depth of a queue, as for a dead-letter queue: it goes off after a minute in which a message was
+    /// An alarm on the depth of a queue, such as a dead-letter queue. It goes off after a minute in which a message was
     /// visible.
     #[must_use]
     pub fn depth_of(queue: &str) -> Self {
@@ -75,8 +75,8 @@ impl AlarmConfig {
         }
     }
 
-    /// An alarm that goes off after a minute in which the sum of a metric was 1 or more. The dimensions are all that
-    /// the metric has.
+    /// An alarm that goes off after a minute in which the sum of a metric was 1 or more. Name all dimensions that the metric
+    /// has.
     #[must_use]
     pub fn sum_of<'a>(
         namespace: &str,

@@ -15,7 +15,7 @@ use super::{TestAws, lock};
 use crate::account::REGION;
 
 impl TestAws {
-    /// A client of this account's SQS.
+    /// Returns a client of this account's SQS.
     #[must_use]
     pub fn sqs(&self) -> aws_sdk_sqs::Client {
         use aws_sdk_sqs::config::{
@@ -25,13 +25,13 @@ impl TestAws {
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new(REGION))
             .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-            // It compares tokio's clock with the machine's, and a call that waits on a busy machine would be repeated.
+            // The protection compares tokio's clock with the machine's. On a busy machine it would repeat a call that waits.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .http_client(self.clone());
         aws_sdk_sqs::Client::from_conf(config.build())
     }
 
-    /// A client of this account's CloudWatch.
+    /// Returns a client of this account's CloudWatch.
     #[must_use]
     pub fn cloudwatch(&self) -> aws_sdk_cloudwatch::Client {
         use aws_sdk_cloudwatch::config::{
@@ -91,7 +91,7 @@ impl TestAws {
     }
 }
 
-/// The header of the JSON protocol or the path of the CBOR one ends with it.
+/// Returns the operation, with which the JSON protocol's header and the CBOR protocol's path end.
 fn operation(request: &Request<Bytes>) -> String {
     let target = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
     let name = target.unwrap_or(request.uri().path());

@@ -1,4 +1,4 @@
-//! What can go wrong with a call to AWS.
+//! Faults of calls to AWS.
 
 use std::time::Duration;
 
@@ -9,34 +9,34 @@ use tokio::time::sleep;
 
 use super::TestAws;
 
-/// What happens to a call instead of an answer.
+/// A fault of a call to AWS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// It is refused with a server error, which clients try again.
+    /// AWS refuses the call with a server error. Clients try it again.
     Refused,
-    /// It is throttled, which clients try again.
+    /// AWS throttles the call. Clients try it again.
     Throttled,
-    /// The role has no permission.
+    /// AWS refuses the call, because the role has no permission.
     Denied,
-    /// There is never an answer, and nothing was done.
+    /// No answer ever arrives, and nothing was done.
     Hangs,
-    /// It was done, but there is never an answer.
+    /// The call was carried out, but no answer ever arrives.
     AnswerLost,
-    /// It was done at once, and the answer comes after this long.
+    /// The call was carried out at once, and the answer arrives after this time.
     AnswerLate(Duration),
-    /// It is done after this long, although nobody may wait for it any more.
+    /// The call is carried out after this time, even if nobody waits for it any more.
     Slow(Duration),
-    /// It was done twice.
+    /// The call was carried out twice.
     Twice,
     /// The answer is empty, and nothing was done.
     Blank,
-    /// Every second entry of a batch fails at the service. A call without entries is done.
+    /// Every second entry of a batch fails at the service. A call without entries succeeds.
     HalfFails,
 }
 
 impl Fault {
-    /// What the client gets.
+    /// Returns the client's answer.
     pub(super) async fn answer(self, aws: &TestAws, request: Request<Bytes>) -> Response<Bytes> {
         match self {
             Self::Refused => refusal(500, "InternalFailure"),
@@ -79,7 +79,7 @@ fn refusal(status: u16, code: &str) -> Response<Bytes> {
     response.body(body.into()).expect("the headers are valid")
 }
 
-/// Does every other entry, and says that the rest failed.
+/// Carries out every other entry, and reports the rest as failed.
 async fn half(aws: &TestAws, mut request: Request<Bytes>) -> Response<Bytes> {
     let entries =
         |body: &mut Value| body.get_mut("Entries").and_then(Value::as_array_mut).map(std::mem::take);

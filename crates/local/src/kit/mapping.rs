@@ -1,4 +1,4 @@
-//! The event source mapping: hands batches of a queue to a function, and deletes what the function is done with.
+//! The event source mapping: passes batches of a queue to a function, and deletes the messages that succeeded.
 
 mod run;
 
@@ -26,11 +26,11 @@ pub struct Mapping<'function> {
     invoker: Invoker<'function>,
 }
 
-/// What an invocation needs.
+/// The data that an invocation needs.
 struct Invoker<'function> {
     queue: Queue,
     timeout: Duration,
-    /// The place of the mapping in Lambda's API, once it has run.
+    /// The mapping's index in Lambda's API, after its first run.
     index: Option<usize>,
     function: Box<Function<'function>>,
 }
@@ -42,28 +42,28 @@ type Answer<'function> = Pin<Box<dyn Future<Output = Result<Vec<u8>, String>> + 
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Invocation {
-    /// When it began, in time since the account was made.
+    /// Start, in time since the account was created.
     pub at: Duration,
-    /// How long it took.
+    /// Duration.
     pub took: Duration,
-    /// The ids of its messages, in order.
+    /// Ids of its messages, in order.
     pub messages: Vec<String>,
-    /// Of these, the ones that stay in the queue.
+    /// Ids of the messages that stay in the queue.
     pub failed: Vec<String>,
-    /// How it ended.
+    /// Outcome.
     pub outcome: InvocationOutcome,
 }
 
 impl Queue {
-    /// The mapping of this queue to a function, which gets an event and its deadline, and returns a batch response. The
-    /// event can be any type that is read from JSON, the response any type that is written as JSON: the types of
-    /// `aws_lambda_events`, or `serde_json::Value`.
+    /// Maps this queue to a function, which gets an event and its deadline, and returns a batch response. The event can be
+    /// any type that serde can read from JSON, and the response any type that it can write: the types of `aws_lambda_events`,
+    /// or `serde_json::Value`.
     ///
     /// By default a batch has up to 10 messages and does not wait to fill, up to 5 invocations run at a time, and the
-    /// function's timeout is 30 s. Lambda's API knows the mapping from its first run on, and the function by the name of the
-    /// queue. As on AWS, the failures that the response reports (`ReportBatchItemFailures`) stay
-    /// where they are until their visibility timeout ends, and so does the whole batch if the function returns an
-    /// error, times out, or returns something other than a batch response. A panic of the function ends the test.
+    /// function's timeout is 30 s. Lambda's API lists the mapping from its first run on, with the queue's name as the
+    /// function's. As on AWS, the messages that the response reports as failed (`ReportBatchItemFailures`) stay in the queue
+    /// until their visibility timeout ends. So does the whole batch if the function returns an error, times out, or returns
+    /// something other than a batch response. A panic of the function ends the test.
     ///
     /// ```
     /// use redrive_local::kit::TestAws;
@@ -121,25 +121,25 @@ impl Queue {
 }
 
 impl Mapping<'_> {
-    /// How many messages a batch has at most: 10 by default, 1 to 10,000; above 10 only with a window.
+    /// Sets the most messages in a batch: 10 by default, 1 to 10,000. More than 10 require a window.
     pub fn batch_size(mut self, messages: usize) -> Self {
         self.poller.config.batch_size = messages;
         self
     }
 
-    /// How long a batch waits to fill: not at all by default, at most 300 s; a FIFO queue has none.
+    /// Sets how long a batch waits to fill: not at all by default, at most 300 s. A FIFO queue cannot have a window.
     pub fn batching_window(mut self, window: Duration) -> Self {
         self.poller.config.window = window;
         self
     }
 
-    /// How many invocations run at a time: 5 by default.
+    /// Sets the most invocations at a time: 5 by default.
     pub fn maximum_concurrency(mut self, invocations: usize) -> Self {
         self.poller.config.maximum_concurrency = Some(invocations);
         self
     }
 
-    /// The function's timeout, which is its deadline: 30 s by default, at most the queue's visibility timeout.
+    /// Sets the function's timeout, which determines its deadline: 30 s by default, at most the queue's visibility timeout.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.invoker.timeout = timeout;
         self
@@ -151,8 +151,8 @@ impl Mapping<'_> {
         self
     }
 
-    /// Whether the function's response names the messages that failed (`ReportBatchItemFailures`); it does by default.
-    /// Otherwise any response deletes the whole batch.
+    /// Sets whether the function's response names the messages that failed (`ReportBatchItemFailures`). By default it does.
+    /// Without this, any response deletes the whole batch.
     pub fn report_batch_item_failures(mut self, reports: bool) -> Self {
         self.poller.config.report_batch_item_failures = reports;
         self
@@ -161,16 +161,16 @@ impl Mapping<'_> {
     /// Runs until the queue is empty and no invocation runs.
     ///
     /// # Panics
-    /// If that takes more than 30 days or 10,000 invocations; if AWS would refuse the mapping; if tokio's clock is not
+    /// Panics after more than 30 days or 10,000 invocations, if AWS would refuse the mapping, or if tokio's clock is not
     /// paused.
     pub async fn until_idle(&mut self) -> Vec<Invocation> {
         self.run(None).await
     }
 
-    /// Runs for this long, and until the invocations that run then have ended.
+    /// Runs for this time, and until the invocations that run then have ended.
     ///
     /// # Panics
-    /// As [`until_idle`](Self::until_idle).
+    /// Panics as [`until_idle`](Self::until_idle) does.
     pub async fn run_for(&mut self, time: Duration) -> Vec<Invocation> {
         self.run(Some(Instant::now() + time)).await
     }
@@ -178,7 +178,7 @@ impl Mapping<'_> {
     /// Invokes the function once, with the messages that can be received now.
     ///
     /// # Panics
-    /// If there are none; if AWS would refuse the mapping.
+    /// Panics if no messages can be received, or if AWS would refuse the mapping.
     pub async fn once(&mut self) -> Invocation {
         self.begin();
         let Self { poller, invoker } = self;
@@ -196,7 +196,7 @@ impl Mapping<'_> {
 
     fn begin(&mut self) {
         let Self { poller, invoker: Invoker { queue, timeout, index, .. } } = self;
-        // A run before this one may have been dropped.
+        // The future of an earlier run may have been dropped.
         poller.abandon();
         let visibility = queue.aws.with(|account, _| account.visibility_timeout(&queue.name));
         if let Err(refusal) = check(&poller.config, visibility.unwrap_or_default(), *timeout) {
@@ -217,7 +217,7 @@ impl Invoker<'_> {
         })
     }
 
-    /// Takes over what clients have changed by Lambda's API.
+    /// Applies the changes that clients made through Lambda's API.
     fn apply_changes(&self, poller: &mut Poller) {
         let Some(index) = self.index else { return };
         self.queue.aws.with(|account, now| {

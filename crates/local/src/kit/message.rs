@@ -9,7 +9,7 @@ use super::{DeadLetter, Done, MessageState, Queue, TestAws};
 use crate::queue::{MessageAttribute, NewMessage};
 use crate::sqs::QueueEvent;
 
-/// A message that is or was in a queue. All its times count from its arrival there.
+/// A message that is or was in a queue. All its times are relative to its arrival there.
 #[derive(Debug, Clone)]
 pub struct Message {
     pub(super) aws: TestAws,
@@ -24,13 +24,13 @@ impl Message {
         Self { aws: queue.aws.clone(), queue: queue.name.clone(), id, came_at, body }
     }
 
-    /// The id that SQS gave it.
+    /// Returns the id that SQS gave the message.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// When it was received from its queue.
+    /// Returns the times at which the message was received from its queue.
     #[must_use]
     pub fn received(&self) -> Vec<Duration> {
         let received = self.events().into_iter().filter_map(|(after, event)| match event {
@@ -40,16 +40,16 @@ impl Message {
         received.collect()
     }
 
-    /// Its state.
+    /// Returns the state of the message.
     #[must_use]
     pub fn state(&self) -> MessageState {
         MessageState::of(self)
     }
 
-    /// How it was done.
+    /// Returns when and after how many receives the message was deleted.
     ///
     /// # Panics
-    /// If it is not done.
+    /// Panics if the message was not deleted.
     #[track_caller]
     #[must_use]
     pub fn done(&self) -> Done {
@@ -59,10 +59,10 @@ impl Message {
         }
     }
 
-    /// How it became a dead letter: by the redrive policy, or by a consumer that left a note.
+    /// Returns the reason why the message is a dead letter: the redrive policy, or a consumer that left a note.
     ///
     /// # Panics
-    /// If it is none.
+    /// Panics if the message is not a dead letter.
     #[track_caller]
     #[must_use]
     pub fn dead_letter(&self) -> DeadLetter {
@@ -72,7 +72,7 @@ impl Message {
         }
     }
 
-    /// What happened to it in its queue, since it came there.
+    /// Returns everything that happened to the message in its queue since its arrival.
     pub(super) fn events(&self) -> Vec<(Duration, QueueEvent)> {
         let of_this = |event: &QueueEvent| match event {
             QueueEvent::Sent { queue, message_id, .. }
@@ -116,7 +116,7 @@ impl From<Value> for NewMessage {
 }
 
 impl NewMessage {
-    /// Puts it into a group.
+    /// Sets the message group.
     #[must_use]
     pub fn group(mut self, id: &str) -> Self {
         self.group_id = Some(id.to_owned());

@@ -9,7 +9,7 @@ use super::{Message, TestAws};
 use crate::queue::{Counts, NewMessage};
 use crate::sqs::QueueEvent;
 
-/// A queue that is to be created.
+/// A builder for a queue.
 #[derive(Debug, Clone)]
 #[must_use = "a queue is there once it is created"]
 pub struct NewQueue {
@@ -27,8 +27,8 @@ pub struct Queue {
 }
 
 impl TestAws {
-    /// A queue with the attributes that SQS gives it, such as a visibility timeout of 30 s; a FIFO queue if the name ends
-    /// in `.fifo`.
+    /// Starts to build a queue with SQS's default attributes, such as a visibility timeout of 30 s. A name that ends in
+    /// `.fifo` makes it a FIFO queue.
     pub fn queue(&self, name: &str) -> NewQueue {
         let attributes = redrive_sqs::is_fifo(name).then(|| ("FifoQueue".to_owned(), "true".to_owned()));
         NewQueue {
@@ -41,19 +41,19 @@ impl TestAws {
 }
 
 impl NewQueue {
-    /// Sets a redrive policy: a message that was received this often moves to this dead-letter queue, which is created
+    /// Sets a redrive policy: SQS moves a message that was received this often to this dead-letter queue, which is created
     /// unless it exists.
     pub fn dead_letter_queue(mut self, name: &str, max_receive_count: u32) -> Self {
         self.dead_letters = Some((name.to_owned(), max_receive_count));
         self
     }
 
-    /// How long a message is hidden after a receive: 30 s by default, 0 s to 12 h.
+    /// Sets how long a message is hidden after a receive: 30 s by default, 0 s to 12 h.
     pub fn visibility_timeout(self, timeout: Duration) -> Self {
         self.attribute("VisibilityTimeout", &timeout.as_secs().to_string())
     }
 
-    /// Any attribute by the name that SQS gives it, such as `DelaySeconds`.
+    /// Sets any attribute by its name in SQS, such as `DelaySeconds`.
     pub fn attribute(mut self, name: &str, value: &str) -> Self {
         self.attributes.insert(name.to_owned(), value.to_owned());
         self
@@ -62,7 +62,7 @@ impl NewQueue {
     /// Creates the queue.
     ///
     /// # Panics
-    /// If SQS would refuse it, in its words.
+    /// Panics if SQS would refuse it, in its words.
     #[track_caller]
     #[expect(clippy::must_use_candidate, reason = "the queue is there, whether its handle is kept or not")]
     pub fn create(mut self) -> Queue {
@@ -85,16 +85,16 @@ impl NewQueue {
 }
 
 impl Queue {
-    /// Its URL, by which clients and consumers know it.
+    /// Returns the queue's URL, which clients and consumers use.
     #[must_use]
     pub fn url(&self) -> String {
         self.aws.with(|account, _| account.queue_url(&self.name))
     }
 
-    /// The queue that its redrive policy moves messages to.
+    /// Returns the queue to which the redrive policy moves messages.
     ///
     /// # Panics
-    /// If it has no redrive policy.
+    /// Panics if the queue has no redrive policy.
     #[track_caller]
     #[must_use]
     pub fn dead_letter_queue(&self) -> Self {
@@ -104,8 +104,8 @@ impl Queue {
         }
     }
 
-    /// Sends a message: a body, or a [`NewMessage`] with a group, attributes or a delay. On a FIFO queue each is a
-    /// message of its own unless it has a deduplication id.
+    /// Sends a message: a body, or a [`NewMessage`] with a group, attributes or a delay. On a FIFO queue no message counts as
+    /// a duplicate unless it has a deduplication id.
     ///
     /// ```
     /// use std::time::Duration;
@@ -132,7 +132,7 @@ impl Queue {
     /// ```
     ///
     /// # Panics
-    /// If SQS would refuse it, in its words.
+    /// Panics if SQS would refuse it, in its words.
     #[track_caller]
     pub fn send(&self, message: impl Into<NewMessage>) -> Message {
         let mut message = message.into();
@@ -147,8 +147,8 @@ impl Queue {
         }
     }
 
-    /// Every message that was ever in the queue, in order of arrival: from the test, from the code under test, or
-    /// moved here by a redrive policy.
+    /// Returns every message that was ever in the queue, in order of arrival. The test or the code under test sent it, or a
+    /// redrive policy moved it here.
     #[must_use]
     pub fn messages(&self) -> Vec<Message> {
         self.aws.find(|at, event| match event {
@@ -159,13 +159,13 @@ impl Queue {
         })
     }
 
-    /// How many messages it holds now.
+    /// Returns the present numbers of messages.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.aws.with(|account, now| account.counts(&self.name, now)).unwrap_or_default()
     }
 
-    /// Receives up to so many messages, as the records that a function is handed. They stay in flight.
+    /// Receives up to `most` messages as the records that a function would get. They stay in flight.
     #[must_use]
     pub fn receive(&self, most: usize) -> Vec<Value> {
         let delivery = self.aws.with(|account, now| account.deliver(&self.name, most, now));

@@ -1,10 +1,10 @@
-//! What a paused clock has to wait for.
+//! Holds tokio's paused clock during real waits.
 
 use std::future::Future;
 use std::sync::mpsc;
 
-/// Holds tokio's paused clock while `future` runs, which waits for something other than the clock: a socket, a database,
-/// another thread. Timers stand still meanwhile, so it needs a limit of its own.
+/// Holds tokio's paused clock while `future` waits for something other than the clock: a socket, a database, another thread.
+/// Timers stand still meanwhile, so `future` needs its own time limit.
 ///
 /// ```
 /// use std::time::Duration;

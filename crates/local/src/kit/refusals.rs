@@ -1,4 +1,4 @@
-//! What ends a test, and in which words.
+//! The panics that end a test, with their texts.
 
 use std::convert::Infallible;
 use std::time::Duration;

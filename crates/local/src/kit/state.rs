@@ -1,4 +1,4 @@
-//! What became of a message.
+//! The state of a message.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,24 +7,24 @@ use super::Message;
 use crate::run::Note;
 use crate::sqs::QueueEvent;
 
-/// The state of a message. Times count from its arrival in the queue; attempts are its receives there.
+/// The state of a message. Times are relative to its arrival in the queue. Attempts are its receives there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MessageState {
-    /// It is still in its queue.
+    /// The message is still in its queue.
     Waiting {
-        /// How often it was received.
+        /// How often the message was received.
         attempts: u32,
-        /// When it is visible again, if it is hidden now after a receive.
+        /// When the message is visible again, if a receive has hidden it.
         until: Option<Duration>,
     },
-    /// It was deleted.
+    /// The message was deleted.
     Done(Done),
-    /// It is in a dead-letter queue.
+    /// The message is in a dead-letter queue.
     DeadLettered(DeadLetter),
-    /// Its retention period ended.
+    /// The message's retention period ended.
     Expired {
-        /// How often it was received.
+        /// How often the message was received.
         attempts: u32,
     },
 }
@@ -33,9 +33,9 @@ pub enum MessageState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Done {
-    /// How often it was received.
+    /// How often the message was received.
     pub attempts: u32,
-    /// When it was deleted.
+    /// When the message was deleted.
     pub after: Duration,
 }
 
@@ -43,13 +43,13 @@ pub struct Done {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeadLetter {
-    /// `redrive policy`, or what the consumer's note says, such as `rejected`.
+    /// `redrive policy`, or the reason in the consumer's note, such as `rejected`.
     pub reason: String,
     /// The error, if there is a note.
     pub error: Option<String>,
-    /// How often it was received.
+    /// How often the message was received.
     pub attempts: u32,
-    /// When it arrived in the dead-letter queue.
+    /// When the message arrived in the dead-letter queue.
     pub after: Duration,
 }
 
@@ -79,7 +79,8 @@ impl MessageState {
     }
 }
 
-/// The letter that a consumer wrote of a message, found by its note; in the message's own queue a note is a sender's.
+/// Returns the letter that a consumer wrote for a message, found by its note. Notes in the message's own queue are a sender's
+/// and do not count.
 fn letter(message: &Message, attempts: u32) -> Option<DeadLetter> {
     let letters = message.aws.find(|at, event| {
         let QueueEvent::Sent { queue, attributes, .. } = event else { return None };

@@ -17,7 +17,7 @@ async fn done(_: Value, _: Instant) -> Result<Value, Infallible> {
     Ok(json!({}))
 }
 
-/// What becomes of two messages that were received once each, and how the invocation ended.
+/// Returns the states of two messages after one receive each, and the invocation's outcome.
 async fn ended(
     function: impl AsyncFn(Value, Instant) -> Result<Value, &'static str>,
 ) -> (MessageState, MessageState, InvocationOutcome) {
@@ -172,7 +172,7 @@ async fn an_alarm_that_a_client_puts_is_evaluated_at_each_minute() {
     let put = put.comparison_operator(ComparisonOperator::GreaterThanThreshold).threshold(0.0);
     put.evaluation_periods(1).send().await.unwrap();
     queue.send("1");
-    // In a minute without a send there is no value, and so the last one counts until it is three minutes old.
+    // A minute without a send has no value, so the last value counts until it is three minutes old.
     let alarm = StateValue::Alarm;
     for expected in [alarm.clone(), alarm.clone(), alarm, StateValue::InsufficientData] {
         sleep(seconds(60)).await;

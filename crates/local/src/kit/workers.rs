@@ -16,16 +16,16 @@ use tokio::time::{Instant, sleep_until};
 use super::Queue;
 use super::mapping::{expect_paused_clock, waiting};
 
-/// A run that goes on for longer will not end.
+/// Longest run. A longer one would probably never end.
 const LONGEST_RUN: Duration = Duration::from_secs(30 * 86_400);
 
-/// Nor does one in which more happens to messages, however little time that takes.
+/// Most events of a run. One with more would probably never end.
 const MOST_EVENTS: usize = 100_000;
 
-/// Ready once a worker should end, like SIGTERM for a process.
+/// A future that completes when a worker should end, like SIGTERM for a process.
 pub type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// One worker or several, which poll a queue. They run only while one of these methods is awaited.
+/// One or more workers that poll a queue. They run only while one of these methods is awaited.
 #[must_use = "workers run only while they are awaited"]
 pub struct Workers<'worker> {
     queue: Queue,
@@ -35,17 +35,18 @@ pub struct Workers<'worker> {
 
 type Run<'worker> = Pin<Box<dyn Future<Output = Result<(), String>> + 'worker>>;
 
-/// What ends workers.
+/// The event that ends workers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
     Idle,
-    /// They are told to end.
+    /// The kit stops them at this time.
     Told(Instant),
     Killed(Instant),
 }
 
 impl Queue {
-    /// Workers that poll this queue. The function gets its URL and a [`Stop`]. After the stop, it shuts down and returns.
+    /// Lets a worker poll this queue. The function gets the queue's URL and a [`Stop`]. After the stop, it shuts down and
+    /// returns.
     ///
     /// ```
     /// use std::time::Duration;
@@ -91,33 +92,33 @@ impl Queue {
 }
 
 impl Workers<'_> {
-    /// How many poll the queue at the same time: 1 by default.
+    /// Sets the number of workers that poll the queue at the same time: 1 by default.
     pub fn workers(mut self, count: usize) -> Self {
         self.count = count;
         self
     }
 
-    /// Runs until the queue is empty; then tells the workers to end, and waits until they have.
+    /// Runs until the queue is empty. Then stops the workers, and waits until they have ended.
     ///
     /// # Panics
-    /// If a worker returns an error, or before it is told to end; if the run takes more than 30 days, or more than 100,000
-    /// times a message is sent, received, delayed or deleted; if tokio's clock is not paused.
+    /// Panics if a worker returns an error or returns before the stop, if the run takes more than 30 days or more than
+    /// 100,000 events of messages (sent, received, delayed or deleted), or if tokio's clock is not paused.
     pub async fn until_idle(&mut self) {
         self.run(Until::Idle).await;
     }
 
-    /// Runs for this long; then tells the workers to end, as SIGTERM does, and waits until they have.
+    /// Runs for this time. Then stops the workers, as SIGTERM does, and waits until they have ended.
     ///
     /// # Panics
-    /// As [`until_idle`](Self::until_idle).
+    /// Panics as [`until_idle`](Self::until_idle) does.
     pub async fn run_for(&mut self, time: Duration) {
         self.run(Until::Told(Instant::now() + time)).await;
     }
 
-    /// Runs for this long; then the workers are gone from one moment to the next, as after SIGKILL.
+    /// Runs for this time. Then drops the workers without a stop, as SIGKILL does.
     ///
     /// # Panics
-    /// As [`until_idle`](Self::until_idle).
+    /// Panics as [`until_idle`](Self::until_idle) does.
     pub async fn killed_after(&mut self, time: Duration) {
         self.run(Until::Killed(Instant::now() + time)).await;
     }
@@ -130,7 +131,7 @@ impl Workers<'_> {
         let (tell, told) = watch::channel(false);
         let stop = || -> Stop {
             let mut told = told.clone();
-            // Without the sender the workers are gone too.
+            // The sender lives as long as the workers.
             Box::pin(async move { drop(told.wait_for(|is_told| *is_told).await) })
         };
         let mut running: FuturesUnordered<_> =

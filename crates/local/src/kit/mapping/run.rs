@@ -1,4 +1,4 @@
-//! A mapping at work, from one moment to the next.
+//! Runs a mapping, from one moment to the next.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::kit::Queue;
 use crate::mapping::{Capacity, Poller};
 use crate::sqs::QueueEvent;
 
-/// A run that goes on for longer will not end.
+/// Longest run. A longer one would probably never end.
 const LONGEST_RUN: Duration = Duration::from_secs(30 * 86_400);
 
-/// Nor does one with more invocations, however little time they take.
+/// Most invocations of a run. One with more would probably never end.
 const MOST_INVOCATIONS: usize = 10_000;
 
 impl Mapping<'_> {
@@ -54,7 +54,7 @@ impl Mapping<'_> {
 }
 
 impl Invoker<'_> {
-    /// When there may be a batch to start: a message shows up, or the window of a batch ends.
+    /// Returns the next time at which a batch may start, because a message becomes visible or the window of a batch ends.
     fn next_change(&self, poller: &Poller) -> Option<Instant> {
         let aws = &self.queue.aws;
         let shown = aws.with(|account, now| account.next_change(&self.queue.name, now));
@@ -77,7 +77,7 @@ impl Invoker<'_> {
     }
 }
 
-/// What keeps a queue from being empty: a few of its messages.
+/// Describes a few of the messages because of which a queue is not empty.
 pub(in crate::kit) fn waiting(queue: &Queue) -> String {
     let gone = queue.aws.find(|_, event| match event {
         QueueEvent::Deleted { queue: from, message_id }
@@ -93,7 +93,7 @@ pub(in crate::kit) fn waiting(queue: &Queue) -> String {
     if waits.is_empty() { "it is empty".to_owned() } else { waits.join("; ") }
 }
 
-/// Waiting for hours of retries must not take hours.
+/// Panics unless tokio's clock is paused, because hours of retries must not take hours.
 pub(in crate::kit) fn expect_paused_clock() {
     let (before, real) = (Instant::now(), std::time::Instant::now());
     while std::time::Instant::now() == real {

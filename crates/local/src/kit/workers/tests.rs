@@ -9,14 +9,14 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Receives one message with a long poll, and says how long that took.
+/// Receives one message with a long poll, and returns the time that it took.
 async fn polled(aws: &TestAws, url: &str) -> (usize, Duration) {
     let began = aws.elapsed();
     let received = aws.sqs().receive_message().queue_url(url).wait_time_seconds(20).send().await;
     (received.unwrap().messages().len(), aws.elapsed() - began)
 }
 
-/// Deletes each message after three seconds, to the last one.
+/// Deletes each message after three seconds. The stop does not interrupt a message.
 async fn work(aws: &TestAws, url: String, mut stop: Stop) -> Result<(), String> {
     let sqs = aws.sqs();
     loop {
@@ -47,7 +47,7 @@ async fn a_long_poll_waits_until_a_message_can_be_received_and_no_longer_than_it
     let polls = async { tokio::join!(polled(&aws, &url), polled(&aws, &url)) };
     let ((one, other), ()) = tokio::join!(polls, sends);
     assert_eq!((one.min(other), one.max(other)), ((0, seconds(20)), (1, seconds(7))));
-    // It was hidden for 30 s, 13 s ago.
+    // A receive hid the message for 30 s, 13 s ago.
     assert_eq!(polled(&aws, &url).await, (1, seconds(17)));
     assert_eq!(aws.calls()["ReceiveMessage"], 4);
     aws.with(|account, _| assert_eq!(account.calls()["sqs.ReceiveMessage"], 4));
