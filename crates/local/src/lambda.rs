@@ -1,8 +1,7 @@
-//! Lambda's API, as far as it is about functions that a queue feeds and about the mappings between them, as a function of
-//! what they are, a request and the time.
+//! Lambda's API for functions that queues feed and for their mappings, as plain values: request and time are arguments.
 //! <https://docs.aws.amazon.com/lambda/latest/api/welcome.html>
 //!
-//! What clients change here, the driver takes over before it does anything else.
+//! The driver applies clients' changes before it does anything else.
 
 pub(crate) mod api;
 mod concurrency;
@@ -31,7 +30,7 @@ pub(crate) struct Lambda {
     account: String,
     functions: Vec<Function>,
     mappings: Vec<EventSourceMapping>,
-    /// Counts the changes that clients have made.
+    /// Number of changes that clients have made.
     revision: u64,
 }
 
@@ -52,7 +51,7 @@ impl Lambda {
         }
     }
 
-    /// Adds a mapping and its function, and gives its index.
+    /// Adds a mapping and its function, and returns its index.
     pub(crate) fn add(&mut self, mapping: &MappingConfig, now: SystemTime) -> usize {
         let function = FunctionConfig { name: mapping.function.clone(), ..FunctionConfig::default() };
         self.functions.push(Function::new(function, now));
@@ -60,22 +59,23 @@ impl Lambda {
         self.mappings.len() - 1
     }
 
-    /// How often clients have changed anything.
+    /// Returns the number of changes that clients have made.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The mappings, in the order in which they were given.
+    /// Returns the mappings in the order in which they were added.
     pub(crate) fn mappings(&self) -> &[EventSourceMapping] {
         &self.mappings
     }
 
-    /// At most so many invocations of a function at once.
+    /// Returns the most invocations of a function at once, if it has a reservation.
     pub(crate) fn reserved_concurrency(&self, function: &str) -> Option<usize> {
         self.function(function)?.config.reserved_concurrency
     }
 
-    /// The driver works by what this mapping is to be. A mapping that is disabled is so once nothing of it is under way.
+    /// Marks a mapping's change as complete, after the driver has applied it. A mapping that is disabled has then nothing
+    /// under way.
     pub(crate) fn settled(&mut self, index: usize, now: SystemTime) {
         self.mappings[index].settle(now);
     }

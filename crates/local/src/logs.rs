@@ -1,7 +1,7 @@
-//! CloudWatch Logs: what the functions write, and the operations that read it.
+//! CloudWatch Logs: the functions' log lines, and the operations that read them.
 //!
-//! Times are those of the simulated clock, as in SQS. It is never behind the real one, so that whoever asks for the last
-//! hour finds what is of it.
+//! Times are those of the simulated clock, as in SQS. It is never behind the real one, so that a query for the last hour
+//! finds the lines of that hour.
 
 pub(crate) mod api;
 mod describe;
@@ -25,7 +25,7 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Groups that are empty yet.
+    /// Creates empty groups.
     pub(crate) fn new(
         region: &str,
         account: &str,
@@ -36,10 +36,10 @@ impl Logs {
         Self { region: region.to_owned(), account: account.to_owned(), groups }
     }
 
-    /// Writes a line to a stream of a group. There is nobody to tell if the group is not there.
+    /// Writes a line to a stream of a group. A line for a missing group is dropped.
     pub(crate) fn write(&mut self, group: &str, stream: &str, line: &str, now: SystemTime) {
         if let Some(group) = self.groups.get_mut(group) {
-            // Lambda keeps the end of each line.
+            // Lambda keeps the newline of each line.
             group.write(stream, format!("{line}\n"), milliseconds(now));
         }
     }

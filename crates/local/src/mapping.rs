@@ -1,7 +1,7 @@
-//! The rules of the event source mapping: what it may be, which messages it wants, how a batch is formed, and what a
+//! The rules of the event source mapping: its allowed settings, its filters, how it forms batches, and the messages that a
 //! response deletes.
 //!
-//! Nothing here waits or calls: time and messages are arguments.
+//! Nothing here waits or makes calls. Time and messages are arguments.
 
 mod batch;
 mod config;
@@ -23,7 +23,7 @@ pub use response::{failed_messages, settle};
 
 use crate::queue::Received;
 
-/// Without a raised quota.
+/// Most filters of a mapping, without a raised quota.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html>
 pub(crate) const MOST_FILTERS: usize = 5;
 
@@ -31,7 +31,7 @@ pub(crate) const MOST_FILTERS: usize = 5;
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html>
 ///
 /// # Errors
-/// What is not allowed, and what is.
+/// Returns the wrong setting and the allowed values.
 pub(crate) fn check(
     mapping: &MappingConfig,
     visibility_timeout: Duration,
@@ -71,7 +71,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// What AWS accepts but advises against, or does not say that it does.
+/// Returns warnings about settings that AWS accepts but advises against or does not document.
 pub(crate) fn warnings(
     mapping: &MappingConfig,
     visibility_timeout: Duration,
@@ -105,7 +105,7 @@ pub(crate) fn warnings(
     warnings
 }
 
-/// The messages that a mapping wants, and those that its filters keep out.
+/// Splits messages into those that pass the filters, and those that do not.
 pub(crate) fn filtered(
     messages: Vec<Received>,
     mapping: &MappingConfig,

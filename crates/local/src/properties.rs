@@ -1,4 +1,4 @@
-//! What must hold of whatever clients send, for the fuzzers of `dev/fuzz/` and for tests.
+//! Properties that hold for any request, for the fuzzers of `dev/fuzz/` and for tests.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,20 +9,21 @@ use crate::account::Account;
 use crate::mapping::{Filter, MappingConfig, filtered};
 use crate::queue::NewMessage;
 
-/// A form of the query protocol is answered or refused, and never with an error of ours.
+/// Checks that a form of the query protocol is answered or refused, and never causes an error of ours.
 ///
 /// # Panics
-/// It is not.
+/// Panics if the property does not hold.
 pub fn query(form: &[u8]) {
     let request =
         Request::post("/123456789012/q").header("content-type", "application/x-www-form-urlencoded");
     answered(&request.body(Bytes::copy_from_slice(form)).expect("a request"));
 }
 
-/// A call in CBOR is answered or refused, and never with an error of ours. The first line is CloudWatch's operation.
+/// Checks that a call in CBOR is answered or refused, and never causes an error of ours. The first line is CloudWatch's
+/// operation.
 ///
 /// # Panics
-/// It is not.
+/// Panics if the property does not hold.
 pub fn cbor(call: &[u8]) {
     let (operation, input) = call.split_at(call.iter().position(|byte| *byte == b'\n').unwrap_or(0));
     let operation = String::from_utf8_lossy(operation);
@@ -34,11 +35,11 @@ pub fn cbor(call: &[u8]) {
     answered(&request);
 }
 
-/// A pattern is read as it is written, or refused; and it keeps a message or not, whatever is in it. The first line is
-/// the pattern, the rest the body.
+/// Checks that a pattern is refused or read unchanged, and that it can be matched against any message. The first line is the
+/// pattern, the rest the body.
 ///
 /// # Panics
-/// It is not.
+/// Panics if the property does not hold.
 pub fn filter(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     let (pattern, body) = text.split_once('\n').unwrap_or((&text, "{}"));
@@ -66,7 +67,7 @@ fn now() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_795_262_400)
 }
 
-/// An account with a queue and its dead-letter queue, which knows as little as on the first day.
+/// Returns a new account with a queue and its dead-letter queue.
 fn account() -> Account {
     let mut account = Account::new();
     let policy = format!(r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":3}}"#, account.queue_arn("dead"));

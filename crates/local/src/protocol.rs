@@ -1,7 +1,7 @@
-//! How clients speak to the services of AWS: AWS JSON, Smithy RPC v2 CBOR, the query protocol and REST JSON, each written
-//! once for all services.
+//! The protocols of AWS's services: AWS JSON, Smithy RPC v2 CBOR, the query protocol and REST JSON, each implemented once for
+//! all services.
 //!
-//! A [`Service`] is a table of operations by name, and what its requests look like. An operation is a function of a
+//! A [`Service`] is a table of operations by name, with the properties of its requests. An operation is a function of a
 //! [`RequestContext`]: it reads its input and writes its output with serde, by the names of JSON.
 //! <https://smithy.io/2.0/aws/protocols/index.html>
 

@@ -8,10 +8,10 @@ use super::error;
 use super::request::Context;
 use crate::protocol::{Answer, Number, VALIDATION};
 
-/// What an account has until its quota is raised.
+/// Default concurrency of an account.
 const OF_THE_ACCOUNT: usize = 1_000;
 
-/// What is left to the functions without a reservation, in any case.
+/// Concurrency that AWS always keeps for functions without a reservation.
 const UNRESERVED: usize = 100;
 
 #[derive(Deserialize)]

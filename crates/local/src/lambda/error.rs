@@ -1,4 +1,4 @@
-//! What Lambda refuses with.
+//! Lambda's errors.
 
 use http::StatusCode;
 

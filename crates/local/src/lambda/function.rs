@@ -33,7 +33,7 @@ impl Function {
             "Runtime": "provided.al2023",
             "Role": format!("arn:aws:iam::{}:role/{name}", lambda.account),
             "Handler": command.file_name().unwrap_or_default().to_string_lossy(),
-            // None if it has been removed since.
+            // 0 if the executable has been removed since.
             "CodeSize": std::fs::metadata(command).map_or(0, |file| file.len()),
             "Description": "",
             "Timeout": timeout.as_secs(),

@@ -12,7 +12,7 @@ pub(super) fn configuration(context: &mut Context<'_>) -> Answer {
     context.output(&context.function()?.describe(context.service, context.clock))
 }
 
-/// The code is told of as far as that is possible: it is a file on this machine.
+/// Returns a function. Its code is described as far as possible, because it is a file on this machine.
 pub(super) fn get(context: &mut Context<'_>) -> Answer {
     let function = context.function()?;
     let mut output = json!({
@@ -33,7 +33,7 @@ pub(super) fn list(context: &mut Context<'_>) -> Answer {
     context.page("Functions", described, LARGEST_PAGE)
 }
 
-/// Nothing publishes versions here, so there is `$LATEST` only.
+/// Returns only `$LATEST`, because nothing publishes versions here.
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_ListVersionsByFunction.html>
 pub(super) fn versions(context: &mut Context<'_>) -> Answer {
     let latest = context.function()?.describe(context.service, context.clock);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::request::Context;
 use crate::protocol::Answer;
 
-/// However many are asked for.
+/// Most mappings of a page, even if the client requests more.
 const LARGEST_PAGE: usize = 100;
 
 pub(super) fn list(context: &mut Context<'_>) -> Answer {

@@ -9,7 +9,7 @@ use super::Lambda;
 use crate::clock::ClientClock;
 use crate::mapping::MappingConfig;
 
-/// An event source mapping and what is becoming of it.
+/// An event source mapping, with its present configuration and a change under way.
 #[derive(Debug)]
 pub(crate) struct EventSourceMapping {
     pub(super) id: String,
@@ -38,12 +38,12 @@ impl EventSourceMapping {
         }
     }
 
-    /// Whether a change is still on its way, so that no other one is taken.
+    /// Returns true while a change is under way. No other change is accepted then.
     pub(super) fn is_busy(&self) -> bool {
         !matches!(self.state, State::Enabled | State::Disabled)
     }
 
-    /// Takes another configuration, which holds once it has [settled](Self::settle).
+    /// Starts a change of the configuration, which ends when the driver calls [`settle`](Self::settle).
     pub(super) fn change(&mut self, config: MappingConfig, now: SystemTime) {
         self.state = match (self.config.enabled, config.enabled) {
             (false, true) => State::Enabling,

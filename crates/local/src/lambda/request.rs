@@ -1,4 +1,4 @@
-//! What the requests of many operations have in common.
+//! Parameters that many operations share.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,12 @@ use crate::protocol::{Answer, AwsError, Number, Page, RequestContext, VALIDATION
 pub(super) type Context<'a> = RequestContext<'a, Lambda>;
 
 impl Context<'_> {
-    /// The function that the path names.
+    /// Returns the function that the path names.
     pub(super) fn function(&self) -> Result<&Function, AwsError> {
         self.find_function(&self.call.subject(), self.call.parameter("Qualifier").as_deref())
     }
 
-    /// A function by its name, its ARN or a part of the ARN, with or without a qualifier. There are no versions here.
+    /// Finds a function by its name, its ARN or a part of the ARN, with or without a qualifier. No versions exist here.
     pub(super) fn find_function(&self, text: &str, qualifier: Option<&str>) -> Result<&Function, AwsError> {
         let name = text.rsplit_once("function:").map_or(text, |(_, name)| name);
         let (name, own) = name.split_once(':').map_or((name, None), |(name, own)| (name, Some(own)));
@@ -29,14 +29,14 @@ impl Context<'_> {
         Err(RESOURCE_NOT_FOUND.error(format!("Function not found: {arn}")))
     }
 
-    /// The index of the mapping that the path names.
+    /// Returns the index of the mapping that the path names.
     pub(super) fn mapping(&self) -> Result<usize, AwsError> {
         let id = self.call.subject();
         let found = self.service.mappings.iter().position(|mapping| mapping.id == id);
         found.ok_or_else(|| RESOURCE_NOT_FOUND.error("The resource you requested does not exist."))
     }
 
-    /// The part of a list that a request asks for under a name, with the marker of the next part.
+    /// Returns the requested page of a list, under this name, with the marker of the next page.
     pub(super) fn page(&self, name: &str, items: Vec<Value>, most: usize) -> Answer {
         let asked = self.call.parameter("MaxItems").map(|text| {
             let number = text.parse().unwrap_or(f64::MAX);

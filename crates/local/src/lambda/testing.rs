@@ -1,4 +1,4 @@
-//! What the tests of the operations share.
+//! Helpers for the tests of the operations.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::mapping::MappingConfig;
 use crate::protocol::testing::{Client, Refused, accepted, at, refused};
 use crate::runtime_api::FunctionConfig;
 
-/// The queue `orders` feeds `worker`, the queue `letters.fifo` feeds `clerk`.
+/// Returns a client of two mappings: the queue `orders` feeds `worker`, the queue `letters.fifo` feeds `clerk`.
 pub(super) fn client() -> Client<Lambda> {
     let function = |name: &str| FunctionConfig {
         name: name.into(),
@@ -28,7 +28,7 @@ pub(super) fn client() -> Client<Lambda> {
 }
 
 impl Client<Lambda> {
-    /// Asks for something that must succeed.
+    /// Makes a GET request that must succeed.
     pub(super) fn get(&mut self, path: &str) -> Value {
         accepted(&self.rest("GET", path, ""))
     }
@@ -37,7 +37,7 @@ impl Client<Lambda> {
         accepted(&self.rest("PUT", path, &body.to_string()))
     }
 
-    /// Asks for something that must be refused: the status, the exception and its message.
+    /// Makes a request that must be refused. Returns the status, the exception and its message.
     pub(super) fn refuses(&mut self, method: &str, path: &str, body: &str) -> (u16, String, String) {
         let Refused { status, shape, message, .. } = refused(&self.rest(method, path, body));
         (status, shape, message)

@@ -85,7 +85,7 @@ fn reports_failures(value: &Value) -> Result<bool, AwsError> {
     }
 }
 
-/// An empty one takes the filters away.
+/// Reads the filters. An empty value removes all of them.
 fn filters(value: &Value) -> Result<Vec<Filter>, AwsError> {
     let filters = value.get("Filters").and_then(Value::as_array).cloned().unwrap_or_default();
     if filters.len() > MOST_FILTERS {
@@ -98,7 +98,7 @@ fn filters(value: &Value) -> Result<Vec<Filter>, AwsError> {
     filters.iter().map(filter).collect()
 }
 
-/// An empty one takes the limit away.
+/// Reads the maximum concurrency. An empty value removes the limit.
 fn scaling(value: &Value) -> Result<Option<usize>, AwsError> {
     let empty = Map::new();
     match value.as_object().unwrap_or(&empty).get("MaximumConcurrency").filter(|limit| !limit.is_null()) {

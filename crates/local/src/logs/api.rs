@@ -28,7 +28,7 @@ pub(super) type Context<'a> = RequestContext<'a, Logs>;
 pub(super) const INVALID_PARAMETER: ErrorKind = ErrorKind::named("InvalidParameterException");
 const RESOURCE_NOT_FOUND: ErrorKind = ErrorKind::named("ResourceNotFoundException");
 
-/// The input of any of them.
+/// The input of any operation.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Input {
@@ -48,13 +48,13 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// How many to give at most.
+    /// Returns the most items to return.
     pub(super) fn limit(&self, most: u32) -> Result<usize, AwsError> {
         let limit = self.limit.map(|limit| INVALID_PARAMETER.within(limit, "limit", 1..=most));
         Ok(limit.transpose()?.unwrap_or(most) as usize)
     }
 
-    /// The group that is named, by its name or its ARN.
+    /// Finds the group that the input names by its name or its ARN.
     pub(super) fn group<'a>(&self, logs: &'a Logs) -> Result<(&'a str, &'a Group), AwsError> {
         let name = match (&self.log_group_name, &self.log_group_identifier) {
             (Some(name), None) => name,

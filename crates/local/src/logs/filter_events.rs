@@ -9,7 +9,7 @@ use crate::protocol::{Answer, offset};
 
 const LARGEST_PAGE: u32 = 10_000;
 
-/// A page also ends before its messages are larger.
+/// Most bytes of messages on a page.
 const LARGEST_ANSWER: usize = 1 << 20;
 
 pub(super) fn filter(context: &mut Context<'_>) -> Answer {
@@ -48,7 +48,7 @@ pub(super) fn filter(context: &mut Context<'_>) -> Answer {
             "timestamp": event.at,
             "message": event.message,
             "ingestionTime": event.at,
-            // Digits, and later ones are greater, as on AWS.
+            // Ids consist of digits, and later ids are greater, as on AWS.
             "eventId": format!("{:032}{number:024}", event.at),
         }));
     }

@@ -1,27 +1,27 @@
-//! One log group: its streams, and the latest events of all of them.
+//! One log group: its streams and their latest events.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What is kept of a group; older events are dropped.
+/// Most bytes of a group. Older events are dropped.
 const MOST_BYTES: usize = 16 << 20;
 
-/// What an event costs besides its message.
+/// Bytes that count for each event besides its message.
 /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html>
 const OVERHEAD: usize = 26;
 
-/// As many as processes that a function may have at once.
+/// Most streams of a group, as many as a function can have processes at once.
 const MOST_STREAMS: usize = 1_000;
 
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) created: i64,
-    /// The one that began last comes last.
+    /// Streams, the newest last.
     pub(super) streams: VecDeque<Stream>,
-    /// In the order in which they were written.
+    /// Events in the order in which they were written.
     events: VecDeque<Event>,
     bytes: usize,
-    /// The number of the first event that is kept.
+    /// Number of the first event that is kept.
     dropped: u64,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Stream {
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) stream: Arc<str>,
-    /// In milliseconds.
+    /// Time in milliseconds since 1970.
     pub(super) at: i64,
     pub(super) message: String,
 }
@@ -58,7 +58,7 @@ impl Group {
     }
 
     fn stream(&mut self, name: &str, at: i64) -> Arc<str> {
-        // Whoever writes now is mostly one of the last to have begun.
+        // The search starts with the newest streams, because they write most.
         if let Some(stream) = self.streams.iter_mut().rev().find(|stream| &*stream.name == name) {
             stream.last = at;
             return Arc::clone(&stream.name);
@@ -71,14 +71,14 @@ impl Group {
         name
     }
 
-    /// The events from a number on, each with its number, which it keeps.
+    /// Returns the events from a number on, each with its number, which never changes.
     pub(super) fn from(&self, number: u64) -> impl Iterator<Item = (u64, &Event)> {
         let skipped = number.saturating_sub(self.dropped) as usize;
         let numbers = self.dropped + skipped.min(self.events.len()) as u64..;
         numbers.zip(self.events.iter().skip(skipped))
     }
 
-    /// The number that the next event will have.
+    /// Returns the number of the next event.
     pub(super) fn end(&self) -> u64 {
         self.dropped + self.events.len() as u64
     }

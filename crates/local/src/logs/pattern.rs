@@ -1,4 +1,4 @@
-//! Filter patterns: which events are wanted.
+//! Filter patterns, which select log events.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html>
 
 mod json;
@@ -7,7 +7,7 @@ mod terms;
 use json::Conditions;
 use terms::Terms;
 
-/// A filter pattern that was understood.
+/// A parsed filter pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Pattern {
     All,
@@ -17,7 +17,7 @@ pub(super) enum Pattern {
 
 impl Pattern {
     /// # Errors
-    /// It is wrong, or of a kind that is not known here: the text says which.
+    /// Returns a text that says why the pattern is wrong, or not supported here.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         match text.chars().next() {
@@ -42,7 +42,7 @@ fn unknown(what: &str) -> String {
     format!("redrive-local does not support {what} in filter patterns")
 }
 
-/// Takes a quoted string off the beginning; a backslash takes the next character as it is.
+/// Splits a quoted string from the beginning. A backslash escapes the next character.
 fn quoted(text: &str) -> Result<(String, &str), String> {
     let mut value = String::new();
     let mut chars = text.char_indices().skip(1);

@@ -1,4 +1,4 @@
-//! What the tests of the operations share.
+//! Helpers for the tests of the operations.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use super::Logs;
 use super::api::SERVICE;
 use crate::protocol::testing::Client;
 
-/// The group `/shop`, with three events in two streams.
+/// Returns a client of the group `/shop`, with three events in two streams.
 pub(super) fn client() -> Client<Logs> {
     let logs = Logs::new("eu-west-1", "123456789012", ["/shop".to_owned()], UNIX_EPOCH);
     let mut client = Client::new(&SERVICE, logs);
@@ -23,7 +23,7 @@ impl Client<Logs> {
         self.state.write("/shop", stream, line, UNIX_EPOCH + Duration::from_millis(at));
     }
 
-    /// The messages of the group that are found, without the ends of their lines.
+    /// Returns the messages of the group that match, without newlines.
     pub(super) fn messages(&mut self, mut input: Value) -> Vec<String> {
         input["logGroupName"] = "/shop".into();
         let found = self.ask("FilterLogEvents", input);

@@ -1,4 +1,4 @@
-//! How a batch is formed.
+//! Forms batches.
 
 use std::time::SystemTime;
 
@@ -6,11 +6,11 @@ use super::record_size;
 use crate::mapping::MappingConfig;
 use crate::queue::Received;
 
-/// The largest event that Lambda hands to a function, metadata of the records included.
+/// Largest event in bytes that Lambda passes to a function, metadata of the records included.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
 const LARGEST_EVENT: usize = 6 << 20;
 
-/// The length of `{"Records":[]}`.
+/// Length of `{"Records":[]}`.
 const ENVELOPE: usize = 14;
 
 /// A batch that is being filled.
@@ -19,15 +19,15 @@ pub(super) struct Batch {
     messages: Vec<Received>,
     event_size: usize,
     opened: Option<SystemTime>,
-    /// What did not fit any more: the beginning of the next batch.
+    /// Messages that did not fit, which begin the next batch.
     excess: Vec<Received>,
 }
 
-/// A batch that is to be handed over.
+/// A complete batch.
 #[derive(Debug)]
 pub(super) struct Full {
     pub(super) messages: Vec<Received>,
-    /// When the first of them was received.
+    /// Time at which the first message was received.
     pub(super) opened: SystemTime,
 }
 
@@ -36,12 +36,12 @@ impl Batch {
         Self { messages: Vec::new(), event_size: ENVELOPE, opened: None, excess: Vec::new() }
     }
 
-    /// Whether it holds no message.
+    /// Returns true if the batch has no messages.
     pub(super) fn is_empty(&self) -> bool {
         self.opened.is_none()
     }
 
-    /// How many messages to ask SQS for next: at most the ten that it gives at once, none if the batch is full.
+    /// Returns the number of messages to request next: at most ten, SQS's limit, or none if the batch is full.
     pub(super) fn room(&self, mapping: &MappingConfig) -> usize {
         if self.excess.is_empty() {
             mapping.batch_size.saturating_sub(self.messages.len()).min(10)
@@ -50,12 +50,12 @@ impl Batch {
         }
     }
 
-    /// When the batch window closes, if the batch has any messages.
+    /// Returns the time at which the batch window closes, if the batch has any messages.
     pub(super) fn due(&self, mapping: &MappingConfig) -> Option<SystemTime> {
         Some(self.opened? + mapping.window)
     }
 
-    /// Adds messages, at most as many as there is room for; the batch window opens with the first.
+    /// Adds messages, at most as many as there is room for. The batch window opens with the first.
     pub(super) fn add(&mut self, messages: Vec<Received>, queue_arn: &str, now: SystemTime) {
         for message in messages {
             let size = record_size(&message, queue_arn) + usize::from(!self.messages.is_empty());

@@ -1,4 +1,4 @@
-//! What an event source mapping is.
+//! The configuration of an event source mapping.
 
 use std::time::Duration;
 
@@ -11,33 +11,34 @@ pub struct MappingConfig {
     pub queue: String,
     /// The function's name.
     pub function: String,
-    /// At most this many messages in a batch: 1 to 10,000; above 10 only with a window and never on a FIFO queue.
+    /// Most messages in a batch: 1 to 10,000. More than 10 require a window, and are not allowed on a FIFO queue.
     pub batch_size: usize,
-    /// How long a batch may wait to fill: 0 to 300 s, 0 on a FIFO queue.
+    /// How long a batch waits to fill: 0 to 300 s, 0 on a FIFO queue.
     pub window: Duration,
-    /// At most this many invocations, and so processes, at once: up to 1,000. AWS accepts no less than 2; with 1, events here
-    /// have a fixed order. By default there is no limit, which means the account's concurrency on AWS, and 5 here.
+    /// Most invocations, and thus processes, at once: up to 1,000. AWS requires at least 2. With 1, events here have a fixed
+    /// order. By default there is no limit, which means the account's concurrency on AWS, and 5 here.
     pub maximum_concurrency: Option<usize>,
-    /// Whether the function's response names the messages that failed (`ReportBatchItemFailures`).
+    /// True if the function's response names the messages that failed (`ReportBatchItemFailures`).
     pub report_batch_item_failures: bool,
-    /// Up to five filters; a message that matches none of them is deleted without an invocation. No filter lets all pass.
+    /// Up to five filters. A message that matches none of them is deleted without an invocation. Without filters all messages
+    /// pass.
     pub filters: Vec<Filter>,
     /// A disabled mapping leaves its queue alone.
     pub enabled: bool,
 }
 
-/// Where Lambda begins, and enough for a laptop.
+/// Lambda's initial concurrency, which is enough for a laptop.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
 const CONCURRENCY: usize = 5;
 
 impl MappingConfig {
-    /// How many invocations run at once here.
+    /// Returns the most invocations that run at once here.
     pub(crate) fn concurrency(&self) -> usize {
         self.maximum_concurrency.unwrap_or(CONCURRENCY)
     }
 }
 
-/// What Lambda gives a mapping that asks for nothing: batches of ten, no window, no partial responses.
+/// Lambda's defaults: batches of ten, no window, no partial responses.
 impl Default for MappingConfig {
     fn default() -> Self {
         Self {

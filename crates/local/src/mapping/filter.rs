@@ -1,4 +1,4 @@
-//! The filter criteria of an event source mapping: which messages a function gets to see at all.
+//! The filter criteria of an event source mapping, which select the messages for the function.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html>
 
 mod json;
@@ -37,7 +37,7 @@ pub struct Filter {
     text: String,
 }
 
-/// Why Lambda would not accept a pattern: the place in it, and what is allowed there.
+/// The reason why Lambda would refuse a pattern: the place in it, and what is allowed there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidFilter(String);
@@ -45,7 +45,7 @@ pub struct InvalidFilter(String);
 /// A record as filters see it.
 #[derive(Debug)]
 pub(super) struct Event {
-    /// Everything but the body.
+    /// All fields except the body.
     fields: Json,
     body: Body,
 }
@@ -54,7 +54,7 @@ pub(super) struct Event {
 enum Body {
     Json(Json),
     Text(Json),
-    /// JSON that this parser cannot read, such as half a surrogate pair or very deep nesting.
+    /// JSON that this parser cannot read, because of half a surrogate pair or very deep nesting for example.
     Unreadable,
 }
 
@@ -79,12 +79,12 @@ impl Filter {
         matching::matches(&self.object, event)
     }
 
-    /// The pattern as it was written.
+    /// Returns the pattern as it was written.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The first field besides the body that this looks at. AWS documents filters of SQS on the body only.
+    /// Returns the first field other than the body that the pattern tests. AWS documents filters of SQS on the body only.
     #[must_use]
     pub fn field_beside_body(&self) -> Option<&str> {
         self.object.names().find(|name| *name != "body")
@@ -92,7 +92,7 @@ impl Filter {
 }
 
 impl Event {
-    /// Takes a record as the function would get it.
+    /// Reads a record as the function would get it.
     pub(super) fn new(record: &str, body: &str) -> Self {
         let body = match Json::parse(body) {
             Ok(json) => Body::Json(json),
@@ -133,7 +133,7 @@ mod tests {
             (r#"{"a":2}"#, false, false),
             ("tea", false, true),
             ("coffee", false, false),
-            // Valid JSON is no plain text, even where it looks like it.
+            // Valid JSON does not count as plain text, even if it looks like it.
             (r#""tea""#, false, false),
             ("[\"tea\"]", false, false),
             ("{\"a\":1", false, false),

@@ -1,4 +1,4 @@
-//! A mapping at work, as values: what to receive, which batches to pass to the function, and which to give up.
+//! Decides what a mapping does next: messages to receive, batches to pass to the function, and batches to give up. Pure.
 
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
@@ -7,8 +7,8 @@ use super::batch::{Batch, Full};
 use super::config::MappingConfig;
 use crate::queue::Received;
 
-/// What a mapping has of its queue, and what it does next with it. Its driver gives it what was received
-/// ([`add`](Self::add)), does what it says, and reports the end of each invocation ([`end`](Self::end)).
+/// The messages that a mapping has received, and its next step. The driver adds received messages ([`add`](Self::add)),
+/// performs the steps, and reports the end of each invocation ([`end`](Self::end)).
 #[derive(Debug)]
 pub(crate) struct Poller {
     pub(crate) config: MappingConfig,
@@ -18,25 +18,25 @@ pub(crate) struct Poller {
     throttled: VecDeque<Throttled>,
 }
 
-/// What to do next.
+/// The next step of a mapping.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Hand these messages to the function.
+    /// Pass these messages to the function.
     Invoke(Vec<Received>),
-    /// Report that a batch of so many messages waits, since its function has no concurrency left.
+    /// Report that a batch of this many messages waits, because its function has no concurrency left.
     Throttle(usize),
-    /// Report that these are visible again, and no function saw them.
+    /// Report that these messages are visible again, and that no function saw them.
     GiveUp(Vec<Received>),
 }
 
-/// What a function can take.
+/// The capacity of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Capacity {
-    /// One more invocation.
+    /// One more invocation can start.
     Room,
-    /// Nothing before an invocation of it ends.
+    /// No invocation can start before another one ends.
     Full,
-    /// Nothing any more.
+    /// No invocation starts any more.
     GaveUp,
 }
 
@@ -52,13 +52,13 @@ impl Poller {
         Self { config, queue_arn, batch: Batch::new(), running: 0, throttled: VecDeque::new() }
     }
 
-    /// Whether nothing that it has received is still with it.
+    /// Returns true if the mapping has no received messages left.
     pub(crate) fn is_drained(&self) -> bool {
         self.running == 0 && self.batch.is_empty() && self.throttled.is_empty()
     }
 
-    /// What follows for batches that are throttled: they start as their function gets room for them. Past the visibility
-    /// timeout of their messages they are dropped.
+    /// Returns the step for throttled batches: they start when the function has room. After the visibility timeout of their
+    /// messages they are given up.
     /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
     pub(crate) fn retry(&mut self, capacity: Capacity, now: SystemTime) -> Option<Step> {
         if let Some(late) = self.throttled.pop_front_if(|batch| batch.until <= now) {
@@ -69,18 +69,17 @@ impl Poller {
         Some(Step::Invoke(batch.messages))
     }
 
-    /// How many messages to receive next, if there are any.
+    /// Returns the number of messages to receive next.
     pub(crate) fn room(&self, capacity: Capacity) -> usize {
         if self.config.enabled && self.may_start(capacity) { self.batch.room(&self.config) } else { 0 }
     }
 
-    /// Adds messages that passed the filters, at most as many as there was room for.
+    /// Adds messages that passed the filters, at most as many as [`room`](Self::room) allowed.
     pub(crate) fn add(&mut self, messages: Vec<Received>, now: SystemTime) {
         self.batch.add(messages, &self.queue_arn, now);
     }
 
-    /// What follows for the batch that is being filled, if it is full or its window is over. A received message is hidden
-    /// for so long.
+    /// Returns the step for the open batch, if it is full or its window is over. Received messages stay hidden for `hidden`.
     pub(crate) fn take(&mut self, capacity: Capacity, hidden: Duration, now: SystemTime) -> Option<Step> {
         if !self.may_start(capacity) {
             return None;
@@ -95,27 +94,27 @@ impl Poller {
         Some(throttled)
     }
 
-    /// An invocation is over.
+    /// Records the end of an invocation.
     pub(crate) fn end(&mut self) {
         self.running -= 1;
     }
 
-    /// Whatever invocations there were, they are gone.
+    /// Forgets all running invocations.
     pub(crate) fn abandon(&mut self) {
         self.running = 0;
     }
 
-    /// When the window of a batch ends that could start then.
+    /// Returns the end of the open batch's window, if the batch could start then.
     pub(crate) fn due(&self) -> Option<SystemTime> {
         self.batch.due(&self.config).filter(|_| self.may_start(Capacity::Room))
     }
 
-    /// When a throttled batch is to be given up.
+    /// Returns the time at which a throttled batch is given up.
     pub(crate) fn gives_up_at(&self) -> Option<SystemTime> {
         Some(self.throttled.front()?.until)
     }
 
-    /// Takes out the messages that are throttled, since nothing starts any more.
+    /// Removes and returns the throttled messages, because no invocation starts any more.
     pub(crate) fn stop(&mut self) -> Vec<Received> {
         self.throttled.drain(..).flat_map(|batch| batch.messages).collect()
     }

@@ -1,4 +1,4 @@
-//! The event that a function gets.
+//! Writes the event that a function gets.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::queue::{AttributeValue, MessageAttribute, Received};
 
-/// The event of a batch as JSON. `shown` says which timestamp the function is to see for a simulated one.
+/// Returns the event of a batch as JSON. `shown` converts simulated timestamps to those that the function sees.
 pub(crate) fn event(
     messages: &[Received],
     queue_arn: &str,
@@ -20,12 +20,12 @@ pub(crate) fn event(
     serde_json::to_vec(&Event { records }).expect("strings can be written as JSON")
 }
 
-/// The length of a message's record as JSON. Shifting its timestamps does not change it.
+/// Returns the length of a message's record as JSON. Shifted timestamps do not change it.
 pub(super) fn record_size(message: &Received, queue_arn: &str) -> usize {
     record(message, queue_arn).len()
 }
 
-/// A message's record as JSON.
+/// Returns a message's record as JSON.
 pub(super) fn record(message: &Received, queue_arn: &str) -> String {
     let record = Record::new(message, queue_arn, &|stamp| stamp);
     serde_json::to_string(&record).expect("strings can be written as JSON")
@@ -54,7 +54,7 @@ struct Record<'batch> {
     aws_region: &'batch str,
 }
 
-/// Every value is a string, numbers and timestamps too.
+/// The system attributes. Every value is a string, numbers and timestamps too.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Attributes<'batch> {
@@ -74,7 +74,7 @@ struct Attributes<'batch> {
     dead_letter_queue_source_arn: Option<&'batch str>,
 }
 
-/// The lists are always there and always empty.
+/// A message attribute. Its lists are always present and empty.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Attribute<'batch> {

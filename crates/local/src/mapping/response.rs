@@ -1,4 +1,4 @@
-//! What a function's response says about the messages of its batch.
+//! Reads a function's response about the messages of its batch.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
 use std::collections::BTreeSet;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::queue::Received;
 use crate::sqs::Sqs;
 
-/// Deletes what a function's response says is done, and names it.
+/// Deletes the messages that succeeded according to a function's response, and returns their ids.
 ///
 /// # Errors
-/// Why the response is none; nothing is deleted then.
+/// Returns the reason why the response is invalid. Nothing is deleted then.
 pub fn settle(
     sqs: &mut Sqs,
     queue: &str,
@@ -27,11 +27,11 @@ pub fn settle(
     Ok(deleted.map(|message| message.message_id.clone()).collect())
 }
 
-/// The ids that a batch response reports as failed; all other messages are deleted.
+/// Returns the ids that a batch response reports as failed. All other messages are deleted.
 ///
 /// # Errors
-/// Why it is none: then the whole batch has failed. An id that is unknown, empty or missing fails it too, since a
-/// message that was meant to stay might be deleted otherwise.
+/// Returns the reason why the response is invalid, so that the whole batch has failed. An unknown, empty or missing id makes
+/// it invalid too, because a message that should stay might otherwise be deleted.
 pub fn failed_messages<'response>(
     response: &'response [u8],
     known: &BTreeSet<&'response str>,
@@ -68,7 +68,7 @@ pub fn failed_messages<'response>(
 mod tests {
     use super::*;
 
-    /// The batch is m1, m2 and m3. Expects the failed ones, or none of them if the response is not a valid one.
+    /// Checks the response to a batch of m1, m2 and m3. `expected` has the failed ones, or None if the response is invalid.
     fn check(response: &str, expected: Option<&[&str]>) {
         let known = BTreeSet::from(["m1", "m2", "m3"]);
         let failed = failed_messages(response.as_bytes(), &known);

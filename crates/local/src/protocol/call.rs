@@ -13,7 +13,7 @@ use super::{AwsError, ErrorKind, Query};
 /// A request for an operation of a service.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
-    /// The operation's name, as in `ReceiveMessage`.
+    /// The operation's name, such as `ReceiveMessage`.
     pub(crate) operation: String,
     pub(super) format: Format<'a>,
     pub(super) input: Result<Input, AwsError>,
@@ -21,7 +21,7 @@ pub(crate) struct Call<'a> {
     pub(super) unreadable: (ErrorKind, &'static str),
 }
 
-/// How an answer is written.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Format<'a> {
     /// AWS JSON of this version.
@@ -33,7 +33,7 @@ pub(super) enum Format<'a> {
     Rest(u16),
 }
 
-/// What an answer of the query protocol is written in.
+/// The syntax of an answer in the query protocol.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Syntax {
     Xml,
@@ -41,8 +41,8 @@ pub(super) enum Syntax {
 }
 
 impl Syntax {
-    /// JSON if the client accepts it, whatever else it accepts. AWS was seen to answer so to a GET of SQS; that it does to a
-    /// POST, in CloudWatch and in CloudFormation is assumed.
+    /// Returns JSON if the client accepts it, even among other types. AWS was observed to do this for a GET of SQS. For POST,
+    /// CloudWatch and CloudFormation it is an assumption.
     pub(super) fn accepted_by(request: &Request<Bytes>) -> Self {
         let accepted =
             request.headers().get_all(header::ACCEPT).iter().filter_map(|accepted| accepted.to_str().ok());
@@ -55,7 +55,7 @@ impl Syntax {
     }
 }
 
-/// A media type without its parameters.
+/// Returns a media type without its parameters.
 fn media_type(range: &str) -> &str {
     range.split(';').next().unwrap_or_default().trim()
 }
@@ -67,7 +67,7 @@ impl Call<'_> {
         input.read().map_err(|reason| kind.error(message.replace("{}", &reason)))
     }
 
-    /// Where the client has found the endpoint.
+    /// Returns the host under which the client found the endpoint.
     pub(crate) fn host(&self) -> &str {
         self.header(header::HOST.as_str())
             .or_else(|| self.request.uri().authority().map(|host| host.as_str()))
@@ -78,41 +78,41 @@ impl Call<'_> {
         self.request.uri().path()
     }
 
-    /// Whose credentials it is signed with.
+    /// Returns the access key with which the request is signed.
     /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html>
     pub(crate) fn access_key(&self) -> Option<&str> {
         self.header("authorization")?.split_once("Credential=")?.1.split('/').next()
     }
 
-    /// A header, if it says something.
+    /// Returns a header, unless it is empty.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.request.headers().get(name)?.to_str().ok().filter(|value| !value.is_empty())
     }
 
-    /// Whether it came in the query protocol to the URL of a queue.
+    /// Returns true if the request came in the query protocol to the URL of a queue.
     pub(crate) fn is_query_at_queue(&self) -> bool {
         matches!(self.format, Format::Query(..)) && is_of_queue(self.path())
     }
 
-    /// What a path of REST JSON is about: its third part, in all operations that have one.
+    /// Returns the resource in a path of REST JSON, which is the third part in all operations that have one.
     pub(crate) fn subject(&self) -> String {
         parts(self.path()).get(2).map(|part| part.clone().into_owned()).unwrap_or_default()
     }
 
-    /// A parameter of the URL.
+    /// Returns a parameter of the URL.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
         let mut all = form_urlencoded::parse(self.request.uri().query().unwrap_or_default().as_bytes());
         all.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
     }
 }
 
-/// A path, such as `/2015-03-31/functions/orders/configuration`, as the parts of it.
+/// Splits a path, such as `/2015-03-31/functions/orders/configuration`, into its parts.
 pub(super) fn parts(path: &str) -> Vec<Cow<'_, str>> {
     let parts = path.split('/').filter(|part| !part.is_empty());
     parts.map(|part| percent_decode_str(part).decode_utf8_lossy()).collect()
 }
 
-/// Whether it is the path of a queue's URL: an account of twelve digits, and a name.
+/// Returns true for the path of a queue's URL: an account of twelve digits, and a name.
 pub(super) fn is_of_queue(path: &str) -> bool {
     let is_account = |part: &str| part.len() == 12 && part.bytes().all(|byte| byte.is_ascii_digit());
     matches!(parts(path).as_slice(), [account, name] if is_account(account) && redrive_sqs::is_queue_name(name))

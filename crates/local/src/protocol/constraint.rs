@@ -1,4 +1,4 @@
-//! Checks of single members that the models of many operations have.
+//! Checks of single members that many operations share.
 
 use std::ops::RangeInclusive;
 
@@ -6,12 +6,12 @@ use super::field::Number;
 use super::{AwsError, ErrorKind};
 
 impl ErrorKind {
-    /// A member that must be there.
+    /// Returns a member that must be present.
     pub(crate) fn required<T>(self, value: Option<T>, member: &str) -> Result<T, AwsError> {
         value.ok_or_else(|| self.not_null(member))
     }
 
-    /// A whole number within a range.
+    /// Checks that a member is a whole number within a range.
     pub(crate) fn within(
         self,
         value: Number,
@@ -28,7 +28,7 @@ impl ErrorKind {
         }
     }
 
-    /// A text of so many characters.
+    /// Checks the number of characters of a text.
     pub(crate) fn text(
         self,
         value: &str,
@@ -38,7 +38,7 @@ impl ErrorKind {
         self.length(value.chars().count(), value, member, lengths)
     }
 
-    /// A list of at most so many texts.
+    /// Checks a list of at most `most` texts.
     pub(crate) fn list(self, values: &[String], member: &str, most: usize) -> Result<(), AwsError> {
         self.length(values.len(), &format!("[{}]", values.join(", ")), member, 0..=most)
     }
@@ -58,7 +58,7 @@ impl ErrorKind {
         Err(self.constraint(value, member, format!("have length {bound}")))
     }
 
-    /// One of a few names.
+    /// Checks that a member is one of a few names.
     pub(crate) fn one_of<T: Copy>(
         self,
         value: &str,

@@ -1,4 +1,4 @@
-//! What an operation is given.
+//! The context of an operation.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,25 +10,25 @@ use super::field::{Stamp, Time};
 use super::{AwsError, Call};
 use crate::clock::ClientClock;
 
-/// A request, and all that an operation may look at or change.
+/// A request with everything that its operation can read or change.
 #[derive(Debug)]
 pub(crate) struct RequestContext<'a, S> {
     pub(crate) service: &'a mut S,
     pub(crate) call: &'a Call<'a>,
     pub(crate) now: SystemTime,
     pub(crate) clock: ClientClock,
-    /// Set by a receive that came back empty and may wait.
+    /// Set by an empty receive that may wait.
     pub(crate) wait: Option<Wait>,
 }
 
-/// How a receive waits.
+/// The wait of a receive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wait {
-    /// The name of the queue.
+    /// Name of the queue.
     pub(crate) queue: String,
-    /// From its beginning to its end.
+    /// Longest duration of the wait.
     pub(crate) longest: Duration,
-    /// When a message may become receivable by itself.
+    /// Time at which a message may become receivable by itself.
     pub(crate) receivable: Option<SystemTime>,
 }
 
@@ -44,7 +44,7 @@ impl<S> RequestContext<'_, S> {
         Ok(self.call.format.output(&self.call.operation, output))
     }
 
-    /// The answer of an operation that has no output.
+    /// Returns the answer of an operation without output.
     pub(crate) fn nothing(&self) -> Answer {
         Ok(self.call.format.nothing())
     }

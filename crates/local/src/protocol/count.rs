@@ -1,16 +1,17 @@
-//! How much an input may hold. A map of one byte takes a hundred once it is read, so that values are counted before.
+//! Limits the number of values in an input. A map of one byte takes a hundred bytes in memory, so values are counted before
+//! an input is read.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
 
-/// With keys. The largest request is PutMetricData with 1,000 metrics, each with 150 values, 150 counts and 30 dimensions:
-/// half a million. What the other services take is far below.
+/// Most values of an input, keys included. The largest request is PutMetricData with 1,000 metrics, each with 150 values, 150
+/// counts and 30 dimensions: half a million. Requests of the other services are far smaller.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDatum.html>
 pub(super) const MOST_VALUES: usize = 1 << 19;
 
 /// # Errors
-/// It is more than an input may hold.
+/// Returns an error if there are too many values.
 pub(super) fn check(values: usize) -> Result<(), String> {
     if values > MOST_VALUES {
         return Err(too_many());
@@ -22,10 +23,10 @@ fn too_many() -> String {
     format!("the input holds more than {MOST_VALUES} values")
 }
 
-/// Checks an input of so many bytes, each of which may be a value, with a reader that keeps nothing.
+/// Checks an input with a reader that keeps nothing, if its bytes could be too many values.
 ///
 /// # Errors
-/// It holds too much, or cannot be read.
+/// Returns an error if the input has too many values or cannot be read.
 pub(super) fn check_within<'a, E: fmt::Display>(
     bytes: &'a [u8],
     read: impl FnOnce(&'a [u8]) -> Result<Count, E>,
@@ -37,13 +38,13 @@ pub(super) fn check_within<'a, E: fmt::Display>(
         Ok(Count(values)) => check(values),
         Err(error) => {
             let (reason, too_many) = (error.to_string(), too_many());
-            // Some readers add where they stopped.
+            // Some readers append the position.
             Err(if reason.contains(&too_many) { too_many } else { reason })
         }
     }
 }
 
-/// The number of values in what is read, with keys.
+/// The number of values in an input, keys included.
 pub(super) struct Count(usize);
 
 impl<'de> Deserialize<'de> for Count {
@@ -54,7 +55,7 @@ impl<'de> Deserialize<'de> for Count {
 
 struct Counting;
 
-/// One value without others in it.
+/// Counts a value that contains no others.
 macro_rules! one {
     ($($visit:ident($kind:ty)),+) => {
         $(fn $visit<E>(self, _: $kind) -> Result<Count, E> { Ok(Count(1)) })+
@@ -104,7 +105,7 @@ impl<'de> Visitor<'de> for Counting {
         Ok(Count(all))
     }
 
-    /// What CBOR has a tag on.
+    /// A tagged value of CBOR.
     fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Count, A::Error> {
         let (_, inner): (Count, _) = tagged.variant()?;
         inner.newtype_variant().map(|Count(values)| Count(values + 1))

@@ -1,4 +1,4 @@
-//! What a service answers when it refuses.
+//! Errors of services.
 
 use std::fmt::Display;
 
@@ -12,7 +12,7 @@ pub struct AwsError {
     message: String,
 }
 
-/// A kind of refusal, a row in the table of the service that has it.
+/// A kind of error, as a row in its service's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ErrorKind {
     shape: &'static str,
@@ -31,33 +31,33 @@ pub(crate) const VALIDATION: ErrorKind =
     ErrorKind::new("com.amazon.coral.validate#ValidationException", "ValidationError");
 
 impl ErrorKind {
-    /// The name of the shape in JSON and CBOR, and the code of the query protocol.
+    /// Creates a kind from its shape's name in JSON and CBOR, and its code in the query protocol.
     pub(crate) const fn new(shape: &'static str, code: &'static str) -> Self {
         let status = StatusCode::BAD_REQUEST;
         Self { shape, code, status, query_status: None, in_query: None, in_batch: None }
     }
 
-    /// Of a service whose codes are the names of its shapes.
+    /// Creates a kind of a service whose codes are the names of its shapes.
     pub(crate) const fn named(name: &'static str) -> Self {
         Self::new(name, name)
     }
 
-    /// Instead of 400.
+    /// Replaces the status 400.
     pub(crate) const fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
 
-    /// Instead of 400 in the query protocol, and to clients that ask for its codes.
+    /// Replaces the status 400 in the query protocol, and for clients that request its codes.
     pub(crate) const fn with_query_status(self, status: StatusCode) -> Self {
         Self { query_status: Some(status), ..self }
     }
 
-    /// The query protocol has this message instead.
+    /// Replaces the message in the query protocol.
     pub(crate) const fn in_query(self, message: &'static str) -> Self {
         Self { in_query: Some(message), ..self }
     }
 
-    /// The entries of a batch have this code instead.
+    /// Replaces the code in the entries of a batch.
     pub(crate) const fn in_batch(self, code: &'static str) -> Self {
         Self { in_batch: Some(code), ..self }
     }
@@ -66,12 +66,12 @@ impl ErrorKind {
         AwsError { kind: self, message: message.into() }
     }
 
-    /// A value is not what the model of the API allows.
+    /// Returns the error for a value that the API's model does not allow.
     pub(crate) fn constraint(self, value: impl Display, member: &str, must: impl Display) -> AwsError {
         self.violation(format!("'{value}'"), member, must)
     }
 
-    /// A member is not there that must be.
+    /// Returns the error for a missing member.
     pub(crate) fn not_null(self, member: &str) -> AwsError {
         self.violation("null", member, "not be null")
     }
@@ -84,7 +84,7 @@ impl ErrorKind {
 }
 
 impl AwsError {
-    /// The code of the query protocol, which SDKs still match on: `AWS.SimpleQueueService.NonExistentQueue`.
+    /// Returns the code of the query protocol, on which SDKs still match: `AWS.SimpleQueueService.NonExistentQueue`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.kind.code
@@ -94,17 +94,17 @@ impl AwsError {
         self.kind
     }
 
-    /// The name of the shape with its namespace, if it has one: `com.amazonaws.sqs#QueueDoesNotExist`.
+    /// Returns the name of the shape with its namespace, if it has one: `com.amazonaws.sqs#QueueDoesNotExist`.
     pub(crate) fn shape(&self) -> &'static str {
         self.kind.shape
     }
 
-    /// The name of the shape without its namespace.
+    /// Returns the name of the shape without its namespace.
     pub(crate) fn name(&self) -> &'static str {
         self.kind.shape.rsplit('#').next().unwrap_or_default()
     }
 
-    /// Empty if there is nothing to say but the code.
+    /// Returns the message, which is empty if only the code matters.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
@@ -121,7 +121,7 @@ impl AwsError {
         self.kind.query_status.filter(|_| in_query).unwrap_or(self.kind.status)
     }
 
-    /// Who is to blame, as the query protocol and the entries of a batch say.
+    /// Returns the party at fault, as the query protocol and the entries of a batch name it.
     pub(crate) fn fault(&self) -> &'static str {
         if self.kind.status.is_server_error() { "Receiver" } else { "Sender" }
     }

@@ -1,4 +1,4 @@
-//! Fields as any of the protocols writes them. In a form everything is text.
+//! Fields in the notation of any protocol. In a form everything is text.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use ciborium::tag::Required;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
 
-/// A number, `NaN` and the infinities included.
+/// A number, including `NaN` and the infinities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Number(pub(crate) f64);
 
@@ -14,20 +14,20 @@ pub(crate) struct Number(pub(crate) f64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flag(pub(crate) bool);
 
-/// A moment that was given: seconds since 1970, or in a form ISO 8601.
+/// A time in an input: seconds since 1970, or ISO 8601 in a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) SystemTime);
 
-/// A moment to answer with: seconds since 1970, in XML ISO 8601.
+/// A time in an answer: seconds since 1970, or ISO 8601 in XML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp(pub(crate) SystemTime);
 
-/// Any number of items. Where there should be a list, nothing is an empty one.
+/// A list of items. A missing list is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
 impl Number {
-    /// As a whole number from `least` on.
+    /// Returns the number if it is whole and at least `least`.
     pub(crate) fn whole(self, least: u32) -> Option<u32> {
         let is_whole = self.0.fract() == 0.0 && (f64::from(least)..=f64::from(u32::MAX)).contains(&self.0);
         is_whole.then_some(self.0 as u32)
@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Leaf::deserialize(deserializer)? {
             Leaf::Number(number) => seconds(number).map(Self).ok_or_else(|| not_a("timestamp", number)),
-            // Some write the offset of UTC in digits.
+            // Some clients write UTC's offset in digits.
             Leaf::Text(text) => humantime::parse_rfc3339_weak(text.trim_end_matches("+00:00"))
                 .map(Self)
                 .map_err(|_| not_a("timestamp", text)),
@@ -98,7 +98,7 @@ impl Serialize for Stamp {
     }
 }
 
-/// The moment so many seconds after the beginning of 1970, to the millisecond.
+/// Converts seconds since 1970 to a time, rounded to milliseconds.
 pub(super) fn seconds(number: f64) -> Option<SystemTime> {
     let milliseconds = (number * 1_000.0).round();
     (0.0..1e16).contains(&milliseconds).then(|| UNIX_EPOCH + Duration::from_millis(milliseconds as u64))

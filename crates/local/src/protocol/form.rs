@@ -1,5 +1,5 @@
-//! Forms of the query protocol, in the body or in the URL: `MetricData.member.1.MetricName=Orders`, or where lists are
-//! flat `AttributeName.1=All`, becomes the tree that JSON would have.
+//! Reads forms of the query protocol, in the body or in the URL. `MetricData.member.1.MetricName=Orders`, or
+//! `AttributeName.1=All` if lists are flat, becomes the tree that JSON would have.
 
 use std::collections::BTreeMap;
 use std::iter::empty;
@@ -12,17 +12,17 @@ use serde::forward_to_deserialize_any;
 
 use super::{Query, count};
 
-/// How deep a name is followed; no parameter of any service is half as deep.
+/// Most parts of a name that are read. No parameter of any service has half as many.
 const MOST_PARTS: usize = 16;
 
-/// The parameters, by the parts of their names, which are sorted.
+/// The parameters as a tree, by the sorted parts of their names.
 #[derive(Debug, Default)]
 pub(super) struct Form {
     text: String,
     parts: Vec<(String, Self)>,
 }
 
-/// A form in the structure of the input. All its leaves are texts.
+/// A form with the structure of the input. All leaves are texts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Tree {
     Text(String),
@@ -30,19 +30,19 @@ pub(super) enum Tree {
     Map(Vec<(String, Self)>),
 }
 
-/// Whether the body of a request is a form.
+/// Returns true if the body of a request is a form.
 pub(super) fn is_one(request: &Request<Bytes>) -> bool {
     let content_type = request.headers().get(header::CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
     request.method() == Method::POST && content_type.starts_with(b"application/x-www-form-urlencoded")
 }
 
-/// A parameter of the body or else of the URL.
+/// Returns a parameter of the body, or else of the URL.
 pub(super) fn parameter(request: &Request<Bytes>, body: &[u8], name: &str) -> Option<String> {
     let parameters = encoded(request, body).into_iter().flat_map(form_urlencoded::parse);
     parameters.filter(|(known, _)| known == name).last().map(|(_, value)| value.into_owned())
 }
 
-/// The parameters of the URL and those of the body, if it is a form.
+/// Returns the parameters of the URL, and those of the body if it is a form.
 fn encoded<'a>(request: &'a Request<Bytes>, body: &'a [u8]) -> [&'a [u8]; 2] {
     let url = request.uri().query().unwrap_or_default();
     [url.as_bytes(), if is_one(request) { body } else { &[] }]
@@ -54,12 +54,12 @@ fn parts(name: &str) -> impl Iterator<Item = &str> {
 
 impl Form {
     /// # Errors
-    /// It holds too much.
+    /// Returns an error if the form has too many values.
     pub(super) fn read(request: &Request<Bytes>, body: &[u8]) -> Result<Self, String> {
         let encoded = encoded(request, body);
         count::check(encoded.iter().flat_map(|part| part.iter()).filter(|byte| **byte == b'&').count())?;
         let mut parameters: Vec<_> = encoded.into_iter().flat_map(form_urlencoded::parse).collect();
-        // Those of the body stay behind those of the URL, and win.
+        // Parameters of the body stay behind those of the URL, and win.
         parameters.sort_by(|(one, _), (other, _)| parts(one).cmp(parts(other)));
         let (mut root, mut forms) = (Self::default(), 0);
         for (name, value) in parameters {
@@ -70,7 +70,7 @@ impl Form {
         Ok(root)
     }
 
-    /// The part of this name, which is not before those that are there.
+    /// Returns the part of this name. Names arrive in sorted order.
     fn part(&mut self, name: &str, forms: &mut usize) -> &mut Self {
         if self.parts.last().is_none_or(|(last, _)| last != name) {
             self.parts.push((name.to_owned(), Self::default()));
@@ -111,7 +111,7 @@ impl Form {
                 members.push((name, form.tree(query, operation)));
             }
         }
-        // `AttributeNames=` beside `AttributeName.1=All` says nothing more.
+        // `AttributeNames=` beside `AttributeName.1=All` adds nothing.
         let is_more = |(name, tree): &(String, Tree)| {
             !matches!(tree, Tree::Text(text) if text.is_empty()) || !filled.contains(&name.as_str())
         };
@@ -131,7 +131,7 @@ impl Form {
         Tree::List(self.numbered().map(|item| item.tree(query, operation)).collect())
     }
 
-    /// The numbered parts, in the order of their numbers, whichever are left out.
+    /// Returns the numbered parts in the order of their numbers, which can have gaps.
     fn numbered(self) -> impl Iterator<Item = Self> {
         let parts = self.parts.into_iter();
         let parts = parts.filter_map(|(number, form)| Some((number.parse::<u32>().ok()?, form)));
@@ -147,7 +147,7 @@ impl<'de> IntoDeserializer<'de, Error> for &'de Tree {
     }
 }
 
-/// A text is a number where one is wanted, and an empty list or map if it is empty: `Entries=`.
+/// Reads a text as a number if the field is one, and an empty text as an empty list or map: `Entries=`.
 impl<'de> Deserializer<'de> for &'de Tree {
     type Error = Error;
 

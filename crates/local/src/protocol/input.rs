@@ -1,4 +1,4 @@
-//! Inputs, as each protocol writes them.
+//! Reads inputs of each protocol.
 
 use bytes::Bytes;
 use ciborium::Value;
@@ -17,16 +17,16 @@ pub(super) enum Input {
 
 impl Input {
     /// # Errors
-    /// It holds too much; whether it is JSON is seen when it is read.
+    /// Returns an error if the input has too many values. Invalid JSON is found later, when it is read.
     pub(super) fn json(body: Bytes) -> Result<Self, String> {
         count::check_within(&body, serde_json::from_slice)?;
         Ok(Self::Json(body))
     }
 
-    /// Timestamps become plain numbers.
+    /// Reads CBOR. Timestamps become plain numbers.
     ///
     /// # Errors
-    /// It holds too much, or is no CBOR.
+    /// Returns an error if the input has too many values or is not CBOR.
     pub(super) fn cbor(body: &[u8]) -> Result<Self, String> {
         count::check_within(body, ciborium::from_reader)?;
         if body.is_empty() {

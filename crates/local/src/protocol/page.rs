@@ -1,18 +1,18 @@
-//! Lists in pages. A token is the place of the first item that has not been given.
+//! Splits lists into pages. A token is the index of the first item of the next page.
 
 use super::AwsError;
 
-/// Some of the items, and the token for the rest.
+/// One page of items, with the token for the next page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
     pub(crate) next_token: Option<String>,
 }
 
-/// The items from where a token says, at most so many.
+/// Returns at most `most` items, from the token's index on.
 ///
 /// # Errors
-/// `refused`, of a token that was not given out.
+/// Returns `refused` for a token that was not handed out.
 pub(crate) fn page<T>(
     items: impl IntoIterator<Item = T>,
     token: Option<&str>,
@@ -29,10 +29,10 @@ pub(crate) fn page<T>(
     Ok(Page { items, next_token })
 }
 
-/// How many items a token leaves out.
+/// Returns the number of items that a token skips.
 ///
 /// # Errors
-/// `refused`, of a token that was not given out.
+/// Returns `refused` for a token that was not handed out.
 pub(crate) fn offset(token: Option<&str>, refused: impl FnOnce(&str) -> AwsError) -> Result<usize, AwsError> {
     token.map_or(Ok(0), |token| token.parse().map_err(|_| refused(token)))
 }

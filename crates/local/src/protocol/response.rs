@@ -1,4 +1,4 @@
-//! Answers, as each protocol writes them.
+//! Writes answers in each protocol.
 
 use bytes::Bytes;
 use ciborium::Value;
@@ -30,7 +30,7 @@ impl Format<'_> {
         }
     }
 
-    /// Whoever asks in `query_mode` once spoke the query protocol, and still expects its statuses.
+    /// Writes an answer. Clients in `query_mode` once used the query protocol, and still expect its statuses.
     pub(super) fn respond(self, operation: &str, result: Answer, query_mode: bool) -> Response<Bytes> {
         let id = Uuid::new_v4().to_string();
         let error = result.as_ref().err();
@@ -64,7 +64,7 @@ impl Format<'_> {
             (Self::Json("1.0"), Err(error)) => described(&error, error.shape()).to_string().into(),
             (Self::Json(_), Err(error)) => described(&error, error.name()).to_string().into(),
             (Self::Rest(_), Err(error)) => {
-                // The message's key is not the same in all exceptions of the model.
+                // The message's key differs between exceptions of the model.
                 let key = if error.name().starts_with("Resource") { "Message" } else { "message" };
                 json!({ "Type": "User", key: error.message() }).to_string().into()
             }
@@ -82,8 +82,8 @@ impl Format<'_> {
     }
 }
 
-/// The answer to a request that is for none of the services here. AWS was seen to answer a GET of a queue's URL without an
-/// action in XML, even to a client that accepts JSON:
+/// Returns the answer to a request that is for none of these services. AWS was observed to answer a GET of a queue's URL
+/// without an action in XML, even to a client that accepts JSON:
 /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.py>
 pub(crate) fn unknown_service(request: &Request<Bytes>) -> Response<Bytes> {
     let has_action = || form::parameter(request, &[], "Action").is_some();
@@ -114,7 +114,7 @@ fn cbor(output: &impl Serialize) -> Bytes {
     bytes.into()
 }
 
-/// As AWS writes it: lists and maps do not say how long they are, and no float is shortened.
+/// Writes CBOR as AWS does: lists and maps have no length, and floats are not shortened.
 fn write(bytes: &mut Vec<u8>, value: &Value) {
     const LIST: u8 = 0x9f;
     const MAP: u8 = 0xbf;

@@ -1,4 +1,4 @@
-//! A service as its clients know it.
+//! Routes requests to the operations of services.
 
 use std::time::SystemTime;
 
@@ -17,19 +17,19 @@ pub(crate) type Operation<S> = fn(&mut RequestContext<'_, S>) -> Answer;
 /// A service with the state `S`.
 #[derive(Debug)]
 pub(crate) struct Service<S: 'static> {
-    /// What its calls are counted under, such as `sqs`.
+    /// The prefix under which its calls are counted, such as `sqs`.
     pub(crate) name: &'static str,
     pub(crate) operations: &'static [(&'static str, Operation<S>)],
-    /// What stands before the operation in the header of AWS JSON and in the path of CBOR, and the version of AWS JSON.
+    /// The prefix of the operation in AWS JSON's header and in CBOR's path, and the version of AWS JSON.
     pub(crate) target: Option<(&'static str, &'static str)>,
     pub(crate) query: Option<Query>,
     /// The operations of REST JSON. All of the service's paths begin with a date or a name.
     pub(crate) routes: &'static [Route],
-    /// What becomes of an operation that there is not; `{}` stands for its name.
+    /// The error for an unknown operation. `{}` stands for its name.
     pub(crate) unknown: (ErrorKind, &'static str),
-    /// What becomes of an input that cannot be read; `{}` stands for the reason.
+    /// The error for an input that cannot be read. `{}` stands for the reason.
     pub(crate) unreadable: (ErrorKind, &'static str),
-    /// The body without its compression.
+    /// Decompresses the body.
     pub(crate) body: fn(&Request<Bytes>) -> Result<Bytes, AwsError>,
 }
 
@@ -39,22 +39,21 @@ pub(crate) struct Service<S: 'static> {
 pub(crate) struct Query {
     pub(crate) version: &'static str,
     pub(crate) namespace: &'static str,
-    /// Whether the elements of lists and maps have the names below and stand in no other element. Otherwise each is a
-    /// `member` or an `entry` of its list or map. Of the services here only SQS is flat.
+    /// True if the elements of lists and maps have the names below and are not nested in another element. Otherwise each is a
+    /// `member` or an `entry` of its list or map. Only SQS is flat.
     pub(crate) flat: bool,
-    /// The lists with the name of one element, in which `{}` stands for the operation.
+    /// Lists with the name of one element. `{}` stands for the operation.
     pub(crate) lists: &'static [(&'static str, &'static str)],
-    /// The maps, with the names of one entry and of its key.
+    /// Maps with the names of one entry and of its key.
     pub(crate) maps: &'static [(&'static str, &'static str, &'static str)],
 }
 
-/// An operation of REST JSON: its method and its path, in which `*` stands for what it is about, its name, and the status
-/// of its success.
+/// An operation of REST JSON: its method, its path with `*` for the resource, its name, and the status of its success.
 #[derive(Debug)]
 pub(crate) struct Route(pub(crate) Method, pub(crate) &'static str, pub(crate) &'static str, pub(crate) u16);
 
 impl<S> Service<S> {
-    /// The call that a request is, if it is one of this service.
+    /// Reads the call in a request, if it is for this service.
     pub(crate) fn read<'a>(&'a self, request: &'a Request<Bytes>) -> Option<Call<'a>> {
         let call = |operation: &str, format, input| Call {
             operation: operation.to_owned(),
@@ -109,8 +108,7 @@ impl<S> Service<S> {
         })
     }
 
-    /// Answers a call of a client with this clock, and says whether the call may wait. Whatever it holds, there is an
-    /// answer.
+    /// Answers a call of a client with this clock, and returns how long the call may wait. Every call gets an answer.
     pub(crate) fn answer(
         &self,
         call: &Call<'_>,
@@ -135,8 +133,8 @@ impl<S> Service<S> {
         self.operations.iter().find(|(known, _)| *known == name).map(|(_, operation)| *operation)
     }
 
-    /// The action of a form, if it is for this service: by its version, or without one by an action that it has. At the URL
-    /// of a queue any action is for SQS.
+    /// Returns the action of a form, if its version is this service's, or without a version if the service has the action. At
+    /// the URL of a queue any action is for SQS.
     fn operation_of(&self, request: &Request<Bytes>, body: &[u8], query: &Query) -> Option<String> {
         let action = form::parameter(request, body, "Action")?;
         let is_ours = match form::parameter(request, body, "Version") {
@@ -156,7 +154,7 @@ impl<S> Service<S> {
     }
 }
 
-/// The body of a request that no client compresses.
+/// Returns the body of a request, which no client compresses.
 pub(crate) fn plain(request: &Request<Bytes>) -> Result<Bytes, AwsError> {
     Ok(request.body().clone())
 }

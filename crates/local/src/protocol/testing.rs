@@ -1,4 +1,4 @@
-//! A client of one service, for the tests of all.
+//! A client of one service, for the tests of all services.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::{Service, Wait};
 use crate::clock::ClientClock;
 
-/// When tests begin: noon in UTC, on the 21st of November 2026.
+/// Start of tests in seconds since 1970: 21 November 2026, 12:00 UTC.
 pub(crate) const BEGIN: u64 = 1_795_262_400;
 
-/// A service, its state, and a time to ask at.
+/// A service with its state, and the time of the next request.
 pub(crate) struct Client<S: 'static> {
     pub(crate) service: &'static Service<S>,
     pub(crate) state: S,
@@ -23,14 +23,14 @@ pub(crate) struct Client<S: 'static> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) status: u16,
-    /// Without its namespace.
+    /// The shape's name without its namespace.
     pub(crate) shape: String,
-    /// That of the query protocol, where there is one.
+    /// The code of the query protocol, if there is one.
     pub(crate) code: String,
     pub(crate) message: String,
 }
 
-/// A moment so many seconds after the beginning.
+/// Returns the time this many seconds after the start.
 pub(crate) fn at(seconds: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(BEGIN.saturating_add_signed(seconds))
 }
@@ -40,12 +40,12 @@ impl<S> Client<S> {
         Self { service, state, now: at(0) }
     }
 
-    /// Asks in JSON for something that must succeed.
+    /// Makes a request in JSON that must succeed.
     pub(crate) fn ask(&mut self, operation: &str, input: Value) -> Value {
         accepted(&self.call(operation, input).0)
     }
 
-    /// Asks in JSON for something that must be refused.
+    /// Makes a request in JSON that must be refused.
     pub(crate) fn refused(&mut self, operation: &str, input: Value) -> Refused {
         refused(&self.call(operation, input).0)
     }
@@ -57,7 +57,7 @@ impl<S> Client<S> {
         self.send(request, &input.to_string())
     }
 
-    /// Sends a form of the query protocol; gives the status and the answer, with `-` for the request id.
+    /// Sends a form of the query protocol. Returns the status and the answer, with `-` for the request id.
     pub(crate) fn form(&mut self, form: &str) -> String {
         let version = self.service.query.as_ref().expect("the service speaks the query protocol").version;
         let request = Request::post("/").header("content-type", "application/x-www-form-urlencoded");
@@ -79,7 +79,7 @@ impl<S> Client<S> {
     }
 }
 
-/// The output of an answer that must be one, in JSON or CBOR.
+/// Returns the output of a successful answer in JSON or CBOR.
 pub(crate) fn accepted(response: &Response<Bytes>) -> Value {
     assert!(response.status().is_success(), "{}", text(response));
     body(response)
@@ -110,7 +110,7 @@ fn body(response: &Response<Bytes>) -> Value {
     to_json(&ciborium::from_reader(response.body().as_ref()).unwrap())
 }
 
-/// Without the tags of timestamps.
+/// Converts CBOR to JSON, without the tags of timestamps.
 fn to_json(value: &ciborium::Value) -> Value {
     match value {
         ciborium::Value::Tag(_, inner) => to_json(inner),

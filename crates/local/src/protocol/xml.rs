@@ -1,4 +1,4 @@
-//! Answers of the query protocol: XML, made of what CBOR would say.
+//! Writes answers of the query protocol in XML, from the values that CBOR would have.
 
 use std::fmt::Write;
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ use humantime::format_rfc3339_millis;
 use super::field::seconds;
 use super::{AwsError, Query};
 
-/// The `…Result` element, which only operations with an output have.
+/// Writes the `…Result` element, which only operations with an output have.
 pub(super) fn result(query: &Query, operation: &str, output: &Value) -> Bytes {
     let mut xml = String::new();
     element(&mut xml, &format!("{operation}Result"), |xml| content(xml, query, operation, "", output));
@@ -24,7 +24,7 @@ pub(super) fn success(query: &Query, operation: &str, result: &Bytes, request_id
     })
 }
 
-/// The older error of services with flat lists has a detail, which is empty.
+/// Writes an error. Services with flat lists use the older form, which has an empty detail.
 pub(super) fn failure(query: &Query, error: &AwsError, request_id: &str) -> Bytes {
     document(query, "ErrorResponse", |xml| {
         element(xml, "Error", |xml| {
@@ -48,7 +48,7 @@ fn document(query: &Query, name: &str, inner: impl FnOnce(&mut String)) -> Bytes
     xml.into()
 }
 
-/// What stands in the element `name`.
+/// Writes the content of the element `name`.
 fn content(xml: &mut String, query: &Query, operation: &str, name: &str, value: &Value) {
     match value {
         Value::Map(members) => {
@@ -81,7 +81,7 @@ fn content(xml: &mut String, query: &Query, operation: &str, name: &str, value: 
     }
 }
 
-/// With milliseconds only if there are any.
+/// Writes a time, with milliseconds only if there are any.
 fn stamp(at: SystemTime) -> String {
     format_rfc3339_millis(at).to_string().replace(".000Z", "Z")
 }
@@ -96,7 +96,7 @@ fn member(xml: &mut String, query: &Query, operation: &str, name: &str, value: &
     }
 }
 
-/// An element; one with nothing in it is `<name/>`, as AWS writes it.
+/// Writes an element. An empty one is `<name/>`, as in AWS.
 fn element(xml: &mut String, name: &str, inner: impl FnOnce(&mut String)) {
     let _ = write!(xml, "<{name}>");
     let begin = xml.len();
@@ -113,8 +113,8 @@ fn leaf(xml: &mut String, name: &str, value: &str) {
     element(xml, name, |xml| text(xml, value));
 }
 
-/// A parser would turn a carriage return into a line feed. What XML cannot say at all, which SQS does not take either,
-/// is replaced, as in a parameter that an error message quotes.
+/// Writes a text. Carriage returns are escaped, because a parser would turn them into line feeds. Characters that neither XML
+/// nor SQS allows, for example in a parameter that an error quotes, are replaced.
 fn text(xml: &mut String, text: &str) {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('\r', "&#13;");
     xml.extend(text.chars().map(|char| if redrive_sqs::accepted(char) { char } else { '\u{fffd}' }));

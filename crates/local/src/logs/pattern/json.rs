@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{quoted, unknown};
 
-/// Conditions that all have to hold, or one of which has to.
+/// Conditions, of which all or any must match.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::logs) struct Conditions {
     conditions: Vec<Condition>,
@@ -14,7 +14,7 @@ pub(in crate::logs) struct Conditions {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Condition {
-    /// The names after `$`.
+    /// Names after `$`.
     path: Vec<String>,
     comparison: Comparison,
     wanted: Wanted,
@@ -32,7 +32,7 @@ enum Comparison {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Wanted {
-    /// A `*` at either end stands for anything.
+    /// A text, in which `*` at either end matches anything.
     Text(String),
     Number(f64),
 }
@@ -121,7 +121,7 @@ impl Conditions {
 }
 
 impl Condition {
-    /// A field that is not there matches nothing.
+    /// Returns true if the condition matches. A missing field never matches.
     fn holds(&self, json: &Value) -> bool {
         let Some(found) = self.path.iter().try_fold(json, |json, name| json.get(name)) else { return false };
         let equal = match (&self.wanted, found) {

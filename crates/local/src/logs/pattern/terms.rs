@@ -1,8 +1,8 @@
-//! Patterns of terms: `a "b c"` wants both, `?a ?b` one of them, `-a` those without it.
+//! Patterns of terms: `a "b c"` requires both, `?a ?b` at least one of them, `-a` excludes a term.
 
 use super::quoted;
 
-/// Upper and lower case count, and a term may be a part of a word.
+/// Terms, which are case-sensitive and also match inside words.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::logs) struct Terms {
     all: Vec<String>,
@@ -29,15 +29,15 @@ pub(super) fn parse(text: &str) -> Result<Terms, String> {
         list.push(term);
         rest = after.trim_start();
     }
-    // <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html>: beside other terms they
-    // do not count.
+    // AWS ignores optional terms beside others:
+    // <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html>
     if !(terms.all.is_empty() && terms.none.is_empty()) {
         terms.any.clear();
     }
     Ok(terms)
 }
 
-/// Everything but letters, digits and underscores must be in quotation marks.
+/// Splits a term from the beginning. Characters other than letters, digits and underscores must be quoted.
 fn word(text: &str) -> Result<(String, &str), String> {
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);
@@ -76,7 +76,7 @@ mod tests {
             ("\"BAD  REQUEST\"", "[ERROR 400] BAD REQUEST", false),
             ("-\"a-b\"", "a-b", false),
             ("?\"a-b\" ?\"c-d\"", "c-d", true),
-            // Beside other terms, optional ones do not count.
+            // Optional terms are ignored if there are other terms.
             ("?ERROR REQUEST", "REQUEST", true),
         ] {
             assert_eq!(Pattern::parse(pattern).unwrap().matches(message), wanted, "{pattern} on {message}");

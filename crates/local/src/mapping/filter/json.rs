@@ -1,4 +1,4 @@
-//! JSON whose numbers stay as they are written: to a filter 300 and 300.0 are two values.
+//! JSON that keeps numbers as they are written, because 300 and 300.0 are different values to a filter.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,9 @@ pub(super) enum Json {
 
 impl Json {
     /// # Errors
-    /// It is not JSON, or nested deeper than 127 levels.
+    /// Returns an error if the text is not JSON, or nested deeper than 127 levels.
     pub(super) fn parse(text: &str) -> serde_json::Result<Self> {
-        // Reading level by level would neither end a deep nesting nor name the right column of a mistake.
+        // This check limits the nesting and names the right column of a mistake, which reading level by level would not.
         serde_json::from_str::<serde_json::Value>(text)?;
         serde_json::from_str(text)
     }
@@ -31,7 +31,7 @@ impl Json {
         }
     }
 
-    /// The value of a number, if it is one that a filter can compare.
+    /// Returns the value of a number, if a filter can compare it.
     pub(super) fn number(&self) -> Option<f64> {
         match self {
             Self::Number(text) => text.parse().ok(),

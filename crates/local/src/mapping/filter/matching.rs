@@ -1,7 +1,7 @@
-//! Whether an event matches a pattern.
+//! Matches events against patterns.
 //!
-//! An array stands for each of its elements. Fields that a pattern names side by side must be found in the same element;
-//! that a field does not exist must hold for all of them. Only values are looked at, never an object as such.
+//! An array matches if one of its elements does. Fields that a pattern names side by side must be in the same element, and a
+//! field that must not exist must be missing from all of them. Only values are compared, never whole objects.
 //! <https://github.com/aws/event-ruler#json-array-matching>
 
 use super::json::Json;
@@ -22,11 +22,11 @@ pub(super) fn matches(object: &Object, event: &Event) -> bool {
         && object.either.iter().all(|alternatives| alternatives.iter().any(|object| matches(object, event)))
 }
 
-/// Where a pattern has arrived in an event.
+/// The position of a pattern in an event.
 struct Place<'event> {
-    /// What is there, within the elements that have been chosen on the way.
+    /// Values at this position, within the elements that were chosen on the way.
     here: Vec<&'event Json>,
-    /// What is there in all elements.
+    /// Values at this position in all elements.
     anywhere: Vec<&'event Json>,
 }
 
@@ -70,7 +70,7 @@ impl<'event> Place<'event> {
     }
 }
 
-/// What is left when arrays are opened.
+/// Returns the values after all arrays are replaced by their elements.
 fn elements<'event>(jsons: impl IntoIterator<Item = &'event Json>) -> Vec<&'event Json> {
     let open = |json: &'event Json| match json {
         Json::List(items) => elements(items),

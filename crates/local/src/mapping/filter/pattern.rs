@@ -1,27 +1,27 @@
-//! A pattern as a tree of what is to hold.
+//! A pattern as a tree of conditions.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html>
 
 use super::json::Json;
 use super::test::Test;
 
-/// All fields match, and of each `$or` at least one.
+/// An object, which matches if all fields match, and at least one alternative of each `$or`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Object {
     pub(super) fields: Vec<(String, Pattern)>,
     pub(super) either: Vec<Vec<Self>>,
 }
 
-/// What one field must be.
+/// The condition on one field.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Pattern {
-    /// A value that passes one of the tests.
+    /// The value must pass one of the tests.
     Leaf(Vec<Test>),
     Object(Object),
 }
 
 impl Object {
     /// # Errors
-    /// The place in the pattern, and what is wrong there.
+    /// Returns the place of the mistake and its description.
     pub(super) fn parse(json: &Json, place: &str) -> Result<Self, String> {
         let Json::Map(entries) = json else {
             return Err(at(place, "a pattern must be an object"));
@@ -40,7 +40,7 @@ impl Object {
         Ok(object)
     }
 
-    /// The names of all fields on the first level.
+    /// Returns the names of all fields on the first level.
     pub(super) fn names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         let own = self.fields.iter().map(|(name, _)| name.as_str());
         Box::new(own.chain(self.either.iter().flatten().flat_map(Self::names)))

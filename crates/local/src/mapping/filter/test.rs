@@ -1,4 +1,4 @@
-//! What a pattern asks of one value.
+//! Tests of a single value.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html#filtering-syntax>
 
 use super::json::Json;
@@ -10,7 +10,7 @@ const COMPARISONS: &str = "prefix, suffix, equals-ignore-case, anything-but, num
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Test {
-    /// Text, `null`, `true` and `false`, and numbers as they are written.
+    /// Equal to a text, `null`, `true`, `false`, or a number as it is written.
     Exactly(Json),
     Prefix(String),
     Suffix(String),
@@ -21,7 +21,7 @@ pub(super) enum Test {
     Absent,
 }
 
-/// Numbers between two ends.
+/// A range of numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Range {
     low: f64,
@@ -32,7 +32,7 @@ pub(super) struct Range {
 
 impl Test {
     /// # Errors
-    /// What is wrong.
+    /// Returns a description of the mistake.
     pub(super) fn parse(json: &Json) -> Result<Self, String> {
         let comparison = match json {
             Json::Map(comparison) => comparison,
@@ -60,7 +60,7 @@ impl Test {
         }
     }
 
-    /// Whether a value that is there passes.
+    /// Returns true if an existing value passes.
     pub(super) fn passes(&self, value: &Json) -> bool {
         match (self, value) {
             (Self::Exactly(wanted), value) => wanted == value,
@@ -88,7 +88,7 @@ fn anything_but(value: &Json) -> Result<Test, String> {
     Ok(Test::AnythingBut(values))
 }
 
-/// Numbers that are excluded are so by their value.
+/// Returns true if a value is the excluded one. Numbers are compared by value.
 fn same(unwanted: &Json, value: &Json) -> bool {
     unwanted == value || unwanted.number().is_some_and(|number| value.number() == Some(number))
 }
