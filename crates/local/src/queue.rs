@@ -1,7 +1,7 @@
-//! One SQS queue, standard or FIFO, as plain data: time is an argument and nothing waits.
+//! One SQS queue, standard or FIFO, as plain data. Time is an argument and nothing waits.
 //!
-//! Each verb has its file. A [`Queue`] knows its own messages only: what a redrive policy moves is handed
-//! out, and [`Sqs`](crate::sqs::Sqs) carries it over.
+//! Each verb has its file. A [`Queue`] knows only its own messages. It hands out messages that a redrive policy moves, and
+//! [`Sqs`](crate::sqs::Sqs) adds them to the other queue.
 
 mod accept;
 mod age;
@@ -43,34 +43,34 @@ use message::Place;
 use receive_order::ReceiveOrder;
 use window::Window;
 
-/// The most messages of one queue in flight.
+/// Most messages of one queue in flight.
 const MOST_IN_FLIGHT: usize = 120_000;
 
-/// One queue. No operation costs more than the logarithm of the depth for each message that it concerns.
+/// One queue. The cost of an operation is at most logarithmic in the depth, for each message that it concerns.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
     name: String,
     settings: Settings,
-    /// By number, which is the order of sending.
+    /// Messages by number, in the order of sending.
     messages: BTreeMap<u64, Held>,
     next_number: u64,
     receive_order: ReceiveOrder,
     delayed: BTreeSet<(SystemTime, u64)>,
     in_flight: BTreeSet<(SystemTime, u64)>,
-    /// By the start of the retention period.
+    /// Message numbers by the start of their retention period.
     by_age: BTreeSet<(SystemTime, u64)>,
-    /// Ids of messages that expired and that nobody has asked for yet.
+    /// Ids of expired messages that [`take_expired`](Self::take_expired) has not returned yet.
     expired: Vec<String>,
     most_in_flight: usize,
-    /// What the first of several equal sends was told: message id and sequence number. Deleting does not end it.
+    /// Message id and sequence number of the first of several equal sends. Deleting the message does not remove them.
     deduplication: Window<DeduplicationKey, (String, Option<String>)>,
-    /// What receives took, by their attempt id.
+    /// Receipt handles of receives, by their attempt id.
     attempts: Window<String, Vec<Handle>>,
     purged_at: Option<SystemTime>,
     traffic: Traffic,
 }
 
-/// A deduplication id, and its group where the scope is one.
+/// A deduplication id, with its group if the scope is the group.
 type DeduplicationKey = (String, Option<String>);
 
 impl Queue {
@@ -98,7 +98,8 @@ impl Queue {
         &self.settings
     }
 
-    /// Takes new settings of the same type of queue. A FIFO queue applies a new delay to what is delayed already.
+    /// Replaces the settings with those of a queue of the same type. A FIFO queue applies a new delay to messages that are
+    /// already delayed.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>
     pub(crate) fn set(&mut self, settings: Settings) {
         self.settings = settings;
@@ -127,7 +128,7 @@ impl Queue {
         counts
     }
 
-    /// How many message groups have a message in flight.
+    /// Returns the number of message groups with a message in flight.
     pub(crate) fn groups_in_flight(&self, now: SystemTime) -> usize {
         let in_flight = self.in_flight.iter().filter(|(until, _)| *until > now);
         let messages = in_flight.map(|(_, number)| &self.messages[number]);
@@ -135,19 +136,19 @@ impl Queue {
         retained.filter_map(|held| held.group_id.as_deref()).collect::<BTreeSet<_>>().len()
     }
 
-    /// The earliest moment after `now` at which a delay or a visibility timeout ends.
+    /// Returns the earliest moment after `now` at which a delay or a visibility timeout ends.
     pub(crate) fn next_change(&self, now: SystemTime) -> Option<SystemTime> {
         let next = |index: &BTreeSet<_>| index.range((now, u64::MAX)..).map(|&(until, _)| until).next();
         [next(&self.delayed), next(&self.in_flight)].into_iter().flatten().min()
     }
 
-    /// Whether a receive would return a message.
+    /// Returns true if a receive would return a message.
     pub(crate) fn has_receivable(&mut self, now: SystemTime) -> bool {
         self.catch_up(now);
         !self.receive_order.next(1).is_empty()
     }
 
-    /// Where each message stands, in the order of sending.
+    /// Returns the position of each message, in the order of sending.
     pub(crate) fn standing(&self) -> Vec<Standing<'_>> {
         let standing = |held: &'_ Held| match held.place {
             Place::Visible { since } => Err(since),
@@ -162,12 +163,12 @@ impl Queue {
         messages.collect()
     }
 
-    /// The ids of messages that outlived the retention period since the last call.
+    /// Returns the ids of messages that expired since the last call.
     pub(crate) fn take_expired(&mut self) -> Vec<String> {
         std::mem::take(&mut self.expired)
     }
 
-    /// Lets time pass: drops what has expired, and shows what is hidden no longer.
+    /// Lets time pass: drops expired messages, and shows messages whose delay or visibility timeout has ended.
     fn catch_up(&mut self, now: SystemTime) {
         self.deduplication.forget(now);
         self.attempts.forget(now);
@@ -200,7 +201,7 @@ impl Queue {
         Some(held)
     }
 
-    /// The one way for a message to change its place, so that every index stays true.
+    /// Changes a message's place. All changes go through here, so that every index stays correct.
     fn place(&mut self, number: u64, place: Place) {
         let Some(before) = self.messages.get(&number).map(|held| held.place) else { return };
         let since = self.leave(number, before);
@@ -214,7 +215,7 @@ impl Queue {
         self.receive_order.hide(number, held.group(), since);
     }
 
-    /// Clears the indexes of hidden messages; gives the time since when a visible one was visible.
+    /// Removes a hidden message from the indexes. Returns the time since which a visible message was visible.
     fn leave(&mut self, number: u64, place: Place) -> Option<SystemTime> {
         match place {
             Place::Visible { since } => return Some(since),

@@ -26,8 +26,7 @@ use tally::Tally;
 /// What a [`Remote`] runs.
 #[derive(Debug, Clone)]
 pub struct RemoteConfig {
-    /// The client that polls the queues. Its attempts must be allowed more than 20 seconds, which is how long a poll
-    /// may take.
+    /// The client that polls the queues. Its timeout must be longer than the 20 seconds of a poll.
     pub sqs: Client,
     /// The functions' access to AWS.
     pub access: Access,
@@ -35,14 +34,14 @@ pub struct RemoteConfig {
     pub queues: Vec<RemoteQueue>,
     /// The functions.
     pub functions: Vec<FunctionConfig>,
-    /// Which queue feeds which function.
+    /// The mappings of queues to functions.
     pub mappings: Vec<MappingConfig>,
 }
 
 /// Functions on this machine, fed by real queues in real time, from [`start`](Self::start) to [`stop`](Self::stop).
 ///
-/// It keeps the rules of the event source mapping: batches, filters, concurrency, and what a response deletes. A message
-/// that failed is left alone, so that its visibility timeout is the queue's, or what the function itself set it to.
+/// It follows the rules of the event source mapping for batches, filters, concurrency, and the messages that a response
+/// deletes. It does not touch a failed message, whose visibility timeout is the queue's, or the one that the function set.
 #[derive(Debug)]
 pub struct Remote {
     warnings: Vec<String>,
@@ -53,10 +52,10 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Starts to poll; functions are started when there is work for them.
+    /// Starts to poll. Functions start when they have work.
     ///
     /// # Errors
-    /// The configuration is not one that AWS would accept; see [`StartError`].
+    /// Returns an error if AWS would not accept the configuration, see [`StartError`].
     pub fn start(config: RemoteConfig) -> Result<Self, StartError> {
         let RemoteConfig { sqs, access, queues, functions, mappings } = config;
         let visibility_timeout =
@@ -79,23 +78,23 @@ impl Remote {
         Ok(Self { warnings, tally, events: Some(events), stop, driver })
     }
 
-    /// What AWS accepts but advises against.
+    /// Returns warnings about settings that AWS accepts but advises against.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Everything that happens, from the start on; the stream ends with [`stop`](Self::stop). Call it once: a second
-    /// stream has already ended.
+    /// Returns the stream of all events from the start on. It ends with [`stop`](Self::stop). Call this once: a second stream
+    /// has already ended.
     pub fn take_events(&mut self) -> mpsc::UnboundedReceiver<Event> {
         self.events.take().unwrap_or_else(|| mpsc::unbounded_channel().1)
     }
 
-    /// Ends polls, the functions' processes and the event stream, and returns the totals. An invocation that still runs
-    /// is cut off, and its messages come back when their visibility timeout is over.
+    /// Ends polls, the functions' processes and the event stream, and returns the totals. It cancels running invocations,
+    /// whose messages return after their visibility timeout.
     ///
     /// # Panics
-    /// A bug here made what drives the mappings panic.
+    /// Panics if the task that drives the mappings panicked, which is a bug.
     pub async fn stop(mut self) -> Totals {
         self.stop.send_replace(true);
         while let Some(ended) = self.driver.join_next().await {
@@ -107,5 +106,5 @@ impl Remote {
     }
 }
 
-/// The ids of messages.
+/// Ids of messages.
 type Ids<'message> = BTreeSet<&'message str>;

@@ -47,7 +47,7 @@ pub struct Local {
     warnings: Vec<String>,
     events: Option<mpsc::UnboundedReceiver<Event>>,
     stop: watch::Sender<bool>,
-    /// Closed when the driver ends.
+    /// A channel that closes when the driver ends.
     driving: watch::Receiver<()>,
     driver: JoinSet<()>,
     order: watch::Sender<Order>,
@@ -56,36 +56,35 @@ pub struct Local {
 }
 
 impl Local {
-    /// Starts the queues, the endpoint, the mappings, the workers and the clock; functions are started when there is work for
-    /// them.
+    /// Starts the queues, the endpoint, the mappings, the workers and the clock. Functions start when they have work.
     ///
     /// # Errors
-    /// The port is taken, or the configuration is not one that AWS would accept; see [`StartError`].
+    /// Returns an error if the port is taken or AWS would not accept the configuration, see [`StartError`].
     pub async fn start(config: Config) -> Result<Self, StartError> {
         start::start(config).await
     }
 
-    /// Where SDKs and the AWS command line find SQS, CloudWatch, Lambda, CloudWatch Logs, CloudFormation and STS:
-    /// `http://127.0.0.1:PORT`.
+    /// Returns the endpoint of SQS, CloudWatch, Lambda, CloudWatch Logs, CloudFormation and STS for SDKs and the AWS command
+    /// line: `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn endpoint_url(&self) -> String {
         self.endpoint_url.clone()
     }
 
-    /// The URL of a queue, whether it exists or not.
+    /// Returns the URL of a queue, even if it does not exist.
     #[must_use]
     pub fn queue_url(&self, name: &str) -> String {
         format!("{}/{}/{name}", self.endpoint_url, self.account)
     }
 
-    /// What AWS accepts but advises against.
+    /// Returns warnings about settings that AWS accepts but advises against.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Everything that happens, from the start on; the stream ends with [`stop`](Self::stop). Call it once: a second
-    /// stream has already ended.
+    /// Returns the stream of all events from the start on. It ends with [`stop`](Self::stop). Call this once: a second stream
+    /// has already ended.
     pub fn take_events(&mut self) -> mpsc::UnboundedReceiver<Event> {
         self.events.take().unwrap_or_else(|| mpsc::unbounded_channel().1)
     }
@@ -93,16 +92,16 @@ impl Local {
     /// Sends a message to a queue, without a call over HTTP, and returns its id.
     ///
     /// # Errors
-    /// As SQS: the queue does not exist, or the message is not one that it takes.
+    /// Returns SQS's error if the queue does not exist or refuses the message.
     pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, AwsError> {
         self.world.act(|state, now| Ok(state.account.sqs.send(queue, message, now)?.message_id))
     }
 
-    /// Sends messages, each to the queue named with it and all at one moment: a receive sees all of them or none. Returns
-    /// their ids.
+    /// Sends messages, each to its queue and all at one moment, so that a receive sees all of them or none. Returns their
+    /// ids.
     ///
     /// # Errors
-    /// As [`send`](Self::send), with the place of the message that is refused; those before it are sent.
+    /// Returns the same error as [`send`](Self::send), with the index of the refused message. Messages before it are sent.
     pub fn send_all<'queue>(
         &self,
         messages: impl IntoIterator<Item = (&'queue str, NewMessage)>,
@@ -117,25 +116,25 @@ impl Local {
         })
     }
 
-    /// Observes and controls it while it runs.
+    /// Returns a handle that observes and controls this account while it runs.
     #[must_use]
     pub fn control(&self) -> Control {
         Control::new(Arc::clone(&self.world))
     }
 
-    /// Waits until every queue with an active mapping or a worker is empty, hidden and delayed messages included, no invocation runs,
-    /// and every alarm has been evaluated on that.
+    /// Waits until every queue with an active mapping or a worker is empty, including hidden and delayed messages, no
+    /// invocation runs, and every alarm has been evaluated since.
     pub async fn until_idle(&self) {
         let (mut idle, mut driving) = (self.world.idle(), self.driving.clone());
         tokio::select! {
             _ = idle.wait_for(|idle| *idle) => (),
-            // Nothing will happen any more; `stop` tells why.
+            // Nothing will happen any more. `stop` reports the reason.
             _ = driving.changed() => (),
         }
     }
 
-    /// Has the workers end, as by a container service: each gets SIGTERM and, when its time is up, SIGKILL. Waits until all
-    /// are gone.
+    /// Ends the workers as a container service does: each gets SIGTERM and, when its time is up, SIGKILL. Waits until all are
+    /// gone.
     pub async fn end_workers(&self) {
         self.world.act(|state, _| {
             state.messages.worked.is_draining = true;
@@ -145,17 +144,17 @@ impl Local {
         self.order.closed().await;
     }
 
-    /// What everything has come to by now.
+    /// Returns the totals so far.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.world.totals(self.mapped_queues.iter().map(String::as_str))
     }
 
-    /// Kills what is left of the workers, ends the functions' processes, the endpoint and the event stream, and returns the totals. An invocation that
-    /// still runs is cut off, and its messages stay queued.
+    /// Kills the remaining workers, ends the functions' processes, the endpoint and the event stream, and returns the totals.
+    /// Running invocations are canceled, and their messages stay queued.
     ///
     /// # Panics
-    /// A bug here made what drives the mappings or the workers panic.
+    /// Panics if the task that drives the mappings or the workers panicked, which is a bug.
     pub async fn stop(mut self) -> Totals {
         self.order.send_replace(Order::Die);
         self.stop.send_replace(true);

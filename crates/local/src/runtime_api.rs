@@ -1,9 +1,9 @@
 //! The Lambda Runtime API, and the processes of a function that speak it.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 //!
-//! A process handles one invocation at a time, so more at once are more processes. Each has a Runtime API of its own,
-//! on a port and under a path of its own, which ends with it: what an old process says late reaches nobody. Nobody but
-//! the process knows the path, so that nobody else can take its invocations or answer them.
+//! A process handles one invocation at a time, so concurrent invocations need several processes. Each has its own Runtime
+//! API, with its own port and path, which ends with it, so that late calls of an old process reach nobody. Only the process
+//! knows the path, so nobody else can take its invocations or answer them.
 
 mod address;
 mod config;
@@ -28,7 +28,7 @@ pub(crate) use process::Process;
 pub(crate) use program::Program;
 pub use routes::{Exchange, Offer, Reply, routes};
 
-/// What a process of a function, or of a worker, needs to know.
+/// The data that a process of a function or worker needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Function {
     pub(crate) config: FunctionConfig,
@@ -38,16 +38,16 @@ pub(crate) struct Function {
     pub(crate) access: Access,
 }
 
-/// What a function reaches AWS with.
+/// A function's access to AWS.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// The endpoint of every service; none for AWS itself.
+    /// The endpoint of all services, or None for AWS itself.
     pub endpoint_url: Option<String>,
-    /// Who the function is to AWS. It keeps these credentials as long as a process of it lives.
+    /// The function's credentials. A process keeps them as long as it lives.
     pub credentials: Credentials,
 }
 
-/// How an invocation ended.
+/// The end of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "for benchmarks alone")]
 pub enum Ended {
@@ -55,31 +55,31 @@ pub enum Ended {
     Response(Bytes),
     /// The function reported an error.
     Error(String),
-    /// It ran past its timeout.
+    /// The invocation ran past its timeout.
     TimedOut,
-    /// Its process ended.
+    /// The process ended.
     Exited(String),
 }
 
-/// How long a process may take until it first asks for work.
+/// How long a process may take until it first requests work.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>
 const INIT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The largest event and the largest response.
+/// Largest event and largest response, in bytes.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const LARGEST_PAYLOAD: usize = 6 << 20;
 
 impl Function {
-    /// The directory that the function's code is in, which it also runs in.
+    /// Returns the directory of the function's code, in which it also runs.
     fn root(&self) -> &Path {
         let beside = || self.config.command.parent().unwrap_or(Path::new("."));
         self.config.folder.as_deref().unwrap_or_else(beside)
     }
 
-    /// Starts its executable as a worker, which polls the queue at this URL by itself, and does not outlive this process.
+    /// Starts the executable as a worker, which polls the queue at this URL by itself, and does not outlive this process.
     ///
     /// # Errors
-    /// It cannot be run.
+    /// Returns an error if it cannot be run.
     pub(crate) fn work(&self, queue_url: &str, log: &Log) -> io::Result<Program> {
         Program::spawn(self, environment::of_worker(self, queue_url), log)?.watched()
     }

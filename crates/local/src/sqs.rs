@@ -28,20 +28,20 @@ use moves::MoveTasks;
 pub use resend::ResendError;
 pub(crate) use vitals::Measured;
 
-/// The queues of one account in one region. Queues are known by name.
+/// The queues of one account in one region, by name.
 #[derive(Debug, Clone)]
 pub struct Sqs {
     region: String,
     account: String,
     entries: BTreeMap<String, Entry>,
     moves: MoveTasks,
-    /// When queues were deleted whose name can not be used again yet.
+    /// Deletion times of queues whose names cannot be used again yet.
     deleted: BTreeMap<String, SystemTime>,
     events: Vec<QueueEvent>,
     pub(crate) archive: Archive,
 }
 
-/// A queue and what its owner knows of it.
+/// A queue with its owner's data.
 #[derive(Debug, Clone)]
 struct Entry {
     queue: Queue,
@@ -51,7 +51,7 @@ struct Entry {
 }
 
 impl Sqs {
-    /// An account without queues.
+    /// Creates an account without queues.
     #[must_use]
     pub fn new(region: &str, account: &str) -> Self {
         Self {
@@ -69,13 +69,13 @@ impl Sqs {
         &self.account
     }
 
-    /// The ARN of a queue of that name, whether it exists or not.
+    /// Returns the ARN of a queue with this name, even if it does not exist.
     #[must_use]
     pub fn arn(&self, name: &str) -> String {
         format!("arn:aws:sqs:{}:{}:{name}", self.region, self.account)
     }
 
-    /// All names, sorted.
+    /// Returns all names, sorted.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }
@@ -84,20 +84,20 @@ impl Sqs {
         self.entries.get(name).map(|entry| entry.queue.settings().visibility_timeout)
     }
 
-    /// How long a receive that does not say waits for a message.
+    /// Returns the default wait of a receive.
     pub(crate) fn receive_wait(&self, name: &str) -> Option<Duration> {
         self.entries.get(name).map(|entry| entry.queue.settings().receive_wait)
     }
 
-    /// Everything that happened since the last call, in order.
+    /// Returns everything that happened since the last call, in order.
     pub fn take_events(&mut self) -> Vec<QueueEvent> {
         std::mem::take(&mut self.events)
     }
 
-    /// Sends a message. A duplicate on a FIFO queue is answered like the original and is no event.
+    /// Sends a message. A duplicate on a FIFO queue gets the original's answer and causes no event.
     ///
     /// # Errors
-    /// What SQS would refuse.
+    /// Returns SQS's refusal.
     pub fn send(&mut self, queue: &str, message: NewMessage, now: SystemTime) -> Result<Sent, AwsError> {
         self.advance(now);
         self.put(queue, message, now)
@@ -126,10 +126,10 @@ impl Sqs {
         Ok(sending.sent)
     }
 
-    /// Receives up to `max` (1 to 10) messages and moves to the dead-letter queue what was received too often.
+    /// Receives up to `max` (1 to 10) messages, and moves those that were received too often to the dead-letter queue.
     ///
     /// # Errors
-    /// What SQS would refuse.
+    /// Returns SQS's refusal.
     pub fn receive(
         &mut self,
         queue: &str,
@@ -140,7 +140,7 @@ impl Sqs {
         self.receive_attempt(queue, None, max, visibility_timeout, now)
     }
 
-    /// Receives under a `ReceiveRequestAttemptId`, if there is one.
+    /// Receives messages, under a `ReceiveRequestAttemptId` if there is one.
     pub(crate) fn receive_attempt(
         &mut self,
         queue: &str,
@@ -169,10 +169,10 @@ impl Sqs {
         Ok(taken.received)
     }
 
-    /// Hides a message for so long from now on.
+    /// Hides a message for this time from now on.
     ///
     /// # Errors
-    /// What SQS would refuse.
+    /// Returns SQS's refusal.
     pub fn change_visibility(
         &mut self,
         queue: &str,
@@ -186,10 +186,10 @@ impl Sqs {
         Ok(())
     }
 
-    /// Deletes a message; a stale handle succeeds and is no event.
+    /// Deletes a message. A stale handle succeeds and causes no event.
     ///
     /// # Errors
-    /// What SQS would refuse.
+    /// Returns SQS's refusal.
     pub fn delete(&mut self, queue: &str, receipt_handle: &str, now: SystemTime) -> Result<(), AwsError> {
         self.advance(now);
         if let Some(message_id) = self.with(queue, |queue| queue.delete(receipt_handle, now))? {
@@ -198,7 +198,7 @@ impl Sqs {
         Ok(())
     }
 
-    /// Deletes all messages of a queue, at most once a minute. It is no event of any message.
+    /// Deletes all messages of a queue, at most once a minute. This causes no events of messages.
     pub(crate) fn purge(&mut self, queue: &str, now: SystemTime) -> Result<(), AwsError> {
         self.advance(now);
         self.with(queue, |queue| queue.purge(now))
@@ -217,7 +217,7 @@ impl Sqs {
         self.entries.get_mut(name).ok_or_else(error::no_such_queue)
     }
 
-    /// Does something with a queue and reports what has expired by then.
+    /// Runs an action on a queue, and reports the messages that have expired.
     fn with<T>(
         &mut self,
         name: &str,

@@ -34,7 +34,7 @@ impl Sts {
     }
 }
 
-/// Every access key belongs to a user of the account with the same name.
+/// Returns the caller. Every access key belongs to a user of the account with the key as its name.
 fn identity(context: &mut RequestContext<'_, Sts>) -> Answer {
     let (account, user) = (&context.service.account, context.call.access_key().unwrap_or("anonymous"));
     let arn = format!("arn:aws:iam::{account}:user/{user}");

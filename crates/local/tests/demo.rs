@@ -1,4 +1,4 @@
-//! `redrive local` alone, for `make run`: without the AWS SDKs of the other verbs, and without `--demo`.
+//! Runs only `redrive local`, for `make run`: without the AWS SDKs of the other verbs, and without `--demo`.
 
 use std::process::ExitCode;
 

@@ -1,12 +1,12 @@
-//! A function that speaks the Lambda Runtime API over bare sockets, and does what the bodies of its messages say.
+//! A function that uses the Lambda Runtime API over bare sockets, and obeys the bodies of its messages.
 //!
-//! The first word of a body is what to do; a number after it limits that to so many attempts, after which it succeeds:
-//! `ok`, `fail`, `error`, `garbage`, `stranger` (reports an id that it did not get), `hang`, `exit`, `killed`, `huge`
-//! (a response above 6 MB), `hide` (visible again in so many seconds, and fails), `letter` (writes a dead letter, with the
-//! text after it as its error), `say` (prints a text), `throw` (fails with a text), `metric` (a value of so much),
-//! `embedded` (the same by a line of its log), `ages` (prints how old the message is), `slow` (takes so many milliseconds),
-//! `send` (sends `ok` to the queue of that name), `where` (prints what it is told of its Runtime API). `START=error` or
-//! `START=exit` make it not start.
+//! The first word of a body is the action. A number after it limits the action to that many attempts, after which it
+//! succeeds: `ok`, `fail`, `error`, `garbage`, `stranger` (reports an id that it did not get), `hang`, `exit`, `killed`,
+//! `huge` (a response above 6 MB), `hide` (visible again in that many seconds, and fails), `letter` (writes a dead letter,
+//! with the text after it as its error), `say` (prints a text), `throw` (fails with a text), `metric` (a metric with that
+//! value), `embedded` (the same by a line of its log), `ages` (prints how old the message is), `slow` (takes that many
+//! milliseconds), `send` (sends `ok` to the queue of that name), `where` (prints the address of its Runtime API).
+//! `START=error` or `START=exit` make it not start.
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 use std::error::Error;
@@ -110,7 +110,7 @@ fn handle(event: &Value) -> Outcome<Answer> {
     Ok(Answer::Failures(failures))
 }
 
-/// A text as JSON has it, so that a body can say what it cannot hold.
+/// Parses a JSON string, so that a body can contain escapes.
 fn text(json: &str) -> Outcome<String> {
     Ok(serde_json::from_str(json)?)
 }
@@ -157,22 +157,22 @@ fn aws(path: &str, headers: &[(&str, &str)], body: &[u8]) -> Outcome<()> {
     Err(String::from_utf8_lossy(&body).into())
 }
 
-/// The URL of the queue that a record comes from, or of one that is named after it.
+/// Returns the URL of a record's queue, or of the queue with this suffix.
 fn queue_url(record: &Value, suffix: &str) -> String {
     let arn = record["eventSourceARN"].as_str().unwrap_or_default();
     let name = arn.rsplit(':').next().unwrap_or_default();
     url_of(record, &format!("{name}{suffix}"))
 }
 
-/// The URL of another queue of the same account.
+/// Returns the URL of another queue of the same account.
 fn url_of(record: &Value, name: &str) -> String {
     let arn = record["eventSourceARN"].as_str().unwrap_or_default();
     let account = arn.rsplit(':').nth(1).unwrap_or_default();
     format!("{}/{account}/{name}", variable("AWS_ENDPOINT_URL"))
 }
 
-/// Makes one HTTP request on a connection of its own, to a host and what stands before the path there. Returns the head in
-/// lower case, and the body.
+/// Makes one HTTP request on a new connection, to a host and the prefix of its paths. Returns the head in lower case, and the
+/// body.
 fn call(
     base: &str,
     method: &str,

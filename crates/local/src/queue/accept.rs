@@ -1,4 +1,4 @@
-//! What a queue accepts as a message.
+//! Checks messages as SQS does.
 //!
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 
@@ -11,7 +11,7 @@ use super::message::{AttributeValue, MessageAttribute, NewMessage};
 use super::settings::Settings;
 use crate::protocol::AwsError;
 
-/// What counts towards the limit of 1 MiB: the body, and the names, types and values of attributes.
+/// Returns the bytes that count toward the limit of 1 MiB: the body, and the names, types and values of attributes.
 pub(crate) fn size(message: &NewMessage) -> usize {
     let attributes = message.attributes.iter();
     let attributes =
@@ -19,7 +19,7 @@ pub(crate) fn size(message: &NewMessage) -> usize {
     message.body.len() + attributes
 }
 
-/// Refuses what SQS refuses.
+/// Refuses a message that SQS refuses.
 pub(super) fn check(message: &NewMessage, settings: &Settings) -> Result<(), AwsError> {
     check_group(message, settings)?;
     check_delay(message, settings)?;
@@ -43,8 +43,8 @@ pub(super) fn check(message: &NewMessage, settings: &Settings) -> Result<(), Aws
     Ok(())
 }
 
-/// A batch to a FIFO queue is refused as a whole if an entry lacks a group or a deduplication id, and the missing group
-/// has another code than in a message of its own. So AWS was seen to answer:
+/// Refuses a whole batch to a FIFO queue if an entry lacks a group or a deduplication id. The code for a missing group
+/// differs from that of a single message. AWS was observed to answer so:
 /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.snapshot.json>
 pub(super) fn check_batch(message: &NewMessage, settings: &Settings) -> Result<(), AwsError> {
     if settings.fifo && message.group_id.is_none() {
@@ -130,7 +130,7 @@ fn invalid(message: impl Into<String>) -> AwsError {
     error::INVALID_PARAMETER_VALUE.error(message)
 }
 
-/// An id that a client chose: of a group, of duplicates or of receive attempts.
+/// Checks an id that a client chose: of a group, of duplicates or of receive attempts.
 pub(super) fn check_id(parameter: &str, id: &str) -> Result<(), AwsError> {
     if redrive_sqs::is_message_id(id) {
         return Ok(());

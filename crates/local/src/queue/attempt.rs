@@ -1,4 +1,4 @@
-//! Receiving again under the same `ReceiveRequestAttemptId`, for a client that has lost the answer.
+//! Repeats a receive under the same `ReceiveRequestAttemptId`, for a client that lost the answer.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,14 +10,14 @@ use super::receive::Taken;
 use crate::protocol::AwsError;
 
 impl Queue {
-    /// Receives as [`receive`](Self::receive) does, unless a receive under this id within the last five minutes took
-    /// messages that nobody has touched since: then those again, by the same handles, hidden anew.
+    /// Receives as [`receive`](Self::receive) does. If a receive under this id took messages within the last five minutes,
+    /// and nobody touched them since, this returns the same messages with the same handles, hidden anew.
     ///
-    /// That does not count as a receive, and after a deletion or a visibility change the id is as good as new; both
-    /// are unverified.
+    /// A repetition does not count as a receive, and a deletion or visibility change ends the id. Both are unverified.
     ///
     /// # Errors
-    /// An id that is none, or is for a standard queue (unverified); whatever `receive` refuses.
+    /// Returns an error for an invalid id, for an id on a standard queue (unverified), and for everything that `receive`
+    /// refuses.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-receiverequestattemptid-request-parameter.html>
     pub(crate) fn receive_attempt(
         &mut self,

@@ -1,4 +1,4 @@
-//! Changing how long a received message stays hidden.
+//! Changes how long a received message stays hidden.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,13 +11,13 @@ use super::message::{Held, Place};
 use crate::protocol::AwsError;
 
 impl Queue {
-    /// Hides a message for `timeout` from now on, zero for not at all, and gives its id.
+    /// Hides a message for `timeout` from now on, or shows it for zero, and returns its id.
     ///
     /// # Errors
-    /// If the timeout is above 12 h, or ends 12 h after the receive or later; if the message is gone; and on a
-    /// FIFO queue if it is in flight no more, or again. A standard queue does not mind an old handle, nor that the
-    /// timeout is over: AWS was seen to accept that, and that the message is hidden again is unverified. Nobody is
-    /// known to have seen the documented `MessageNotInflight`.
+    /// Returns an error if the timeout is above 12 h or ends 12 h after the receive or later, and if the message is gone. A
+    /// FIFO queue also refuses if the receive of this handle no longer hides the message. A standard queue accepts old
+    /// handles and ended timeouts, as AWS was observed to do. It is unverified that AWS hides the message again. Nobody is
+    /// known to have observed the documented `MessageNotInflight`.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
     pub(crate) fn change_visibility(
         &mut self,
@@ -56,15 +56,15 @@ impl Queue {
     }
 }
 
-/// From the receive to the end of the timeout. SQS counts whole seconds and refuses even 43,200 right after the
-/// receive.
+/// Returns the time from the receive to the end of the timeout. SQS counts whole seconds and refuses even 43,200 right after
+/// the receive.
 fn hidden_in_all(held: &Held, timeout: Duration, now: SystemTime) -> Duration {
     let elapsed = now.duration_since(held.received_at).unwrap_or_default();
     timeout + Duration::from_secs(elapsed.as_secs() + u64::from(elapsed.subsec_nanos() > 0))
 }
 
 impl Held {
-    /// Whether the receive that gave this handle still hides the message.
+    /// Returns true if the receive that returned this handle still hides the message.
     pub(super) fn is_held_by(&self, handle: &Handle) -> bool {
         self.receive_count == handle.receive && matches!(self.place, Place::InFlight { .. })
     }

@@ -1,4 +1,4 @@
-//! Deleting one message, or all.
+//! Deletes one message, or all messages.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,11 +12,12 @@ use crate::protocol::AwsError;
 const BETWEEN_PURGES: Duration = Duration::from_secs(60);
 
 impl Queue {
-    /// Deletes a message and gives its id, or nothing if the handle is not of the latest receive, or the message
-    /// is gone: SQS reports that as a success too.
+    /// Deletes a message and returns its id. Returns None if the handle is not of the latest receive or the message is gone,
+    /// which SQS reports as a success too.
     ///
     /// # Errors
-    /// If the handle is no handle; and on a FIFO queue if the message is there but no longer in flight by it.
+    /// Returns an error if the handle is invalid, and on a FIFO queue if the receive of this handle no longer hides the
+    /// message.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html>
     pub(crate) fn delete(
         &mut self,
@@ -38,10 +39,10 @@ impl Queue {
         Ok(self.remove(handle.number).map(|held| held.message_id))
     }
 
-    /// Deletes all messages, those in flight too, and forgets their deduplication ids.
+    /// Deletes all messages, including those in flight, and forgets their deduplication ids.
     ///
     /// # Errors
-    /// If the last purge is less than a minute ago.
+    /// Returns an error if the last purge was less than a minute ago.
     pub(crate) fn purge(&mut self, now: SystemTime) -> Result<(), AwsError> {
         if self.purged_at.is_some_and(|purged_at| now < purged_at + BETWEEN_PURGES) {
             let name = &self.name;

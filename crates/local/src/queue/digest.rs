@@ -1,4 +1,4 @@
-//! The digests that SQS computes and SDKs verify.
+//! Computes the digests of SQS, which SDKs verify.
 
 use std::fmt::Write;
 
@@ -7,13 +7,13 @@ use sha2::{Digest, Sha256};
 
 use super::message::{AttributeValue, MessageAttribute};
 
-/// The MD5 of a body.
+/// Returns the MD5 of a body.
 #[must_use]
 pub fn md5_of_body(body: &str) -> String {
     hex(&Md5::digest(body))
 }
 
-/// The MD5 of message attributes, which must come sorted by name; none if there is none.
+/// Returns the MD5 of message attributes, which must be sorted by name, or None without attributes.
 ///
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html#sqs-attributes-md5-message-digest-calculation>
 pub(crate) fn md5_of_attributes<'a>(
@@ -35,7 +35,7 @@ pub(crate) fn md5_of_attributes<'a>(
     Some(hex(&digest.finalize()))
 }
 
-/// The deduplication id of a FIFO queue with content-based deduplication: of the body only.
+/// Returns the deduplication id of content-based deduplication, which depends only on the body.
 pub(super) fn content_deduplication_id(body: &str) -> String {
     hex(&Sha256::digest(body))
 }

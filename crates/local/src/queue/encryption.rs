@@ -1,4 +1,4 @@
-//! The attributes of encryption at rest, which change nothing here but what a queue says of itself.
+//! The attributes of encryption at rest. Here they only change the attributes that a queue reports.
 //!
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-server-side-encryption.html>
 
@@ -11,11 +11,11 @@ const KEY: &str = "KmsMasterKeyId";
 const KEY_REUSE: &str = "KmsDataKeyReusePeriodSeconds";
 const BY_SQS: &str = "SqsManagedSseEnabled";
 
-/// Completes a change: a key of KMS replaces that of SQS, and the other way round (which is unverified). Without
-/// either a queue is not encrypted, as AWS was seen to say after a key had been taken away.
+/// Completes a change: a key of KMS replaces that of SQS, and the reverse (which is unverified). Without either a queue is
+/// not encrypted, as AWS was observed to report after a key was removed.
 ///
 /// # Errors
-/// If the change asks for both; with this code AWS was seen to refuse it:
+/// Returns an error if the change requests both. AWS was observed to refuse that with this code:
 /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.snapshot.json>
 pub(super) fn complete(changes: &mut BTreeMap<String, String>) -> Result<(), AwsError> {
     let has_key = changes.get(KEY).is_some_and(|key| !key.is_empty());
@@ -33,7 +33,7 @@ pub(super) fn complete(changes: &mut BTreeMap<String, String>) -> Result<(), Aws
     Ok(())
 }
 
-/// Only a queue with a key of KMS tells how long it uses a data key.
+/// Completes the reported attributes. Only a queue with a key of KMS reports how long it uses a data key.
 pub(super) fn tell(attributes: &mut BTreeMap<String, String>) {
     if !attributes.contains_key(KEY) {
         attributes.remove(KEY_REUSE);

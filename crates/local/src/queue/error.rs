@@ -1,4 +1,4 @@
-//! What SQS refuses with.
+//! SQS's errors.
 
 use std::fmt::Display;
 
@@ -25,7 +25,7 @@ pub(crate) const INVALID_MESSAGE_CONTENTS: ErrorKind =
     ErrorKind::new("com.amazonaws.sqs#InvalidMessageContents", "InvalidMessageContents");
 pub(crate) const INVALID_PARAMETER_VALUE: ErrorKind =
     ErrorKind::new("com.amazon.coral.service#InvalidParameterValueException", "InvalidParameterValue");
-/// A visibility change on a message that is gone.
+/// The error for a visibility change of a message that is gone.
 pub(crate) const MESSAGE_NOT_AVAILABLE: ErrorKind =
     INVALID_PARAMETER_VALUE.in_batch("ReceiptHandleIsInvalid");
 pub(crate) const MISSING_PARAMETER: ErrorKind =
@@ -37,7 +37,7 @@ pub(crate) const PURGE_QUEUE_IN_PROGRESS: ErrorKind =
         .with_status(StatusCode::FORBIDDEN);
 pub(crate) const QUEUE_DELETED_RECENTLY: ErrorKind =
     ErrorKind::new("com.amazonaws.sqs#QueueDeletedRecently", "AWS.SimpleQueueService.QueueDeletedRecently");
-/// The queue is missing "for this wsdl version", as it has always been in the query protocol.
+/// The error for a missing queue. In the query protocol it is missing "for this wsdl version".
 pub(crate) const QUEUE_DOES_NOT_EXIST: ErrorKind =
     ErrorKind::new("com.amazonaws.sqs#QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue")
         .in_query("The specified queue does not exist for this wsdl version.");
@@ -55,18 +55,18 @@ pub(crate) const TOO_MANY_ENTRIES_IN_BATCH_REQUEST: ErrorKind = ErrorKind::new(
     "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
 );
 
-/// An `InvalidParameterValue` in the sentence that SQS uses for most of them.
+/// Returns an `InvalidParameterValue` with the sentence that SQS uses for most of them.
 pub(crate) fn invalid(parameter: &str, value: impl Display, reason: impl Display) -> AwsError {
     INVALID_PARAMETER_VALUE
         .error(format!("Value {value} for parameter {parameter} is invalid. Reason: {reason}"))
 }
 
-/// Why a visibility timeout is refused.
+/// Returns the reason for which a visibility timeout is refused.
 pub(crate) fn visibility_timeout() -> String {
     format!("Must be between 0 and {}, if provided.", LONGEST_VISIBILITY.as_secs())
 }
 
-/// Why a delay is refused.
+/// Returns the reason for which a delay is refused.
 pub(crate) fn delay_seconds() -> String {
     format!("DelaySeconds must be >= 0 and <= {}.", LONGEST_DELAY.as_secs())
 }

@@ -10,9 +10,9 @@ use crate::protocol::AwsError;
 pub(super) struct Handle {
     /// The message's number in its queue.
     pub(super) number: u64,
-    /// A queue that was deleted and created anew counts from zero again, so the id decides.
+    /// The message id, because the numbers of a queue that is deleted and created again start from zero.
     pub(super) message_id: String,
-    /// The receive count at that receive.
+    /// The receive count of that receive.
     pub(super) receive: u32,
 }
 
@@ -21,7 +21,7 @@ impl Handle {
         BASE64_STANDARD.encode(format!("{queue} {} {} {}", self.number, self.message_id, self.receive))
     }
 
-    /// Reads what [`write`](Self::write) wrote for the same queue.
+    /// Reads a handle that [`write`](Self::write) wrote for the same queue.
     pub(super) fn read(text: &str, queue: &str) -> Result<Self, AwsError> {
         Self::parse(text, queue).ok_or_else(|| {
             let message = format!("The input receipt handle \"{text}\" is not a valid receipt handle.");

@@ -1,4 +1,4 @@
-//! Leaving for another queue by a message move task.
+//! Moves messages out of a queue, for message move tasks and resends.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -12,7 +12,7 @@ pub(crate) struct Leaving {
     pub(crate) number: u64,
     /// The ARN of the queue that a redrive policy took it from.
     pub(crate) dead_letter_source: Option<String>,
-    /// What the destination is sent: a new message with everything that a sender can say.
+    /// The new message for the destination, with everything that a sender can set.
     pub(crate) message: NewMessage,
 }
 
@@ -23,12 +23,12 @@ pub struct Letter<'a> {
     pub id: &'a str,
     /// The ARN of the queue that a redrive policy took it from, if one did.
     pub moved_from: Option<&'a str>,
-    /// What stands beside the body.
+    /// The message attributes.
     pub attributes: &'a BTreeMap<String, MessageAttribute>,
 }
 
 impl Queue {
-    /// Whom the next receive would get; nobody while all are hidden.
+    /// Returns the message that the next receive would return, or None while all are hidden.
     pub(crate) fn next_to_leave(&mut self, now: SystemTime) -> Option<Leaving> {
         self.catch_up(now);
         let number = self.receive_order.next(1).pop()?;
@@ -40,7 +40,7 @@ impl Queue {
         })
     }
 
-    /// The first visible message that is wanted: its number, and itself.
+    /// Returns the first visible message that `is_it` accepts, with its number.
     pub(crate) fn find_visible(
         &mut self,
         is_it: impl Fn(&Letter<'_>) -> bool,
@@ -53,7 +53,7 @@ impl Queue {
         found.map(|(number, held)| (*number, held.letter(), held.message()))
     }
 
-    /// Lets go of a message that has arrived elsewhere, and gives its id.
+    /// Removes a message that has arrived in another queue, and returns its id.
     pub(crate) fn leave_for_good(&mut self, number: u64) -> Option<String> {
         self.remove(number).map(|held| held.message_id)
     }

@@ -1,4 +1,4 @@
-//! What goes into a queue, what comes out, and how a message is held in between.
+//! Messages to send, messages in a queue, and received messages.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -8,14 +8,14 @@ use serde::Serialize;
 /// A typed attribute beside the body of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageAttribute {
-    /// `String`, `Number` or `Binary`, with a custom suffix at will: `Number.int`.
+    /// `String`, `Number` or `Binary`, optionally with a custom suffix: `Number.int`.
     pub data_type: String,
-    /// The value, which is binary exactly if the type is.
+    /// The value, which must be binary if and only if the type is.
     pub value: AttributeValue,
 }
 
 impl MessageAttribute {
-    /// An attribute of type `String`.
+    /// Creates an attribute of type `String`.
     #[must_use]
     pub fn text(value: &str) -> Self {
         Self { data_type: "String".to_owned(), value: AttributeValue::Text(value.to_owned()) }
@@ -26,9 +26,9 @@ impl MessageAttribute {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "SQS has no other")]
 pub enum AttributeValue {
-    /// Of a `String` or a `Number`.
+    /// The value of a `String` or a `Number`.
     Text(String),
-    /// Of a `Binary`.
+    /// The value of a `Binary`.
     Binary(Vec<u8>),
 }
 
@@ -44,21 +44,21 @@ impl AttributeValue {
 /// A message to send. The default has an empty body, which SQS refuses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewMessage {
-    /// 1 byte to 1 MiB, attributes included.
+    /// The body: 1 byte to 1 MiB, attributes included.
     pub body: String,
-    /// At most ten.
+    /// The message attributes, at most ten.
     pub attributes: BTreeMap<String, MessageAttribute>,
-    /// `AWSTraceHeader`, which counts towards no limit.
+    /// `AWSTraceHeader`, which does not count toward any limit.
     pub trace_header: Option<String>,
-    /// Required by a FIFO queue; on a standard queue it makes the queue fair and orders nothing.
+    /// The message group. A FIFO queue requires one. On a standard queue it makes the queue fair, without an order.
     pub group_id: Option<String>,
-    /// For FIFO queues only: the same id within five minutes is the same message.
+    /// The deduplication id, for FIFO queues only: the same id within five minutes is the same message.
     pub deduplication_id: Option<String>,
-    /// 0 to 900 s; the queue's own if absent. A FIFO queue takes none per message.
+    /// The delay: 0 to 900 s, by default that of the queue. A FIFO queue does not accept it.
     pub delay: Option<Duration>,
 }
 
-/// What SQS says to a sender.
+/// SQS's answer to a sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Sent {
@@ -79,14 +79,14 @@ pub struct Sent {
 pub struct Received {
     /// Its id.
     pub message_id: String,
-    /// With which it can be deleted.
+    /// The handle with which the message can be deleted.
     pub receipt_handle: String,
     pub(crate) body: String,
     pub(crate) md5_of_body: String,
-    /// Of all attributes; a caller that asked for some of them needs another.
+    /// Digest of all attributes. A caller that requested some of them needs a different one.
     pub(crate) md5_of_attributes: Option<String>,
     pub(crate) attributes: BTreeMap<String, MessageAttribute>,
-    /// Across all queues, this receive included.
+    /// Receives so far in all queues, including this one.
     pub receive_count: u32,
     pub(crate) sent_at: SystemTime,
     pub(crate) first_received_at: SystemTime,
@@ -95,30 +95,30 @@ pub struct Received {
     pub(crate) deduplication_id: Option<String>,
     pub(crate) sequence_number: Option<String>,
     pub(crate) trace_header: Option<String>,
-    /// The ARN of the queue that a redrive policy took it from.
+    /// The ARN of the queue from which a redrive policy moved the message.
     pub(crate) dead_letter_source: Option<String>,
 }
 
-/// How many messages a queue holds. They are exact, unlike SQS's approximate ones.
+/// Numbers of messages in a queue. They are exact, unlike SQS's approximate ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Neither in flight nor delayed; those that wait behind their FIFO group count too.
+    /// Messages neither in flight nor delayed, including those that wait behind their FIFO group.
     pub visible: usize,
-    /// Received, and hidden until their visibility timeout.
+    /// Messages that were received, and are hidden until their visibility timeout.
     pub in_flight: usize,
-    /// Sent with a delay that has not passed.
+    /// Messages with a delay that has not passed.
     pub delayed: usize,
 }
 
-/// Where a message of a queue stands.
+/// The position of a message in its queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing<'q> {
     /// Its id.
     pub id: &'q str,
     /// How often it was received.
     pub receive_count: u32,
-    /// Until when it is hidden, or else since when it is visible.
+    /// The time until which the message is hidden, or as the error the time since which it is visible.
     pub hidden: Result<SystemTime, SystemTime>,
 }
 
@@ -135,16 +135,16 @@ pub(crate) struct Held {
     pub(super) deduplication_id: Option<String>,
     pub(super) sequence_number: Option<String>,
     pub(super) sender_id: String,
-    /// The ARNs of the queues that a redrive policy took it from, the latest last.
+    /// The ARNs of the queues from which redrive policies moved the message, the latest last.
     pub(super) dead_letter_sources: Vec<String>,
     pub(super) sent_at: SystemTime,
-    /// Where the retention period starts.
+    /// Start of the retention period.
     pub(super) enqueued_at: SystemTime,
     pub(super) receive_count: u32,
     pub(super) first_received_at: Option<SystemTime>,
-    /// The latest receive, where the twelve hours start.
+    /// Time of the latest receive, from which the twelve hours count.
     pub(super) received_at: SystemTime,
-    /// Whether the visibility timeout was changed since.
+    /// True if the visibility timeout was changed since.
     pub(super) visibility_changed: bool,
     pub(super) place: Place,
 }
@@ -154,7 +154,7 @@ impl Held {
         &self.message_id
     }
 
-    /// The group that orders it on a FIFO queue.
+    /// Returns the group that orders the message on a FIFO queue.
     pub(super) fn group(&self) -> &str {
         self.group_id.as_deref().unwrap_or_default()
     }
@@ -163,7 +163,7 @@ impl Held {
         self.dead_letter_sources.last()
     }
 
-    /// Whether the redrive policy of this queue has moved it before, and others have moved it back.
+    /// Returns true if the redrive policy of this queue moved the message before, and others moved it back.
     pub(super) fn was_moved_from(&self, queue: &str) -> bool {
         self.dead_letter_sources.iter().any(|arn| redrive_sqs::queue_name(arn) == queue)
     }
@@ -173,7 +173,7 @@ impl Held {
     }
 }
 
-/// Where a message stands. A time of `until` that has come means visible.
+/// The visibility of a message. If `until` has passed, the message is visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Visible { since: SystemTime },

@@ -1,4 +1,4 @@
-//! Receiving: at most ten messages, hidden for a while.
+//! Receives at most ten messages, and hides them.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,23 +9,22 @@ use super::message::{Held, Place, Received};
 use super::{Queue, error};
 use crate::protocol::AwsError;
 
-/// What one receive took.
+/// The messages that one receive took.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) received: Vec<Received>,
-    /// Messages that were received as often as they may be; they have left the queue.
+    /// Messages that were received as often as allowed. They have left the queue.
     pub(crate) exhausted: Vec<Held>,
 }
 
 impl Queue {
-    /// Receives up to `max` (1 to 10) messages, which stay hidden for the visibility timeout: the queue's own,
-    /// or the given one of at most 12 h. Whatever was received `max_receive_count` times already is not
-    /// received again but handed out as exhausted, once: policies that lead in a circle would move it for ever (what AWS
-    /// does there is unverified).
+    /// Receives up to `max` (1 to 10) messages, which stay hidden for the visibility timeout: the queue's own, or the given
+    /// one of at most 12 h. A message that was received `max_receive_count` times already is handed out as exhausted instead,
+    /// once, because policies in a circle would move it forever (AWS's behavior there is unverified).
     ///
     /// # Errors
-    /// A number or a timeout out of range; on a standard queue, 120,000 messages in flight. A FIFO queue gives
-    /// nothing more then.
+    /// Returns an error for a number or a timeout out of range, and on a standard queue with 120,000 messages in flight. A
+    /// FIFO queue returns no messages then.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
     pub(crate) fn receive(
         &mut self,
@@ -67,7 +66,7 @@ impl Queue {
         self.most_in_flight = most;
     }
 
-    /// Gives the visibility timeout of a receive.
+    /// Returns the visibility timeout of a receive.
     pub(super) fn check_receive(
         &self,
         max: usize,
@@ -85,8 +84,8 @@ impl Queue {
         Ok(timeout)
     }
 
-    /// Even with a timeout of zero the message is in flight until time is looked at again, so that one receive
-    /// does not hand it out twice.
+    /// Hides a message and returns it. Even with a timeout of zero it is in flight until the next look at the time, so that
+    /// one receive does not return it twice.
     fn hand_out(&mut self, number: u64, timeout: Duration, now: SystemTime) -> Option<Received> {
         let held = self.messages.get_mut(&number)?;
         held.receive_count = held.receive_count.saturating_add(1);
@@ -98,7 +97,7 @@ impl Queue {
         self.received(&handle)
     }
 
-    /// A message as the receive with this handle hands it out.
+    /// Returns a message as the receive with this handle returns it.
     pub(super) fn received(&self, handle: &Handle) -> Option<Received> {
         let held = self.messages.get(&handle.number)?;
         Some(Received {

@@ -1,12 +1,12 @@
-//! Who is next: the order in which the visible messages of a queue are received.
+//! The order in which the visible messages of a queue are received.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::SystemTime;
 
-/// Since when a message is visible, and its number: whoever waits longest is next.
+/// The time since which a message is visible, and its number. The message that has waited longest is next.
 type Turn = (SystemTime, u64);
 
-/// The visible messages in order. Every change costs the logarithm of the depth.
+/// The visible messages in order. The cost of a change is logarithmic in the depth.
 #[derive(Debug, Clone)]
 pub(super) enum ReceiveOrder {
     Standard(BTreeSet<Turn>),
@@ -22,7 +22,7 @@ impl ReceiveOrder {
         Self::Fifo(Groups::default())
     }
 
-    /// Lines up a message that has become visible.
+    /// Adds a message that has become visible.
     pub(super) fn show(&mut self, number: u64, group: &str, since: SystemTime) {
         match self {
             Self::Standard(turns) => {
@@ -35,7 +35,7 @@ impl ReceiveOrder {
         }
     }
 
-    /// Hides a message, which keeps its place in its group; `since` if it was visible.
+    /// Hides a message, which keeps its place in its group. `since` is set if it was visible.
     pub(super) fn hide(&mut self, number: u64, group: &str, since: Option<SystemTime>) {
         match self {
             Self::Standard(turns) => {
@@ -48,7 +48,7 @@ impl ReceiveOrder {
         }
     }
 
-    /// Takes a message out; `since` if it was visible.
+    /// Removes a message. `since` is set if it was visible.
     pub(super) fn remove(&mut self, number: u64, group: &str, since: Option<SystemTime>) {
         match self {
             Self::Standard(turns) => {
@@ -61,7 +61,7 @@ impl ReceiveOrder {
         }
     }
 
-    /// The next messages to receive: up to `max`, and on a FIFO queue all of one group.
+    /// Returns the next messages to receive: up to `max`, and on a FIFO queue all of one group.
     pub(super) fn next(&self, max: usize) -> Vec<u64> {
         match self {
             Self::Standard(turns) => turns.iter().map(|&(_, number)| number).take(max).collect(),
@@ -78,7 +78,7 @@ impl ReceiveOrder {
     }
 }
 
-/// The message groups of a FIFO queue; those without a message are forgotten.
+/// The message groups of a FIFO queue that have messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Groups {
     groups: HashMap<String, Group>,
@@ -90,12 +90,12 @@ pub(super) struct Groups {
 struct Group {
     /// Message numbers, in the order of sending, with the time since when each is visible.
     visible: BTreeMap<u64, SystemTime>,
-    /// In flight or delayed.
+    /// Numbers of messages in flight or delayed.
     hidden: BTreeSet<u64>,
 }
 
 impl Group {
-    /// What can be received: everything before the first hidden message.
+    /// Returns the messages that can be received: all before the first hidden message.
     fn receivable(&self) -> impl Iterator<Item = (u64, SystemTime)> {
         let end = self.hidden.first().copied().unwrap_or(u64::MAX);
         self.visible.range(..end).map(|(&number, &since)| (number, since))
@@ -107,7 +107,7 @@ impl Group {
 }
 
 impl Groups {
-    /// Changes a group and keeps `ready` true to it.
+    /// Changes a group and updates `ready`.
     fn change(&mut self, name: &str, change: impl FnOnce(&mut Group)) {
         if !self.groups.contains_key(name) {
             self.groups.insert(name.to_owned(), Group::default());

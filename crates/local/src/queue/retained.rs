@@ -1,9 +1,9 @@
-//! What a queue keeps is what it holds, however much has passed through it.
+//! Tests that a queue's memory depends on its present messages, not on those that passed through it.
 
 use super::testing::{at, fifo, grouped, queue, text};
 use super::{NewMessage, Queue};
 
-/// The entries of all that a queue remembers by.
+/// Returns the number of entries in all indexes of a queue.
 fn retained(queue: &Queue) -> usize {
     queue.messages.len()
         + queue.delayed.len()
@@ -47,7 +47,7 @@ fn a_fifo_queue_keeps_five_minutes_of_ids_and_nothing_of_its_groups() {
         pass_ten(&mut queue, round, |number| grouped(&number.to_string(), &number.to_string()));
         most = most.max(retained(&queue));
     }
-    // Ten messages a second for 300 s, and one attempt; each id stands in a map and in a list.
+    // Ten messages a second for 300 s, and one attempt. Each id is in a map and in a list.
     assert_eq!(most, 2 * 300 * (10 + 1));
     queue.receive(1, None, None, at(10_300)).unwrap();
     assert_eq!(retained(&queue), 0);

@@ -1,4 +1,4 @@
-//! Sending to a queue, and taking in what another queue's redrive policy hands over.
+//! Sends messages to a queue, and adds dead letters of other queues.
 
 use std::time::SystemTime;
 
@@ -8,22 +8,22 @@ use super::message::{Held, MessageAttribute, NewMessage, Place, Sent};
 use super::{Queue, accept, digest};
 use crate::protocol::AwsError;
 
-/// The sequence numbers of SQS have twenty digits, rise, and leave gaps.
+/// First sequence number. Those of SQS have twenty digits, rise, and leave gaps.
 const FIRST_SEQUENCE_NUMBER: u64 = 10_000_000_000_000_000_000;
 
-/// What became of a send.
+/// The outcome of a send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SendOutcome {
     pub(crate) sent: Sent,
-    /// Whether the queue has a message more, which a duplicate does not give it.
+    /// True if the queue added a message. A duplicate adds none.
     pub(crate) is_new: bool,
 }
 
 impl Queue {
-    /// Sends a message, on a FIFO queue unless the last five minutes have seen it.
+    /// Sends a message. A FIFO queue ignores a duplicate of the last five minutes.
     ///
     /// # Errors
-    /// What SQS refuses: see the file `accept.rs`.
+    /// Returns SQS's refusal: see the file `accept.rs`.
     pub(crate) fn send(
         &mut self,
         message: NewMessage,
@@ -91,15 +91,15 @@ impl Queue {
     }
 
     /// # Errors
-    /// If this message makes the queue refuse the whole batch that it is in.
+    /// Returns an error if the message makes the queue refuse its whole batch.
     pub(crate) fn check_batch(&self, message: &NewMessage) -> Result<(), AwsError> {
         accept::check_batch(message, &self.settings)
     }
 
-    /// Takes in a dead letter from the queue with the ARN `source`, at the end and at once visible.
+    /// Adds a dead letter from the queue with the ARN `source` at the end, immediately visible.
     ///
-    /// Message id, body, attributes and receive count stay. A standard queue goes on counting the retention
-    /// period from the first send, a FIFO queue starts it anew and makes the message id the deduplication id.
+    /// Message id, body, attributes and receive count stay. A standard queue continues to count the retention period from the
+    /// first send. A FIFO queue restarts it and makes the message id the deduplication id.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
     pub(crate) fn take_in(&mut self, mut letter: Held, source: String, now: SystemTime) {
         letter.dead_letter_sources.push(source);

@@ -1,4 +1,4 @@
-//! The attributes of a queue that its owner sets, read once and checked.
+//! Reads and checks the attributes that a queue's owner sets.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,26 +10,26 @@ use super::encryption;
 use super::error;
 use crate::protocol::AwsError;
 
-/// What a queue is set to.
+/// The settings of a queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// As given, by SQS's names; the fields below are read from it.
+    /// The given attributes by SQS's names, from which the fields below are read.
     given: BTreeMap<String, String>,
     pub(crate) fifo: bool,
     pub(crate) visibility_timeout: Duration,
     pub(super) delay: Duration,
     pub(super) retention: Duration,
     pub(super) maximum_message_size: usize,
-    /// How long a receive waits that does not say.
+    /// Default wait of a receive.
     pub(crate) receive_wait: Duration,
     pub(crate) redrive_policy: Option<RedrivePolicy>,
     pub(crate) redrive_allow_policy: RedriveAllowPolicy,
     pub(super) content_based_deduplication: bool,
-    /// Whether a deduplication id counts within its group only.
+    /// True if a deduplication id counts within its group only.
     pub(super) deduplication_by_group: bool,
 }
 
-/// Words of FIFO queues, the default first. The truth values of any queue may be written in any case.
+/// Values of FIFO attributes, the default first. True and false can be written in any case on any queue.
 const FIFO_WORDS: [(&str, [&str; 2]); 3] = [
     ("ContentBasedDeduplication", ["false", "true"]),
     ("DeduplicationScope", ["queue", "messageGroup"]),
@@ -39,10 +39,10 @@ const FIFO_WORDS: [(&str, [&str; 2]); 3] = [
 const TRUTH_VALUES: [&str; 3] = ["ContentBasedDeduplication", "FifoQueue", "SqsManagedSseEnabled"];
 
 impl Settings {
-    /// The settings of a new queue.
+    /// Returns the settings of a new queue.
     ///
     /// # Errors
-    /// A name or an attribute that SQS refuses.
+    /// Returns an error for a name or an attribute that SQS refuses.
     pub(crate) fn new(name: &str, attributes: &BTreeMap<String, String>) -> Result<Self, AwsError> {
         let mut given = lower_case(attributes);
         let fifo = match given.remove("FifoQueue").as_deref() {
@@ -56,8 +56,8 @@ impl Settings {
         Self::read(fifo, given)
     }
 
-    /// These settings with some attributes changed; an empty value takes one away. What counts as a duplicate stays
-    /// as the queue was created, whatever its attributes say from now on:
+    /// Returns these settings with some attributes changed. An empty value removes an attribute. The rules for duplicates
+    /// stay as they were when the queue was created, even if the attributes change:
     /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.snapshot.json>
     pub(crate) fn changed(&self, attributes: &BTreeMap<String, String>) -> Result<Self, AwsError> {
         let mut changes = lower_case(attributes);
@@ -73,7 +73,7 @@ impl Settings {
         Ok(Self { deduplication_by_group: self.deduplication_by_group, ..Self::read(self.fifo, given)? })
     }
 
-    /// The settings by SQS's names, defaults included.
+    /// Returns the settings by SQS's names, defaults included.
     pub(crate) fn attributes(&self) -> BTreeMap<String, String> {
         let numbers =
             QUEUE_NUMBERS.iter().map(|(name, _, default)| ((*name).to_owned(), default.to_string()));
@@ -181,7 +181,7 @@ fn check_name(name: &str, fifo: bool) -> Result<(), AwsError> {
     Err(error::INVALID_PARAMETER_VALUE.error(message))
 }
 
-/// A policy among the attributes, refused in the words of SQS.
+/// Parses a policy among the attributes. The error is in SQS's words.
 fn policy<T>(
     given: &BTreeMap<String, String>,
     name: &str,

@@ -1,21 +1,21 @@
-//! What the tests of queues share.
+//! Helpers for the tests of queues.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{NewMessage, Queue, Received, Settings};
 
-/// So many seconds into the test.
+/// Returns the time this many seconds after the start of the test.
 pub(crate) fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
 }
 
-/// A standard queue.
+/// Creates a standard queue.
 pub(super) fn queue(attributes: &[(&str, &str)]) -> Queue {
     Queue::new("orders", Settings::new("orders", &map(attributes)).unwrap())
 }
 
-/// A FIFO queue with content-based deduplication.
+/// Creates a FIFO queue with content-based deduplication.
 pub(super) fn fifo(attributes: &[(&str, &str)]) -> Queue {
     let mut map = map(attributes);
     map.insert("FifoQueue".to_owned(), "true".to_owned());
@@ -23,7 +23,7 @@ pub(super) fn fifo(attributes: &[(&str, &str)]) -> Queue {
     Queue::new("orders.fifo", Settings::new("orders.fifo", &map).unwrap())
 }
 
-/// Attributes by the names of SQS.
+/// Returns attributes by their names in SQS.
 pub(crate) fn map(attributes: &[(&str, &str)]) -> BTreeMap<String, String> {
     attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

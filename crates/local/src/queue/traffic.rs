@@ -1,31 +1,31 @@
-//! What passed through a queue since somebody last asked, for its metrics.
+//! The traffic of a queue since the last reading, for its metrics.
 
 use super::Queue;
 use crate::values::ValueSet;
 
-/// Counts of messages and calls. They do not grow with what passes.
+/// Counts of messages and calls. Their size does not depend on the traffic.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traffic {
     pub(crate) sent: u64,
-    /// In bytes, attributes included.
+    /// Sizes of sent messages in bytes, attributes included.
     pub(crate) sent_sizes: Option<ValueSet>,
     pub(crate) received: u64,
     pub(crate) deleted: u64,
-    /// Calls of clients that returned no message, counted when they end: a long poll looks several times.
+    /// Clients' receives that returned no message, counted when they end because a long poll tries several times.
     pub(crate) empty_receives: u64,
-    /// Sent again, so that a FIFO queue did not add them.
+    /// Messages that a FIFO queue did not add, because they were duplicates.
     pub(crate) deduplicated: u64,
-    /// Whether any action named the queue.
+    /// True if any action named the queue.
     accessed: bool,
 }
 
 impl Queue {
-    /// Whether anything passed through the queue since its traffic was taken.
+    /// Returns true if the queue had traffic since the last reading.
     pub(crate) fn has_traffic(&self) -> bool {
         self.traffic.is_any()
     }
 
-    /// Any action that names a queue is a use of it.
+    /// Records that an action named the queue, which counts as a use.
     pub(crate) fn access(&mut self) {
         self.traffic.accessed = true;
     }
@@ -35,7 +35,7 @@ impl Queue {
         self.traffic.empty_receives += 1;
     }
 
-    /// What passed through the queue since the last call.
+    /// Returns the traffic since the last call.
     pub(crate) fn take_traffic(&mut self) -> Traffic {
         std::mem::take(&mut self.traffic)
     }
@@ -63,7 +63,7 @@ impl Traffic {
         self.deduplicated += 1;
     }
 
-    /// Whether anything was sent, received or deleted, or tried to be, or the queue was asked about.
+    /// Returns true if any action named the queue, or any message passed through it.
     pub(crate) fn is_any(&self) -> bool {
         self.accessed
             || self.sent + self.received + self.deleted + self.empty_receives + self.deduplicated > 0

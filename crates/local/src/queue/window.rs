@@ -1,4 +1,4 @@
-//! What a FIFO queue remembers for five minutes: the messages that it was sent, and the receives that it answered.
+//! The five-minute memory of a FIFO queue: messages that it was sent, and receives that it answered.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -7,11 +7,11 @@ use std::time::{Duration, SystemTime};
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html>
 const LENGTH: Duration = Duration::from_secs(300);
 
-/// A map whose entries end five minutes after they were made.
+/// A map whose entries expire five minutes after they were added.
 #[derive(Debug, Clone)]
 pub(super) struct Window<K, V> {
     values: HashMap<K, (SystemTime, V)>,
-    /// Entries are made in the order of time. One that was made anew stands here twice.
+    /// Ends of entries, which are added in the order of time. A replaced entry is here twice.
     ends: VecDeque<(SystemTime, K)>,
 }
 
@@ -22,7 +22,7 @@ impl<K, V> Default for Window<K, V> {
 }
 
 impl<K: Hash + Eq + Clone, V> Window<K, V> {
-    /// Forgets what has ended.
+    /// Removes the expired entries.
     pub(super) fn forget(&mut self, now: SystemTime) {
         while let Some((_, key)) = self.ends.pop_front_if(|(end, _)| *end <= now) {
             if self.values.get(&key).is_some_and(|(end, _)| *end <= now) {

@@ -9,10 +9,10 @@ use super::Ids;
 use super::queue::{RemoteQueue, reason};
 use crate::queue::Received;
 
-/// How often a delete is sent if SQS answers that it failed to carry it out.
+/// Most tries of a delete that SQS answers with a failure of its own.
 const TRIES: usize = 3;
 
-/// What could be deleted, and why the rest could not.
+/// The messages that were deleted, and the reasons why others were not.
 #[derive(Debug, Default)]
 pub(super) struct Deletion<'message> {
     pub(super) deleted: Ids<'message>,
@@ -109,7 +109,8 @@ mod tests {
         }
     }
 
-    /// SQS fails to delete the first message until the given call, and refuses to delete the second one.
+    /// Deletes two messages from an SQS that fails to delete the first one until the given call, and refuses to delete the
+    /// second one.
     async fn deleted(first_succeeds_at: usize) -> (BTreeSet<String>, Vec<String>, usize) {
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);

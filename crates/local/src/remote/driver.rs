@@ -1,4 +1,4 @@
-//! The one task of a [`Remote`](super::Remote): it polls queues, hands batches to functions and acts on what they say.
+//! The task of a [`Remote`](super::Remote), which polls queues, passes batches to functions and acts on their responses.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -20,7 +20,7 @@ pub(super) struct Driver {
     clock: Clock,
     mappings: Vec<Mapping>,
     functions: Pools,
-    /// What was received, by the index of its mapping.
+    /// Received messages, with the index of their mapping.
     polls: JoinSet<(usize, Vec<Received>)>,
     invocations: JoinSet<Finished>,
     stop: watch::Receiver<bool>,
@@ -54,7 +54,7 @@ impl Driver {
         }
     }
 
-    /// Runs until it is stopped; then every process is ended.
+    /// Runs until it is stopped, and then ends every process.
     pub(super) async fn run(mut self) {
         while !*self.stop.borrow() {
             for index in 0..self.mappings.len() {
@@ -87,7 +87,7 @@ impl Driver {
         self.functions.end().await;
     }
 
-    /// Does what a mapping has to do by now. Nothing is taken from a batch that a poll is about to fill.
+    /// Performs the steps of a mapping that are due, except while a poll may still add to its batch.
     fn advance(&mut self, index: usize) {
         loop {
             let Mapping { poller, source, is_polling } = &mut self.mappings[index];
@@ -109,7 +109,7 @@ impl Driver {
         self.poll(index);
     }
 
-    /// Polls for a batch unless that is being done, not past the end of its window.
+    /// Polls for a batch until the end of its window, unless a poll is under way.
     fn poll(&mut self, index: usize) {
         let Mapping { poller, source, is_polling } = &mut self.mappings[index];
         let room = poller.room(self.functions.capacity(&source.config.function));

@@ -1,4 +1,4 @@
-//! A message as the SDK has it, as one of ours.
+//! Converts a message of the SDK.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeN
 
 use crate::queue::{AttributeValue, MessageAttribute, Received};
 
-/// None without an id or a receipt handle, with which nothing could be done.
+/// Returns None without an id or a receipt handle, because such a message cannot be handled.
 pub(super) fn received(message: Message) -> Option<Received> {
     let system = message.attributes.unwrap_or_default();
     let text = |name: Name| system.get(&name).cloned();

@@ -1,4 +1,4 @@
-//! A real queue: what a mapping needs to know of it.
+//! A real queue, with the properties that a mapping needs.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ pub struct RemoteQueue {
     pub url: String,
     /// Its ARN.
     pub arn: String,
-    /// How long a message that has been received is hidden.
+    /// How long a received message is hidden.
     pub visibility_timeout: Duration,
 }
 
-/// Why a queue cannot be polled.
+/// The reason why a queue cannot be polled.
 #[derive(Debug, thiserror::Error)]
 #[error("queue {name}: {reason}")]
 pub struct FindQueueError {
@@ -32,7 +32,7 @@ impl RemoteQueue {
     /// Looks up a queue by its name.
     ///
     /// # Errors
-    /// There is no such queue, or the endpoint does not answer or refuses to.
+    /// Returns an error if the queue does not exist, or if the endpoint does not answer or refuses the call.
     pub async fn find(sqs: &Client, name: &str) -> Result<Self, FindQueueError> {
         let failed = |reason: String| FindQueueError { name: name.to_owned(), reason };
         let found = sqs.get_queue_url().queue_name(name).send().await;
@@ -57,7 +57,7 @@ impl RemoteQueue {
         Ok(Self { name: name.to_owned(), url, arn, visibility_timeout: Duration::from_secs(seconds) })
     }
 
-    /// Its region and its account.
+    /// Returns the queue's region and account.
     #[must_use]
     pub fn place(&self) -> (&str, &str) {
         let mut parts = self.arn.split(':').skip(3);
@@ -65,7 +65,7 @@ impl RemoteQueue {
     }
 }
 
-/// What the endpoint says, or why it says nothing, on one line.
+/// Returns the endpoint's error, or the reason why it did not answer, on one line.
 pub(super) fn reason<E, R>(error: &SdkError<E, R>) -> String
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -84,7 +84,7 @@ where
     }
 }
 
-/// The cause of all causes, without the layers of the SDK around it.
+/// Returns the innermost cause of an error, without the layers of the SDK.
 fn innermost(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => innermost(cause),

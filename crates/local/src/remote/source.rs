@@ -1,4 +1,4 @@
-//! What a mapping does at its real queue: it receives messages, deletes them, and reports what happened to them.
+//! A mapping's calls to its real queue: receives and deletes messages, and reports what happened to them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::mapping::{MappingConfig, filtered};
 use crate::queue::Received;
 use crate::run::{EventKind, Finished, Judgement};
 
-/// How long a mapping leaves a queue alone that it could not poll.
+/// Pause after a failed poll.
 const PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Source {
         self.tally.lock().expect("nothing panics while it holds the tally").tell(kind);
     }
 
-    /// Polls once. Returns the messages that pass the filters; the others are deleted.
+    /// Polls once. Returns the messages that pass the filters, and deletes the others.
     pub(super) async fn receive(&self, room: usize, wait: Duration) -> Vec<Received> {
         let call = self
             .sqs
@@ -69,7 +69,7 @@ impl Source {
         }
     }
 
-    /// Deletes what succeeded. What failed is left alone.
+    /// Deletes the messages that succeeded. Failed messages stay as they are.
     pub(super) async fn settle(&self, finished: &Finished) {
         let Judgement { outcome, failed, ignored } = finished.judge(self.config.report_batch_item_failures);
         let messages = &finished.invocation.messages;
@@ -103,7 +103,7 @@ impl Source {
         }
     }
 
-    /// The queue, the message's id, and its receive count.
+    /// Returns the queue, the message's id and its receive count.
     fn named(&self, message: &Received) -> (String, String, u32) {
         (self.config.queue.clone(), message.message_id.clone(), message.receive_count)
     }

@@ -1,4 +1,4 @@
-//! What happens at real queues, told and counted.
+//! Reports and counts what happens at real queues.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::run::{Event, EventKind, Totals};
 #[derive(Debug)]
 pub(super) struct Tally {
     started: Instant,
-    /// Every message that has been received.
+    /// Ids of all messages that were received.
     messages: BTreeSet<String>,
     totals: Totals,
-    /// Gone once the stream has ended.
+    /// The event stream. None after its end.
     events: Option<mpsc::UnboundedSender<Event>>,
 }
 
@@ -58,12 +58,12 @@ impl Tally {
             | EventKind::GaveUp { .. } => (),
         }
         if let Some(events) = &self.events {
-            // Nobody has to listen.
+            // The receiver may be gone.
             let _ = events.send(Event { at: self.elapsed(), kind });
         }
     }
 
-    /// Ends the event stream. What is left is what was received and not deleted.
+    /// Ends the event stream. Messages that were received and not deleted count as left.
     pub(super) fn end(&mut self) -> Totals {
         self.events = None;
         let Totals { done, deleted_although_failed, filtered_out, .. } = self.totals;

@@ -1,4 +1,4 @@
-//! What a [`Local`](super::Local) runs: queues, functions, the mappings between them, and alarms.
+//! The configuration of a [`Local`](super::Local): queues, functions, the mappings between them, and alarms.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::cloudwatch::AlarmConfig;
 use crate::mapping::MappingConfig;
 use crate::runtime_api::FunctionConfig;
 
-/// Everything that one local account and region consists of.
+/// The contents of one local account and region.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The region in ARNs and in the functions' environment, such as `eu-west-1`.
@@ -20,21 +20,21 @@ pub struct Config {
     pub queues: Vec<QueueConfig>,
     /// The functions.
     pub functions: Vec<FunctionConfig>,
-    /// Which queue feeds which function.
+    /// The mappings of queues to functions.
     pub mappings: Vec<MappingConfig>,
-    /// What polls queues by itself.
+    /// Workers that poll queues by themselves.
     pub workers: Vec<WorkerConfig>,
     /// The alarms, evaluated at each simulated minute.
     pub alarms: Vec<AlarmConfig>,
-    /// How fast time passes while no invocation runs.
+    /// Speed of time while no invocation runs.
     pub speed: Speed,
-    /// The port of the AWS endpoint on 127.0.0.1; 0 takes any free one.
+    /// Port of the AWS endpoint on 127.0.0.1, or 0 for any free port.
     pub port: u16,
-    /// The stack that CloudFormation reports for all this, if any.
+    /// The stack that CloudFormation reports for these resources, if any.
     pub stack: Option<StackConfig>,
 }
 
-/// Nothing, in `us-east-1` and the account 000000000000, in real time on any free port.
+/// An empty account 000000000000 in `us-east-1`, in real time on any free port.
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -54,22 +54,22 @@ impl Default for Config {
 
 /// A worker: an executable that polls the queue in `REDRIVE_QUEUE_URL` by itself. It is restarted when it ends.
 ///
-/// Any client that receives from its queue counts as the worker. A message counts as extended if its visibility timeout is
-/// set to the value that it was received with, and as given back if it is set to any other.
+/// Any client that receives from its queue counts as the worker. If a client sets the visibility timeout of a message to the
+/// value of the receive, the message counts as extended. With any other value it counts as given back.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
     /// The executable, its name and its environment. The limits on invocations do not apply to it.
     pub program: FunctionConfig,
     /// The name of the queue that it polls.
     pub queue: String,
-    /// How long it may take to end after SIGTERM, in real time; then it is killed.
+    /// How long the worker may take to end after SIGTERM, in real time. After that it is killed.
     pub grace: Duration,
 }
 
 /// A queue.
 #[derive(Debug, Clone, Default)]
 pub struct QueueConfig {
-    /// Its name; a FIFO queue's ends in `.fifo`.
+    /// Its name. That of a FIFO queue ends in `.fifo`.
     pub name: String,
     /// Its attributes as SQS names and writes them: `VisibilityTimeout` -> `480`, `RedrivePolicy` -> JSON.
     pub attributes: BTreeMap<String, String>,

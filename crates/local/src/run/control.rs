@@ -1,4 +1,4 @@
-//! Observes and controls what runs: its clock, its messages, and their totals.
+//! Observes and controls a run: its clock, its messages, and their totals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,25 +10,25 @@ use crate::protocol::AwsError;
 use crate::queue::{Counts, Letter, NewMessage};
 use crate::sqs::{ResendError, SentMessage};
 
-/// Observes and controls a running [`Local`](super::Local). Clones control the same one; once it has stopped, calls
-/// have no effect.
+/// Observes and controls a running [`Local`](super::Local). Clones control the same one. Once it has stopped, calls have no
+/// effect.
 #[derive(Debug, Clone)]
 pub struct Control {
     world: Arc<World>,
 }
 
-/// What the clock shows.
+/// A reading of the clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockReading {
     /// Simulated time since the start.
     pub at: Duration,
-    /// How many simulated seconds a second is at present: 1 while an invocation runs, at most 1 while clients hold messages
-    /// that they have received, for ten minutes after their last word of these, 0 while time stands still, as it
-    /// does between the jumps of [`Speed::Max`].
+    /// Present number of simulated seconds per second: 1 while an invocation runs, at most 1 while clients have received
+    /// messages in hand (for ten minutes after their last call about them), and 0 while time stands still, as it does between
+    /// the jumps of [`Speed::Max`].
     pub pace: f64,
-    /// How fast time passes while no invocation runs.
+    /// Speed of time while no invocation runs.
     pub speed: Speed,
-    /// Whether time stands still instead.
+    /// True if the clock is held, so that time stands still instead.
     pub held: bool,
 }
 
@@ -36,9 +36,9 @@ pub struct ClockReading {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Vitals {
-    /// When, in simulated time since the start.
+    /// Time of the summary, in simulated time since the start.
     pub at: Duration,
-    /// How many messages each queue holds that was asked for; none if it does not exist.
+    /// Numbers of messages in each requested queue, or None if it does not exist.
     pub queues: Vec<Option<Counts>>,
     /// The sum of the metric `WorkerErrors` in all namespaces.
     pub worker_errors: f64,
@@ -54,16 +54,16 @@ impl Control {
     /// Sends a message, as [`Local::send`](super::Local::send).
     ///
     /// # Errors
-    /// As SQS: the queue does not exist, or the message is not one that it takes.
+    /// Returns SQS's error if the queue does not exist or refuses the message.
     pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, AwsError> {
         self.world.act(|state, now| Ok(state.account.sqs.send(queue, message, now)?.message_id))
     }
 
-    /// Sends a visible message of one queue to another with changes, and deletes it: both at once, or neither. It is
-    /// the first message that `is_it` accepts. Returns its new id.
+    /// Sends the first visible message of a queue that `is_it` accepts to another queue with changes, and deletes it: both at
+    /// once, or neither. Returns the new id.
     ///
     /// # Errors
-    /// No such message is there, or the other queue refuses it.
+    /// Returns an error if there is no such message, or if the other queue refuses it.
     pub fn resend(
         &self,
         from: &str,
@@ -74,24 +74,24 @@ impl Control {
         self.world.act(|state, now| state.account.sqs.resend(from, to, is_it, change, now))
     }
 
-    /// From now on, keeps copies of the latest messages that are sent, up to this many bytes.
+    /// Starts to keep copies of the latest sent messages, up to this many bytes.
     pub fn keep_messages(&self, most_bytes: usize) {
         self.world.act(|state, _| state.account.sqs.archive.open(most_bytes));
     }
 
-    /// A message as it was sent, in its queue or gone, if a copy of it was kept.
+    /// Returns a message as it was sent, even if it has left its queue, if a copy was kept.
     #[must_use]
     pub fn message(&self, message_id: &str) -> Option<SentMessage> {
         self.world.act(|state, _| state.account.sqs.archive.get(message_id).cloned())
     }
 
-    /// The latest message that was kept and that `is_it` accepts, given its id and the message.
+    /// Returns the latest kept message that `is_it` accepts, given its id and the message.
     #[must_use]
     pub fn find_message(&self, is_it: impl Fn(&str, &SentMessage) -> bool) -> Option<SentMessage> {
         self.world.act(|state, _| state.account.sqs.archive.find(is_it).cloned())
     }
 
-    /// What these queues hold, and more, at one moment.
+    /// Returns a summary of these queues and of the metrics at one moment.
     #[must_use]
     pub fn vitals(&self, queues: &[String]) -> Vitals {
         self.world.act(|state, now| Vitals {
@@ -102,7 +102,7 @@ impl Control {
         })
     }
 
-    /// What the clock shows.
+    /// Reads the clock.
     #[must_use]
     pub fn clock(&self) -> ClockReading {
         let (now, pace) = self.world.clock.pace();
@@ -110,17 +110,16 @@ impl Control {
         ClockReading { at: self.world.since_start(now), pace, speed, held }
     }
 
-    /// From now on, time passes at this speed while no invocation runs. A clock that is held stays so.
+    /// Sets the speed of time while no invocation runs. A held clock stays held.
     ///
     /// # Errors
-    /// The speed is not above 0 or too high.
+    /// Returns an error if the speed is not above 0, or too high.
     pub fn set_speed(&self, speed: Speed) -> Result<(), StartError> {
         self.world.clock.set(checked(speed)?, self.world.clock.setting().1);
         Ok(())
     }
 
-    /// Holds the clock, so that no message comes back. A running invocation continues, and messages that are sent
-    /// are delivered.
+    /// Holds the clock, so that no message returns. Running invocations continue, and sent messages are delivered.
     pub fn hold(&self) {
         self.world.clock.set(self.world.clock.setting().0, true);
     }
@@ -130,7 +129,7 @@ impl Control {
         self.world.clock.set(self.world.clock.setting().0, false);
     }
 
-    /// Skips waiting until so much time has passed, at any speed and also while the clock is held.
+    /// Skips waiting until this much time has passed, at any speed and even while the clock is held.
     pub async fn skip(&self, time: Duration) {
         self.world.clock.skip(time).await;
     }

@@ -1,5 +1,5 @@
-//! The one task that makes things happen: it polls queues, hands batches to functions, acts on what they say, evaluates
-//! alarms at each minute, and lets time pass only when there is nothing left to do.
+//! The task that drives a run: it polls queues, passes batches to functions, acts on their responses, evaluates alarms every
+//! minute, and lets time pass only when nothing is left to do.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -25,7 +25,7 @@ pub(crate) struct Driver {
     world: Arc<World>,
     mappings: Vec<Poller>,
     functions: Pools,
-    /// The revision of Lambda's configuration that these work by.
+    /// Revision of the Lambda configuration that mappings and functions use.
     revision: u64,
     invocations: JoinSet<Finished>,
     stop: watch::Receiver<bool>,
@@ -42,7 +42,7 @@ impl Driver {
         Self { world, mappings, functions, revision: 0, invocations: JoinSet::new(), stop }
     }
 
-    /// Runs until it is stopped; then every process is ended.
+    /// Runs until it is stopped, and then ends every process.
     pub(crate) async fn run(mut self) {
         let mut changes = self.world.changes();
         let world = Arc::clone(&self.world);
@@ -101,7 +101,7 @@ impl Driver {
         });
     }
 
-    /// Does what a mapping has to do by now.
+    /// Performs the steps of a mapping that are due.
     fn advance(&mut self, index: usize) {
         loop {
             let poller = &mut self.mappings[index];
@@ -149,9 +149,9 @@ impl Driver {
         }
     }
 
-    /// The next moment at which there is something to do, and the next tick. Ticks are stops on the way there, and a
-    /// reason to go on only as long as something has happened that no alarm has been evaluated on. While all rests, days
-    /// go by without one.
+    /// Returns the next moment with something to do, and the next tick. Time stops at ticks on the way. A tick itself is a
+    /// reason to continue only after changes that no alarm has been evaluated on. While everything rests, days pass without a
+    /// tick.
     fn next_wake_up(&self) -> (Option<SystemTime>, SystemTime) {
         self.world.act(|state, now| {
             let rests = state.begin_rest();
@@ -174,7 +174,7 @@ impl Driver {
         })
     }
 
-    /// Whether no invocation runs, no message moves, and nothing is left in a queue that feeds a function or a worker.
+    /// Returns true if no invocation runs, no message moves, and all queues that feed functions or workers are empty.
     fn is_at_rest(&self, state: &State, now: SystemTime) -> bool {
         self.invocations.is_empty()
             && state.account.sqs.next_move().is_none()

@@ -1,4 +1,4 @@
-//! What happens, as a stream of values, and what it all came to.
+//! The events of a run and its totals.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,18 +10,18 @@ use crate::cloudwatch::AlarmState;
 use crate::mapping::MappingConfig;
 use crate::queue::Received;
 
-/// One thing that happened. As JSON: `at` in seconds, and the fields of its kind beside it.
+/// One event. Its JSON has `at` in seconds, and the fields of its kind beside it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
-    /// When, in simulated time since the start.
+    /// Time of the event, in simulated time since the start.
     #[serde(serialize_with = "seconds")]
     pub at: Duration,
-    /// What.
+    /// The kind of event with its fields.
     #[serde(flatten)]
     pub kind: EventKind,
 }
 
-/// What can happen. `queue` is a queue's name, `attempt` the message's receive count.
+/// The kinds of events. `queue` is a queue's name, `attempt` the message's receive count.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields say what they are")]
@@ -49,7 +49,7 @@ pub enum EventKind {
     },
     /// An invocation or a worker did not succeed with a message.
     Failed { queue: String, message_id: String, attempt: u32 },
-    /// A message is hidden and can be received again in so many simulated seconds.
+    /// A message is hidden and can be received again in this many simulated seconds.
     BackIn { queue: String, message_id: String, seconds: u64 },
     /// A message was deleted from its queue without having been dead-lettered.
     Done { queue: String, message_id: String, attempt: u32 },
@@ -64,7 +64,8 @@ pub enum EventKind {
     Released { queue: String, message_id: String, attempt: u32 },
     /// A process of a worker was started.
     WorkerStarted { worker: String, queue: String },
-    /// It ended, after these last lines. Another one is started in so many real seconds, unless it was told to end.
+    /// A process of a worker ended, after these last lines. A new one starts in this many real seconds, unless the worker was
+    /// stopped.
     WorkerEnded { worker: String, status: String, output: Vec<String>, restart_in: Option<u64> },
     /// An alarm changed its state.
     Alarm { name: String, state: AlarmState, reason: String },
@@ -72,12 +73,12 @@ pub enum EventKind {
     Output { function: String, line: String },
     /// A call to a real queue failed, after the SDK's own retries.
     CallFailed { queue: String, operation: String, reason: String },
-    /// A function failed to start so many times in a row that its mappings have been stopped, or a worker that it is not
+    /// A function failed to start too many times in a row, so its mappings were stopped, or a worker so often that it is not
     /// started again. Messages stay queued.
     GaveUp { function: String, reason: String },
 }
 
-/// How an invocation ended.
+/// The outcome of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "result", content = "detail", rename_all = "snake_case")]
 #[expect(clippy::exhaustive_enums, reason = "readers have to know each")]
@@ -90,22 +91,22 @@ pub enum InvocationOutcome {
     Error(String),
     /// The function's process did not ask for work.
     NotStarted(StartFailure),
-    /// It ran past its timeout and was killed.
+    /// The invocation ran past its timeout, and the process was killed.
     TimedOut,
     /// The process ended during the invocation.
     Exited(String),
 }
 
-/// Why a process did not even ask for work.
+/// The reason why a process did not request work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StartFailure {
-    /// What happened to it instead.
+    /// What happened to the process instead.
     pub reason: String,
-    /// The last lines that it wrote.
+    /// The last lines that the process wrote.
     pub output: Vec<String>,
 }
 
-/// The reason, and the last line.
+/// Writes the reason and the last line.
 impl fmt::Display for StartFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason)?;
@@ -114,7 +115,7 @@ impl fmt::Display for StartFailure {
 }
 
 impl EventKind {
-    /// A batch is handed to the function of a mapping.
+    /// Returns the events for a batch that is passed to the function of a mapping.
     pub(crate) fn begun(
         config: &MappingConfig,
         request_id: &str,
@@ -135,7 +136,8 @@ impl EventKind {
 }
 
 impl InvocationOutcome {
-    /// Whether Lambda counts it as an error. An answer of the wrong form is none: the function has succeeded.
+    /// Returns true if Lambda counts the outcome as an error. For Lambda, a function that returns an invalid answer has
+    /// succeeded.
     pub(crate) fn is_error(&self) -> bool {
         match self {
             Self::Succeeded | Self::BadResponse(_) => false,
@@ -149,27 +151,27 @@ impl InvocationOutcome {
 pub struct Totals {
     /// Messages sent to queues that are not dead-letter queues.
     pub messages: usize,
-    /// Of these, deleted without having been dead-lettered.
+    /// Of these messages, those that were deleted without having been dead-lettered.
     pub done: usize,
-    /// Of these, deleted although the function reported them as failed.
+    /// Of these messages, those that were deleted although the function reported them as failed.
     pub deleted_although_failed: usize,
-    /// Of these, deleted because no filter of a mapping wanted them.
+    /// Of these messages, those that were deleted because no filter of a mapping matched them.
     pub filtered_out: usize,
-    /// Of these, gone because their queue's retention period ended.
+    /// Of these messages, those that are gone because their queue's retention period ended.
     pub expired: usize,
-    /// Of these, in a dead-letter queue, by reason.
+    /// Of these messages, those in a dead-letter queue, by reason.
     pub dead_lettered: BTreeMap<String, usize>,
     /// Invocations.
     pub invocations: usize,
     /// Calls over HTTP by operation, such as `sqs.ChangeMessageVisibilityBatch`.
     pub aws_calls: BTreeMap<String, usize>,
-    /// Of these, those that neither functions nor workers made.
+    /// Of these calls, those that neither functions nor workers made.
     pub client_calls: BTreeMap<String, usize>,
     /// Real time since the start.
     pub wall: Duration,
     /// Simulated time since the start.
     pub simulated: Duration,
-    /// Messages still in mapped queues, without those that have a dead letter already.
+    /// Messages still in mapped queues, except those that already have a dead letter.
     pub left: usize,
 }
 

@@ -1,4 +1,4 @@
-//! One invocation, from the process that it needs to the end of what it says.
+//! One invocation, from its process to its result.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::runtime_api::{Ended, Function, Log, Process};
 /// A batch on its way through a function.
 #[derive(Debug)]
 pub(crate) struct Invocation {
-    /// The index of the mapping that it belongs to.
+    /// Index of its mapping.
     pub(crate) mapping: usize,
     pub(crate) request_id: String,
     pub(crate) messages: Vec<Received>,
-    /// Keeps time real until what the function said has been acted on.
+    /// Keeps time real until the response has been processed.
     pub(crate) running: Running,
 }
 
@@ -30,22 +30,23 @@ pub(crate) struct Finished {
     pub(crate) invocation: Invocation,
     pub(crate) ended: Result<Ended, StartFailure>,
     pub(crate) duration: Duration,
-    /// The process, if it can take another one.
+    /// The process, if it can take another invocation.
     pub(crate) process: Option<Process>,
 }
 
-/// What an invocation means for its messages, by their ids.
+/// The result of an invocation for its messages, by their ids.
 #[derive(Debug)]
 pub(crate) struct Judgement<'a> {
     pub(crate) outcome: InvocationOutcome,
-    /// They stay in their queue.
+    /// Messages that stay in their queue.
     pub(crate) failed: BTreeSet<&'a str>,
-    /// They are deleted although the function says that they failed, since nobody asked it.
+    /// Messages that are deleted although the function reports them as failed, because the mapping did not request such
+    /// reports.
     pub(crate) ignored: BTreeSet<&'a str>,
 }
 
 impl Invocation {
-    /// Runs it in the process given, or in a new one. When `stop` becomes true the process is ended.
+    /// Runs the invocation in the given process, or in a new one. When `stop` becomes true, the process ends.
     pub(crate) async fn run(
         self,
         function: Arc<Function>,
@@ -74,7 +75,7 @@ impl Invocation {
         };
         let ended = tokio::select! {
             ended = conversation => ended,
-            // The other end is dropped only together with this task.
+            // The sender is dropped only together with this task.
             _ = stop.wait_for(|stop| *stop) => Ok(Ended::Exited("stopped".into())),
         };
         let duration = begun.elapsed();
@@ -111,7 +112,7 @@ impl Finished {
         }
     }
 
-    /// Without a `FunctionResponseTypes` that asks for them, Lambda takes no notice of reported failures.
+    /// Returns the result. Without `FunctionResponseTypes`, Lambda ignores reported failures.
     pub(crate) fn judge(&self, report_batch_item_failures: bool) -> Judgement<'_> {
         let known: BTreeSet<&str> =
             self.invocation.messages.iter().map(|message| message.message_id.as_str()).collect();

@@ -1,7 +1,9 @@
-//! What happened to each message: queue events in; the event stream, the totals, and until when clients are busy out. Pure.
+//! Tracks each message: turns queue events into the event stream, the totals, and the time until which clients are busy.
+//! Pure.
 //!
-//! A worker says nothing about its handlers. A message whose visibility timeout is set again to what it was received with is
-//! still worked on; set to anything else, it is given back; deleted, it is done.
+//! A worker does not report on its handlers. If it sets the visibility timeout of a message to the value of the receive, it
+//! still works on the message. If it sets any other value, it gives the message back. If it deletes the message, the message
+//! is done.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, SystemTime};
@@ -14,19 +16,19 @@ use super::{EventKind, Totals};
 use crate::queue::MessageAttribute;
 use crate::sqs::QueueEvent;
 
-/// However long it hides a message, a client that says nothing of it for so long is taken to be gone. A worker is not: it
-/// says nothing for a third of the visibility timeout, and its end is known.
+/// Time without a call about a message after which its client counts as gone, however long it hides the message. Workers are
+/// exempt: they make no calls for a third of the visibility timeout, and their end is known.
 const LONGEST: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     dead_letter_queues: BTreeSet<String>,
     pub(super) worked: WorkedQueues,
-    /// Those that have been received and are not gone, by id.
+    /// Messages that were received and are not gone, by id.
     received: BTreeMap<String, Message>,
-    /// When those are visible again that workers and other clients hold.
+    /// Times at which messages in the hands of workers and other clients are visible again.
     ends: BTreeSet<(SystemTime, String)>,
-    /// The reason why each dead letter is one.
+    /// The reason of each dead letter, by message id.
     letters: HashMap<String, String>,
     totals: Totals,
 }
@@ -34,13 +36,13 @@ pub(crate) struct Messages {
 #[derive(Debug, Default)]
 struct Message {
     queue: String,
-    /// The attempt that it is on.
+    /// The present attempt.
     attempt: u32,
-    /// The deliveries that mappings and their invocations have, the latest last.
+    /// Deliveries to mappings and their invocations, the latest last.
     taken: Vec<Taken>,
-    /// The delivery that a worker or another client has.
+    /// The delivery to a worker or another client.
     held: Option<Held>,
-    /// A letter of it was written.
+    /// True if a letter was written for the message.
     has_letter: bool,
 }
 
@@ -48,30 +50,30 @@ struct Message {
 struct Taken {
     attempt: u32,
     at: SystemTime,
-    /// The visibility timeout that the function gave the message, and when.
+    /// The visibility timeout that the function set, with the time of the change.
     changed: Option<(SystemTime, Duration)>,
-    /// The function reported it as failed to nobody.
+    /// True if the function reported a failure that the mapping ignores.
     failed: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Held {
     by_worker: bool,
-    /// The visibility timeout that it was received with.
+    /// The visibility timeout of the receive.
     timeout: Duration,
     until: SystemTime,
 }
 
-/// What is to be told, and when it was.
+/// Events to report, with their times.
 pub(crate) type Told = Vec<(SystemTime, EventKind)>;
 
 impl Messages {
-    /// Says which queues redrive policies name.
+    /// Sets the queues that redrive policies name.
     pub(crate) fn dead_letter_queues(&mut self, names: BTreeSet<String>) {
         self.dead_letter_queues = names;
     }
 
-    /// A call of a function or worker, or of another client.
+    /// Counts a call. `is_ours` is true for functions and workers.
     pub(crate) fn call(&mut self, operation: String, is_ours: bool) {
         if !is_ours {
             *self.totals.client_calls.entry(operation.clone()).or_default() += 1;
@@ -83,7 +85,7 @@ impl Messages {
         self.totals.invocations += 1;
     }
 
-    /// Takes in what a worker, another client or time did to a message.
+    /// Records what a worker, another client or time did to a message, and returns the events.
     pub(crate) fn note(&mut self, event: QueueEvent, now: SystemTime) -> Told {
         match event {
             QueueEvent::Sent { queue, message_id, attributes } => {
@@ -121,7 +123,7 @@ impl Messages {
         }
     }
 
-    /// A mapping has received a message, so that no client holds it any more.
+    /// Records that a mapping received a message, which no client has in hand any more.
     pub(crate) fn take(&mut self, queue: &str, message_id: &str, attempt: u32, now: SystemTime) -> Told {
         let told = self.begin_attempt(queue, message_id, attempt, now);
         if let Some(message) = self.received.get_mut(message_id) {
@@ -130,19 +132,19 @@ impl Messages {
         told
     }
 
-    /// A mapping has deleted a message that its filters keep out.
+    /// Records that a mapping deleted a message that its filters keep out.
     pub(crate) fn filter_out(&mut self, queue: String, message_id: String) -> EventKind {
         let attempt = self.forget(&message_id);
         self.totals.filtered_out += usize::from(self.counts(&queue));
         EventKind::FilteredOut { queue, message_id, attempt }
     }
 
-    /// A message is back in its queue without an invocation. Returns whether the mapping still had it.
+    /// Records that a message returned to its queue without an invocation. Returns true if the mapping still had it.
     pub(crate) fn not_delivered(&mut self, message_id: &str, attempt: u32) -> bool {
         self.give_up(message_id, attempt).is_some()
     }
 
-    /// The function has reported a message as failed that is about to be deleted nevertheless.
+    /// Records that the function reported a message as failed that is deleted nevertheless.
     pub(crate) fn ignore_failure(&mut self, message_id: &str) {
         let message = self.received.get_mut(message_id);
         if let Some(taken) = message.and_then(|message| message.taken.last_mut()) {
@@ -150,9 +152,9 @@ impl Messages {
         }
     }
 
-    /// An invocation is done with a message, which stays in its queue. Returns what there is to tell: nothing if the
-    /// message is gone or that was told already. It is back in as many seconds as the function said, else in what is left
-    /// of the queue's visibility timeout, unless another invocation has it by now.
+    /// Records that an invocation ended and left a message in its queue. Returns the events, none if the message is gone or
+    /// they were reported already. The message returns after the timeout that the function set, or else after the rest of the
+    /// queue's visibility timeout, unless another invocation already has it.
     pub(crate) fn give_back(
         &mut self,
         (queue, message_id, attempt): (&str, &str, u32),
@@ -167,8 +169,8 @@ impl Messages {
         [failed].into_iter().chain(is_latest.then_some(back_in)).collect()
     }
 
-    /// A process of a worker has ended. Returns what to tell of the messages that it had, unless another worker may have
-    /// them.
+    /// Records that a process of a worker ended. Returns the events of the messages that it had, unless another worker may
+    /// have them.
     pub(crate) fn end_worker(&mut self, queue: &str, now: SystemTime) -> Vec<EventKind> {
         if self.worked.has_several(queue) {
             return Vec::new();
@@ -186,7 +188,7 @@ impl Messages {
         told
     }
 
-    /// No client holds messages of these queues any more.
+    /// Records that clients have no messages of these queues in hand any more.
     pub(crate) fn release(&mut self, is_one: impl Fn(&str) -> bool) {
         for (message_id, message) in self.received.iter_mut().filter(|(_, message)| is_one(&message.queue)) {
             if let Some(held) = message.held.take() {
@@ -195,7 +197,7 @@ impl Messages {
         }
     }
 
-    /// When the last message is visible again that a client holds; none if none is held now.
+    /// Returns the time at which the last message in a client's hands is visible again, or None if there is none.
     pub(crate) fn held_until(&mut self, now: SystemTime) -> Option<SystemTime> {
         while self.ends.first().is_some_and(|(until, _)| *until <= now) {
             self.ends.pop_first();
@@ -203,7 +205,7 @@ impl Messages {
         self.ends.last().map(|(until, _)| *until)
     }
 
-    /// Of the messages that queues hold, those of which a letter was written are counted as letters.
+    /// Returns the totals. Messages in queues for which a letter was written count as letters.
     pub(crate) fn totals(&self, wall: Duration, simulated: Duration, held: usize) -> Totals {
         let mut dead_lettered = BTreeMap::new();
         for reason in self.letters.values() {
@@ -255,7 +257,7 @@ impl Messages {
                 return Vec::new();
             }
             Some(held) if held.by_worker => {
-                // Nobody works on it until it is received again.
+                // Nobody works on the message until it is received again.
                 self.hold(&message_id, None, now);
                 let told = given_back(&queue, &message_id, self.received[&message_id].attempt, timeout);
                 return told.into_iter().map(|kind| (now, kind)).collect();
@@ -265,7 +267,7 @@ impl Messages {
         }
         let message = self.received.get_mut(&message_id);
         if let Some(taken) = message.and_then(|message| message.taken.last_mut()) {
-            // Told when the invocation is over, after its failure, or when the message is received again.
+            // Reported when the invocation is over, after its failure, or when the message is received again.
             taken.changed = Some((now, timeout));
             return Vec::new();
         }
@@ -288,12 +290,12 @@ impl Messages {
         Some(EventKind::Done { queue, message_id, attempt })
     }
 
-    /// Whether the messages of a queue count: those of dead-letter queues count as letters.
+    /// Returns true if the messages of a queue count. Those of dead-letter queues count as letters.
     fn counts(&self, queue: &str) -> bool {
         !self.dead_letter_queues.contains(queue)
     }
 
-    /// A message is received. Returns what is to be told of the attempt before, of which a worker has said nothing.
+    /// Records a receive. Returns the events of the attempt before, about which a worker reported nothing.
     fn begin_attempt(&mut self, queue: &str, message_id: &str, attempt: u32, now: SystemTime) -> Told {
         let mut told = Told::new();
         let message = self.received.entry(message_id.to_owned()).or_default();
@@ -307,8 +309,9 @@ impl Messages {
         told
     }
 
-    /// A message leaves its queue, or is received again. If its latest invocation is under way and has given it another
-    /// visibility timeout, that was the end of the attempt, which the invocation's own end would tell too late.
+    /// Records that a message leaves its queue or is received again. If its latest invocation still runs and has changed the
+    /// visibility timeout, that change was the end of the attempt, which is reported now, because the end of the invocation
+    /// would be too late.
     fn let_go(&mut self, queue: &str, message_id: &str) -> Told {
         let taken = self.received.get_mut(message_id).and_then(|message| {
             let has_changed = |taken: &mut Taken| taken.changed.is_some();
@@ -318,7 +321,7 @@ impl Messages {
         failed(queue, message_id, attempt, timeout).map(|kind| (at, kind)).into()
     }
 
-    /// A client has a message from now on, or has it no longer.
+    /// Records that a client has a message from now on, or no longer.
     fn hold(&mut self, message_id: &str, held: Option<Held>, now: SystemTime) {
         let Some(message) = self.received.get_mut(message_id) else { return };
         if let Some(before) = message.held {
@@ -332,14 +335,14 @@ impl Messages {
         });
     }
 
-    /// One invocation, or a batch that is dropped, has a message no longer.
+    /// Removes a message from an invocation that is over, or from a batch that was given up.
     fn give_up(&mut self, message_id: &str, attempt: u32) -> Option<Taken> {
         let taken = &mut self.received.get_mut(message_id)?.taken;
         let at = taken.iter().position(|taken| taken.attempt == attempt)?;
         Some(taken.remove(at))
     }
 
-    /// Forgets a message that is gone, and says which attempt it was on.
+    /// Forgets a message that is gone, and returns its last attempt.
     fn forget(&mut self, message_id: &str) -> u32 {
         let Some(message) = self.received.remove(message_id) else { return 0 };
         if let Some(held) = message.held {
@@ -349,7 +352,8 @@ impl Messages {
     }
 }
 
-/// A message that is visible at once may have been handed back by a worker without having been begun.
+/// Returns the events for a message that a worker gave back. If it is visible immediately, the worker may not have started
+/// it.
 fn given_back(queue: &str, message_id: &str, attempt: u32, hidden: Duration) -> Vec<EventKind> {
     if hidden.is_zero() {
         let (queue, message_id) = (queue.to_owned(), message_id.to_owned());

@@ -1,5 +1,5 @@
-//! The note that redrive writes beside a dead-lettered message: on what is sent to a dead-letter queue, and nowhere else.
-//! What a redrive policy moves there keeps what its sender wrote, and is not asked for a note.
+//! Reads redrive's note on messages that are sent to a dead-letter queue. Messages that a redrive policy moves there keep
+//! their sender's attributes, so a note on them is ignored.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use crate::queue::{AttributeValue, MessageAttribute};
 
-/// The attribute that holds it.
+/// The attribute that contains the note.
 pub(super) const NOTE: &str = redrive_sqs::DeadLetter::ATTRIBUTE;
 
-/// What is read of a note; all of it may be missing.
+/// The parts of a note that are read, all of them optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Note {

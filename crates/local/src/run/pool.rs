@@ -8,8 +8,8 @@ use super::invocation::Finished;
 use crate::mapping::Capacity;
 use crate::runtime_api::{Function, Process};
 
-/// So many processes in a row that do not start are taken as a function that cannot, whether it did before or not. One
-/// that asks for work has started, however its invocations end.
+/// Processes in a row that fail to start, after which the function counts as broken, even if it started before. A process
+/// that requests work has started, however its invocations end.
 pub(crate) const START_FAILURES: u32 = 3;
 
 /// All functions, by name.
@@ -30,12 +30,12 @@ impl Pools {
         self.0.iter_mut()
     }
 
-    /// What a function can take; nothing if there is none of this name.
+    /// Returns the capacity of a function. An unknown function has none.
     pub(crate) fn capacity(&self, function: &str) -> Capacity {
         self.0.get(function).map_or(Capacity::GaveUp, Pool::capacity)
     }
 
-    /// Ends the processes that are free.
+    /// Ends the idle processes.
     pub(crate) async fn end(&mut self) {
         for process in self.0.values_mut().flat_map(|pool| std::mem::take(&mut pool.idle)) {
             process.end().await;
@@ -47,9 +47,9 @@ impl Pools {
 pub(crate) struct Pool {
     pub(crate) function: Arc<Function>,
     idle: Vec<Process>,
-    /// Invocations of it, of all mappings.
+    /// Running invocations of the function, of all mappings.
     pub(crate) running: usize,
-    /// At most this many invocations at once.
+    /// Most invocations at once.
     reserved_concurrency: Option<usize>,
     start_failures: u32,
 }
@@ -65,7 +65,7 @@ impl Pool {
         }
     }
 
-    /// Allows so many invocations at once. Those that run already go on.
+    /// Sets the most invocations at once. Running invocations continue.
     pub(crate) fn reserve(&mut self, concurrency: Option<usize>) {
         self.reserved_concurrency = concurrency;
     }
@@ -80,7 +80,7 @@ impl Pool {
         }
     }
 
-    /// Begins an invocation, with a process that is free and still alive if there is one.
+    /// Begins an invocation. Returns an idle process that is still alive, if there is one.
     pub(crate) fn begin(&mut self) -> Option<Process> {
         self.running += 1;
         while let Some(mut process) = self.idle.pop() {
@@ -91,8 +91,8 @@ impl Pool {
         None
     }
 
-    /// Ends an invocation; its process, if there still is one, is free. If it has not even started, and that was one time
-    /// too many, the function is given up.
+    /// Ends an invocation, and keeps its process for the next one. Returns an event when the function has failed to start too
+    /// often, and is given up.
     pub(crate) fn end(&mut self, finished: Finished) -> Option<EventKind> {
         self.running -= 1;
         self.idle.extend(finished.process);

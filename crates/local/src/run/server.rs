@@ -20,7 +20,7 @@ use crate::clock::ClientClock;
 use crate::door;
 use crate::protocol::{Wait, unknown_service};
 
-/// Above the largest request of SQS, 1 MiB of text in which every character is escaped.
+/// Largest request in bytes: more than SQS's largest, 1 MiB of text, with every character escaped.
 const LARGEST_REQUEST: usize = 16 << 20;
 
 pub(super) fn router(world: Arc<World>) -> Router {
@@ -29,7 +29,7 @@ pub(super) fn router(world: Arc<World>) -> Router {
 
 async fn answer(extract::State(world): extract::State<Arc<World>>, request: Request<Body>) -> Response<Body> {
     if request.headers().get("sec-fetch-mode").is_some_and(|mode| mode == "navigate") {
-        // By a link in a mail, say: to a browser that is no request of another site.
+        // A user followed a link in a mail for example, which browsers do not report as a request of another site.
         return door::refused("this is an endpoint for AWS clients, not a page for a browser".to_owned());
     }
     let (parts, body) = request.into_parts();
@@ -44,15 +44,15 @@ async fn answer(extract::State(world): extract::State<Arc<World>>, request: Requ
     response.map(Body::from)
 }
 
-/// Answers at once, or lets a receive wait for messages until its time is up. That of a worker is real time: its client
-/// gives up on an answer that comes late, and with one that comes early it would call without end.
+/// Answers immediately, or lets a receive wait for messages until its time is up. A worker's receive waits in real time,
+/// because its client gives up on a late answer, and would poll without pause after early ones.
 async fn of_service(world: &World, call: &ServiceCall<'_>) -> Response<Bytes> {
     let mut changes = world.changes();
     let (begun, really_begun) = (world.clock.now(), Instant::now());
     let mut first = true;
     loop {
         changes.mark_unchanged();
-        // Time must not leap between a receive and the moment from which it is known that a client holds messages.
+        // Time must not jump between a receive and the moment at which the clock knows that a client has messages in hand.
         let running = world.clock.running();
         let (response, wait) = world.act(|state, now| {
             if std::mem::take(&mut first) {
@@ -116,11 +116,11 @@ fn too_large() -> Response<Body> {
     response
 }
 
-/// A year, which is longer than anything that SQS and CloudWatch wait for.
+/// Longest skip in seconds: a year, longer than any wait of SQS and CloudWatch.
 const LONGEST_SKIP: f64 = 31_536_000.0;
 
-/// Time control for those who only have HTTP: `curl -d 3600 http://127.0.0.1:PORT/_redrive/skip` skips an hour. Skips as many
-/// seconds as the body says, and answers with the time that it is then, in seconds since 1970.
+/// Skips the number of seconds in the body, and answers with the new time in seconds since 1970. `curl -d 3600
+/// http://127.0.0.1:PORT/_redrive/skip` skips an hour.
 async fn skip(
     extract::State(world): extract::State<Arc<World>>,
     body: String,

@@ -1,4 +1,4 @@
-//! What becomes of the messages of a batch once it is clear how it ended.
+//! Settles the messages of a batch after its invocation.
 
 use super::EventKind;
 use super::invocation::{Finished, Judgement};
@@ -8,8 +8,7 @@ use crate::cloudwatch::Invoked;
 use crate::mapping::MappingConfig;
 use crate::queue::Received;
 
-/// Deletes what succeeded and tells what failed. A message that failed is left alone, with the visibility timeout that
-/// it has.
+/// Deletes the messages that succeeded, and reports those that failed. A failed message keeps its visibility timeout.
 pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished) {
     let Judgement { outcome, failed, ignored } = finished.judge(config.report_batch_item_failures);
     world.act(|state, now| {
@@ -39,7 +38,7 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
     });
 }
 
-/// Tells that no function saw these messages while they were hidden.
+/// Reports that no function saw these messages while they were hidden.
 pub(super) fn give_back(state: &mut State, queue: &str, messages: &[Received]) {
     for Received { message_id, receive_count, .. } in messages {
         if state.messages.not_delivered(message_id, *receive_count) {

@@ -27,19 +27,19 @@ use crate::protocol::AwsError;
 use crate::runtime_api::FunctionConfig;
 use crate::runtime_api::{Access, AddressForm, Function};
 
-/// Why a [`Local`] could not start.
+/// The reason why a [`Local`] could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// The port is taken.
     #[error("port {0} is in use; choose another one, or 0 for any that is free")]
     PortInUse(u16),
-    /// The port cannot be listened on for another reason.
+    /// The server cannot listen on the port for another reason.
     #[error("could not listen on port {port} of 127.0.0.1")]
     Listen {
-        /// The port asked for.
+        /// The requested port.
         port: u16,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
     /// SQS refuses a queue.
@@ -47,20 +47,20 @@ pub enum StartError {
     Queue {
         /// The queue's name.
         name: String,
-        /// What SQS says.
+        /// SQS's error.
         source: AwsError,
     },
-    /// A function's executable is not there.
+    /// A function's executable does not exist.
     #[error("function {name}: no executable at {}", command.display())]
     Command {
         /// The function's name.
         name: String,
-        /// Where it should be.
+        /// The expected path.
         command: std::path::PathBuf,
-        /// Why it is not found.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Something else in the configuration is not allowed; the text says what, and what is.
+    /// Another setting is not allowed. The text names it and the allowed values.
     #[error("{0}")]
     Invalid(String),
 }
@@ -137,7 +137,7 @@ pub(super) fn checked(speed: Speed) -> Result<Speed, StartError> {
 fn account(config: &Config, now: SystemTime) -> Result<Account, StartError> {
     let Config { region, account: id, functions, mappings, workers, alarms, stack, .. } = config;
     let mut account = Account::in_region(region, id);
-    // A redrive policy may only name a queue that exists.
+    // A redrive policy can only name a queue that exists.
     let (sources, others): (Vec<_>, Vec<_>) =
         config.queues.iter().partition(|queue| queue.attributes.contains_key("RedrivePolicy"));
     for QueueConfig { name, attributes } in others.into_iter().chain(sources) {
@@ -155,7 +155,7 @@ fn account(config: &Config, now: SystemTime) -> Result<Account, StartError> {
     Ok(account)
 }
 
-/// The workers, each with a queue that exists.
+/// Returns the workers, after checking that their queues exist.
 fn workers(config: &Config, endpoint_url: &str, access: &Access) -> Result<Vec<Worker>, StartError> {
     let Config { region, account, queues, workers, .. } = config;
     let worker = |WorkerConfig { program, queue, grace }: &WorkerConfig| {
@@ -221,7 +221,7 @@ async fn listen(port: u16) -> Result<TcpListener, StartError> {
     })
 }
 
-/// A function with the absolute path of its executable, since it runs in its own directory.
+/// Returns a function with the absolute path of its executable, because it runs in its own directory.
 pub(crate) fn located(
     function: &FunctionConfig,
     region: &str,
@@ -229,7 +229,7 @@ pub(crate) fn located(
     access: &Access,
 ) -> Result<Function, StartError> {
     let FunctionConfig { name, command, .. } = function;
-    // Not its canonical path: a link may be what tells an executable what to do.
+    // The path is not canonical, because an executable may act by the name of its link.
     let command = std::fs::metadata(command)
         .and_then(|_| std::path::absolute(command))
         .map_err(|source| StartError::Command { name: name.clone(), command: command.clone(), source })?;

@@ -1,4 +1,4 @@
-//! The state that everything shares: queues, metrics and what has been told of them.
+//! The shared state: queues, metrics, and the events that were reported.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -12,24 +12,24 @@ use crate::cloudwatch::AlarmChange;
 use crate::mapping::{Capacity, Poller, Step};
 use crate::sqs::QueueEvent;
 
-/// How long a worker may take to receive a message that it could: longer, and it has its hands full or hangs.
+/// How long an idle worker may take to receive a message. A worker that takes longer is busy or hangs.
 const TO_RECEIVE: Duration = Duration::from_secs(60);
 
-/// What `World::act` works on.
+/// The state that `World::act` changes.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) account: Account,
     pub(crate) messages: Messages,
-    /// The moment at which something is being done.
+    /// The time of the present action.
     pub(super) now: SystemTime,
-    /// Whether something happened that no alarm has been evaluated on.
+    /// True if something happened on which no alarm has been evaluated.
     pub(crate) unevaluated: bool,
-    /// Whether no tick could change anything until something happens.
+    /// True if no tick can change anything until something happens.
     pub(super) rests: bool,
     pub(super) changed: bool,
-    /// What is to be told, and when it was.
+    /// Events to report, with their times.
     pub(super) outbox: Vec<(SystemTime, EventKind)>,
-    /// Gone once the stream has ended.
+    /// The event stream. None after its end.
     pub(super) events: Option<mpsc::UnboundedSender<Event>>,
 }
 
@@ -47,18 +47,18 @@ impl State {
         }
     }
 
-    /// Adds to the event stream.
+    /// Adds an event to the stream.
     pub(crate) fn tell(&mut self, kind: EventKind) {
         self.tell_queue_events();
         self.outbox.push((self.now, kind));
     }
 
-    /// Says that something other than a queue has changed.
+    /// Records that something other than a queue has changed.
     pub(crate) fn change(&mut self) {
         self.changed = true;
     }
 
-    /// Polls for a mapping. The messages are told of when they are handed to an invocation.
+    /// Polls for a mapping. Its messages are reported when they are passed to an invocation.
     pub(crate) fn poll(&mut self, poller: &mut Poller, capacity: Capacity, now: SystemTime) -> Option<Step> {
         self.tell_queue_events();
         let polled = self.account.poll(poller, capacity, now);
@@ -79,24 +79,24 @@ impl State {
                 | QueueEvent::Expired { .. } => self.tell_queue_event(event),
             }
         }
-        // A queue that has been deleted gives nothing.
+        // A deleted queue has no messages.
         polled.unwrap_or_else(|_| poller.take(capacity, Duration::ZERO, now))
     }
 
-    /// How many messages a queue holds, in whatever state.
+    /// Returns the number of messages in a queue, in any state.
     pub(crate) fn held(&self, queue: &str, now: SystemTime) -> usize {
         let counts = self.account.counts(queue, now).unwrap_or_default();
         counts.visible + counts.in_flight + counts.delayed
     }
 
-    /// Whether no tick changes anything until something happens.
+    /// Begins a rest if no tick can change anything until something happens. Returns true if it did.
     pub(crate) fn begin_rest(&mut self) -> bool {
         let ticked_at = self.account.ticked_at.unwrap_or(self.now);
         self.rests = !self.unevaluated && self.account.rests(ticked_at);
         self.rests
     }
 
-    /// Something happens now, and until now there was nothing to publish or evaluate.
+    /// Ends a rest, during which there was nothing to publish or evaluate.
     pub(crate) fn end_rest(&mut self, now: SystemTime) {
         if std::mem::take(&mut self.rests) {
             let passed = self.account.cloudwatch.pass_over(now);
@@ -104,8 +104,8 @@ impl State {
         }
     }
 
-    /// Until when clients and workers are busy, if nothing happens: with what they have received, and a worker with what it
-    /// is about to receive.
+    /// Returns the time until which clients and workers are busy if nothing happens: with messages that they have received,
+    /// and a worker with those that it is about to receive.
     pub(super) fn busy_until(&mut self, now: SystemTime) -> Option<SystemTime> {
         let held = self.messages.held_until(now);
         let sqs = &mut self.account.sqs;
@@ -113,7 +113,7 @@ impl State {
         held.into_iter().chain(is_due.then_some(now + TO_RECEIVE)).max()
     }
 
-    /// Somebody asks a queue for messages, in vain. Returns whether a worker polls it.
+    /// Records an empty receive from a queue. Returns true if a worker polls the queue.
     pub(crate) fn polled(&mut self, queue: &str) -> bool {
         let was_polled = self.messages.worked.is_polled(queue);
         let is_worker = self.messages.worked.poll(queue);
@@ -121,20 +121,19 @@ impl State {
         is_worker
     }
 
-    /// A process of a worker has ended, and has the messages that it received no longer. Returns whether it had polled its
-    /// queue.
+    /// Records that a process of a worker ended and lost its messages. Returns true if it had polled its queue.
     pub(crate) fn end_worker(&mut self, queue: &str, now: SystemTime) -> bool {
         let told = self.messages.end_worker(queue, now);
         told.into_iter().for_each(|kind| self.tell(kind));
         self.messages.worked.is_polled(queue)
     }
 
-    /// Looks up again which queues redrive policies name.
+    /// Updates the set of queues that redrive policies name.
     pub(crate) fn find_dead_letter_queues(&mut self) {
         self.messages.dead_letter_queues(self.account.sqs.dead_letter_queues());
     }
 
-    /// A client may have changed more than is an event of a message.
+    /// Reacts to an operation that changes more than the events of messages show.
     pub(crate) fn administered(&mut self, operation: &str, now: SystemTime) {
         if matches!(operation, "CreateQueue" | "DeleteQueue" | "SetQueueAttributes") {
             self.find_dead_letter_queues();
@@ -146,7 +145,7 @@ impl State {
         }
     }
 
-    /// A purge and the deletion of a queue are no events of their messages.
+    /// Releases messages after a purge or the deletion of a queue, which cause no events of messages.
     fn release_messages(&mut self, now: SystemTime) {
         let has_some =
             |queue: &&str| self.account.counts(queue, now).is_some_and(|counts| counts.in_flight > 0);

@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct WorkedQueues {
     queues: BTreeMap<String, Polled>,
-    /// Whether the workers are ending, so that no poll should keep them.
+    /// True if the workers are ending, so that no poll should delay them.
     pub(super) is_draining: bool,
 }
 
 #[derive(Debug, Default)]
 struct Polled {
     workers: usize,
-    /// Whether anybody has asked it for messages since a worker was last started.
+    /// True if a client has polled the queue since a worker was last started.
     is_polled: bool,
 }
 
 impl WorkedQueues {
-    /// One more worker polls a queue.
+    /// Adds a worker of a queue.
     pub(crate) fn add(&mut self, queue: &str) {
         self.queues.entry(queue.to_owned()).or_default().workers += 1;
     }
 
-    /// One worker fewer polls a queue.
+    /// Removes a worker of a queue.
     pub(crate) fn remove(&mut self, queue: &str) {
         if let Some(polled) = self.queues.get_mut(queue) {
             polled.workers -= 1;
@@ -36,22 +36,22 @@ impl WorkedQueues {
         self.queues.keys()
     }
 
-    /// Whether more than one worker polls a queue.
+    /// Returns true if more than one worker polls a queue.
     pub(crate) fn has_several(&self, queue: &str) -> bool {
         self.queues.get(queue).is_some_and(|polled| polled.workers > 1)
     }
 
-    /// Somebody asks a queue for messages. Returns whether a worker polls it.
+    /// Records a receive from a queue. Returns true if a worker polls the queue.
     pub(crate) fn poll(&mut self, queue: &str) -> bool {
         self.queues.get_mut(queue).map(|polled| polled.is_polled = true).is_some()
     }
 
-    /// Whether anybody has asked a queue for messages since a worker was last started.
+    /// Returns true if a client has polled a queue since a worker was last started.
     pub(crate) fn is_polled(&self, queue: &str) -> bool {
         self.queues.get(queue).is_some_and(|polled| polled.is_polled)
     }
 
-    /// A process of a worker starts.
+    /// Records the start of a worker's process.
     pub(crate) fn start(&mut self, queue: &str) {
         if let Some(polled) = self.queues.get_mut(queue) {
             polled.is_polled = false;

@@ -1,4 +1,4 @@
-//! An executable that polls a queue by itself, kept running as a container service would.
+//! Keeps an executable that polls a queue running, as a container service does.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{EventKind, START_FAILURES, World};
 use crate::clock::Running;
 use crate::runtime_api::{Function, Log, Program};
 
-/// How long to wait before a process that has ended is replaced: doubled each time, until one has lasted.
+/// Pause before an ended process is replaced. It doubles each time, until a process has lasted.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const LASTED: Duration = Duration::from_secs(60);
@@ -21,22 +21,22 @@ pub(crate) struct Worker {
     pub(crate) function: Arc<Function>,
     pub(crate) queue: String,
     pub(crate) queue_url: String,
-    /// How long it may take to end.
+    /// How long a process may take to end.
     pub(crate) grace: Duration,
 }
 
-/// What workers are to do.
+/// An order to all workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     Work,
-    /// To end by themselves.
+    /// End by themselves, after SIGTERM.
     Drain,
-    /// To be gone.
+    /// End immediately.
     Die,
 }
 
 impl Worker {
-    /// Keeps a process running until it is told to end. Time is real until there is one that polls.
+    /// Keeps a process running until an order to end. Time is real while no process polls yet.
     pub(crate) async fn run(self, world: Arc<World>, mut idle: Running, mut order: watch::Receiver<Order>) {
         let (mut pause, mut failures) = (SHORTEST_PAUSE, 0);
         while *order.borrow() == Order::Work {
@@ -104,7 +104,7 @@ impl Worker {
         (status, program.end().await)
     }
 
-    /// Waits until a process polls the queue. Until then it is idle.
+    /// Waits until a process polls the queue, and keeps time real until then.
     async fn polls(&self, world: &World, _idle: Running) {
         let mut changes = world.changes();
         loop {
@@ -112,16 +112,16 @@ impl Worker {
             if world.act(|state, _| state.messages.worked.is_polled(&self.queue)) {
                 return;
             }
-            // The other end is in the world.
+            // The sender is in the world.
             let _ = changes.changed().await;
         }
     }
 
-    /// Waits until a process ends, by itself or as it is told, and says how.
+    /// Waits until a process ends, by itself or by an order, and returns how.
     async fn attend(&self, program: &mut Program, order: &mut watch::Receiver<Order>) -> String {
         tokio::select! {
             exit = program.exited() => return exit,
-            // The other end is dropped only together with this task.
+            // The sender is dropped only together with this task.
             _ = order.wait_for(|order| *order != Order::Work) => (),
         }
         program.terminate();

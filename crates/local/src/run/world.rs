@@ -1,4 +1,4 @@
-//! What everything shares: the clock, the state, and who waits for changes of it.
+//! The shared world: the clock, the state, and notifications of changes.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
@@ -40,7 +40,7 @@ impl World {
         (world, events)
     }
 
-    /// Does something at the present moment, and tells what came of it.
+    /// Runs an action at the present moment, and reports its events.
     pub(crate) fn act<R>(&self, action: impl FnOnce(&mut State, SystemTime) -> R) -> R {
         let mut state = self.state();
         let now = self.clock.now();
@@ -59,7 +59,7 @@ impl World {
             self.idle.send_replace(false);
             self.changes.send_replace(());
         }
-        // Last, since it may let time jump to what the driver knew before.
+        // This must come last, because time may then jump to the next event that the driver knows.
         self.clock.keep_real_until(state.busy_until(now));
         result
     }
@@ -68,7 +68,7 @@ impl World {
         self.act(|state, _| state.tell(kind));
     }
 
-    /// A function, or Lambda about it, wrote a line to its log.
+    /// Records a line that a function, or Lambda about it, wrote to the log.
     pub(crate) fn log(&self, function: &FunctionConfig, stream: &str, line: Line) {
         self.act(|state, now| {
             let (Line::Own(text) | Line::Platform(text)) = &line;
@@ -84,7 +84,7 @@ impl World {
         });
     }
 
-    /// Resolves at each change that others than the driver may have to react to.
+    /// Returns a receiver that resolves at each change to which tasks other than the driver may have to react.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
@@ -93,14 +93,14 @@ impl World {
         self.idle.subscribe()
     }
 
-    /// Says whether everything has come to rest, unless alarms have yet to be evaluated on it.
+    /// Publishes whether everything is at rest. While alarms have yet to be evaluated, it is not.
     pub(crate) fn rest(&self, at_rest: impl FnOnce(&State, SystemTime) -> bool) {
         let state = self.state();
         let idle = !state.unevaluated && at_rest(&state, self.clock.now());
         self.idle.send_if_modified(|present| std::mem::replace(present, idle) != idle);
     }
 
-    /// The alarms have been evaluated, which is final if everything was at rest.
+    /// Records that the alarms were evaluated, which is final if everything was at rest.
     pub(crate) fn evaluated(&self, at_rest: impl FnOnce(&State, SystemTime) -> bool) {
         let mut state = self.state();
         if at_rest(&state, self.clock.now()) {
@@ -112,14 +112,14 @@ impl World {
         self.state().events = None;
     }
 
-    /// What everything has come to by now.
+    /// Returns the totals so far.
     pub(crate) fn totals<'queue>(&self, mapped: impl Iterator<Item = &'queue str>) -> Totals {
         let (state, now) = (self.state(), self.clock.now());
         let left = mapped.map(|queue| state.held(queue, now)).sum();
         state.messages.totals(self.started.1.elapsed(), self.since_start(now), left)
     }
 
-    /// A moment in simulated time since the start.
+    /// Converts a moment to simulated time since the start.
     pub(crate) fn since_start(&self, moment: SystemTime) -> Duration {
         moment.duration_since(self.started.0).unwrap_or(Duration::ZERO)
     }
@@ -128,7 +128,7 @@ impl World {
         for (moment, kind) in std::mem::take(&mut state.outbox) {
             let at = self.since_start(moment);
             if let Some(events) = &state.events {
-                // Nobody has to listen.
+                // The receiver may be gone.
                 let _ = events.send(Event { at, kind });
             }
         }

@@ -1,31 +1,31 @@
-//! How a process is told where its Runtime API is.
+//! The address of a process's Runtime API.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// What `AWS_LAMBDA_RUNTIME_API` looks like. On Lambda it is an address and a port, of which each client makes a URL in
-/// its own way; with a path behind them, no text suits all clients.
+/// The form of `AWS_LAMBDA_RUNTIME_API`. On Lambda it is an address and a port, from which each client builds a URL in its
+/// own way. With a path behind them, no single form suits all clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AddressForm {
-    /// `http://127.0.0.1:PORT/PATH`, for Rust's lambda_runtime: its parser takes a path behind a scheme only.
+    /// `http://127.0.0.1:PORT/PATH`, for Rust's lambda_runtime, whose parser accepts a path only with a scheme.
     Url,
     /// `127.0.0.1:PORT/PATH`, for clients that put `http://` before it and their route behind it.
     WithoutScheme,
 }
 
-/// What lambda_runtime calls itself before the first slash of its user agent.
+/// The name in lambda_runtime's user agent, before the first slash.
 const RUST_CLIENT: &[u8] = b"aws-lambda-rust";
 
 impl AddressForm {
-    /// The one that suits an executable. A script that does not use the variable itself is taken for one that starts a
-    /// function in Rust.
+    /// Returns the form that suits an executable. A script that does not name the variable is assumed to start a function in
+    /// Rust.
     pub(crate) fn of(executable: &Path) -> Self {
         let Ok(mut file) = File::open(executable).map(BufReader::new) else { return Self::Url };
         let is_for_rust = if file.fill_buf().is_ok_and(|start| start.starts_with(b"#!")) {
             let mut script = Vec::new();
-            // What cannot be read is as if it were not there.
+            // Parts that cannot be read count as missing.
             let _ = file.read_to_end(&mut script);
             !String::from_utf8_lossy(&script).contains("AWS_LAMBDA_RUNTIME_API")
         } else {

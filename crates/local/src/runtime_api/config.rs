@@ -1,4 +1,4 @@
-//! What a function is.
+//! The configuration of a function.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,25 +19,24 @@ pub struct FunctionConfig {
     pub command: PathBuf,
     /// Its arguments, such as the command of a runtime for a wrapper.
     pub arguments: Vec<String>,
-    /// Where the function's code is, which it also runs in; none if that is where the executable is.
+    /// The directory of the function's code, in which it also runs. None for that of the executable.
     pub folder: Option<PathBuf>,
-    /// Its own environment variables; they override those set for it.
+    /// Its own environment variables, which override those set for it.
     pub environment: BTreeMap<String, String>,
-    /// How long an invocation may take, in real time; then the process is killed and replaced.
+    /// How long an invocation may take, in real time. After that the process is killed and replaced.
     pub timeout: Duration,
-    /// At most this many invocations at once, over all mappings (`ReservedConcurrentExecutions`); none to leave that to
-    /// the mappings. A batch beyond it is throttled: it waits until its messages are visible again, and has then used up
-    /// one of their deliveries.
+    /// Most invocations at once, over all mappings (`ReservedConcurrentExecutions`). None leaves the limit to the mappings. A
+    /// batch beyond it is throttled: it waits until its messages are visible again, which uses up one of their deliveries.
     pub reserved_concurrency: Option<usize>,
-    /// What `AWS_LAMBDA_FUNCTION_MEMORY_SIZE` says, in MB; not enforced.
+    /// Value of `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`, in MB. It is not enforced.
     pub memory_mb: u32,
-    /// Whether lines that it writes to stdout and stderr become [`EventKind::Output`](crate::EventKind::Output).
+    /// True if its lines on stdout and stderr become [`EventKind::Output`](crate::EventKind::Output).
     pub show_output: bool,
-    /// The log group of what it writes (`LoggingConfig`), `/aws/lambda/NAME` if there is none.
+    /// The log group of its lines (`LoggingConfig`), by default `/aws/lambda/NAME`.
     pub log_group: Option<String>,
 }
 
-/// What Lambda gives a function that asks for nothing: 3 s and 128 MB.
+/// Lambda's defaults: 3 s and 128 MB.
 impl Default for FunctionConfig {
     fn default() -> Self {
         Self {

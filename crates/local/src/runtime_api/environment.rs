@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use super::{Access, Function};
 
-/// All that a function inherits. In particular no AWS profile, credentials or endpoint of whoever runs this, which might
-/// send it to the real AWS.
+/// The variables that a function inherits. AWS profile, credentials and endpoint of the user are excluded, because they could
+/// lead to the real AWS.
 const INHERITED: [&str; 6] =
     ["PATH", "LD_LIBRARY_PATH", "LANG", "TMPDIR", "RUST_BACKTRACE", "LLVM_PROFILE_FILE"];
 
-/// The variables that Lambda sets, then the function's own, which win.
+/// Returns the variables that Lambda sets, overridden by the function's own.
 pub(super) fn variables(
     function: &Function,
     runtime_api: &str,
@@ -36,7 +36,7 @@ pub(super) fn variables(
     variables
 }
 
-/// The function's own variables, and where the queue is that a worker polls.
+/// Returns the function's own variables, and the URL of the queue that the worker polls.
 pub(super) fn of_worker(function: &Function, queue_url: &str) -> BTreeMap<String, String> {
     let mut variables = common(function);
     variables.extend(function.config.environment.clone());
@@ -44,7 +44,7 @@ pub(super) fn of_worker(function: &Function, queue_url: &str) -> BTreeMap<String
     variables
 }
 
-/// What is inherited, and how AWS is reached.
+/// Returns the inherited variables, and those for access to AWS.
 fn common(function: &Function) -> BTreeMap<String, String> {
     let Access { endpoint_url, credentials } = &function.access;
     let set = [

@@ -1,4 +1,4 @@
-//! The log of one process: a stream of its own, with what the process writes and what Lambda writes about it.
+//! The log stream of one process: the process's lines, and Lambda's lines about it.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-view.html>
 
 use std::fmt;
@@ -13,16 +13,16 @@ use super::Ended;
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// The function wrote it, to stdout or stderr.
+    /// The function wrote the line to stdout or stderr.
     Own(String),
-    /// Lambda wrote it, about an invocation.
+    /// Lambda wrote the line about an invocation.
     Platform(String),
 }
 
-/// Takes a line, and the name of its stream.
+/// A callback with the name of a stream, and a line.
 type Write = dyn Fn(&str, Line) + Send + Sync;
 
-/// Where the lines of a process go.
+/// The destination of a process's lines.
 #[derive(Clone)]
 pub(crate) struct Log {
     stream: Arc<str>,
@@ -30,7 +30,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// A log that begins now. `write` gets the stream's name with each line.
+    /// Starts a log. `write` gets the stream's name with each line.
     pub(crate) fn new(now: SystemTime, write: impl Fn(&str, Line) + Send + Sync + 'static) -> Self {
         let date = format_rfc3339_seconds(now).to_string()[..10].replace('-', "/");
         let stream = format!("{date}/[$LATEST]{}", Uuid::new_v4().simple());
@@ -65,11 +65,11 @@ impl fmt::Debug for Log {
     }
 }
 
-/// What Lambda says of an invocation that is over. How much memory it took is not known here.
+/// Lambda's report on an invocation. The memory that it used is not known here.
 #[derive(Debug)]
 pub(super) struct Report<'a> {
     pub(super) duration: Duration,
-    /// How long the process took to start, if this was its first invocation.
+    /// Duration of the process's start, if this was its first invocation.
     pub(super) init: Option<Duration>,
     pub(super) memory_mb: u32,
     pub(super) ended: &'a Ended,

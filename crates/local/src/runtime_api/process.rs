@@ -14,7 +14,7 @@ use super::routes::{Exchange, Offer, Reply, router};
 use super::{Ended, Function, INIT_LIMIT, environment};
 use crate::door;
 
-/// A process. Dropping it kills it; [`end`](Self::end) waits until it is gone as well.
+/// A process. Dropping it kills it. [`end`](Self::end) also waits until it is gone.
 #[derive(Debug)]
 pub(crate) struct Process {
     program: Program,
@@ -22,17 +22,17 @@ pub(crate) struct Process {
     replies: UnboundedReceiver<Reply>,
     log: Log,
     started: Instant,
-    /// How long it took until it asked for work, until the first invocation has been reported.
+    /// Time from its start to its first request for work, until the first invocation is reported.
     init: Option<Duration>,
     /// The Runtime API.
     _server: JoinSet<()>,
 }
 
 impl Process {
-    /// Waits until it asks for work.
+    /// Waits until the process requests work.
     ///
     /// # Errors
-    /// Why it does not: it ended, it reported an error, or it took more than ten seconds.
+    /// Returns the reason if it does not: it ended, it reported an error, or it took more than ten seconds.
     pub(crate) async fn ready(&mut self) -> Result<(), String> {
         tokio::select! {
             biased;
@@ -54,7 +54,7 @@ impl Process {
     /// Starts a process.
     ///
     /// # Errors
-    /// It cannot be run.
+    /// Returns an error if it cannot be run.
     pub(crate) async fn spawn(function: &Function, log: Log) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let path = uuid::Uuid::new_v4().simple().to_string();
@@ -70,12 +70,13 @@ impl Process {
         Ok(Self { program, offers, replies, log, started, init: None, _server: server })
     }
 
-    /// Whether it can still be given work.
+    /// Returns true if the process can still get work.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.program.is_alive()
     }
 
-    /// Gives it an event, and waits until it is done with it. Past the function's timeout it is killed, as Lambda does.
+    /// Passes an event to the process, and waits for the end of the invocation. After the function's timeout it kills the
+    /// process, as Lambda does.
     pub(crate) async fn invoke(
         &mut self,
         function: &Function,
@@ -115,7 +116,7 @@ impl Process {
                 biased;
                 reply = self.replies.recv() => match reply {
                     Some(Reply::Ended(ended)) => return ended,
-                    // It asks for work anew after each invocation.
+                    // The process requests work again after each invocation.
                     Some(Reply::Ready) => (),
                     Some(Reply::InitError(error)) => return Ended::Error(error),
                     None => return Ended::Exited("its Runtime API has ended".into()),
@@ -129,12 +130,12 @@ impl Process {
         }
     }
 
-    /// Kills it and waits until it is gone, and what it wrote has been passed on: gives the last lines of that.
+    /// Kills the process, waits until it is gone and its output has been passed on, and returns its last lines.
     pub(crate) async fn end(self) -> Vec<String> {
         self.program.end().await
     }
 
-    /// A process may have answered just before it ended.
+    /// Returns the end of the invocation. The process may have answered just before it ended.
     fn last_word(&mut self, exit: String) -> Ended {
         while let Ok(reply) = self.replies.try_recv() {
             if let Reply::Ended(ended) = reply {
@@ -144,7 +145,7 @@ impl Process {
         Ended::Exited(exit)
     }
 
-    /// A process usually ends right after it has reported why it cannot start.
+    /// Returns the reason why the process did not start, which it may have reported just before it ended.
     fn init_error(&mut self, exit: &str) -> String {
         match self.replies.try_recv() {
             Ok(Reply::InitError(error)) => reported(&error),
@@ -159,8 +160,8 @@ fn reported(error: &str) -> String {
     format!("it reported {error}")
 }
 
-/// The deadline is real, since the function runs in real time. The last header is not Lambda's: with it redrive times outages by
-/// the simulated clock.
+/// Returns the headers of an invocation. The deadline is real, since the function runs in real time. The last header is not
+/// Lambda's: redrive uses it to time outages by the simulated clock.
 fn headers(function: &Function, request_id: &str, now: SystemTime) -> Vec<(&'static str, String)> {
     let since_epoch = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let deadline = since_epoch(SystemTime::now() + function.config.timeout);

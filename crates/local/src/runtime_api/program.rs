@@ -1,4 +1,4 @@
-//! A process that runs a function's executable, and what it writes.
+//! A process that runs a function's executable, with its output.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,19 +13,19 @@ use tokio::task::JoinSet;
 use super::tail::Tail;
 use super::{Function, Log};
 
-/// How long a wrapper may take to end what it has started. redrive's layer gives the function 2 s.
+/// How long a wrapper may take to end the process that it started. redrive's layer gives the function 2 s.
 const LAST_WISH: Duration = Duration::from_millis(3_000);
 
-/// How long the last lines of a process that has ended may take.
+/// How long the last lines of an ended process may take to arrive.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
-/// A process. Dropping it kills it; [`end`](Self::end) waits until it is gone as well.
+/// A process. Dropping it kills it. [`end`](Self::end) also waits until it is gone.
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
-    /// It starts the function, and passes SIGTERM on to it.
+    /// True if the process starts the function and forwards SIGTERM to it.
     is_wrapper: bool,
-    /// Of a worker.
+    /// The shell that kills a worker when this process ends.
     watchman: Option<Child>,
     tail: Tail,
     /// The readers of stdout and stderr.
@@ -33,16 +33,16 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Starts it in the directory of its code, with this environment and no other.
+    /// Starts the executable in the directory of its code, with only this environment.
     ///
     /// # Errors
-    /// It cannot be run.
+    /// Returns an error if it cannot be run.
     pub(super) fn spawn(
         function: &Function,
         environment: BTreeMap<String, String>,
         log: &Log,
     ) -> io::Result<Self> {
-        // In a process group of its own, so that Ctrl-C ends it by way of this process only.
+        // It has its own process group, so that Ctrl-C reaches it only through this process.
         let mut child = Command::new(&function.config.command)
             .args(&function.config.arguments)
             .current_dir(function.root())
@@ -63,11 +63,11 @@ impl Program {
         Ok(Self { child, is_wrapper, watchman: None, tail, readers })
     }
 
-    /// Has it killed when this process ends, in whatever way: nothing else would tell a worker. A shell waits for the end of a
-    /// pipe that nobody writes to.
+    /// Makes a shell kill the process when this one ends in any way, which a worker would not notice. The shell waits for the
+    /// end of a pipe to which nobody writes.
     ///
     /// # Errors
-    /// There is no shell.
+    /// Returns an error if there is no shell.
     pub(super) fn watched(mut self) -> io::Result<Self> {
         let Some(id) = self.child.id() else { return Ok(self) };
         let watchman = Command::new("/bin/sh")
@@ -82,21 +82,21 @@ impl Program {
         Ok(self)
     }
 
-    /// Whether it has yet to end.
+    /// Returns true if the process has not ended.
     pub(super) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits until it ends by itself, and says how.
+    /// Waits until the process ends by itself, and returns how.
     pub(crate) async fn exited(&mut self) -> String {
         exit_text(self.child.wait().await)
     }
 
-    /// Asks it to end, by SIGTERM.
+    /// Sends SIGTERM to the process.
     pub(crate) fn terminate(&self) {
         let process = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         if let Some(process) = process {
-            // It is gone already if it cannot be told.
+            // If the signal fails, the process is already gone.
             let _ = kill_process(process, Signal::TERM);
         }
     }
@@ -106,22 +106,22 @@ impl Program {
             self.terminate();
             let _ = tokio::time::timeout(LAST_WISH, self.child.wait()).await;
         }
-        // What it has started, unless that has left its group. It is gone already if it cannot be killed.
+        // Kills the processes that it started, unless they left its group. If that fails, they are already gone.
         if let Some(group) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
             let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.child.kill().await;
     }
 
-    /// Kills it and waits until it is gone, and what it wrote has been passed on: gives the last lines of that.
+    /// Kills the process, waits until it is gone and its output has been passed on, and returns its last lines.
     pub(crate) async fn end(mut self) -> Vec<String> {
         self.kill().await;
         if let Some(mut watchman) = self.watchman.take() {
-            // Its number may soon be that of another process.
+            // The shell must end first, because the process id may soon belong to another process.
             let _ = watchman.start_kill();
             let _ = watchman.wait().await;
         }
-        // A process of its own that it left behind may keep the pipes open.
+        // A process that it left behind may keep the pipes open.
         let _ = tokio::time::timeout(LAST_LINES, async { while self.readers.join_next().await.is_some() {} })
             .await;
         self.tail.take()
@@ -131,7 +131,7 @@ impl Program {
 async fn pass_lines(stream: impl AsyncRead + Unpin, log: Log, tail: Tail) {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
-    // A line that cannot be read is the last one.
+    // A read error ends the output.
     while stream.read_until(b'\n', &mut line).await.is_ok_and(|read| read > 0) {
         let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
         tail.add(&text);

@@ -19,25 +19,25 @@ use super::{Ended, LARGEST_PAYLOAD};
 pub struct Offer {
     /// Its id.
     pub request_id: String,
-    /// The headers that go along, the id in one of them.
+    /// The headers of the invocation, one of which has the id.
     pub headers: Vec<(&'static str, String)>,
     /// The event as JSON.
     pub event: Bytes,
 }
 
-/// What a process says by its calls.
+/// A process's call to the Runtime API.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "for benchmarks alone")]
 pub enum Reply {
-    /// It asked for work.
+    /// The process requested work.
     Ready,
-    /// It cannot start.
+    /// The process cannot start.
     InitError(String),
-    /// It is done with the invocation that it had.
+    /// The process ended its invocation.
     Ended(Ended),
 }
 
-/// The two ends of the conversation: offers come in, what the process says goes out.
+/// The two channels of a Runtime API: offers to the process, and its replies.
 #[derive(Debug)]
 pub struct Exchange {
     offers: tokio::sync::Mutex<UnboundedReceiver<Offer>>,
@@ -46,13 +46,13 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// A conversation that has yet to begin.
+    /// Creates an exchange without a present invocation.
     #[must_use]
     pub fn new(offers: UnboundedReceiver<Offer>, replies: UnboundedSender<Reply>) -> Self {
         Self { offers: tokio::sync::Mutex::new(offers), replies, current: Mutex::new(None) }
     }
 
-    /// If the process is out to end the invocation that it has, it has none afterwards.
+    /// Ends the process's invocation. Returns false if it does not have this one.
     fn end(&self, request_id: &str) -> bool {
         let mut current = self.current.lock().expect("nothing panics while it holds the invocation");
         current.take_if(|current| current == request_id).is_some()
@@ -62,18 +62,18 @@ impl Exchange {
         *self.current.lock().expect("nothing panics while it holds the invocation") = Some(request_id.into());
     }
 
-    /// Whoever listens is gone only if the process is about to end, too.
+    /// Sends a reply. The receiver is gone only if the process is about to end too.
     fn reply(&self, reply: Reply) {
         let _ = self.replies.send(reply);
     }
 }
 
-/// Below a path that only the process is told.
+/// Returns the routes below a path that only the process knows.
 pub(super) fn router(path: &str, exchange: Exchange) -> Router {
     Router::new().nest(&format!("/{path}"), routes(exchange)).fallback(unknown)
 }
 
-/// At the root.
+/// Returns the routes at the root.
 pub fn routes(exchange: Exchange) -> Router {
     Router::new()
         .route("/2018-06-01/runtime/invocation/next", get(next))
@@ -142,7 +142,7 @@ async fn unknown(request: Request) -> Response {
     refusal(StatusCode::NOT_FOUND, "UnknownRoute", &text)
 }
 
-/// `type: message` of what a function reports as JSON, or the beginning of whatever it reports.
+/// Returns `type: message` of an error that a function reports as JSON, or else the beginning of its text.
 async fn error_text(request: Request) -> String {
     let named = request.headers().get("lambda-runtime-function-error-type");
     let named = named.and_then(|kind| kind.to_str().ok()).unwrap_or("Runtime.UnknownReason").to_owned();

@@ -1,15 +1,15 @@
-//! The last lines that a process wrote, for whoever asks why it ended.
+//! The last lines of a process, to explain its end.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use redrive_sqs::cut_to;
 
-/// So many lines are kept, of so many bytes each.
+/// Most lines that are kept, and most bytes of each.
 const LINES: usize = 10;
 const LONGEST: usize = 300;
 
-/// Clones are the same one.
+/// The last lines. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tail(Arc<Mutex<VecDeque<String>>>);
 

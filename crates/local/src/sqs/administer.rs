@@ -1,4 +1,4 @@
-//! Making, changing and describing queues.
+//! Creates, changes and describes queues.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,11 +11,12 @@ use crate::queue::{Queue, Settings, error};
 const AFTER_DELETION: Duration = Duration::from_secs(60);
 
 impl Sqs {
-    /// Makes a queue with attributes by SQS's names, such as `"VisibilityTimeout"` -> `"480"`. Its dead-letter
-    /// queue must already exist. Creating a queue again changes nothing.
+    /// Creates a queue with attributes by SQS's names, such as `"VisibilityTimeout"` -> `"480"`. Its dead-letter queue must
+    /// already exist. Creating a queue again changes nothing.
     ///
     /// # Errors
-    /// A name or an attribute that SQS refuses; a queue of that name with another value of a given attribute.
+    /// Returns an error if SQS refuses the name or an attribute, or if the queue exists with a different value of a given
+    /// attribute.
     pub fn create(
         &mut self,
         name: &str,
@@ -41,7 +42,7 @@ impl Sqs {
         self.entries.contains_key(name)
     }
 
-    /// Deletes a queue with its messages, at once.
+    /// Deletes a queue with its messages immediately.
     pub(crate) fn delete_queue(&mut self, queue: &str, now: SystemTime) -> Result<(), AwsError> {
         self.advance(now);
         self.entries.remove(queue).ok_or_else(error::no_such_queue)?;
@@ -59,7 +60,7 @@ impl Sqs {
         Ok(())
     }
 
-    /// Changes the named attributes at once; an empty value takes one away.
+    /// Changes the given attributes immediately. An empty value removes an attribute.
     pub(crate) fn set_attributes(
         &mut self,
         queue: &str,
@@ -77,7 +78,7 @@ impl Sqs {
         Ok(())
     }
 
-    /// All attributes by SQS's names.
+    /// Returns all attributes by SQS's names.
     pub(crate) fn attributes(
         &self,
         queue: &str,

@@ -1,4 +1,4 @@
-//! The operations of SQS, and how its clients speak to it: AWS JSON 1.0, older ones the query protocol.
+//! The operations of SQS and its protocols: AWS JSON 1.0, and the query protocol of older clients.
 
 mod request;
 mod attribute;

@@ -1,19 +1,19 @@
-//! Messages as they were sent, for those who want to see them later.
+//! Copies of messages as they were sent, to show them later.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::queue::NewMessage;
 
-/// A message as it was sent, and where to.
+/// A message as it was sent, with its queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentMessage {
     /// The queue's name.
     pub queue: String,
-    /// What was sent.
+    /// The message that was sent.
     pub message: NewMessage,
 }
 
-/// The latest messages, also those that are gone, up to so many bytes; none unless it is told to keep some.
+/// The latest messages, including those that are gone, up to a number of bytes. By default it keeps none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Archive {
     most_bytes: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// Keeps up to so many bytes from now on.
+    /// Starts to keep messages, up to this many bytes.
     pub(crate) fn open(&mut self, most_bytes: usize) {
         self.most_bytes = most_bytes;
         self.shrink();
@@ -34,14 +34,14 @@ impl Archive {
         self.messages.get(message_id)
     }
 
-    /// The latest that is wanted.
+    /// Returns the latest message that `is_it` accepts.
     pub(crate) fn find(&self, is_it: impl Fn(&str, &SentMessage) -> bool) -> Option<&SentMessage> {
         let ids = self.order.iter().rev();
         let mut messages = ids.filter_map(|id| Some((id, self.messages.get(id)?)));
         messages.find(|(id, sent)| is_it(id, sent)).map(|(_, sent)| sent)
     }
 
-    /// A copy to be kept, if any is.
+    /// Returns a copy to keep, if the archive is open.
     pub(super) fn copy(&self, message: &NewMessage) -> Option<NewMessage> {
         (self.most_bytes > 0).then(|| message.clone())
     }
@@ -64,7 +64,7 @@ impl Archive {
     }
 }
 
-/// About what a message takes, with its places in the archive.
+/// Estimates the bytes of a message with its entries in the archive.
 fn size(message_id: &str, message: &NewMessage) -> usize {
     let attributes = message.attributes.iter();
     let attributes: usize = attributes.map(|(name, value)| 64 + name.len() + value.value.bytes().len()).sum();

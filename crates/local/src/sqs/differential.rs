@@ -1,4 +1,4 @@
-//! The queues against the reference, step by step, over random operations.
+//! Compares the queues with the reference, step by step, over random operations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,7 +22,7 @@ enum Step {
         timeout: Option<u64>,
         attempt: Option<u8>,
     },
-    /// Of the receipts so far, the one with this index from the end, modulo their number.
+    /// The receipt is the one with this index from the end of those so far, modulo their number.
     Change {
         which: usize,
         timeout: u64,
@@ -56,7 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Both, and how they name the same things.
+/// The queues and the reference, with the mapping of their names.
 struct Pair {
     fifo: bool,
     queues: Sqs,

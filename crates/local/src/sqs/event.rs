@@ -1,4 +1,4 @@
-//! What happens to messages, for whoever tells of it.
+//! Events of messages.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,58 +9,58 @@ use crate::queue::MessageAttribute;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueueEvent {
-    /// It was sent.
+    /// The message was sent.
     Sent {
-        /// Where to.
+        /// The queue.
         queue: String,
-        /// The id that it got.
+        /// The message's new id.
         message_id: String,
-        /// What stands beside the body.
+        /// The message attributes.
         attributes: BTreeMap<String, MessageAttribute>,
     },
-    /// It was received.
+    /// The message was received.
     Received {
-        /// Where from.
+        /// The queue.
         queue: String,
-        /// Which.
+        /// The message's id.
         message_id: String,
-        /// How often by now.
+        /// Receives so far, including this one.
         receive_count: u32,
-        /// For so long it is hidden.
+        /// How long the message is hidden.
         timeout: Duration,
     },
-    /// Its visibility timeout was changed.
+    /// The message's visibility timeout was changed.
     VisibilityChanged {
-        /// Where it is.
+        /// The queue.
         queue: String,
-        /// Which.
+        /// The message's id.
         message_id: String,
-        /// From now on.
+        /// The new timeout, from now on.
         timeout: Duration,
     },
-    /// It was deleted.
+    /// The message was deleted.
     Deleted {
-        /// Where from.
+        /// The queue.
         queue: String,
-        /// Which.
+        /// The message's id.
         message_id: String,
     },
-    /// The redrive policy moved it, after so many receives.
+    /// The redrive policy moved the message, after this many receives.
     Moved {
-        /// Where from.
+        /// The queue.
         queue: String,
-        /// Which.
+        /// The message's id.
         message_id: String,
         /// The dead-letter queue.
         to: String,
-        /// How many.
+        /// Number of receives.
         receive_count: u32,
     },
-    /// Its retention period ended.
+    /// The message's retention period ended.
     Expired {
-        /// Where it was.
+        /// The queue.
         queue: String,
-        /// Which.
+        /// The message's id.
         message_id: String,
     },
 }

@@ -1,10 +1,10 @@
-//! One message move task: what it has done, and when it goes on.
+//! One message move task: its progress and its next move.
 //!
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html>
 
 use std::time::{Duration, SystemTime};
 
-/// Messages a second unless the task says so. AWS chooses; this is the most that anybody may ask for.
+/// Default rate in messages per second. AWS chooses it. This is the highest rate that a client may request.
 const USUAL_RATE: u32 = 500;
 
 /// A task that moves dead letters.
@@ -13,26 +13,26 @@ pub(crate) struct MoveTask {
     pub(crate) id: String,
     /// The name of the dead-letter queue.
     pub(crate) source: String,
-    /// Every message's own original queue if absent.
+    /// The destination. By default each message returns to its original queue.
     pub(crate) destination_arn: Option<String>,
-    /// Messages a second, 1 to 500.
+    /// Messages per second, 1 to 500.
     pub(crate) rate: Option<u32>,
     pub(crate) started_at: SystemTime,
     pub(crate) status: Status,
     pub(crate) moved: u64,
-    /// The messages that were visible at the start. It moves no more than these, which is unverified.
+    /// Number of messages that were visible at the start. The task moves no more than these, which is unverified.
     pub(crate) to_move: u64,
 }
 
-/// How far a task is.
+/// The status of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Status {
     Running,
     Completed,
-    /// Until the next message would have moved. AWS was seen to move some more; how many is unverified.
+    /// The task ends when the next message would have moved. AWS was observed to move some more. How many is unverified.
     Cancelling,
     Cancelled,
-    /// With the reason, which is a code.
+    /// The task failed for this reason, which is a code.
     Failed(String),
 }
 
@@ -49,7 +49,7 @@ impl MoveTask {
         Self { id, source, destination_arn, rate, started_at, status: Status::Running, moved: 0, to_move }
     }
 
-    /// When the next message moves, as long as it has not ended.
+    /// Returns the time at which the next message moves, until the task has ended.
     pub(super) fn due(&self) -> Option<SystemTime> {
         let rate = self.rate.unwrap_or(USUAL_RATE);
         let nanoseconds = (self.moved + 1).saturating_mul(1_000_000_000) / u64::from(rate);
@@ -63,7 +63,7 @@ impl MoveTask {
         }
     }
 
-    /// Goes on after it was due: `moved` is whether there was a message to move, or why that failed.
+    /// Continues after a move was due. `moved` is false if there was no message, or the reason why the move failed.
     pub(super) fn step(&mut self, moved: Result<bool, String>) {
         self.status = match moved {
             _ if self.status == Status::Cancelling => Status::Cancelled,

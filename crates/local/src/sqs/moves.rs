@@ -1,5 +1,5 @@
-//! Message move tasks: dead letters on their way back. They go on whenever the queues are looked at, each message at its
-//! own moment.
+//! Message move tasks, which move dead letters back. They continue whenever the queues are read, with each message at its own
+//! moment.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,21 +12,21 @@ use super::{QueueEvent, Sqs};
 use crate::protocol::AwsError;
 use crate::queue::error;
 
-/// Per queue.
+/// Most tasks of a queue that are listed.
 const MOST_LISTED: usize = 10;
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
 const MOST_ACTIVE: usize = 100;
 
-/// Of a letter that no redrive policy has moved here.
+/// The failure for a letter that no redrive policy moved to the queue.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/troubleshooting-dlq-redrive.html>
 const NO_SOURCE: &str = "CouldNotDetermineMessageSource";
 
-/// The active tasks, and the latest that have ended.
+/// The active tasks, and the latest ended ones.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MoveTasks {
     active: Vec<MoveTask>,
-    /// By source queue, the newest first.
+    /// Ended tasks by source queue, the newest first.
     ended: BTreeMap<String, VecDeque<MoveTask>>,
 }
 
@@ -35,7 +35,7 @@ impl MoveTasks {
         self.active.iter().filter_map(MoveTask::due).min()
     }
 
-    /// Drops the tasks of a queue that is gone.
+    /// Drops the tasks of a deleted queue.
     pub(super) fn forget(&mut self, source: &str) {
         self.active.retain(|task| task.source != source);
         self.ended.remove(source);
@@ -63,7 +63,7 @@ impl MoveTasks {
 }
 
 impl Sqs {
-    /// Lets the tasks move what was due by now.
+    /// Moves the messages of all tasks that are due.
     pub(crate) fn advance(&mut self, now: SystemTime) {
         while let Some((due, mut task)) = self.moves.take_due(now) {
             let moved = match task.status {
@@ -75,12 +75,12 @@ impl Sqs {
         }
     }
 
-    /// When the next message of any task moves.
+    /// Returns the time at which the next message of any task moves.
     pub(crate) fn next_move(&self) -> Option<SystemTime> {
         self.moves.due()
     }
 
-    /// These queues as they are at a moment, which is later than they know of if messages have moved since.
+    /// Returns these queues as they are at a moment, with the messages moved that were due since the last change.
     pub(super) fn at(&self, now: SystemTime) -> Cow<'_, Self> {
         if self.moves.due().is_none_or(|due| due > now) {
             return Cow::Borrowed(self);
@@ -90,11 +90,11 @@ impl Sqs {
         Cow::Owned(later)
     }
 
-    /// Starts a task and gives its id.
+    /// Starts a task and returns its id.
     ///
     /// # Errors
-    /// A source that is no dead-letter queue or has an active task; a destination that is not there or of another type
-    /// (unverified); a rate out of range; 100 active tasks.
+    /// Returns an error if the source is not a dead-letter queue or has an active task, if the destination is missing or of a
+    /// different type (unverified), for a rate out of range, and with 100 active tasks.
     pub(crate) fn start_move(
         &mut self,
         source_arn: &str,
@@ -137,20 +137,20 @@ impl Sqs {
         Ok(id)
     }
 
-    /// The latest tasks of a queue, up to ten, the newest first.
+    /// Returns the latest tasks of a queue, up to ten, the newest first.
     ///
     /// # Errors
-    /// There is no such queue.
+    /// Returns an error if the queue does not exist.
     pub(crate) fn moves_of(&mut self, source_arn: &str, now: SystemTime) -> Result<Vec<MoveTask>, AwsError> {
         self.advance(now);
         let source = self.existing(source_arn, "SourceArn")?;
         Ok(self.moves.of(&source).cloned().collect())
     }
 
-    /// Cancels a task and says how many messages it has moved.
+    /// Cancels a task and returns the number of messages that it moved.
     ///
     /// # Errors
-    /// There is no such queue or task, or the task does not run (unverified).
+    /// Returns an error if the queue or task does not exist, or if the task does not run (unverified).
     pub(crate) fn cancel_move(
         &mut self,
         source_arn: &str,
@@ -169,7 +169,7 @@ impl Sqs {
         Ok(task.moved)
     }
 
-    /// Moves the next message of a task, if there is one, or gives the reason why it can not go.
+    /// Moves the next message of a task. Returns false if there is none, or the reason why it cannot move.
     fn move_one(&mut self, task: &MoveTask, now: SystemTime) -> Result<bool, String> {
         let code = |error: AwsError| error.code().to_owned();
         let source = self.entry_mut(&task.source).map_err(code)?;
@@ -184,7 +184,7 @@ impl Sqs {
         Ok(true)
     }
 
-    /// The name of the queue that a parameter names by its ARN, which is a use of it.
+    /// Returns the name of the queue whose ARN a parameter names, which counts as a use of the queue.
     fn existing(&mut self, arn: &str, parameter: &str) -> Result<String, AwsError> {
         if arn.split(':').count() != 6 || !arn.starts_with("arn:") {
             return Err(invalid(&format!(

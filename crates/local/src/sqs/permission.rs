@@ -1,4 +1,4 @@
-//! Permissions by label, which are statements of the attribute `Policy`. Nobody checks them here.
+//! Permissions by label, stored as statements of the attribute `Policy`. They are not enforced here.
 //!
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_AddPermission.html>
 
@@ -17,7 +17,7 @@ impl Sqs {
     /// Allows accounts some actions on a queue, under a label.
     ///
     /// # Errors
-    /// A label that is taken or is none; more than seven actions.
+    /// Returns an error for a label that is taken or invalid, and for more than seven actions.
     pub(crate) fn add_permission(
         &mut self,
         queue: &str,
@@ -52,10 +52,10 @@ impl Sqs {
         self.set_policy(queue, policy.to_string(), now)
     }
 
-    /// Takes a permission away.
+    /// Removes a permission.
     ///
     /// # Errors
-    /// There is none of that label.
+    /// Returns an error if the label does not exist.
     pub(crate) fn remove_permission(
         &mut self,
         queue: &str,
@@ -86,7 +86,7 @@ impl Sqs {
     }
 }
 
-/// The statements of a policy. One statement may stand without a list around it.
+/// Returns the statements of a policy. A single statement may lack the list around it.
 fn statements(policy: &mut Value) -> &mut Vec<Value> {
     let statements = &mut policy["Statement"];
     if !statements.is_array() {

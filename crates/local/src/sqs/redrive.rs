@@ -1,4 +1,4 @@
-//! What a redrive policy does: whatever was received too often goes to the dead-letter queue.
+//! Applies redrive policies: messages that were received too often move to the dead-letter queue.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -10,8 +10,8 @@ use crate::protocol::AwsError;
 use crate::queue::{Held, error};
 
 impl Sqs {
-    /// The name of a queue's dead-letter queue, and how often a message may be received. If the dead-letter queue is gone
-    /// nothing moves, nor if it is the queue itself: the message is received on, with a rising receive count
+    /// Returns the name of a queue's dead-letter queue, and the receives of a message before it moves. If the dead-letter
+    /// queue is gone or is the queue itself, nothing moves, and clients receive the message again with a rising receive count
     /// (unverified).
     pub(super) fn redrive_of(&self, queue: &str) -> Option<(String, u32)> {
         let policy = self.entries.get(queue)?.queue.settings().redrive_policy.as_ref()?;
@@ -19,7 +19,7 @@ impl Sqs {
         Some((target.to_owned(), policy.max_receive_count))
     }
 
-    /// The queues that redrive policies name.
+    /// Returns the queues that redrive policies name.
     pub(crate) fn dead_letter_queues(&self) -> BTreeSet<String> {
         let policies =
             self.entries.values().filter_map(|entry| entry.queue.settings().redrive_policy.as_ref());
@@ -29,7 +29,7 @@ impl Sqs {
             .collect()
     }
 
-    /// The queues whose redrive policy names this one.
+    /// Returns the queues whose redrive policy names this one.
     pub(crate) fn sources_of(&self, dead_letter_queue: &str) -> impl Iterator<Item = &str> {
         let arn = self.arn(dead_letter_queue);
         let is_source = move |policy: &RedrivePolicy| policy.dead_letter_target_arn == arn;
@@ -53,8 +53,8 @@ impl Sqs {
         self.report_expired(to, expired);
     }
 
-    /// Checks that the policy of the queue `name` leads to a queue that is there, of the same type, and willing. It may be
-    /// the queue itself, as AWS was seen to allow:
+    /// Checks that the policy of the queue `name` names an existing queue of the same type that allows it. It may be the
+    /// queue itself, as AWS was observed to accept:
     /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.py>
     pub(super) fn check_redrive(
         &self,
@@ -76,7 +76,7 @@ impl Sqs {
         Ok(())
     }
 
-    /// The name of a queue that exists, by its ARN.
+    /// Returns the name of an existing queue by its ARN.
     pub(super) fn name_of(&self, arn: &str) -> Option<&str> {
         let (name, _) = self.entries.get_key_value(queue_name(arn))?;
         (self.arn(name) == arn).then_some(name)
@@ -93,7 +93,7 @@ mod tests {
         format!(r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{count}}}"#, queues.arn(target))
     }
 
-    /// A source queue with two receives, and its dead-letter queue.
+    /// Creates a source queue that allows two receives, and its dead-letter queue.
     fn pair(suffix: &str) -> (Sqs, String, String) {
         let mut queues = Sqs::new("eu-west-1", "123456789012");
         let (source, target) = (format!("q{suffix}"), format!("dead{suffix}"));

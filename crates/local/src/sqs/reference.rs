@@ -1,13 +1,13 @@
-//! SQS once more, as plainly as possible: lists, and a loop over all of them for every question. It knows a queue, its
-//! dead-letter queue, and whole seconds.
+//! A second implementation of SQS, as simple as possible: lists, and a loop over all of them for every question. It has a
+//! queue, its dead-letter queue, and whole seconds.
 
-/// After how many receives a message moves, and for how many seconds either queue keeps one.
+/// Receives before a message moves, and retention of both queues in seconds.
 pub(super) const LIMIT: u32 = 2;
 pub(super) const RETENTION: [u64; 2] = [200, 400];
 pub(super) const VISIBILITY: u64 = 30;
 pub(super) const FIFO_DELAY: u64 = 3;
 
-/// The queue, and its dead-letter queue.
+/// Indexes of the queue and its dead-letter queue.
 pub(super) const SOURCE: usize = 0;
 pub(super) const DEAD: usize = 1;
 
@@ -15,13 +15,13 @@ pub(super) const DEAD: usize = 1;
 struct Message {
     name: u64,
     group: u8,
-    /// The place in its queue.
+    /// The message's position in its queue.
     order: u64,
     kept_since: u64,
     visible_from: u64,
     receives: u32,
     received_at: u64,
-    /// Received, and not visible again since by a change of its timeout.
+    /// True if the message was received, and no change of its timeout has shown it since.
     touched: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Receipt {
     pub(super) receive: u32,
 }
 
-/// What a message is, and how often it was received.
+/// Received messages by name, with their receive counts.
 pub(super) type Got = Vec<(u64, u32)>;
 
 #[derive(Debug, Default)]
@@ -42,9 +42,9 @@ pub(super) struct Reference {
     pub(super) now: u64,
     queues: [Vec<Message>; 2],
     purged_at: [Option<u64>; 2],
-    /// Time, id, and the name of the message that was sent.
+    /// Time, deduplication id, and message of each send.
     sends: Vec<(u64, u8, u64)>,
-    /// Time, queue, id, and what was received.
+    /// Time, queue, attempt id, and messages of each receive.
     attempts: Vec<(u64, usize, u8, Got)>,
     names: u64,
     orders: u64,
@@ -63,7 +63,7 @@ impl Reference {
         }
     }
 
-    /// Visible, and hidden.
+    /// Returns the numbers of visible and hidden messages.
     pub(super) fn counts(&self, queue: usize) -> (usize, usize) {
         let visible = self.queues[queue].iter().filter(|message| message.visible_from <= self.now).count();
         (visible, self.queues[queue].len() - visible)
@@ -152,7 +152,7 @@ impl Reference {
         (self.now < latest.0 + 300 && latest.3.iter().all(is_untouched)).then(|| latest.3.clone())
     }
 
-    /// The next messages to look at: of a FIFO queue all of one group, from its first on, up to a hidden one.
+    /// Returns the next messages: of a FIFO queue all of one group, from its first one up to a hidden one.
     fn next(&self, queue: usize, max: usize, taken: &[u64]) -> Vec<u64> {
         let visible = |message: &&Message| message.visible_from <= self.now && !taken.contains(&message.name);
         let mut messages: Vec<_> = self.queues[queue].iter().collect();
@@ -175,7 +175,7 @@ impl Reference {
         messages.iter().map(|message| message.name).take(max).collect()
     }
 
-    /// Whether it was accepted.
+    /// Returns true if the call was accepted.
     pub(super) fn change(&mut self, receipt: Receipt, timeout: u64) -> bool {
         let (fifo, now) = (self.fifo, self.now);
         let Some(message) = self.held(receipt) else { return false };
@@ -188,7 +188,7 @@ impl Reference {
         true
     }
 
-    /// Whether it was accepted.
+    /// Returns true if the call was accepted.
     pub(super) fn delete(&mut self, receipt: Receipt) -> bool {
         let (fifo, now) = (self.fifo, self.now);
         let Some(message) = self.held(receipt) else { return true };
@@ -204,7 +204,7 @@ impl Reference {
         self.queues[receipt.queue].iter_mut().find(|message| message.name == receipt.name)
     }
 
-    /// Whether it was accepted.
+    /// Returns true if the call was accepted.
     pub(super) fn purge(&mut self, queue: usize) -> bool {
         if self.purged_at[queue].is_some_and(|purged_at| self.now < purged_at + 60) {
             return false;

@@ -1,4 +1,4 @@
-//! One message on its way from a queue back to another, as whoever looks after dead letters wants it.
+//! Sends a single dead letter back to a queue.
 
 use std::time::SystemTime;
 
@@ -6,21 +6,21 @@ use super::{QueueEvent, Sqs};
 use crate::protocol::AwsError;
 use crate::queue::{Letter, NewMessage};
 
-/// Why a message was not sent on. It is where it was.
+/// The reason why a message was not resent. It stays in its queue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResendError {
-    /// No message of the queue that is visible is the one.
+    /// No visible message of the queue matches.
     #[error("it is no longer in queue {0}, or it is in flight")]
     NotThere(String),
-    /// One of the queues does not exist, or the other one refuses the message.
+    /// A queue does not exist, or the destination refuses the message.
     #[error(transparent)]
     Refused(#[from] AwsError),
 }
 
 impl Sqs {
-    /// Sends a visible message of `from` to `to` with changes, and deletes it: both at one moment, or neither. Returns
-    /// its new id.
+    /// Sends a visible message of `from` to `to` with changes, and deletes it: both at one moment, or neither. Returns the
+    /// new id.
     pub(crate) fn resend(
         &mut self,
         from: &str,

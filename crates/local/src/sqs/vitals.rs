@@ -1,17 +1,17 @@
-//! What can be told of a queue: numbers and times.
+//! The numbers and times of a queue.
 
 use std::time::{Duration, SystemTime};
 
 use super::Sqs;
 use crate::queue::{Counts, Standing, Traffic};
 
-/// What SQS publishes of a queue.
+/// The values that SQS publishes of a queue.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) counts: Counts,
-    /// Of the oldest message that counts.
+    /// Age of the oldest message that counts.
     pub(crate) age: Option<Duration>,
-    /// Of a FIFO queue.
+    /// Number of groups in flight, for a FIFO queue.
     pub(crate) groups_in_flight: Option<usize>,
     pub(crate) traffic: Traffic,
 }
@@ -21,7 +21,7 @@ impl Sqs {
         self.at(now).entries.get(name).map(|entry| entry.queue.counts(now))
     }
 
-    /// The earliest moment after `now` at which a message may become receivable; none if nothing is hidden.
+    /// Returns the earliest moment after `now` at which a message may become receivable, or None if nothing is hidden.
     #[must_use]
     pub fn next_change(&self, queue: &str, now: SystemTime) -> Option<SystemTime> {
         let present = self.at(now);
@@ -29,36 +29,36 @@ impl Sqs {
         change.into_iter().chain(present.moves.due()).min()
     }
 
-    /// Where each message of a queue stands, in the order of sending.
+    /// Returns the position of each message of a queue, in the order of sending.
     #[must_use]
     pub fn standing(&self, name: &str) -> Vec<Standing<'_>> {
         self.entries.get(name).map(|entry| entry.queue.standing()).unwrap_or_default()
     }
 
-    /// Whether a receive would return a message, or move one to the dead-letter queue.
+    /// Returns true if a receive would return a message, or move one to the dead-letter queue.
     pub fn has_receivable(&mut self, name: &str, now: SystemTime) -> bool {
         self.entries.get_mut(name).is_some_and(|entry| entry.queue.has_receivable(now))
     }
 
-    /// Whether a queue holds messages, or any passed through it since its traffic was taken.
+    /// Returns true if a queue has messages, or had traffic since the last reading.
     pub(crate) fn is_in_use(&self, name: &str, now: SystemTime) -> bool {
         self.counts(name, now).is_some_and(|counts| counts != Counts::default())
             || self.entries.get(name).is_some_and(|entry| entry.queue.has_traffic())
     }
 
-    /// Says that an action named a queue, and whether there is such a queue.
+    /// Records that an action named a queue. Returns true if the queue exists.
     pub(crate) fn access(&mut self, name: &str) -> bool {
         self.entries.get_mut(name).map(|entry| entry.queue.access()).is_some()
     }
 
-    /// Says that a client's receive has ended without a message.
+    /// Records that a client's receive ended without a message.
     pub(crate) fn end_empty_receive(&mut self, name: &str) {
         if let Some(entry) = self.entries.get_mut(name) {
             entry.queue.end_empty_receive();
         }
     }
 
-    /// What is told of a queue now, and of the time since the last call.
+    /// Measures a queue now, and its traffic since the last call.
     pub(crate) fn measure(&mut self, name: &str, now: SystemTime) -> Option<Measured> {
         let counts = self.counts(name, now)?;
         let queue = &mut self.entries.get_mut(name)?.queue;

@@ -1,4 +1,4 @@
-//! The checks of `dev/conformance/`, in Python by other people's clients, against the example `serve`.
+//! Runs the checks of `dev/conformance/`, which use other people's clients in Python, against the example `serve`.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ fn the_local_aws_conforms_to_the_pages_of_aws() {
         println!("skipped: the Python tools are not installed: run `make target/venv/requirements.stamp`");
         return;
     }
-    // The tests of Cargo are in `deps`, beside `examples`.
+    // Cargo puts tests in `deps`, beside `examples`.
     let serve = std::env::current_exe().unwrap().with_file_name("../examples/serve");
     let serve = format!("--serve={}", serve.display());
     let ran =

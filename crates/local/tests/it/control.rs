@@ -14,7 +14,7 @@ async fn start(speed: Speed) -> (Local, Control, UnboundedReceiver<Event>) {
     (local, control, events)
 }
 
-/// Waits for an event of this kind, and says when it was.
+/// Waits for an event of this kind, and returns its time.
 async fn wait(events: &mut UnboundedReceiver<Event>, is_it: impl Fn(&EventKind) -> bool) -> Duration {
     let found = async {
         loop {

@@ -11,7 +11,7 @@ use crate::support::{message, shop};
 const FORM: &str = "content-type: application/x-www-form-urlencoded\r\n";
 const JSON: &str = "content-type: application/x-amz-json-1.0\r\nx-amz-target: AmazonSQS.";
 
-/// What browsers say when a page of another site asks, or one whose name was made to point here.
+/// Returns the headers that browsers send for a page of another site, or of a name that an attacker points here.
 fn foreign(host: &str) -> Vec<(String, String)> {
     let page = host.replace("127.0.0.1", "evil.example");
     let headers = |headers: &str| (String::new(), headers.to_owned());
@@ -91,7 +91,7 @@ async fn no_other_site_reaches_the_endpoint() {
     assert_eq!(totals.aws_calls, calls.into_iter().zip([1, 1, 1, 3]).collect());
 }
 
-/// Sends a message, and returns what the function wrote by the time that it is done with it.
+/// Sends a message, and returns the function's output until it is done.
 async fn handled(local: &Local, events: &mut UnboundedReceiver<Event>, body: &str) -> Vec<String> {
     let sent = local.send("orders", message(body)).unwrap();
     let mut lines = Vec::new();
@@ -152,7 +152,7 @@ async fn clients_that_never_say_what_they_want_are_shown_out_and_hold_up_nobody(
     let all_closed = async {
         for mut stream in silent {
             let mut rest = Vec::new();
-            // Whether it is closed or reset.
+            // The server may close or reset the connection.
             let _ = stream.read_to_end(&mut rest).await;
             assert_eq!(String::from_utf8_lossy(&rest), "");
         }

@@ -56,7 +56,7 @@ async fn another_service_is_refused_by_name() {
     local.stop().await;
 }
 
-/// Makes the queue `other` and a task that moves a letter there after a second.
+/// Creates the queue `other` and a task that moves a letter there after a second.
 async fn move_a_letter(local: &Local) {
     local.send("orders-dead", message("tea")).unwrap();
     call(local, "/", "AmazonSQS.CreateQueue", "{\"QueueName\":\"other\"}").await;

@@ -20,7 +20,7 @@ async fn connect(local: &Local) -> TcpStream {
     TcpStream::connect(local.endpoint_url().replace("http://", "")).await.unwrap()
 }
 
-/// Sends a request, as much of it as is taken, and gives the response.
+/// Sends as much of a request as the server accepts, and returns the response.
 pub(crate) async fn send(local: &Local, method: &str, path: &str, headers: &str, body: &[u8]) -> String {
     let (mut response, mut stream) = connect(local).await.into_split();
     let head = format!(
@@ -35,7 +35,7 @@ pub(crate) async fn send(local: &Local, method: &str, path: &str, headers: &str,
     };
     let reading = async move {
         let mut answer = Vec::new();
-        // A connection that is reset after the answer has been read is as good as one that ends.
+        // A reset after the answer counts as the end of the connection.
         let _ = response.read_to_end(&mut answer).await;
         String::from_utf8_lossy(&answer).into_owned()
     };
@@ -48,12 +48,12 @@ async fn assert_well(local: &Local) {
     assert!(response.starts_with("HTTP/1.1 200") && response.contains("orders-dead"), "{response}");
 }
 
-/// Gzip of so many megabytes of zeros, in less than a thousandth of them.
+/// Compresses this many megabytes of zeros to less than a thousandth of their size.
 fn zeros(megabytes: usize) -> Vec<u8> {
     let plain = vec![0; 1 << 20];
     let mut first = Vec::with_capacity(1 << 20);
     let mut compress = Compress::new(Compression::best(), false);
-    // Behind a full flush nothing refers to what was before, so that a piece may be repeated.
+    // After a full flush nothing refers to earlier data, so a piece can be repeated.
     compress.compress_vec(&plain, &mut first, FlushCompress::Full).unwrap();
     let header = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     [&header[..], &first.repeat(megabytes)].concat()
@@ -106,7 +106,7 @@ async fn what_is_nested_without_end_is_refused() {
                 assert!(response.starts_with("HTTP/1.1 400"), "{target}: {response}");
             }
         }
-        // Arrays, maps, tags, and arrays without an end.
+        // Arrays, maps, tags, and arrays of open length.
         for nested in [&b"\x81"[..], b"\xa1\x61a", b"\xc1", b"\x9f"] {
             let body = nested.repeat(depth / nested.len());
             let response = send(&local, "POST", CBOR, "content-type: application/cbor", &body).await;
@@ -124,7 +124,7 @@ async fn what_is_nested_without_end_is_refused() {
 async fn ten_thousand_connections_leave_it_well() {
     let local = start().await;
     for _ in 0..50 {
-        // As many at once as a process may have files by default, both ends being in this one.
+        // As many connections as a process can have files by default. Both ends are in this process.
         let mut connections = Vec::new();
         for _ in 0..200 {
             let mut connection = connect(&local).await;

@@ -20,7 +20,7 @@ async fn mapping(lambda: &Client) -> EventSourceMappingConfiguration {
     mapping.clone()
 }
 
-/// Changes whether the mapping is enabled, and waits until it is so.
+/// Enables or disables the mapping, and waits until the change is complete.
 async fn enable(lambda: &Client, enabled: bool) {
     let id = mapping(lambda).await.uuid.unwrap();
     let update = lambda.update_event_source_mapping().uuid(&id).enabled(enabled);
@@ -40,7 +40,7 @@ async fn a_disabled_mapping_leaves_messages_in_the_queue_until_it_is_enabled_aga
     let mut events = local.take_events();
     enable(&lambda, false).await;
     let id = local.send("orders", message("ok")).unwrap();
-    // Nothing is left to do, and the message is where it was.
+    // Nothing is left to do, and the message is still in its queue.
     tokio::time::timeout(PATIENCE, local.until_idle()).await.expect("it comes to rest");
     enable(&lambda, true).await;
     tokio::time::timeout(PATIENCE, local.until_idle()).await.expect("it comes to rest");
@@ -78,7 +78,7 @@ async fn what_is_under_way_is_finished_before_a_mapping_is_disabled() {
 async fn a_batch_that_was_waiting_to_fill_is_handed_over_although_its_mapping_is_disabled() {
     let mut config = shop(Speed::Max);
     config.mappings[0].window = Duration::from_secs(20);
-    // At rest time stands still, and so does the window.
+    // At rest, time and thus the window stand still.
     config.speed = Speed::Times(60.0);
     let mut local = Local::start(config).await.unwrap();
     let mut events = local.take_events();
@@ -161,7 +161,7 @@ async fn a_function_says_how_it_is_configured_and_where_it_logs() {
 
 #[tokio::test]
 async fn without_concurrency_a_function_is_throttled_until_it_gets_some() {
-    // An alarm would be waited for.
+    // The wait would include the alarms.
     let config = Config { alarms: vec![], ..shop(Speed::Times(1.0)) };
     let local = Local::start(config).await.unwrap();
     let lambda = sdk::lambda(&local);

@@ -5,7 +5,7 @@ use redrive_local::{Local, Speed};
 
 use crate::support::{message, sdk, shop};
 
-/// A shop that has done this.
+/// Starts a shop and processes these messages.
 async fn after(bodies: &[&str]) -> (Local, Client) {
     let local = Local::start(shop(Speed::Max)).await.unwrap();
     for body in bodies {

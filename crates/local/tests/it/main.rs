@@ -1,30 +1,30 @@
-//! The whole of `redrive-local`, with real processes that speak the Runtime API over loopback.
+//! Tests `redrive-local` as a whole, with real processes that use the Runtime API over loopback.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers included")]
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 /// CloudFormation, by its real client.
 mod cloudformation;
-/// What other people's clients see.
+/// The endpoint as other people's clients see it.
 mod conformance;
-/// A hand on what runs.
+/// Control of a run.
 mod control;
-/// Who may call what is served, and how long a client may take.
+/// The guard: which clients may call, and how long a request may take.
 mod doors;
 /// The AWS endpoint as clients see it.
 mod endpoint;
-/// What would exhaust the endpoint.
+/// Requests that try to exhaust the endpoint.
 mod hostile;
-/// How invocations can end, and what becomes of the messages.
+/// Outcomes of invocations, and their effect on messages.
 mod invocations;
 /// Lambda's API, by its real client.
 mod lambda;
 /// CloudWatch Logs, by its real client.
 mod logs;
-/// What mappings do besides: filters, throttling, groups, windows.
+/// Other features of mappings: filters, throttling, groups, windows.
 mod mappings;
-/// Metrics and alarms, whoever they come from.
+/// Metrics and alarms from all sources.
 mod metrics;
-/// Whatever clients may send.
+/// Random requests of clients.
 mod random_requests;
 /// More than one function and queue.
 mod several;

@@ -30,7 +30,7 @@ async fn a_filter_makes_room_for_others_in_the_batch() {
     assert_eq!((history.totals.filtered_out, history.totals.done, history.totals.invocations), (15, 10, 1));
 }
 
-/// Batches of one, and so many invocations of the function at once.
+/// Returns a configuration with batches of one, and this reserved concurrency.
 fn reserved(concurrency: usize) -> Config {
     let mut config = shop(Speed::Max);
     config.mappings[0].batch_size = 1;
@@ -65,7 +65,7 @@ async fn throttled_deliveries_count_until_a_healthy_message_is_dead() {
     assert!((90..150).contains(&simulated), "{simulated}");
 }
 
-/// The order of starts and ends, by the body of the only message of each invocation.
+/// Returns the order of starts and ends, by the body of each invocation's only message.
 fn course(history: &History) -> Vec<String> {
     let mut bodies = std::collections::BTreeMap::new();
     history

@@ -14,7 +14,7 @@ async fn cloudwatch(local: &Local, operation: &str, input: Value) -> Value {
     json_call(local, &format!("GraniteServiceVersion20100801.{operation}"), &input).await
 }
 
-/// The state that an alarm has come to last.
+/// Waits for the next change of an alarm, and returns the state.
 async fn next_state(events: &mut tokio::sync::mpsc::UnboundedReceiver<redrive_local::Event>) -> String {
     let next = async {
         loop {
@@ -26,7 +26,7 @@ async fn next_state(events: &mut tokio::sync::mpsc::UnboundedReceiver<redrive_lo
     timeout(PATIENCE, next).await.expect("an alarm changes its state")
 }
 
-/// A statistic of the last hour of the client's time, summed up.
+/// Returns the sum of a metric over the last hour of the client's time.
 async fn sum(local: &Local, namespace: &str, metric: &str, dimension: (&str, &str)) -> f64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let input = json!({

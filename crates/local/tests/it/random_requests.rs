@@ -155,7 +155,7 @@ fn input() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The parameters that a tree is in the query protocol.
+/// Converts a tree to parameters of the query protocol.
 fn parameters(prefix: &str, value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -171,7 +171,7 @@ fn parameters(prefix: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// An operation of a service that has a table of them.
+/// Generates a request for an operation in a service's table.
 fn of_operation() -> impl Strategy<Value = Request> {
     let operation = (0..OPERATIONS.len(), any::<prop::sample::Index>()).prop_map(|(service, at)| {
         let (target, operations) = OPERATIONS[service];
@@ -232,7 +232,7 @@ fn request() -> impl Strategy<Value = Request> {
     prop_oneof![4 => of_operation(), 1 => of_path, 2 => damaged]
 }
 
-/// One endpoint gets them all, so that they meet what those before them made.
+/// One endpoint gets all requests, so that they meet the results of earlier ones.
 #[test]
 fn whatever_is_asked_there_is_an_answer_and_no_fault_of_ours() {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

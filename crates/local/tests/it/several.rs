@@ -2,7 +2,7 @@ use redrive_local::{Config, EventKind, FunctionConfig, MappingConfig, QueueConfi
 
 use crate::support::{History, message, run_all, shop};
 
-/// The shop with a second queue, `invoices`, and a second function, `clerk`, which works on it.
+/// Returns the shop with a second queue, `invoices`, and a second function, `clerk`, for it.
 fn office() -> Config {
     let mut config = shop(Speed::Max);
     let attributes = [("VisibilityTimeout".into(), "10".into())];
@@ -20,7 +20,7 @@ fn processes(history: &History, function: &str) -> usize {
     of_it.count()
 }
 
-/// How many messages each function was given.
+/// Returns the number of messages that a function got.
 fn given(history: &History, function: &str) -> usize {
     let started = history.kinds().filter_map(|kind| match kind {
         EventKind::InvocationStarted { function: name, messages, .. } if name == function => Some(*messages),

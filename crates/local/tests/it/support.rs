@@ -13,7 +13,7 @@ use redrive_local::{
 
 pub(crate) const ACCOUNT: &str = "123456789012";
 
-/// Visibility timeout 30 s, three deliveries, a function timeout of 1 s, batches of ten.
+/// Returns the shop: visibility timeout 30 s, three deliveries, function timeout 1 s, batches of ten.
 pub(crate) fn shop(speed: Speed) -> Config {
     let policy = format!(
         "{{\"deadLetterTargetArn\":\"arn:aws:sqs:eu-west-1:{ACCOUNT}:orders-dead\",\"maxReceiveCount\":3}}"
@@ -50,7 +50,7 @@ pub(crate) fn shop(speed: Speed) -> Config {
     }
 }
 
-/// An alarm that goes off when the metric's maximum in a minute is 1 or more.
+/// Returns an alarm that goes off when the metric's maximum in a minute is 1 or more.
 pub(crate) fn alarm(name: &str, namespace: &str, metric: &str, queue: Option<&str>) -> AlarmConfig {
     let dimensions = queue.map(|queue| ("QueueName", queue));
     AlarmConfig {
@@ -60,19 +60,19 @@ pub(crate) fn alarm(name: &str, namespace: &str, metric: &str, queue: Option<&st
     }
 }
 
-/// What happened until everything was idle again.
+/// The events until everything was idle again.
 pub(crate) struct History {
     pub(crate) events: Vec<Event>,
     pub(crate) totals: Totals,
     names: BTreeMap<String, String>,
 }
 
-/// Sends messages with these bodies to `orders`, waits until all is done, and stops.
+/// Sends messages with these bodies to `orders`, waits until they are done, and stops.
 pub(crate) async fn run(config: Config, bodies: &[&str]) -> History {
     run_all(config, bodies.iter().map(|body| ("orders", message(body)))).await
 }
 
-/// Sends messages to their queues, waits until all is done, and stops.
+/// Sends messages to their queues, waits until they are done, and stops.
 pub(crate) async fn run_all<'a>(
     config: Config,
     messages: impl IntoIterator<Item = (&'a str, NewMessage)>,
@@ -93,7 +93,7 @@ pub(crate) async fn run_all<'a>(
     History { events: all, totals, names }
 }
 
-/// The shop with FIFO queues.
+/// Returns the shop with FIFO queues.
 pub(crate) fn fifo_shop(speed: Speed) -> Config {
     let mut config = shop(speed);
     for queue in &mut config.queues {
@@ -107,7 +107,7 @@ pub(crate) fn fifo_shop(speed: Speed) -> Config {
     config
 }
 
-/// A message of a group. Those with the same body are duplicates.
+/// Returns a message of a group. Messages with the same body are duplicates.
 pub(crate) fn in_group(group: &str, body: &str) -> NewMessage {
     let deduplication_id = Some(format!("{group}-{}", body.replace(' ', "-")));
     NewMessage { group_id: Some(group.into()), deduplication_id, ..message(body) }
@@ -118,7 +118,7 @@ pub(crate) fn message(body: &str) -> NewMessage {
 }
 
 impl History {
-    /// What happened to the messages with this body, in short, times left out.
+    /// Returns the events of the messages with this body, abbreviated and without times.
     pub(crate) fn of(&self, body: &str) -> Vec<String> {
         let is = |id: &String| self.names.get(id).is_some_and(|name| name == body);
         self.kinds()
@@ -146,7 +146,7 @@ impl History {
             .collect()
     }
 
-    /// In how many seconds messages were said to be back.
+    /// Returns the reported seconds until messages return.
     pub(crate) fn back_in(&self) -> Vec<u64> {
         self.kinds()
             .filter_map(|kind| match kind {

@@ -30,7 +30,7 @@ async fn at_a_multiple_of_real_time_waiting_takes_that_much_less() {
     assert!(history.totals.wall < Duration::from_secs(4), "{:?}", history.totals.wall);
 }
 
-/// What a function has let go inside a batch is received again while the batch goes on.
+/// A message that a function released is received again while its batch still runs.
 #[tokio::test]
 async fn each_attempt_that_fails_is_told_before_the_next_one_and_when_it_was() {
     let mut config = shop(Speed::Times(20.0));
@@ -134,7 +134,7 @@ async fn nothing_sent_is_idle_and_no_time_passes() {
     assert_eq!(history.totals.simulated, Duration::ZERO);
 }
 
-/// A letter that a client holds for two seconds, while a message would come back after ten minutes.
+/// Returns an account in which a client has a letter for two seconds, while a message would return after ten minutes.
 async fn held() -> (Local, aws_sdk_sqs::Client, String) {
     let local = Local::start(shop(Speed::Max)).await.unwrap();
     let sqs = sdk::sqs(&local);

@@ -20,7 +20,7 @@ fn worked() -> Messages {
     messages
 }
 
-/// What is told of an event, all of it at that moment.
+/// Returns the events for a queue event, all of which have its time.
 fn tell(messages: &mut Messages, event: QueueEvent, seconds: u64) -> Vec<EventKind> {
     let told = messages.note(event, at(seconds)).into_iter();
     told.map(|(moment, kind)| {
@@ -60,7 +60,7 @@ fn deleted(message_id: &str) -> QueueEvent {
     QueueEvent::Deleted { queue: QUEUE.into(), message_id: message_id.into() }
 }
 
-/// A message has failed, and is back in so many seconds.
+/// Returns the events for a failed message that returns in this many seconds.
 fn failed(message_id: &str, attempt: u32, seconds: u64) -> [EventKind; 2] {
     super::failed(QUEUE, message_id, attempt, Duration::from_secs(seconds))
 }
@@ -185,7 +185,7 @@ fn an_attempt_that_outlives_its_visibility_timeout_fails_when_its_invocation_doe
     assert_eq!(give_back(2, 50), failed("m1", 2, 10));
 }
 
-/// As at Ctrl-C while a batch is under way whose letters are written already.
+/// The situation after Ctrl-C during a batch whose letters are already written.
 #[test]
 fn a_message_with_a_letter_is_not_left_as_well_and_what_is_counted_adds_up() {
     let mut messages = messages();

@@ -71,7 +71,7 @@ fn change(
     context.service.change_visibility(queue, &handle, timeout, context.now)
 }
 
-/// Does one thing to each entry of a batch.
+/// Applies an action to each entry of a batch.
 fn each(
     context: &mut Context<'_>,
     operation: &str,

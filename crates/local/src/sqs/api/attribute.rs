@@ -1,4 +1,4 @@
-//! Message attributes as both protocols have them.
+//! Message attributes in the form of both protocols.
 
 use std::collections::BTreeMap;
 

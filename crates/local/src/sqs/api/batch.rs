@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::protocol::AwsError;
 use crate::queue::error;
 
-/// An answer to a batch: HTTP 200, whatever became of each entry.
+/// An answer to a batch: HTTP 200, even if entries failed.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Answer<T> {
@@ -54,7 +54,7 @@ pub(super) fn check<'a>(ids: impl Iterator<Item = &'a str>, operation: &str) -> 
 }
 
 impl<T> Answer<T> {
-    /// Sorts what became of the entries, by id, into those that succeeded and those that failed.
+    /// Separates the results by id into those that succeeded and those that failed.
     pub(super) fn new(results: impl IntoIterator<Item = (String, Result<T, AwsError>)>) -> Self {
         let mut answer = Self { successful: Vec::new(), failed: Vec::new() };
         for (id, result) in results {
@@ -70,7 +70,7 @@ impl<T> Answer<T> {
     }
 }
 
-/// A message that is too long is told in other words in a batch.
+/// Returns the message of a failed entry. SQS uses a different text for a message that is too long in a batch.
 fn entry_message(error: &AwsError) -> String {
     error.message().replacen("parameters are invalid", "parameters cannot be validated", 1)
 }

@@ -1,4 +1,4 @@
-//! Finding queues and describing them.
+//! Finds and describes queues.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -47,7 +47,7 @@ pub(super) fn list_sources(context: &mut Context<'_>) -> Answer {
     page(context, "queueUrls", context.service.sources_of(&queue), &input)
 }
 
-/// One page of URLs. There is a next one only if `MaxResults` was given; its token is the last name of this one.
+/// Returns one page of URLs. A next page exists only if `MaxResults` was given. Its token is the last name of this page.
 fn page<'a>(
     context: &Context<'_>,
     field: &str,

@@ -1,4 +1,4 @@
-//! Making, changing and deleting queues.
+//! Creates, changes and deletes queues.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ struct Input {
     queue_url: Option<String>,
     queue_name: Option<String>,
     attributes: Option<BTreeMap<String, String>>,
-    /// `CreateQueue` alone spells it in lower case.
+    /// Only `CreateQueue` spells this in lower case.
     #[serde(alias = "tags")]
     tags: Option<BTreeMap<String, String>>,
     tag_keys: Option<Vec<String>>,

@@ -21,7 +21,7 @@ struct Input {
     task_handle: Option<String>,
 }
 
-/// What a client knows a task by, in base64.
+/// A client's handle for a task, in base64.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Handle {
@@ -55,7 +55,7 @@ pub(super) fn start(context: &mut Context<'_>) -> Answer {
     context.output(&json!({ "TaskHandle": Handle { task_id, source_arn }.write() }))
 }
 
-/// One task unless more are asked for.
+/// Lists tasks, by default only one.
 pub(super) fn list(context: &mut Context<'_>) -> Answer {
     let input: Input = context.input()?;
     let source_arn = required(input.source_arn, "SourceArn")?;

@@ -18,7 +18,7 @@ struct Input {
     max_number_of_messages: Option<i64>,
     visibility_timeout: Option<i64>,
     wait_time_seconds: Option<i64>,
-    /// The older name of `MessageSystemAttributeNames`; both count.
+    /// The older name of `MessageSystemAttributeNames`. Both count.
     attribute_names: Option<Vec<String>>,
     message_system_attribute_names: Option<Vec<String>>,
     message_attribute_names: Option<Vec<String>>,
@@ -42,7 +42,7 @@ struct Message {
     body: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     attributes: BTreeMap<&'static str, String>,
-    /// Of the attributes that are here, which are those asked for.
+    /// Digest of the attributes in this answer, which are those that the client requested.
     #[serde(rename = "MD5OfMessageAttributes", skip_serializing_if = "Option::is_none")]
     md5_of_attributes: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -83,7 +83,7 @@ pub(super) fn receive(context: &mut Context<'_>) -> Answer {
     let attempt_id = input.receive_request_attempt_id.as_deref();
     let received =
         match context.service.receive_attempt(&queue, attempt_id, max, visibility_timeout, context.now) {
-            // A long poll over the limit comes back empty instead, as the developer guide says.
+            // A long poll over the limit returns empty instead, as the developer guide says.
             Err(refused) if refused.kind() == error::OVER_LIMIT && wait.is_some() => Vec::new(),
             received => received?,
         };
@@ -141,7 +141,8 @@ fn system_attributes(message: &mut Received, names: &[String]) -> BTreeMap<&'sta
     asked_for.filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// `All`, `*`, `.*`, a name, or a prefix with `.*`. That `*` means all, AWS was seen to answer:
+/// Returns true if the client requested an attribute: by `All`, `*`, `.*`, its name, or a prefix with `.*`. AWS was observed
+/// to treat `*` as all:
 /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.snapshot.json>
 fn is_asked_for(name: &str, asked: &[String]) -> bool {
     asked.iter().any(|asked| match asked.strip_suffix(".*") {

@@ -1,4 +1,4 @@
-//! What the requests of many operations have in common.
+//! Parameters that many operations share.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::sqs::Sqs;
 pub(super) type Context<'a> = RequestContext<'a, Sqs>;
 
 impl Context<'_> {
-    /// The URL of a queue at the address where the request came in.
+    /// Returns the URL of a queue at the address to which the client sent the request.
     pub(super) fn url(&self, name: &str) -> String {
         format!("http://{}/{}/{name}", self.call.host(), self.service.account())
     }
 
-    /// Refuses an operation that is on no queue if it is asked for at the URL of one, as AWS was seen to do:
+    /// Refuses an operation that is not about a queue at the URL of a queue, as AWS was observed to do:
     /// <https://github.com/localstack/localstack/blob/8b9a79f/tests/aws/services/sqs/test_sqs.py>
     pub(super) fn at_no_queue(&self) -> Result<(), AwsError> {
         if self.call.is_query_at_queue() {
@@ -27,7 +27,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// The name at the end of a queue's URL, whatever comes before. A form may name a queue by its path instead.
+    /// Returns the name at the end of a queue's URL, with anything before it. A form may name a queue by its path instead.
     pub(super) fn queue(&mut self, url: Option<String>) -> Result<String, AwsError> {
         let path = Some(self.call.path().to_owned()).filter(|path| path.len() > 1);
         let url = required(url.or(path), "QueueUrl")?;
@@ -40,7 +40,7 @@ pub(super) fn required<T>(value: Option<T>, parameter: &str) -> Result<T, AwsErr
     value.ok_or_else(|| error::missing(parameter))
 }
 
-/// A number of seconds within a range that begins at zero.
+/// Checks a number of seconds within a range that begins at zero.
 pub(super) fn seconds(
     value: i64,
     parameter: &str,
@@ -57,7 +57,7 @@ pub(super) fn visibility_timeout(value: i64) -> Result<Duration, AwsError> {
     seconds(value, "VisibilityTimeout", LONGEST_VISIBILITY, &error::visibility_timeout())
 }
 
-/// How many to give at most: 1 to `most`.
+/// Checks the most items to return: 1 to `most`.
 pub(super) fn count(value: i64, parameter: &str, most: usize, reason: &str) -> Result<usize, AwsError> {
     let count = usize::try_from(value).ok().filter(|count| (1..=most).contains(count));
     count.ok_or_else(|| error::invalid(parameter, value, reason))

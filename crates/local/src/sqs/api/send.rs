@@ -49,14 +49,14 @@ pub(super) fn one(context: &mut Context<'_>) -> Answer {
     context.output(&sent)
 }
 
-/// Sends a message; the HTTP header of X-Ray stands for the trace header of each that has none.
+/// Sends a message. X-Ray's HTTP header replaces the trace header of a message that has none.
 /// <https://docs.aws.amazon.com/xray/latest/devguide/xray-services-sqs.html>
 fn send(context: &mut Context<'_>, queue: &str, mut message: NewMessage) -> Result<Sent, AwsError> {
     let traced = message.trace_header.is_some();
     message.trace_header =
         message.trace_header.or_else(|| context.call.header(TRACE_HEADER).map(str::to_owned));
     let sent = context.service.send(queue, message, context.now)?;
-    // A digest is for what the client has called an attribute.
+    // The digest covers only attributes that the client sent as such.
     Ok(Sent { md5_of_system_attributes: sent.md5_of_system_attributes.filter(|_| traced), ..sent })
 }
 
@@ -98,7 +98,7 @@ impl Message {
     }
 }
 
-/// `AWSTraceHeader` is the only system attribute that a sender may set.
+/// Reads `AWSTraceHeader`, the only system attribute that a sender may set.
 fn trace_header(attributes: BTreeMap<String, WireAttribute>) -> Result<Option<String>, AwsError> {
     let mut attributes = read_attributes(attributes)?;
     let header = attributes.remove("AWSTraceHeader");

@@ -1,4 +1,4 @@
-//! What the tests of the operations share.
+//! Helpers for the tests of the operations.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::SERVICE;
 use crate::protocol::testing::{Client, at};
 use crate::sqs::Sqs;
 
-/// A standard queue `q` and a FIFO queue `f.fifo`.
+/// Returns a client of a standard queue `q` and a FIFO queue `f.fifo`.
 pub(crate) fn client() -> Client<Sqs> {
     let mut sqs = Sqs::new("eu-west-1", "123456789012");
     sqs.create("q", &BTreeMap::new(), at(0)).unwrap();

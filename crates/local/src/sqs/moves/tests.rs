@@ -11,7 +11,7 @@ fn create(queues: &mut Sqs, name: &str, attributes: &[(&str, &str)]) {
     queues.create(name, &crate::queue::testing::map(attributes), at(0.0)).unwrap();
 }
 
-/// The queues `a` and `b`, which share the dead-letter queue `dead` and allow one receive, and a queue `other`.
+/// Creates the queues `a` and `b`, which share the dead-letter queue `dead` and allow one receive, and a queue `other`.
 fn queues() -> Sqs {
     let mut queues = Sqs::new("eu-west-1", "123456789012");
     create(&mut queues, "dead", &[]);
@@ -27,13 +27,13 @@ fn send(queues: &mut Sqs, queue: &str, body: &str) {
     queues.send(queue, NewMessage { body: body.to_owned(), ..NewMessage::default() }, at(0.0)).unwrap();
 }
 
-/// Makes a dead letter of what a queue holds.
+/// Turns the messages of a queue into dead letters.
 fn bury(queues: &mut Sqs, queue: &str) {
     queues.receive(queue, 10, None, at(0.0)).unwrap();
     assert!(queues.receive(queue, 10, None, at(0.0)).unwrap().is_empty());
 }
 
-/// Ten letters from `a`.
+/// Creates ten letters from `a`.
 fn ten_letters() -> Sqs {
     let mut queues = queues();
     for number in 0..10 {

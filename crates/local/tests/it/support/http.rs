@@ -1,4 +1,4 @@
-//! Requests over a bare socket.
+//! Makes requests over a bare socket.
 
 use redrive_local::Local;
 use serde_json::Value;
@@ -21,12 +21,12 @@ pub(crate) async fn post(local: &Local, path: &str, headers: &str, body: &str) -
     raw(&host, &request).await
 }
 
-/// The address of the endpoint, as it is in a `Host` header.
+/// Returns the address of the endpoint, as in a `Host` header.
 pub(crate) fn host(local: &Local) -> String {
     local.endpoint_url().replace("http://", "")
 }
 
-/// Makes a request and returns all that is answered until the connection is closed.
+/// Makes a request, and returns everything up to the end of the connection.
 pub(crate) async fn raw(address: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -35,7 +35,7 @@ pub(crate) async fn raw(address: &str, request: &str) -> String {
     response
 }
 
-/// Makes a request that must succeed, and returns what is answered.
+/// Makes a request that must succeed, and returns the answer.
 pub(crate) async fn json_call(local: &Local, target: &str, input: &Value) -> Value {
     let response = call(local, "/", target, &input.to_string()).await;
     assert!(response.starts_with("HTTP/1.1 200"), "{target}: {response}");

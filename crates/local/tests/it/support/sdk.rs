@@ -3,7 +3,7 @@
 use aws_sdk_lambda::config::{BehaviorVersion, Credentials, Region};
 use redrive_local::Local;
 
-/// They have different builders with the same methods.
+/// Builds a client. The clients have different builders with the same methods.
 macro_rules! client {
     ($service:ident, $local:expr) => {
         $service::Client::from_conf(
