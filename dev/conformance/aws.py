@@ -1,4 +1,4 @@
-"""Clients, queues and a clock for the checks, in as few words as possible."""
+"""Concise clients, queues and a clock for the checks."""
 
 import hashlib
 import json
@@ -19,12 +19,12 @@ from sources import source
 REGION = "eu-west-1"
 NO_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
 KEYS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-# A check waits this long in real time, and no longer.
+# Longest wait of a check in real time, in seconds.
 PATIENCE = 5
 
 
 class Aws:
-    """An endpoint that says it is AWS."""
+    """An endpoint of AWS or an emulator."""
 
     def __init__(self, url: str, skips_time: bool, region: str = REGION):
         self.url, self.region = url, region
@@ -39,7 +39,7 @@ class Aws:
         return self.client("cloudwatch")
 
     def client(self, service: str, protocol: str | None = None, **options):
-        """A client that checks no parameters itself and tries once. It may be held to one of its protocols."""
+        """Returns a client that does not check parameters and tries once. It can be limited to one of its protocols."""
         session = boto3.Session(botocore_session=botocore.session.Session())
         if protocol:
             loader = session._session.get_component("data_loader")
@@ -50,7 +50,7 @@ class Aws:
         return session.client(service, endpoint_url=self.url, region_name=self.region, config=config, **KEYS)
 
     def queue(self, *bodies: str, fifo: bool = False, group: str | None = None, **attributes) -> "Queue":
-        """A new queue, with messages in it."""
+        """Creates a queue with these messages."""
         name = unused() + (".fifo" if fifo else "")
         attributes = {**attributes, "FifoQueue": "true"} if fifo else attributes
         url = self.sqs.create_queue(QueueName=name, Attributes=texts(attributes))["QueueUrl"]
@@ -59,19 +59,19 @@ class Aws:
         return queue
 
     def fifo(self, *bodies: str, group: str = "a", **attributes) -> "Queue":
-        """A new FIFO queue with deduplication by content, with messages of one group in it."""
+        """Creates a FIFO queue with deduplication by content, with these messages of one group."""
         attributes = {"ContentBasedDeduplication": "true", **attributes}
         return self.queue(*bodies, fifo=True, group=group, **attributes)
 
     def pair(self, most: int = 2, fifo: bool = False, **attributes) -> tuple["Queue", "Queue"]:
-        """A queue and the dead-letter queue behind it."""
+        """Creates a queue and its dead-letter queue."""
         make = self.fifo if fifo else self.queue
         dead = make()
         return make(RedrivePolicy=redrive_policy(dead, most), **attributes), dead
 
 
 class Queue:
-    """A queue. What reads it may let some seconds pass first, as said by `after`."""
+    """A queue. Reads can let some seconds pass first, given as `after`."""
 
     def __init__(self, aws: Aws, name: str, url: str):
         self.sqs, self.clock, self.name, self.url = aws.sqs, aws.clock, name, url
@@ -87,7 +87,7 @@ class Queue:
         return self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=names or ["All"]).get("Attributes", {})
 
     def counts(self, after: float = 0) -> tuple[int, ...]:
-        """How many messages are visible, in flight and delayed."""
+        """Returns the numbers of visible, in-flight and delayed messages."""
         self.clock.let_pass(after)
         names = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVisible", "Delayed")]
         found = self.attributes(*names)
@@ -119,7 +119,7 @@ class Queue:
         return self.sqs.receive_message(QueueUrl=self.url, **parameters).get("Messages", [])
 
     def take(self, **parameters) -> dict:
-        """Receives the one message that there is."""
+        """Receives the only message."""
         messages = self.receive(**parameters)
         assert len(messages) == 1, f"{len(messages)} messages were received instead of 1"
         return messages[0]
@@ -132,7 +132,7 @@ class Queue:
         self.sqs.change_message_visibility(QueueUrl=self.url, ReceiptHandle=handle, VisibilityTimeout=seconds)
 
     def fail(self, times: int = 1, **parameters) -> None:
-        """Receives a message so many times, and shows it again at once."""
+        """Receives a message this many times, and shows it again each time."""
         for _ in range(times):
             self.hide(self.take(**parameters), 0)
 
@@ -147,7 +147,7 @@ class Queue:
 
 
 class Clock:
-    """Lets time pass: redrive-local skips it, others have to wait."""
+    """Lets time pass. redrive-local skips it, others have to wait."""
 
     def __init__(self, url: str | None):
         self.url = url
@@ -163,24 +163,24 @@ class Clock:
             pytest.skip(f"{seconds} s would have to pass, and there is no time control")
 
     def skip(self, seconds: float) -> float:
-        """Skips time, and says in seconds what time it is then."""
+        """Skips time, and returns the new time in seconds."""
         request = urllib.request.Request(f"{self.url}/_redrive/skip", data=str(seconds).encode())
         with urllib.request.urlopen(request, timeout=30) as answer:
             return float(answer.read())
 
     def leave_the_edge(self) -> None:
-        """Lets time pass to the middle of a minute, so that none ends while a check runs."""
+        """Lets time pass to the middle of a minute, so that no minute ends during a check."""
         if self.url:
             self.at(30)
 
     def at(self, second: int) -> None:
-        """Lets time pass until it is this second of a minute."""
+        """Lets time pass until this second of a minute."""
         if not self.url:
             pytest.skip("it matters where in a minute it is, and there is no time control")
         self.skip((60 + second - self.skip(0) % 60) % 60)
 
     def until(self, is_so, seconds: float, step: float = 1):
-        """Lets time pass until it is so, for at most so many seconds."""
+        """Lets time pass until the condition holds, for at most this many seconds."""
         end = time.monotonic() + 30
         while not is_so() and seconds > 0 and time.monotonic() < end:
             self.let_pass(step)
@@ -189,14 +189,14 @@ class Clock:
 
 
 def refused(error: str, call, *arguments, status: int | None = 400, **parameters) -> dict:
-    """The error of a call that must fail as in `Code: part of the message`; `Code|Other` if one of two will do, and an
+    """Returns the error of a call that must fail as in `Code: part of the message`. `Code|Other` accepts two codes, and an
     empty text if any error of the client's will."""
     codes, _, says = error.partition(": ")
     try:
         call(*arguments, **parameters)
     except ClientError as refusal:
         found, answer = refusal.response["Error"], refusal.response["ResponseMetadata"]["HTTPStatusCode"]
-        # That an operation is missing is no refusal.
+        # A missing operation does not count as a refusal.
         known = found["Code"] not in ("UnknownOperationException", "InvalidAction")
         assert known if not codes else found["Code"] in codes.split("|"), f"{found} instead of {codes or 'a refusal'}"
         assert answer == status or (status is None and 400 <= answer < 500), f"status {answer}: {found}"
@@ -206,7 +206,7 @@ def refused(error: str, call, *arguments, status: int | None = 400, **parameters
 
 
 def refusal(error: str, fixture: str, call, *sources: str, cases=(), **expected):
-    """A check that a call with a fixture is refused. With cases, which may have names, it is a check for each of them:
+    """Returns a check that a call with a fixture is refused. With cases, which may have names, it is a check for each of them:
     the call takes the case too, and `{}` in the error is the case."""
 
     def alone(request):
@@ -221,7 +221,7 @@ def refusal(error: str, fixture: str, call, *sources: str, cases=(), **expected)
 
 
 def unused() -> str:
-    """A name that no queue has."""
+    """Returns a name that no queue has."""
     return f"q-{uuid.uuid4().hex[:12]}"
 
 
@@ -230,7 +230,7 @@ def texts(attributes: dict) -> dict[str, str]:
 
 
 def redrive_policy(dead: Queue | str, most=2) -> str:
-    """A policy that moves to a dead-letter queue, or to the queue of an ARN."""
+    """Returns a redrive policy for a dead-letter queue, or for the queue of an ARN."""
     arn = dead.arn if isinstance(dead, Queue) else dead
     return json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": most})
 

@@ -17,7 +17,7 @@ from table import Emulator, write
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "target" / "conformance"
-# A run of all checks takes a minute or two; nothing here waits forever.
+# Time limit in seconds. A run of all checks takes a minute or two.
 CHECKS_MAY_TAKE = 900
 MEASURING_MAY_TAKE = 170
 PASSED = (100_000, 1_000_000)
@@ -63,7 +63,7 @@ def measure(throughput: str, messages: int, rounds: int, *endpoints: str) -> lis
 
 
 def memory_after(throughput: str, url: str, process: int, messages: int) -> float:
-    """The MB that the process holds after so many messages have passed through it since it began."""
+    """Returns the MB that the process uses after this many messages have passed through it."""
     passed = 0 if messages == PASSED[0] else PASSED[0]
     measure(throughput, messages - passed, 1, f"redrive-local={url}")
     status = Path(f"/proc/{process}/status").read_text()

@@ -1,4 +1,4 @@
-"""Runs the checks against an endpoint, and writes down what became of each."""
+"""Runs the checks against an endpoint, and records the result of each."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    # Settings of whoever runs this are none of the checks' business.
+    # The user's settings must not affect the checks.
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         del os.environ[name]
     os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
@@ -44,7 +44,7 @@ def clock(aws):
 
 @pytest.fixture
 def unit(clock):
-    """Seconds that do not pass by themselves while a check runs: more of them where they cost nothing."""
+    """Returns seconds that do not pass by themselves during a check, more of them if they cost nothing."""
     return 30 if clock.url else 1
 
 
@@ -55,7 +55,7 @@ def queue(aws):
 
 @pytest.fixture
 def one(aws):
-    """A queue with a message in it."""
+    """Returns a queue with a message."""
     return aws.queue("tea")
 
 
@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(items):
 
 
 class Results:
-    """One row for each check, in the order of the files."""
+    """Writes one row for each check, in the order of the files."""
 
     def __init__(self):
         self.rows, self.sources = {}, {}
@@ -105,6 +105,6 @@ class Results:
 
 
 def words(name: str) -> str:
-    """`test_a_purge[now]` is "a purge (now)"."""
+    """Turns `test_a_purge[now]` into "a purge (now)"."""
     name, _, variant = name.removeprefix("test_").partition("[")
     return name.replace("_", " ") + (f" ({variant.removesuffix(']')})" if variant else "")

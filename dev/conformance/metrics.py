@@ -1,4 +1,4 @@
-"""Metrics for the checks: values that are put, and what is read of them."""
+"""Metrics for the checks: writes values and reads statistics."""
 
 import time
 import uuid
@@ -9,7 +9,7 @@ STATISTICS = ["SampleCount", "Sum", "Minimum", "Maximum", "Average"]
 
 
 class Metric:
-    """A metric in a namespace of its own."""
+    """A metric in its own namespace."""
 
     def __init__(self, cloudwatch, name: str = "Orders", **dimensions: str):
         self.cloudwatch, self.name, self.namespace = cloudwatch, name, f"Shop/{uuid.uuid4().hex[:12]}"
@@ -25,14 +25,14 @@ class Metric:
         self.cloudwatch.put_metric_data(Namespace=self.namespace, MetricData=data)
 
     def statistics(self, *names: str, hours: int = 1, period: int = DAY, **more) -> list[dict]:
-        """The datapoints of the last hours; of all of them together unless a period is given."""
+        """Returns the datapoints of the last hours, by default a single one for all of them."""
         names = [] if "ExtendedStatistics" in more else names or STATISTICS
         chosen = {"Statistics": list(names)} if names else {}
         query = {**self.itself, **span(hours, period), "Period": period, **chosen, **more}
         return sorted(self.cloudwatch.get_metric_statistics(**query)["Datapoints"], key=lambda each: each["Timestamp"])
 
     def total(self) -> dict:
-        """The five statistics of all values there are, taken together."""
+        """Returns the five statistics of all values together."""
         points = self.statistics()
         assert points, "there is no datapoint"
         count, total = sum(each["SampleCount"] for each in points), sum(each["Sum"] for each in points)
@@ -40,7 +40,7 @@ class Metric:
         return {"SampleCount": count, "Sum": total, "Minimum": lowest, "Maximum": highest}
 
     def query(self, statistic: str = "Sum", period: int = DAY, **more) -> dict:
-        """An entry of GetMetricData."""
+        """Returns an entry of GetMetricData."""
         stat = {"Metric": self.itself, "Period": period, "Stat": statistic}
         return {"Id": "m", "MetricStat": stat, **more}
 
@@ -52,14 +52,14 @@ def metric_of(aws, queue, name: str) -> Metric:
 
 
 def published(aws, queue, name: str, statistic: str = "Sum", period: int = DAY) -> list[float]:
-    """What SQS has published of a queue within a day, the latest first."""
+    """Returns the values that SQS published of a queue within a day, the latest first."""
     query = [metric_of(aws, queue, name).query(statistic, period)]
     [result] = aws.cloudwatch.get_metric_data(MetricDataQueries=query, **span(24))["MetricDataResults"]
     return result["Values"]
 
 
 def span(hours: int = 1, period: int = DAY) -> dict:
-    """The last hours, from and to full hours or days, so that it does not matter where periods begin."""
+    """Returns the last hours, from and to full hours or days, so that the start of periods does not matter."""
     unit = max(period, 3_600)
     start, end = time.time() - hours * 3_600, time.time() + unit
     return {"StartTime": full(start, unit), "EndTime": full(end, unit)}
@@ -74,5 +74,5 @@ def ago(minutes: float) -> datetime:
 
 
 def minute(ago: int = 0) -> datetime:
-    """The middle of a minute, so that a value is in it whatever the clock does meanwhile."""
+    """Returns the middle of a minute, so that a value stays in it even if the clock continues."""
     return datetime.fromtimestamp((time.time() // 60 - ago) * 60 + 30, UTC)

@@ -1,4 +1,4 @@
-"""redrive-local as a child process: started, waited for, and ended."""
+"""Runs redrive-local as a child process."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def redrive_local(serve: str):
-    """The example `serve` of redrive-local, which says its URL and ends when its standard input does."""
+    """Runs the example `serve` of redrive-local, which prints its URL and ends when its standard input ends."""
     process = subprocess.Popen([serve], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         url = process.stdout.readline().strip()

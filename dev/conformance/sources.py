@@ -1,4 +1,4 @@
-"""Where AWS says how it behaves, or where others have measured it on AWS."""
+"""Sources of behavior: AWS's pages, and recordings of others from AWS."""
 
 import pytest
 
@@ -64,7 +64,7 @@ VISIBILITY_LIMIT = "https://github.com/aws/aws-sdk-net/issues/794"
 MISSING_DATA = cloudwatch_guide("alarms-and-missing-data")
 RPC_CBOR = "https://smithy.io/2.0/additional-specs/protocols/smithy-rpc-v2.html"
 QUERY_COMPATIBLE = "https://smithy.io/2.0/aws/protocols/aws-query-protocol.html"
-# The recordings of SQS are older than this header: what they show is answered without it.
+# The recordings of SQS are older than this header, so they show answers without it.
 QUERY_COMPATIBLE_CLIENTS = "https://github.com/boto/botocore/pull/3295"
 COMMAND_LINE = "https://docs.aws.amazon.com/cli/latest/reference/sqs/index.html"
 

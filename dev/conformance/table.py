@@ -1,4 +1,4 @@
-"""The results as a page: what each emulator passes, and how fast it is."""
+"""Writes the results as a page: the checks that each emulator passes, and its speed."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 class Emulator:
     name: str
     version: str
-    # What conftest.py reports: subject, check, source, result.
+    # The columns of conftest.py's report: subject, check, source, result.
     rows: list[dict] = field(default_factory=list)
 
     def count(self, result: str) -> int:
@@ -22,7 +22,7 @@ class Emulator:
 
 
 def write(page: Path, emulators: list[Emulator], rates: list[str], memory: list[tuple[int, float]]) -> None:
-    """Replaces what is between the markers."""
+    """Replaces the text between the markers."""
     before, rest = page.read_text().split(BEGIN)
     parts = [totals(emulators), speed(rates, memory), *subjects(emulators)]
     page.write_text(before + BEGIN + "\n\n" + "\n\n".join(parts) + "\n\n" + END + rest.split(END)[1])
@@ -43,7 +43,7 @@ def speed(rates: list[str], memory: list[tuple[int, float]]) -> str:
 
 
 def subjects(emulators: list[Emulator]) -> list[str]:
-    """A table for each file of checks, with a row for each behavior: its cases taken together."""
+    """Returns a table for each file of checks, with one row for all cases of a behavior."""
     sources = {}
     for row in emulators[0].rows:
         urls = sources.setdefault(row["subject"], {}).setdefault(behavior(row), [])
@@ -60,7 +60,7 @@ def subjects(emulators: list[Emulator]) -> list[str]:
 
 
 def behavior(row: dict) -> str:
-    """The check's name without its case: "a purge (now)" is "a purge"."""
+    """Returns the check's name without its case: "a purge" for "a purge (now)"."""
     return row["check"].partition(" (")[0]
 
 

@@ -25,7 +25,7 @@ TABLES = [
     (2, "0-X--", ["OK", "OK", "ALARM", "OK"]),
     (2, "----0", ["OK", "OK", "ALARM", "OK"]),
     (2, "---X-", ["ALARM", KEPT, "ALARM", "OK"]),
-    # A single value at the very end is too early to tell.
+    # A single value at the very end does not decide yet.
     (2, "----X", ["INSUFFICIENT_DATA", KEPT, "ALARM", "OK"]),
     (3, "----X", ["INSUFFICIENT_DATA", KEPT, "ALARM", "OK"]),
     (3, "---X-", ["INSUFFICIENT_DATA", KEPT, "ALARM", "OK"]),
@@ -42,7 +42,7 @@ def test_missing_data_counts_as_the_tables_say(metric, clock, needed, series, st
         if letter != "-":
             metric.put({"Value": float(letter == "X"), "Timestamp": ago(back)})
     alarm = Alarm(metric, EvaluationPeriods=3, DatapointsToAlarm=needed, TreatMissingData=treatment)
-    # So that exactly one minute ends, on whose end all five are looked at.
+    # Exactly one minute ends, and all five alarms are evaluated at its end.
     clock.let_pass(60)
     assert alarm.state() == states[TREATMENTS.index(treatment)]
 

@@ -45,7 +45,7 @@ class Alarm:
 
 @pytest.fixture
 def alarm(metric) -> Alarm:
-    """An alarm on a metric that nobody has put values to."""
+    """Returns an alarm on a metric without values."""
     return Alarm(metric)
 
 

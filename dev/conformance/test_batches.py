@@ -18,13 +18,13 @@ OPERATIONS = {
 
 @pytest.fixture(params=OPERATIONS)
 def batch(queue, request):
-    """Calls an operation on a queue, with entries of which only the ids matter."""
+    """Calls an operation on a queue with entries of which only the ids matter."""
     operation, entry = OPERATIONS[request.param]
     return lambda *ids: queue.batch(operation, *({"Id": each, **entry} for each in ids))
 
 
 def but_bad(result: dict) -> tuple[str, str]:
-    """Why the entry "bad" failed, and nobody's fault but the sender's; the entry "good" did not fail."""
+    """Returns why the entry "bad" failed. The fault must be the sender's, and the entry "good" must have succeeded."""
     [good], [bad] = result["Successful"], result["Failed"]
     assert (good["Id"], bad["Id"], bad["SenderFault"]) == ("good", "bad", True)
     return bad["Code"], bad["Message"]

@@ -92,7 +92,7 @@ def test_cbor_may_leave_open_how_long_its_lists_and_maps_are(aws, metric):
     answer = cbor(aws, "GetMetricData", cbor2.dumps(query))
     [result] = cbor2.loads(answer.body)["MetricDataResults"]
     assert result["Values"] == [6]
-    # A list of open length, in it a tag for a timestamp and a double.
+    # A list of open length with a tagged timestamp and a double.
     assert b"Timestamps\x9f\xc1\xfbA" in answer.body
 
 

@@ -47,7 +47,7 @@ def one_letter(aws) -> Letters:
 
 @pytest.fixture
 def nine_letters(aws) -> Letters:
-    """More letters than a task moves in some seconds, at one per second."""
+    """Returns a queue with more letters than a task moves in a few seconds, at one per second."""
     return Letters(aws, 9)
 
 

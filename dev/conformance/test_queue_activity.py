@@ -33,7 +33,7 @@ def test_a_long_poll_that_returns_a_message_is_no_empty_receive(aws, queue, cloc
     assert receives(aws, queue, clock) == (1, 0)
 
 
-# What else the operations take that name a queue by its URL.
+# Further parameters of the operations that name a queue by its URL.
 BY_URL = {
     "add_permission": {"Label": "a", "AWSAccountIds": ["123456789012"], "Actions": ["SendMessage"]},
     "change_message_visibility": {"ReceiptHandle": "none", "VisibilityTimeout": 0},
@@ -53,7 +53,7 @@ BY_URL = {
     "untag_queue": {"TagKeys": ["team"]},
 }
 TASK = '{"taskId":"none","sourceArn":"%s"}'
-# All that name a queue. DeleteQueue leaves nothing to look at.
+# All operations that name a queue, except DeleteQueue, after which there is no queue.
 NAMING = {
     **{name: lambda queue, more=more: {"QueueUrl": queue.url, **more} for name, more in BY_URL.items()},
     "create_queue": lambda queue: {"QueueName": queue.name},
@@ -67,7 +67,7 @@ NAMING = {
 @source(sqs_guide("monitoring-using-cloudwatch"))
 @pytest.mark.parametrize("operation", sorted(NAMING))
 def test_any_action_that_names_a_queue_makes_it_publish_again(aws, queue, clock, operation):
-    """Even one that is refused: whether AWS sees that as a use, it does not say."""
+    """Even a refused call counts as a use here. AWS does not document this."""
     parameters, visible = NAMING[operation](queue), "ApproximateNumberOfMessagesVisible"
     clock.let_pass(8 * 3_600)
     before = sum(published(aws, queue, visible, "SampleCount"))

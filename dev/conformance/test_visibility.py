@@ -15,7 +15,7 @@ def brief(aws, unit):
 
 @pytest.fixture
 def longer(aws, unit):
-    """A queue with a message in it and a visibility timeout of two units."""
+    """Returns a queue with a message and a visibility timeout of two units."""
     return aws.queue("tea", VisibilityTimeout=2 * unit)
 
 

@@ -1,4 +1,4 @@
-"""Requests as bytes, signed as AWS wants them, where a client would hide what is on the wire."""
+"""Makes signed requests from bytes, for checks of details that a client would hide."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ class Answer:
 
     @property
     def xml(self) -> ElementTree.Element:
-        """The document without its namespaces."""
+        """Returns the document without its namespaces."""
         root = ElementTree.fromstring(self.body)
         for element in root.iter():
             element.tag = element.tag.rpartition("}")[2]
@@ -40,7 +40,7 @@ def post(url: str, service: str, headers: dict, body: bytes, path: str = "/") ->
 
 
 def get(url: str, service: str, path: str = "/", headers: dict | None = None, **parameters) -> Answer:
-    """A form in the URL."""
+    """Sends a form in the URL."""
     return _send("GET", url, service, headers or {}, b"", f"{path}?{urlencode(parameters)}" if parameters else path)
 
 
@@ -58,7 +58,7 @@ def _send(method: str, url: str, service: str, headers: dict, body: bytes, path:
 
 
 def query(url: str, service: str, action: str, path: str = "/", **parameters) -> Answer:
-    """A form, as clients sent it before JSON and CBOR; names with dots are given as a dictionary under `more`."""
+    """Sends a form, as clients did before JSON and CBOR. Names with dots are given as a dictionary under `more`."""
     version = {"sqs": "2012-11-05", "monitoring": "2010-08-01"}[service]
     form = {"Action": action, "Version": version, **parameters.pop("more", {}), **parameters}
     headers = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def run(redrive: Path, stack: str, endpoint: str, environment: dict[str, str]) -> str:
-    """What was checked.
+    """Returns what was checked.
 
     Raises RuntimeError for the first command that fails, AssertionError for the first that says something else.
     """

@@ -1,4 +1,4 @@
-"""redrive as it is built here, against AWS as nobody here wrote it: MiniStack and moto. A gap that closed is a failure."""
+"""Tests this build of redrive against other people's emulators of AWS, MiniStack and moto. A known gap that closes is a failure."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Deploys template.yaml with SAM to MiniStack, and holds what its Lambda does against what `redrive local` does.
+"""Deploys template.yaml with SAM to MiniStack, and compares its Lambda with `redrive local`.
 
 Nobody here wrote MiniStack (https://pypi.org/project/ministack): its CloudFormation, its SQS, its event source mapping
 and its CloudWatch are another reading of AWS's documentation. The messages of events/demo.jsonl, each with a backoff of
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# That of book.py.
+# The folder of book.py.
 sys.path.append(str(ROOT / "dev/tools"))
 
 import check_queue_verbs  # noqa: E402
@@ -31,7 +31,7 @@ from emulators import client, until  # noqa: E402
 WORK = ROOT / "target" / "deployment"
 STACK = "redrive"
 PARAMETERS = {"MessageTimeLimit": "2", "ErrorThreshold": "1", "NotificationEmail": "on-call@example.com", "Idempotency": "on"}
-# The demo's own waits add up to 17 minutes; a message may ask for others.
+# The demo's own waits add up to 17 minutes. A message may request other waits.
 BACKOFF = {"redrive.backoff": '{"kind":"fixed","delay":1}'}
 ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}
 
@@ -41,7 +41,7 @@ def main(ministack: Path, orders: Path, redrive: Path) -> int:
     if platform.system() != "Linux" or architecture is None:
         print(f"needs Linux on x86_64 or aarch64, this is {platform.system()}/{platform.machine()}", file=sys.stderr)
         return 2
-    # Ending this ends MiniStack too.
+    # The end of this process ends MiniStack too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
@@ -62,13 +62,13 @@ def main(ministack: Path, orders: Path, redrive: Path) -> int:
         wrong += schedule(redrive, endpoint)
         print(check_queue_verbs.run(redrive, STACK, endpoint, environment(endpoint)))
         print(first_deployment.run(orders.parent / "receipts", redrive, endpoint, environment(endpoint), WORK))
-        # Last, since the stack keeps its faults.
+        # This comes last, because the stack keeps its faults.
         wrong += faults.check(redrive, endpoint, clients, stack, STACK)
     return report(expected, found) or shown(printed) or examined(wrong)
 
 
 def typed(cloudwatch, own: dict[str, str]) -> list[str]:
-    """The commands in the alarms' texts that fail as they are typed."""
+    """Returns the commands in the alarms' texts that fail."""
     texts = [alarm["AlarmDescription"] for alarm in cloudwatch.describe_alarms()["MetricAlarms"]]
     commands = sorted({text.split(". Type: ")[1] for text in texts})
     failed = []
@@ -82,7 +82,7 @@ def typed(cloudwatch, own: dict[str, str]) -> list[str]:
 
 
 def schedule(redrive: Path, endpoint: str) -> list[str]:
-    """What `redrive schedule` reads of the stack, if it is not what was deployed."""
+    """Returns the schedule that `redrive schedule` reads of the stack, if it differs from the deployed one."""
     command = [redrive, "schedule", "--stack", STACK, "--endpoint-url", endpoint, "--json"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     end = json.loads(done.stdout)["end"]
@@ -100,7 +100,7 @@ def prepare_messages() -> Path:
 
 
 def run_local(redrive: Path, orders: Path, messages: Path) -> list[dict]:
-    """The events of `redrive local` for the same messages under the same parameters."""
+    """Returns the events of `redrive local` for the same messages and parameters."""
     command = [redrive, "local", "--stack", STACK, "--binary", orders, "--send", messages, "--json"]
     command += ["--speed", "max", "--until-idle"]
     for name, value in PARAMETERS.items():
@@ -110,11 +110,11 @@ def run_local(redrive: Path, orders: Path, messages: Path) -> list[dict]:
 
 
 def deploy(endpoint: str, orders: Path, architecture: str) -> None:
-    """`sam deploy` of template.yaml as it is: its CodeUri is its own folder, here with the function in it."""
+    """Runs `sam deploy` of the unchanged template.yaml. Its CodeUri is its own folder, which here contains the function."""
     folder = WORK / "stack"
     folder.mkdir()
     shutil.copy(ROOT / "template.yaml", folder)
-    # Lambda takes 250 MB unpacked, which debug information alone exceeds.
+    # Lambda accepts 250 MB unpacked, which debug information alone exceeds.
     subprocess.run(["strip", "--strip-debug", "-o", folder / "bootstrap", orders], check=True, timeout=60)
     parameters = {**PARAMETERS, "Architecture": architecture}
     command = ["sam", "deploy", "--stack-name", STACK, "--template", "template.yaml"]
@@ -124,7 +124,7 @@ def deploy(endpoint: str, orders: Path, architecture: str) -> None:
 
 
 def environment(endpoint: str) -> dict[str, str]:
-    """For AWS's own tools, with nothing of whoever runs this."""
+    """Returns the environment for AWS's own tools, without the user's settings."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
     own = {"PATH": path, "HOME": str(WORK / "home"), "SAM_CLI_TELEMETRY": "0", "AWS_ENDPOINT_URL": endpoint}
@@ -137,14 +137,14 @@ def outputs(cloudformation) -> dict[str, str]:
 
 
 def settle_in(functions, name: str, endpoint: str) -> None:
-    """What differs from AWS: the function must be told where MiniStack is, and MiniStack what a number is.
+    """Returns the differences from AWS: the function needs MiniStack's address, and MiniStack needs the types of numbers.
 
     It keeps the numbers of parameters as texts, with which its own mapping cannot count.
     """
     configuration = functions.get_function_configuration(FunctionName=name)
     variables = {key: str(value) for key, value in configuration["Environment"]["Variables"].items()}
     variables["AWS_ENDPOINT_URL"] = endpoint
-    # So that messages may ask for waits that are shorter than the function's.
+    # Messages may then request waits that are shorter than the function's.
     variables["REDRIVE_OVERRIDES"] = "60"
     functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
     [mapping] = functions.list_event_source_mappings(FunctionName=name)["EventSourceMappings"]
@@ -156,14 +156,14 @@ def settle_in(functions, name: str, endpoint: str) -> None:
 
 
 def leave(functions, name: str) -> None:
-    """Without what only the messages needed."""
+    """Removes the variable that only the messages needed."""
     variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
     del variables["REDRIVE_OVERRIDES"]
     functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
 
 
 def send(sqs, queue: str, messages: Path) -> list[str]:
-    """The ids of the messages, in their order in the file."""
+    """Returns the ids of the messages, in their order in the file."""
     ids = []
     for line in map(json.loads, messages.read_text().splitlines()):
         body = line["body"] if isinstance(line["body"], str) else json.dumps(line["body"], separators=(",", ":"))
@@ -173,7 +173,7 @@ def send(sqs, queue: str, messages: Path) -> list[str]:
 
 
 def wait(clients: dict, stack: dict[str, str]) -> set[str]:
-    """Waits until the queue is empty. The alarms that went off meanwhile."""
+    """Waits until the queue is empty, and returns the alarms that went off meanwhile."""
     gone_off = set()
 
     def is_empty() -> bool:
@@ -201,7 +201,7 @@ def report(expected: outcomes.Outcome, found: outcomes.Outcome) -> int:
 
 
 def shown(printed: list[str]) -> int:
-    """Whether somebody who follows the runbook sees a letter with its note."""
+    """Checks that a user who follows the runbook sees a letter with its note."""
     print(f"docs/runbook.md: {len(printed)} blocks of commands work")
     if not any("redrive.dead-letter" in block for block in printed):
         print("failed: no command of docs/runbook.md shows a dead letter", file=sys.stderr)
@@ -210,7 +210,7 @@ def shown(printed: list[str]) -> int:
 
 
 def examined(wrong: list[str]) -> int:
-    """Whether the doctor found each fault and nothing else."""
+    """Checks that the doctor found each fault and nothing else."""
     for line in wrong:
         print(f"failed: {line}", file=sys.stderr)
     if not wrong:

@@ -1,4 +1,4 @@
-"""Emulators of AWS that nobody here wrote, each as a process on a free port of loopback for as long as a context lasts."""
+"""Runs other people's emulators of AWS, each as a process on a free port of loopback for the duration of a context."""
 
 import os
 import random
@@ -19,7 +19,7 @@ KEYS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
 
 @contextmanager
 def ministack(executable: Path, work: Path) -> Iterator[str]:
-    """https://pypi.org/project/ministack"""
+    """Runs https://pypi.org/project/ministack."""
     port = free_port()
     with emulator([executable], port, {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port)}, work) as endpoint:
         yield endpoint
@@ -27,7 +27,7 @@ def ministack(executable: Path, work: Path) -> Iterator[str]:
 
 @contextmanager
 def moto(executable: Path, work: Path) -> Iterator[str]:
-    """https://pypi.org/project/moto, which enforces policies once it is told to."""
+    """Runs https://pypi.org/project/moto, which can enforce policies."""
     port = free_port()
     command, later = [executable, "--host", "127.0.0.1", "--port", str(port)], {"INITIAL_NO_AUTH_ACTION_COUNT": "1000000"}
     with emulator(command, port, later, work) as endpoint:
@@ -36,7 +36,7 @@ def moto(executable: Path, work: Path) -> Iterator[str]:
 
 @contextmanager
 def emulator(command: list, port: int, variables: dict[str, str], work: Path) -> Iterator[str]:
-    """Its log and what else it writes are in the folder `work`, which is there."""
+    """Starts an emulator. Its log and other files go to the existing folder `work`."""
     (work / "home").mkdir(exist_ok=True)
     own = {"PATH": os.environ["PATH"], "HOME": str(work / "home"), "TMPDIR": str(work), **variables}
     log = work / f"{Path(command[0]).name}.log"
@@ -51,7 +51,7 @@ def emulator(command: list, port: int, variables: dict[str, str], work: Path) ->
 
 
 def stop(process: subprocess.Popen) -> None:
-    """MiniStack ends its functions with itself; what is left after 20 s is killed."""
+    """Ends an emulator. MiniStack also ends its functions. Processes that are left after 20 s are killed."""
     process.terminate()
     try:
         process.wait(timeout=20)
@@ -61,7 +61,7 @@ def stop(process: subprocess.Popen) -> None:
 
 
 def free_port() -> int:
-    """One that the system gives to nobody who asks for any: those begin at 32768."""
+    """Returns a port below 32768, which the system does not hand out by itself."""
     while True:
         with socket.socket() as listener, suppress(OSError):
             listener.bind(("127.0.0.1", random.randrange(30_000, 32_768)))
@@ -77,9 +77,9 @@ def answers(endpoint: str) -> bool:
 
 
 def client(service: str, endpoint: str, region: str = REGION):
-    """It tries once, lest a message be sent twice."""
+    """Returns a client that tries once, so that no message is sent twice."""
     limits = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 1})
-    # The session that boto3 makes of itself is not for several threads.
+    # boto3's default session does not support several threads.
     return boto3.Session().client(service, endpoint_url=endpoint, region_name=region, config=limits, **KEYS)
 
 

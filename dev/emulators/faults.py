@@ -1,4 +1,4 @@
-"""Puts faults into a deployed stack, and sees that `redrive doctor` names all of them and nothing else.
+"""Adds faults to a deployed stack, and checks that `redrive doctor` reports all of them and nothing else.
 
 What it finds by them, `crates/cli/tests/doctor/corpus/cases.txt` says; this shows that it reads them from services that nobody here
 wrote.
@@ -8,7 +8,7 @@ import json
 import subprocess
 from pathlib import Path
 
-# For each the change below, or two. What was changed by hand is told as that too.
+# Each code has one or two changes below. The doctor also reports that they were made by hand.
 EXPECTED = {
     "alarm-metrics-off",
     "alarm-without-action",
@@ -28,7 +28,7 @@ EXPECTED = {
 
 
 def check(redrive: Path, endpoint: str, clients: dict, outputs: dict[str, str], stack: str) -> list[str]:
-    """What the doctor said that it should not have, or did not say. The stack keeps its faults."""
+    """Returns the codes that the doctor should not have reported, or did not report. The stack keeps its faults."""
     doctor = [redrive, "doctor", "--stack", stack, "--endpoint-url", endpoint, "--json"]
     wrong = []
     codes, not_seen = found(doctor)
@@ -70,7 +70,7 @@ def break_alarm(cloudwatch) -> None:
 
 
 def found(doctor: list) -> tuple[set[str], list[str]]:
-    """The codes, and what could not be looked at."""
+    """Returns the codes, and the parts that the doctor could not check."""
     done = subprocess.run(doctor, capture_output=True, text=True, timeout=60)
     if not done.stdout:
         raise RuntimeError(f"redrive doctor ends with {done.returncode}: {done.stderr}")

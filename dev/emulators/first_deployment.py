@@ -1,6 +1,6 @@
 """Follows docs/first-deployment.md on MiniStack: the project of docs/first-consumer.md, deployed, alarmed and deleted.
 
-Each block of commands has a mark that says what is done with it; one without a mark, or with an unknown one, is an error.
+Each block of commands has a mark that selects its treatment. A missing or unknown mark is an error.
 """
 
 import subprocess
@@ -23,7 +23,7 @@ KNOWN = ON_MINISTACK | ON_LOCAL | {"compiles"}
 
 
 def run(receipts: Path, redrive: Path, endpoint: str, environment: dict[str, str], work: Path) -> str:
-    """What was run.
+    """Returns what was run.
 
     Raises RuntimeError for the first command that fails, or that never shows what the page says.
     """
@@ -40,7 +40,7 @@ def run(receipts: Path, redrive: Path, endpoint: str, environment: dict[str, str
 
 
 def follow(kinds: set[str], folder: Path, environment: dict[str, str]) -> int:
-    """Runs the blocks of these kinds, and says how many."""
+    """Runs the blocks of these kinds, and returns their number."""
     blocks = [block for block in page("first-deployment.md") if block.mark or block.language == "sh"]
     count = 0
     for block, follower in zip(blocks, [*blocks[1:], None], strict=True):
@@ -64,7 +64,7 @@ def follow(kinds: set[str], folder: Path, environment: dict[str, str]) -> int:
 
 @contextmanager
 def local(receipts: Path, redrive: Path, folder: Path) -> Iterator[str]:
-    """The same stack in `redrive local`, six times as fast, so that an alarm's minute is ten seconds."""
+    """Runs the same stack in `redrive local`, six times as fast, so that an alarm's minute is ten seconds."""
     port = free_port()
     command = [redrive, "local", "--stack", STACK, "--binary", receipts, "--port", str(port), "--speed", "6"]
     with (folder / "local.log").open("wb") as output:
@@ -77,7 +77,7 @@ def local(receipts: Path, redrive: Path, folder: Path) -> Iterator[str]:
 
 
 def prepare(receipts: Path, work: Path) -> Path:
-    """The project as both pages make it, built."""
+    """Builds the project of both pages."""
     folder = work / STACK
     folder.mkdir()
     for block in page("first-consumer.md"):
@@ -86,7 +86,7 @@ def prepare(receipts: Path, work: Path) -> Path:
     template = folder / "template.yaml"
     [addition] = [block.text for block in page("first-deployment.md") if block.mark == "add: template.yaml"]
     template.write_text(template.read_text().replace("Outputs:", f"{addition}\nOutputs:", 1))
-    # What `sam build` leaves, where `sam deploy` looks for it.
+    # The result of `sam build`, where `sam deploy` looks for it.
     build = folder / ".aws-sam/build"
     (build / "Send").mkdir(parents=True)
     (build / "template.yaml").write_text(template.read_text().replace("CodeUri: .", "CodeUri: Send"))
@@ -100,7 +100,7 @@ def page(name: str) -> list[book.Block]:
 
 
 def tell_endpoint(endpoint: str) -> None:
-    """What differs from AWS: the function must be told where MiniStack is."""
+    """Returns the difference from AWS: the function needs MiniStack's address."""
     functions = client("lambda", endpoint)
     [name] = [it["FunctionName"] for it in functions.list_functions()["Functions"] if STACK in it["FunctionName"]]
     variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
@@ -120,7 +120,7 @@ def wait_for(script: str, words: list[str], folder: Path, environment: dict[str,
 
 
 def bash(script: str, folder: Path, environment: dict[str, str]) -> str:
-    # Version 1 of the AWS CLI heeds no AWS_ENDPOINT_URL.
+    # Version 1 of the AWS CLI ignores AWS_ENDPOINT_URL.
     aws = 'aws() { command aws --endpoint-url "$AWS_ENDPOINT_URL" "$@"; }\n'
     command = ["bash", "-euo", "pipefail", "-c", aws + script]
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}

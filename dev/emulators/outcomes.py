@@ -1,4 +1,4 @@
-"""What became of the demo's messages, as `redrive local` tells it and as the calls of AWS tell it."""
+"""Compares the outcomes of the demo's messages in `redrive local` with those that AWS's operations report."""
 
 import json
 import time
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 @dataclass(frozen=True)
 class Outcome:
-    """How each message ended, by its place in the file; the counters; the alarms on counters that went off."""
+    """The end of each message by its position in the file, the counters, and the alarms on counters that went off."""
 
     ends: dict[int, str]
     metrics: dict[str, int]
@@ -23,7 +23,7 @@ def of_local(events: list[dict]) -> Outcome:
         if event["kind"] in ("done", "dead_lettered") and event["message_id"] in sent:
             end(ends, sent.index(event["message_id"]) + 1, event.get("reason", "done"), event["attempt"])
     dead = sum(not how.startswith("done") for how in ends.values())
-    # A message that is done failed on each attempt but its last, a dead letter on that one too.
+    # A message that is done failed on each attempt except the last, a dead letter on all attempts.
     failed = sum(int(how.rpartition(" ")[2]) for how in ends.values()) - (len(ends) - dead)
     metrics = {"DeadLettered": dead, "Retried": failed - dead, "WorkerErrors": failed}
     gone_off = {event["name"] for event in events if event["kind"] == "alarm" and event["state"] == "ALARM"}
@@ -31,7 +31,7 @@ def of_local(events: list[dict]) -> Outcome:
 
 
 def of_aws(clients: dict, stack: dict[str, str], sent: list[str], alarms: set[str], expected: Outcome) -> Outcome:
-    """Metrics may come a moment after the messages, so they are waited for, 20 s at most."""
+    """Waits up to 20 s for the metrics, which may arrive a moment after the messages."""
     ends: dict[int, str] = {}
     for message_id, attempt in charged(clients["logs"], stack["LogGroupName"]):
         end(ends, sent.index(message_id) + 1, "done", attempt)
@@ -45,7 +45,7 @@ def of_aws(clients: dict, stack: dict[str, str], sent: list[str], alarms: set[st
 
 
 def with_unconfirmed(metrics: dict[str, int]) -> dict[str, int]:
-    """A message is also retried if a busy MiniStack did not confirm its delay in time. Most must be confirmed."""
+    """Adds unconfirmed retries: a message is also retried if a busy MiniStack did not confirm its delay in time. Most must be."""
     unconfirmed = metrics.get("SettleErrors", 0)
     if unconfirmed > metrics.get("Retried", 0) // 2:
         return metrics
@@ -60,7 +60,7 @@ def end(ends: dict[int, str], place: int, how: str, attempt: int) -> None:
 
 
 def charged(logs, group: str) -> list[tuple[str, int]]:
-    """The message id and the attempt of each order that the function's log says is charged."""
+    """Returns the message id and the attempt of each order that the function's log reports as charged."""
     pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group)
     lines = [event["message"].strip() for page in pages for event in page["events"]]
     entries = [json.loads(line) for line in lines if line.startswith("{")]
@@ -69,7 +69,7 @@ def charged(logs, group: str) -> list[tuple[str, int]]:
 
 
 def letters(sqs, queue: str) -> list[tuple[str, str, int]]:
-    """The original message id, the reason and the attempts of each dead letter, which are visible again afterwards."""
+    """Returns the original message id, the reason and the attempts of each dead letter, which are visible again afterwards."""
     letters = []
     names = {"MessageAttributeNames": ["All"], "MessageSystemAttributeNames": ["All"]}
     while found := sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, **names).get("Messages", []):
@@ -83,12 +83,12 @@ def read(letter: dict) -> tuple[str, str, int]:
     if note := letter.get("MessageAttributes", {}).get("redrive.dead-letter"):
         note = json.loads(note["StringValue"])
         return note["message_id"], note["reason"], note["attempts"]
-    # Reading it counted too.
+    # This read counted as a receive.
     return letter["MessageId"], "redrive policy", int(letter["Attributes"]["ApproximateReceiveCount"]) - 1
 
 
 def sums(cloudwatch, queue: str) -> dict[str, int]:
-    """The sum of each metric of the queue that there is."""
+    """Returns the sum of each metric of the queue."""
     dimensions = [{"Name": "QueueName", "Value": queue}]
     listed = cloudwatch.list_metrics(Namespace="Redrive", Dimensions=dimensions)["Metrics"]
     now = datetime.now(timezone.utc)

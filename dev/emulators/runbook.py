@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# That of book.py.
+# The folder of book.py.
 sys.path.append(str(ROOT / "dev/tools"))
 
 import book  # noqa: E402
@@ -25,18 +25,18 @@ import emulators  # noqa: E402
 
 RUNBOOK = ROOT / "docs" / "runbook.md"
 NAMES = 'eval "$(redrive queue names --stack shop --region us-east-1)"\n'
-# That of the page.
+# The stack's name on the page.
 STACK = "shop"
 OURS = "template.yaml"
 VARIABLES = "QUEUE QUEUE_URL QUEUE_ARN DEAD_LETTER_QUEUE DEAD_LETTER_QUEUE_URL DEAD_LETTER_QUEUE_ARN FUNCTION LOG_GROUP MAPPING"
-# What the demo leaves behind, and the block that looks for their log.
+# The letters that the demo leaves, and the block that looks for their log.
 LETTERS = 4
 LOOK_UP = "while read"
-# MiniStack has no move tasks, redrive-local no settings of an account: of these it is only shown that the AWS CLI understands
+# MiniStack has no move tasks, redrive-local no settings of an account. For these, this shows only that the AWS CLI understands
 # them and sends them. Each is the last of its block.
 ABSENT = ("message-move-task", "get-account-settings")
 NO_SUCH_ACTION = re.compile("InvalidAction|UnknownOperation")
-# What the page has everybody define before a drill, since version 1 sends what is for SQS to AWS.
+# The page's readers define this before a drill, because version 1 sends calls of SQS to AWS.
 AWS = next(block.text for block in book.blocks((ROOT / "docs" / "local.md").read_text()) if "aws() {" in block.text)
 if AWS.splitlines()[-1] not in RUNBOOK.read_text():
     raise RuntimeError("docs/runbook.md and docs/local.md define aws() differently")
@@ -53,7 +53,7 @@ def main(binaries: Path) -> int:
 
 
 def templates() -> dict[str, str]:
-    """Of the pages; of the CDK example what CDK makes of it."""
+    """Returns the stacks of the pages. For the CDK example it is CDK's output."""
     page = (ROOT / "docs" / "first-consumer.md").read_text()
     tutorial = next(block.text for block in book.blocks(page) if block.language == "yaml")
     existing = (ROOT / "examples/deploy/function.yaml").read_text()
@@ -63,7 +63,7 @@ def templates() -> dict[str, str]:
 
 @contextmanager
 def local(binaries: Path, template: str, work: Path) -> Iterator[dict[str, str]]:
-    """The stack with the letters of the demo, and what commands need to find it."""
+    """Runs the stack with the letters of the demo, and returns the variables with which commands find it."""
     path, log, port = work / "template.yaml", work / "log", emulators.free_port()
     path.write_text(template)
     command = [binaries / "redrive", "local", "--template", path, "--binary", binaries / "orders", "--stack", STACK]
@@ -85,7 +85,7 @@ def local(binaries: Path, template: str, work: Path) -> Iterator[dict[str, str]]
 
 
 def check_the_warning(environment: dict[str, str]) -> None:
-    """That `aws sqs` of version 1 does what the pages warn of, seen by a proxy that nobody answers at."""
+    """Checks with a proxy that does not answer that `aws sqs` of version 1 does what the pages warn about."""
     closed = {"HTTPS_PROXY": f"http://127.0.0.1:{emulators.free_port()}", "AWS_MAX_ATTEMPTS": "1"}
     options = {"env": environment | closed, "capture_output": True, "text": True, "timeout": 60}
     version = subprocess.run(["aws", "--version"], **options).stdout
@@ -135,7 +135,7 @@ def redrive(verb: str, environment: dict[str, str]) -> list[dict]:
 
 
 def blocks() -> list[str]:
-    """All but those that look names up."""
+    """Returns all blocks except those that look up names."""
     page, _ = RUNBOOK.read_text().split("\n## Without redrive")
     return [block.text for block in book.blocks(page) if block.language == "sh" and block.text != NAMES]
 
@@ -146,7 +146,7 @@ def without_redrive() -> list[str]:
 
 
 def run(stack: str, environment: dict[str, str]) -> list[str]:
-    """What each block printed.
+    """Returns the output of each block.
 
     Raises RuntimeError for the first that fails, with all its output.
     """
@@ -155,12 +155,12 @@ def run(stack: str, environment: dict[str, str]) -> list[str]:
 
 
 def found(block: str, environment: dict[str, str]) -> str:
-    """The names that a block sets, as bash declares them."""
+    """Returns the names that a block sets, as bash declares them."""
     return bash(f"{block}declare -p {VARIABLES}", environment).replace("declare -x", "declare --")
 
 
 def bash(script: str, environment: dict[str, str]) -> str:
-    """What it prints. It asks whoever is at the terminal, who says yes."""
+    """Returns the output of a block. Its questions are answered with yes."""
     keyboard, terminal = os.openpty()
     try:
         os.write(keyboard, b"y\n")
@@ -169,7 +169,7 @@ def bash(script: str, environment: dict[str, str]) -> str:
     finally:
         os.close(keyboard)
         os.close(terminal)
-    # The demo's function is as broken as before, so what is sent back may fail again at once.
+    # The demo's function is still broken, so letters that are sent back may fail again immediately.
     fails_again = "dlq retry" in script and re.search("letters? failed again", done.stderr)
     is_absent = any(verb in script for verb in ABSENT) and NO_SUCH_ACTION.search(done.stderr)
     if done.returncode and not (is_absent or fails_again):

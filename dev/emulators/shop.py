@@ -1,4 +1,4 @@
-"""Where a test plays: an emulator with the programs to try on it, and a queue with dead letters that no other test has."""
+"""The setting of a test: an emulator with the programs under test, and a queue with dead letters of its own."""
 
 import json
 import os
@@ -15,10 +15,10 @@ from emulators import until
 
 PAGE = Path(__file__).parents[2] / "docs/dead-letters.md"
 
-# No command and no wait takes longer.
+# Longest duration of a command or a wait, in seconds.
 PATIENCE = 120
 NOTE, ORIGIN = "redrive.dead-letter", "redrive.origin"
-# Seconds after which a message that failed in a worker comes back.
+# Seconds after which a message that failed in a worker returns.
 BACKOFF = json.dumps({"kind": "exponential", "delay": 1, "max": 1})
 
 gap = pytest.mark.gap
@@ -30,11 +30,11 @@ class Elsewhere(Aws):
         self.binaries, self.folder = binaries, folder
 
     def far(self) -> "Elsewhere":
-        """The same in another region."""
+        """Returns the same emulator in another region."""
         return Elsewhere(self.url, self.binaries, self.folder, "us-west-2")
 
     def environment(self, **variables: str) -> dict[str, str]:
-        """Nothing of whoever runs this."""
+        """Returns an environment without the user's settings."""
         own = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "REDRIVE_JOURNAL": "off"}
         own |= {"AWS_EC2_METADATA_DISABLED": "true", "AWS_ENDPOINT_URL": self.url, "AWS_REGION": self.region}
         return own | {name.upper(): value for name, value in KEYS.items()} | variables
@@ -50,7 +50,7 @@ class Elsewhere(Aws):
 
     @contextmanager
     def worker(self, program: str, queue: Queue, **variables: str):
-        """A program that handles the messages of a queue until it is told to end, and the file of its log."""
+        """Runs a program that handles the messages of a queue until the end of the context, with its log file."""
         own = {"REDRIVE_QUEUE_URL": queue.url, "REDRIVE_BACKOFF": BACKOFF, "REDRIVE_DRAIN": "3", "REDRIVE_METRICS": "off"}
         log = self.folder / f"{queue.name}.log"
         with log.open("ab") as output:
@@ -65,7 +65,7 @@ class Elsewhere(Aws):
             process.wait()
 
     def table(self, **properties) -> str:
-        """Without properties as Powertools asks for it."""
+        """Creates a table. Without properties it is the one that Powertools requires."""
         key = {"AttributeName": "id"}
         layout = {"AttributeDefinitions": [key | {"AttributeType": "S"}], "KeySchema": [key | {"KeyType": "HASH"}]}
         properties = {"BillingMode": "PAY_PER_REQUEST", **layout, **properties, "TableName": unused()}
@@ -75,7 +75,7 @@ class Elsewhere(Aws):
         return properties["TableName"]
 
     def journal_table(self) -> str:
-        """As docs/dead-letters.md defines it."""
+        """Creates the table of docs/dead-letters.md."""
         [defined] = re.findall(r"```yaml\n(  RedriveJournal:\n.*?)```", PAGE.read_text(), re.DOTALL)
         properties = yaml.safe_load(defined)["RedriveJournal"]["Properties"]
         expiring = properties.pop("TimeToLiveSpecification")
@@ -100,14 +100,14 @@ class Shop:
         self.queue, self.dead = aws.pair(most=3, fifo=fifo)
 
     def letter(self, body: str, reason: str = "panic", attributes=None, message: str = "", **more) -> str:
-        """A letter with a note, as redrive writes it. Its id."""
+        """Sends a letter with redrive's note, and returns its id."""
         note = {"reason": reason, "error": "card refused", "exception": "shop::Refused", "attempts": 3}
         note |= {"failed_at": "2026-11-21T07:50:00.000Z", "message_id": message or f"m-{body}", "source": self.queue.arn}
         attributes = {**(attributes or {}), NOTE: text(json.dumps(note))}
         return self.dead.send(body, MessageAttributes=attributes, **more)["MessageId"]
 
     def letters(self, count: int, *reasons: str) -> list[str]:
-        """With the bodies 0, 1 and so on, and the reasons in turns."""
+        """Sends letters with the bodies 0, 1 and so on, with the reasons in turns."""
         reasons = reasons or ("panic",)
         return [self.letter(str(at), reasons[at % len(reasons)]) for at in range(count)]
 
@@ -118,18 +118,18 @@ class Shop:
         return self.dlq("retry", "--yes", *more, **how)
 
     def bodies(self) -> tuple[list[str], list[str]]:
-        """Those that can be received from the queue and from its dead letters, and are then gone."""
+        """Receives and deletes all messages of the queue and of its dead-letter queue."""
         of_queue, of_dead = (sorted(message["Body"] for message in drained(each)) for each in (self.queue, self.dead))
         return of_queue, of_dead
 
     def wait_for_letters(self, count: int) -> None:
-        """Until the queue is empty and that many letters are there."""
+        """Waits until the queue is empty and has that many letters."""
         found = lambda: (self.queue.counts(), self.dead.counts())
         until(PATIENCE, lambda: found() == ((0, 0, 0), (count, 0, 0)), f"not {count} letters and nothing else")
 
 
 def drained(queue: Queue) -> list[dict]:
-    """Everything, off the queue: of a FIFO queue the next of a group come when those before are gone."""
+    """Receives and deletes everything. A FIFO queue returns the next messages of a group once those before are gone."""
     taken = []
     while received := queue.receive(VisibilityTimeout=600):
         taken += received

@@ -1,4 +1,4 @@
-"""History, snoozes and journal in a DynamoDB table, from several machines: no run here has a folder of its own."""
+"""Tests history, snoozes and journal in a DynamoDB table from several machines. Each run here has an empty folder."""
 
 import json
 
@@ -18,7 +18,7 @@ def test_a_team_shares_its_history_and_snoozes(shop, table):
         shop.dlq(*arguments, "--yes", **of("ada", table))
     for reason in ("known", "fix is in review"):
         shop.aws.redrive("fleet", "snooze", shop.dead.name, "--for", "2d", "--reason", reason, **of("ada", table))
-    # By its ARN the table is reached in its own region.
+    # The ARN of a table leads to its own region.
     arn = shop.aws.client("dynamodb").describe_table(TableName=table)["Table"]["TableArn"]
     history = lines(shop.aws.far().redrive("fleet", "--history", "--json", **of("bob", arn)))
     found = [(entry["user"], entry["verb"], entry.get("sent"), entry.get("deleted")) for entry in history]
@@ -42,7 +42,7 @@ def test_no_table_and_one_without_a_sort_key_end_a_verb_at_its_start(shop):
 
 
 def of(user: str, table: str) -> dict[str, str]:
-    """A machine with the team's table."""
+    """Returns a machine with the team's table."""
     return {"USER": user, "REDRIVE_JOURNAL": f"dynamodb:{table}"}
 
 

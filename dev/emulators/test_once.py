@@ -1,4 +1,4 @@
-"""Records of `redrive-dynamodb`: against its rules, beside Powertools for Python, and in the example `charges`."""
+"""Tests the records of `redrive-dynamodb` against its rules, beside Powertools for Python, and in the example `charges`."""
 
 import json
 import time
@@ -21,7 +21,7 @@ def table(aws):
 
 @pytest.fixture
 def check(aws, table):
-    """What `crates/dynamodb/tests/checks` writes; it fails if that fails."""
+    """Returns the output of `crates/dynamodb/tests/checks`, which must succeed."""
 
     def run(*arguments: str) -> str:
         return aws.call("examples/once_checks", *arguments, REDRIVE_IDEMPOTENCY_TABLE=table).stdout
@@ -67,7 +67,7 @@ def test_the_example_charges_once_also_in_another_process(shop, table):
     charged = []
     for letters in (1, 2):
         shop.aws.redrive("send", "--queue", shop.queue.name, "-", given=SAMPLES.read_text())
-        # One after the other: none comes while its twin is in progress, and waits for that.
+        # One after the other, so that no message arrives while its duplicate is in progress.
         with shop.aws.worker("examples/charges", shop.queue, REDRIVE_IDEMPOTENCY_TABLE=table, REDRIVE_CONCURRENCY="1") as log:
             shop.wait_for_letters(letters)
         charged.append(sorted(line["id"] for line in logged(log) if line["message"] == "charged"))
@@ -75,7 +75,7 @@ def test_the_example_charges_once_also_in_another_process(shop, table):
 
 
 def powertools(aws, table: str, id: str, meanwhile=lambda: None) -> list[str]:
-    """What a function with Powertools runs, with the prefix of keys that `crates/dynamodb/tests/checks` has."""
+    """Runs Powertools as a function does, with the key prefix of `crates/dynamodb/tests/checks`."""
     charged = []
     store = DynamoDBPersistenceLayer(table_name=table, boto3_client=aws.client("dynamodb"))
     invocation = SimpleNamespace(get_remaining_time_in_millis=lambda: 1_000 * PATIENCE)

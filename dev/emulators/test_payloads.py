@@ -1,4 +1,4 @@
-"""Bodies in S3, beside Python's extended client of SQS, and in the example `payloads`."""
+"""Tests bodies in S3 with Python's extended client of SQS, and in the example `payloads`."""
 
 import json
 
@@ -6,7 +6,7 @@ from aws import KEYS
 from shop import Shop, lines
 from sqs_extended_client import SQSExtendedClientSession
 
-# The one that the example names.
+# The bucket that the example names.
 BUCKET = "documents-payloads"
 LINES = ["Zoë \U0001f600" * 10_000] * 3
 
@@ -27,7 +27,7 @@ def test_what_the_extended_client_sends_is_handled_and_letters_keep_it(shop):
     shown = json.loads(shop.dlq("show", letters["empty-document"], "--no-logs", "--json", "--payload").stdout)
     assert json.loads(shown["payload"]["body"]) == refused
     assert "does not exist" in shop.dlq("show", letters["payload-missing"], "--no-logs", "--payload", code=1).stderr
-    # A poll of the worker that has ended may take what arrives in its own queue.
+    # A poll of the ended worker may receive messages that arrive in its own queue.
     other = Shop(shop.aws)
     shop.retry("--where", "reason = empty-document", "--to", other.queue.name)
     [back] = received(sender, other)
@@ -46,7 +46,7 @@ def test_the_extended_client_reads_what_redrive_sends(shop):
 
 
 def extended(shop: Shop):
-    """A client that stores large bodies in the bucket."""
+    """Returns a client that stores large bodies in the bucket."""
     aws = shop.aws
     aws.bucket(BUCKET)
     sqs = SQSExtendedClientSession(region_name=aws.region, **KEYS).client("sqs", endpoint_url=aws.url)

@@ -1,4 +1,4 @@
-"""The policies of examples/deploy/permissions, enforced: moto refuses what no policy of a user allows.
+"""Tests the policies of examples/deploy/permissions with moto, which refuses calls that no policy of a user allows.
 
 It asks for actions by the names of operations, where AWS asks for one action for a call and for a batch of them, and it
 does not know which queue a call by name is about. So the users have the statements' actions, batches too, on all resources.
@@ -18,7 +18,7 @@ BUCKET = "payloads"
 
 @pytest.fixture
 def enforce(aws):
-    """From its call to the end of the test; https://docs.getmoto.org/en/latest/docs/iam.html"""
+    """Enforces policies from this call to the end of the test: https://docs.getmoto.org/en/latest/docs/iam.html"""
 
     def after(calls: int) -> None:
         where, plain = f"{aws.url}/moto-api/reset-auth", {"Content-Type": "text/plain"}
@@ -59,7 +59,7 @@ def test_the_policies_are_enough_to_look_and_to_act(aws, shop, enforce, tmp_path
         (operator, shop, "dlq purge --yes", 0, ""),
         (fleet, None, "fleet", 0, large.dead.name),
         (fleet, None, "dlq list --all", 1, "could not receive from "),
-        # moto refuses in XML, which DynamoDB does not speak.
+        # moto refuses in XML, which clients of DynamoDB do not read.
         (operator, shared, retry, 1, f"could not read the table {table}: "),
         (watcher, shared, retry, 0, f"warning: no journal: could not write to the table {table}: "),
         (journal, shared, retry, 0, f"1 sent from {shared.dead.name} to {shared.queue.name}\n"),
@@ -82,7 +82,7 @@ def letter_in_s3(shop: Shop) -> str:
 
 
 def user(aws: Elsewhere, *names: str, without: str = "") -> dict[str, str]:
-    """The keys of a user with the statements of these policies but one action."""
+    """Returns the keys of a user with the statements of these policies, except one action."""
     policies = permissions.policies()
     actions = {action for name in names for action in permissions.allowed(policies[name])} - {without}
     statement = {"Effect": "Allow", "Action": [*actions, *(f"{action}Batch" for action in actions & BATCHES)], "Resource": "*"}

@@ -1,4 +1,4 @@
-"""The demo function as a worker: a process that polls by itself."""
+"""Tests the demo function as a worker, a process that polls by itself."""
 
 import json
 
@@ -24,7 +24,7 @@ def test_a_worker_that_is_told_to_end_hands_back_what_it_has_in_hand(shop):
         shop.queue.send(order("up"))
         until(PATIENCE, lambda: "charged" in log.read_text() and shop.queue.counts() == (0, 1, 0), "none is in hand")
     assert "handlers are canceled" in log.read_text()
-    # At once, and not after the queue's 30 s.
+    # Immediately, and not after the queue's 30 s.
     back = shop.queue.take()
     assert (json.loads(back["Body"])["gateway"], back["Attributes"]["ApproximateReceiveCount"]) == ("hangs", "2")
 

@@ -1,8 +1,8 @@
-// A small chart: a curve over time, as parts to draw. Pure.
+// Computes the parts of a small chart: a curve over time. Pure.
 
 const round = (number) => Math.round(number * 10) / 10;
 
-/** Steps from sample to sample, since a number holds until the next one, in a box of this size. */
+/** Returns steps from sample to sample in a box of this size, because a number is valid until the next one. */
 export function chart(all, { width, height, end, threshold, bands = [] }) {
   const points = all.filter(([at]) => at <= end);
   const top = Math.max(1, threshold ?? 0, ...points.map(([, value]) => value)) * 1.08;

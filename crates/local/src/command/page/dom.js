@@ -1,6 +1,6 @@
-// Elements without HTML in strings: text is always text, and what cannot be seen in it is shown by its number.
+// Creates elements without HTML strings: text stays text, and invisible characters appear as their numbers.
 
-/** Controls, and what turns the direction of the text around it. Joiners stay: emoji and scripts are written with them. */
+/** Control characters, and characters that change the text direction. Joiners stay, because emoji and scripts need them. */
 const UNSEEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 const seen = (text) => text.replace(UNSEEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -24,13 +24,13 @@ export const s = (tag, attributes = {}, ...children) => fill(document.createElem
 
 export const $ = (id) => document.getElementById(id);
 
-/** Changes text only if it is another one, so that nothing is laid out in vain. */
+/** Changes text only if it differs, to avoid needless layout. */
 export function say(element, text) {
   const shown = seen(text);
   if (element.textContent !== shown) element.textContent = shown;
 }
 
-/** Asks the server. Its refusals are errors in its own words. */
+/** Calls the server. Its refusals become errors with its own words. */
 export async function ask(path, body, headers = {}) {
   const options = body === undefined
     ? { headers }
@@ -43,7 +43,7 @@ export async function ask(path, body, headers = {}) {
   return answer;
 }
 
-/** Leaves children that are as these, and replaces the others: a link that is replaced while it is clicked leads nowhere. */
+/** Replaces only the children that differ, because a link that is replaced during a click leads nowhere. */
 export function renew(parent, children) {
   children.forEach((child, at) => {
     const old = parent.children[at];

@@ -1,13 +1,13 @@
-// JSON with line breaks. Its words stay as they are: a number that no script can hold, a key that is there twice. Pure.
+// Breaks JSON into lines. Its tokens stay unchanged, even numbers that JavaScript cannot represent and duplicate keys. Pure.
 
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-/** A sender chooses how deep a body is nested. As in the terminal, what would grow only by its indentation stays as it is. */
+/** A sender chooses the nesting of a body. As in the terminal, JSON that would grow only by its indentation stays as it is. */
 const DEEPEST = 64;
 const GROWTH = 4;
 const ALLOWANCE = 64 * 1024;
 
-/** JSON on many lines; anything else as it is. */
+/** Returns JSON on many lines, and other text unchanged. */
 export function pretty(body) {
   try {
     JSON.parse(body);
@@ -19,7 +19,7 @@ export function pretty(body) {
   for (const [token] of body.matchAll(TOKENS)) {
     const closes = token === '}' || token === ']';
     if (closes) depth -= 1;
-    // Nothing stands in an empty list.
+    // An empty list stays on one line.
     if (opened !== closes) text += opened || closes ? line() : '';
     opened = token === '{' || token === '[';
     if (opened) depth += 1;

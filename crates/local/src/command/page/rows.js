@@ -1,6 +1,6 @@
-// Rows of one height: only those in view are elements, however many there are.
+// A list of rows of equal height, which creates elements only for the rows in view.
 
-/** So many rows above and below the view are kept ready. */
+/** Number of rows that are kept ready above and below the view. */
 const SPARE = 8;
 
 export class Rows {
@@ -61,7 +61,7 @@ export class Rows {
     this.paint(row, this.shown[index]);
   }
 
-  /** Where the chosen item is, -1 if nowhere. */
+  /** Index of the chosen item, or -1. */
   at() {
     return this.shown.findIndex((item) => this.key(item) === this.chosen);
   }
@@ -74,7 +74,7 @@ export class Rows {
     else if (bottom > this.view.scrollTop + this.view.clientHeight) this.view.scrollTop = bottom - this.view.clientHeight;
   }
 
-  /** The item to which a key leads from the chosen one, if it leads to one. */
+  /** Returns the item to which a key moves from the chosen one, if any. */
   reached({ key, ctrlKey, metaKey, altKey }) {
     const [at, page] = [this.at(), Math.max(1, Math.floor(this.view.clientHeight / this.height) - 1)];
     const to = { ArrowDown: at + 1, j: at + 1, ArrowUp: at - 1, k: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: Infinity }[key];

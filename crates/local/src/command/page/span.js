@@ -1,6 +1,6 @@
 // Lengths of time as text. Pure.
 
-/** 850 ms, 12 s, 4 min 10 s, 2 h 5 min */
+/** Writes 850 ms, 12 s, 4 min 10 s, 2 h 5 min. */
 export function span(seconds) {
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;

@@ -1,4 +1,4 @@
-// What hangs together: updates come in, and at most once in a frame what is seen is drawn.
+// Connects the parts of the page: receives updates, and draws the visible parts at most once per frame.
 
 import { Clock } from './clock.js';
 import { Controls } from './controls.js';
@@ -14,7 +14,7 @@ import { Store } from './store.js';
 import { Stream } from './stream.js';
 import { Tiles } from './tiles.js';
 
-/** How often what moves by itself is drawn again, in milliseconds. */
+/** Time between two drawings of moving parts, in milliseconds. */
 const BEAT = 100;
 
 const LOST = 'No connection to redrive local. The page shows the last known state, and continues when the connection is back.';
@@ -119,7 +119,7 @@ function describe() {
   say($('kept'), notice ?? (most ? `The latest ${most.toLocaleString('en')} messages are kept${gone}.` : ''));
 }
 
-/** When the next message comes back, if one does. */
+/** Returns the time at which the next message returns, if one does. */
 function nextReturn() {
   const now = clock.now();
   let next = Infinity;
@@ -138,13 +138,13 @@ async function retry(message) {
   }
 }
 
-/** Several alarms may go off at once, and each is to be heard. */
+/** Announces each alarm, because several may go off at once. */
 function alarm(text) {
   const alarms = [...$('alarm').children].slice(-4);
   $('alarm').replaceChildren(...alarms, h('p', {}, text));
 }
 
-/** Says something for a moment, to those who cannot see as well. */
+/** Shows a short message, also to screen readers. */
 function tell(text) {
   say($('said'), text);
   if (clock.over) return;
@@ -165,12 +165,12 @@ addEventListener('keydown', (event) => {
 });
 addEventListener('resize', changed);
 
-// Time that passes changes what is waiting, running and queued.
+// Passing time changes the states of messages.
 setInterval(() => {
   if (document.hidden || clock.over) return;
   if (clock.reading.pace > 0) changed();
   else frame ??= requestAnimationFrame(draw);
 }, BEAT);
 
-// For whoever looks at the page from outside: the tests and the tool that makes the picture.
+// For the tests and for the tool that makes the picture.
 window.redrive = { store, clock, list, stream };

@@ -1,6 +1,6 @@
-// Attributes as lines, name=value, or name:Type=value if they are no text. Pure.
+// Converts attributes to lines: name=value, or name:Type=value if they are not text. Pure.
 
-/** A value that no line can hold, or that looks like one of those, is written as JSON writes it. */
+/** Writes a value with line breaks, or with a quote at its start, as a JSON string. */
 const asLine = (value) => (/[\r\n]|^"/.test(value) ? JSON.stringify(value) : value);
 
 export function toLines(attributes) {

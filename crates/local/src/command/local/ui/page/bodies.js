@@ -1,14 +1,14 @@
-// What bodies say after the beginning that each row has: the server looks, word by word.
+// Searches bodies beyond the beginning that rows contain. The server searches word by word.
 
 import { ask } from './dom.js';
 
-/** So long nothing more is typed before it is asked, and before messages that came since are looked at, in milliseconds. */
+/** Pause after the last key before the server is asked, and before newer messages are searched, in milliseconds. */
 const PAUSE = 150;
 
-/** And so long if there was no answer. */
+/** The pause after a missing answer, in milliseconds. */
 const PATIENCE = 2000;
 
-/** Numbers of messages and of invocations are no part of bodies. */
+/** Numbers of messages and of invocations do not appear in bodies. */
 const NO_BODY = /^(#\d+|inv:\d+;)$/;
 
 export class Bodies {
@@ -17,19 +17,19 @@ export class Bodies {
     this.forget();
   }
 
-  /** Another run, or nothing to look for. */
+  /** Resets the search for another run, or without words. */
   forget() {
     this.words = new Map();
     this.last = 0;
     this.pause = PAUSE;
   }
 
-  /** Whether the rest of this body says it, as far as is known. */
+  /** Returns true if the rest of this body is known to contain the word. */
   say(word, { number, cut }) {
     return Boolean(cut && this.words.get(word)?.numbers.has(number));
   }
 
-  /** How many bodies are not kept, so that only their beginning was looked at. */
+  /** Number of bodies that are not kept, of which only the beginning was searched. */
   get gone() {
     return Math.max(0, ...[...this.words.values()].map(({ gone }) => gone));
   }
@@ -38,7 +38,7 @@ export class Bodies {
     return this.timer !== undefined || this.asking;
   }
 
-  /** Looks for these words in messages up to the last one whose body goes on. */
+  /** Searches for these words in messages up to the last one with a longer body. */
   look(text, last) {
     const words = wordsOf(text).filter((word) => !NO_BODY.test(word));
     const before = this.words;
@@ -73,7 +73,7 @@ export class Bodies {
   }
 }
 
-/** What is looked for, each of which a message must say. */
+/** Returns the words, all of which a message must contain. */
 export function wordsOf(text) {
   return [...new Set(text.toLowerCase().split(/\s+/).filter(Boolean))];
 }

@@ -1,9 +1,9 @@
-// What the tiles show. Pure.
+// Computes the content of the tiles. Pure.
 
-/** What a sample has besides its time. */
+/** The fields of a sample besides its time. */
 export const NUMBERS = ['depth', 'in_flight', 'dead', 'errors', 'outages'];
 
-/** Of a sum that only grows: how much it grew in the last minute, from sample to sample and when a minute is over. */
+/** Returns the growth of a rising sum within the last minute, at each sample and at the end of each minute. */
 export function perMinute(samples) {
   const steps = [];
   let before = 0;
@@ -23,7 +23,7 @@ export function perMinute(samples) {
 /** With an open circuit breaker, a message tries a dependency each minute. */
 const BETWEEN_OUTAGES = 120;
 
-/** From when to when a dependency was down, as far as outages tell. The last one may go on. */
+/** Returns the times during which a dependency was down, derived from outages. The last one may continue. */
 export function outageBands(samples, now) {
   const bands = [];
   let before = 0;
@@ -40,7 +40,7 @@ export function outageBands(samples, now) {
   return bands;
 }
 
-/** How many dead letters there are of each reason, the most frequent first. */
+/** Returns the number of dead letters by reason, the most frequent first. */
 export function reasons(messages) {
   const counts = new Map();
   for (const message of messages) {
@@ -50,7 +50,7 @@ export function reasons(messages) {
   return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
-/** Where the charts end: now, or a while after the last change, that a run at rest does not shrink to nothing. */
+/** Returns the end of the charts: now, or a while after the last change, so that the curves of a run at rest stay visible. */
 export function chartEnd(samples, now) {
   const same = (one, other) => NUMBERS.every((name) => one[name] === other[name]);
   const last = samples.findLastIndex((sample, index) => index > 0 && !same(sample, samples[index - 1]));
@@ -58,7 +58,7 @@ export function chartEnd(samples, now) {
   return Math.max(1, Math.min(now, Math.max(busy + 90, busy * 1.2)));
 }
 
-/** What each tile shows. */
+/** Returns the content of each tile. */
 export function tiles(store) {
   const { samples, setup } = store;
   const last = samples.at(-1) ?? { depth: 0, in_flight: 0, dead: 0, errors: 0 };
@@ -72,7 +72,7 @@ export function tiles(store) {
   ];
 }
 
-/** The names of alarms without what they all begin with, and the longest-standing trouble first. */
+/** Returns the alarms, with short names that leave out a common beginning. */
 export function lamps(alarms) {
   const all = [...alarms.values()];
   const first = all[0]?.name ?? '';

@@ -1,9 +1,9 @@
 // Simulated time between two readings of the server's clock, and moments as text.
 
-/** So long a reading is trusted, in real seconds: it is renewed every quarter of one. */
+/** How long a reading is trusted, in real seconds. The server sends one every quarter of a second. */
 const TRUST = 1;
 
-/** So much too far, in simulated seconds, a guess is not taken back: the clock waits instead. */
+/** Largest error of a guess, in simulated seconds, for which the clock waits instead of going back. */
 const SLACK = 2;
 
 export class Clock {
@@ -36,7 +36,7 @@ export class Clock {
   }
 }
 
-/** 0:17:02 */
+/** Writes 0:17:02. */
 export function stamp(seconds) {
   const whole = Math.floor(seconds);
   const two = (number) => String(number).padStart(2, '0');

@@ -25,7 +25,7 @@ export class Controls {
     return input;
   }
 
-  /** What was chosen is shown at once, and taken back if it is refused. */
+  /** Shows a choice immediately, and reverts it if the server refuses it. */
   async choose(speed) {
     this.wanted = String(speed);
     if (!(await this.time({ speed }))) this.wanted = null;

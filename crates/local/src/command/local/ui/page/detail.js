@@ -1,4 +1,4 @@
-// One message with all that is known of it. Whatever a message says is text.
+// Shows all details of one message. Its content is always shown as text.
 
 import { span, stamp } from './clock.js';
 import { $, ask, h, s, say } from './dom.js';
@@ -7,7 +7,7 @@ import { pretty } from './json.js';
 import { standing, stateOf } from './message.js';
 import { mark } from './track.js';
 
-/** So many characters of a body are shown. */
+/** Most characters of a body that are shown. */
 const LONGEST = 1 << 18;
 
 export class Detail {
@@ -34,7 +34,7 @@ export class Detail {
     if (this.cover() || focus) this.element.focus();
   }
 
-  /** On a phone it covers everything, which is then not to be reached. */
+  /** On a phone the details cover everything else, which then must not be reachable. */
   cover() {
     const covers = this.open && getComputedStyle(this.element).position === 'fixed';
     for (const each of document.querySelectorAll('.skip, header, main > section, footer')) each.inert = covers;
@@ -58,7 +58,7 @@ export class Detail {
     this.element.replaceChildren(top, this.verdict, this.actions, this.more, attempts, this.logs);
   }
 
-  /** The message has changed, or time has passed. */
+  /** Updates the view after the message changed or time passed. */
   refresh(message, now, changed) {
     const state = stateOf(message, now);
     this.verdict.className = `verdict ${state}`;
@@ -79,7 +79,7 @@ export class Detail {
       h('td', {}, icon, String(attempt)), h('td', {}, stamp(at)), h('td', {}, ended === undefined ? '' : span(ended - at)), h('td', {}, then + back));
   }
 
-  /** Nothing is copied that is not known as a whole. */
+  /** Disables copying until the whole value is known. */
   offer(message, state) {
     const key = `${state === 'dead'} ${Boolean(this.said)}`;
     if (this.offered === key) return;
@@ -88,7 +88,7 @@ export class Detail {
     const copy = h('button', { type: 'button', disabled: !this.said, onclick: () => this.handlers.copy(this.said) }, 'Send a copy…');
     const focused = this.actions.contains(document.activeElement);
     this.actions.replaceChildren(...(state === 'dead' ? [retry, copy] : [copy]));
-    // Its button may be gone.
+    // The button that had the focus may be gone.
     if (focused) this.element.focus();
   }
 
@@ -100,7 +100,7 @@ export class Detail {
     } catch (error) {
       details = { problem: error.message, logs: [] };
     }
-    // Another message was chosen since, or this one has changed once more.
+    // The user has chosen another message since, or this one changed again.
     if (this.asked !== asked || !this.open) return;
     this.said = details.sent;
     this.offer(message, stateOf(message, Infinity));
@@ -108,7 +108,7 @@ export class Detail {
     this.list(details.logs, message.id);
   }
 
-  /** Whoever reads in it, or selects some of it, is not disturbed by one attempt more. */
+  /** Rebuilds the details only if they changed, so that a new attempt does not disturb a user who scrolls or selects text. */
   tell({ sent, note, problem }) {
     const key = JSON.stringify([Boolean(sent), note, problem]);
     if (this.told === key) return;
@@ -132,7 +132,7 @@ export class Detail {
     this.handlers.closed();
   }
 
-  /** Another run. */
+  /** Resets the view for another run. */
   forget() {
     this.number = null;
     this.element.hidden = true;
@@ -158,7 +158,7 @@ function pairs(facts) {
   return h('dl', {}, ...rows.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, typeof value === 'object' ? JSON.stringify(value) : String(value))]));
 }
 
-/** A line of JSON by its level and what it says; anything else as it is. */
+/** Splits a line of JSON into indentation and content, and returns other text unchanged. */
 function logLine({ at, line }, id) {
   let [level, text] = ['', line];
   try {
@@ -167,7 +167,7 @@ function logLine({ at, line }, id) {
     const own = Object.entries(fields).filter(([, value]) => typeof value !== 'object' && value !== id).map(([name, value]) => `${name}=${value}`);
     if (said) [level, text] = [said, [message, ...own].filter(Boolean).join(' ')];
   } catch {
-    // It is text.
+    // The body is plain text.
   }
   return h('li', { class: level, title: line }, h('b', {}, `${stamp(at)} ${level} `), text);
 }

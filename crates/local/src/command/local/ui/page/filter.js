@@ -1,4 +1,4 @@
-// Which messages are shown, and in which order. Pure but for the controls at the end.
+// Selects and sorts the messages that are shown. Pure except for the controls at the end.
 
 import { Bodies, wordsOf } from './bodies.js';
 import { $, h, s, say } from './dom.js';
@@ -7,11 +7,11 @@ import { mark } from './track.js';
 
 const NAMES = { gone: 'Gone', queued: 'Queued', running: 'Running', waiting: 'Waiting', done: 'Done', dead: 'Dead', lost: 'Lost', retried: 'Retried' };
 
-/** More groups than this are for the text filter. */
+/** Most groups in the list. With more, the text filter must do. */
 const MOST_GROUPS = 200;
 
 /**
- * The messages that a filter lets through, how many there are in each state, the longest life, and when the last one ends.
+ * Returns the messages that pass a filter, their number in each state, the longest life, and the end of the last one.
  */
 export function select(messages, filter, now) {
   const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
@@ -56,7 +56,7 @@ export class Filter {
     $('order').addEventListener('change', () => this.set({ order: $('order').value }));
     $('axis').addEventListener('change', () => this.set({ axis: $('axis').value }));
     $('groups').querySelector('select').addEventListener('change', (event) => this.set({ group: event.target.value }));
-    // A browser that goes back has kept what was typed.
+    // A browser that goes back has kept the input.
     Object.assign(this, { text: $('text').value, order: $('order').value, axis: $('axis').value });
   }
 
@@ -66,7 +66,7 @@ export class Filter {
     this.changed();
   }
 
-  /** Another run has other messages and groups. */
+  /** Resets the filter, because another run has other messages and groups. */
   forget() {
     this.group = '';
     this.bodies.forget();

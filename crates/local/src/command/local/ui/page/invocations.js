@@ -1,4 +1,4 @@
-// Invocations as bars, the latest on the right: messages go up, time goes down.
+// Draws invocations as bars, the latest on the right: messages up, time down.
 
 import { span, stamp } from './clock.js';
 import { $, h, s, say } from './dom.js';
@@ -6,21 +6,21 @@ import { draw } from './filter.js';
 
 const [UP, DOWN, LEFT] = [44, 20, 58];
 
-/** The width of a bar with the space after it: the fewer there are, the wider. */
+/** Returns the width of a bar with its space. Fewer bars are wider. */
 const [NARROW, WIDE] = [9, 18];
 
 function pitch(count, width) {
   return Math.max(NARROW, Math.min(WIDE, Math.floor((width - LEFT) / Math.max(1, count))));
 }
 
-/** Where the first bar begins: at the left until there is no room left. */
+/** Returns the start of the first bar, which is at the left until there is no room left. */
 const begin = (count, width) => Math.min(LEFT, width - count * pitch(count, width));
 
-/** What to draw of these invocations. Pure. */
+/** Computes what to draw of these invocations. Pure. */
 export function bars(invocations, chosen, width) {
   const most = Math.max(1, ...invocations.map(({ messages }) => messages));
   const slowest = Math.max(100, ...invocations.map(({ duration_ms: ms }) => ms ?? 0));
-  // A batch of two seconds and one of two milliseconds are both to be seen.
+  // A batch of two seconds and one of two milliseconds must both be visible.
   const depth = (ms) => Math.max(1, DOWN * Math.log1p(ms) / Math.log1p(slowest));
   const wide = pitch(invocations.length, width);
   const left = begin(invocations.length, width);
@@ -49,7 +49,7 @@ export function bars(invocations, chosen, width) {
   return drawn;
 }
 
-/** The latest that fit. */
+/** Returns the latest invocations that fit. */
 export function latest(shelf, width) {
   const room = Math.max(1, Math.floor((width - LEFT) / NARROW));
   return shelf.things.filter(Boolean).slice(-room);

@@ -33,7 +33,7 @@ export class List {
     });
   }
 
-  /** Another run. */
+  /** Resets the list for another run. */
   forget() {
     this.rows.chosen = null;
     this.rows.clear();
@@ -54,7 +54,7 @@ export class List {
     this.scale = this.scaleOf(axis, longest, until, now);
     $('empty').hidden = shown.length > 0;
     $('rows').style.height = `${shown.length * height}px`;
-    // Whoever looks at the end goes on looking at it.
+    // A view that shows the end keeps showing it.
     if (last && grown && this.view.scrollTop > 0) this.view.scrollTop = shown.length * height;
     this.rows.draw();
   }

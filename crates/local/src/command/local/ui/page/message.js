@@ -1,9 +1,9 @@
-// What a message is at a moment. Pure.
+// Computes the state of a message at a moment. Pure.
 
-/** In the order in which they are shown. */
+/** The states, in the order in which the page shows them. */
 export const STATES = ['queued', 'running', 'waiting', 'done', 'dead', 'lost', 'retried', 'gone'];
 
-/** When a message can be received again, or could first. */
+/** Returns the time at which a message can be received again, or for the first time. */
 export function backAt(message) {
   const last = message.attempts.at(-1);
   if (last === undefined) return message.delayed_until ?? message.at;
@@ -20,7 +20,7 @@ export function stateOf(message, now) {
   return back > now ? 'waiting' : 'queued';
 }
 
-/** How a message stands, in a few words. */
+/** Describes the state of a message in a few words. */
 export function standing(message, now) {
   const state = stateOf(message, now);
   const count = attempts(message);
@@ -40,12 +40,12 @@ const failures = (count) => `failed ${count}×`;
 
 const seconds = (left) => `${Math.max(1, Math.ceil(left))} s`;
 
-/** The latest attempt's number: the receive count. */
+/** Returns the latest attempt's number, the receive count. */
 export function attempts(message) {
   return message.attempts.at(-1)?.attempt ?? 0;
 }
 
-/** What a text filter looks at. */
+/** Returns the text that a text filter searches. */
 export function haystack(message) {
   const { number, id, group, body, queue, origin } = message;
   const parts = [`#${number}`, id, group, body, brief(body), queue, origin];
@@ -54,18 +54,18 @@ export function haystack(message) {
   return [...parts, end.reason, end.error, ...invocations].filter(Boolean).join('\n').toLowerCase();
 }
 
-/** The seconds that it waited, or waits, after each attempt: also those that have no room on the axis. */
+/** Returns the seconds of waiting after each attempt, including those without room on the axis. */
 export function waits(message) {
   return message.attempts.filter(({ wait }) => wait > 0).map(({ wait }) => `${wait} s`).join(', ');
 }
 
-/** How much trouble a message has, for those who want to see the worst first. */
+/** Returns the severity of a message's trouble, to sort the worst first. */
 export function trouble(message, state) {
   const rank = { lost: 4e6, dead: 3e6, waiting: 2e6, running: 1e6, queued: 1e6, gone: 5e5, retried: 4e5, done: 0 }[state];
   return rank + attempts(message);
 }
 
-/** The beginning of a body for a narrow place: of JSON what it says, without its quotes and brackets. */
+/** Returns the beginning of a body for a narrow place. JSON loses its quotes and brackets. */
 export function brief(body) {
   if (!/^\s*[[{]/.test(body)) return body;
   return body.replace(/["{}[\]\\]/g, '').replace(/([:,])\s*/g, '$1 ');

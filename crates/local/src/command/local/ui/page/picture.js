@@ -1,4 +1,4 @@
-// What is seen as one SVG that stands alone, in light and dark: for an issue, a chat, a README.
+// Creates a standalone SVG of the view, in light and dark, for an issue, a chat or a README.
 
 import { chart } from './chart.js';
 import { chartEnd, lamps, outageBands, tiles } from './charts.js';
@@ -10,7 +10,7 @@ import { backAt, brief, standing, stateOf } from './message.js';
 import { ageScale } from './scale.js';
 import { track } from './track.js';
 
-/** A README shows it at about 830 pixels, where its letters must not be too small. */
+/** Width of the picture. A README shows it at about 830 pixels, where its text must stay readable. */
 const WIDTH = 980;
 const EDGE = 20;
 const [BODY, TRACK, END] = [64, 286, 796];
@@ -19,7 +19,7 @@ const MOST_ROWS = 40;
 
 const COLORS = ['paper', 'sheet', 'ink', 'soft', 'line', 'grid', 'done', 'failed', 'failed-ink', 'dead', 'running', 'idle', 'running-wash'];
 
-/** The page's own colors in one of its themes: what each comes to on an element of that theme. */
+/** Returns the page's colors in a theme, as computed on an element of that theme. */
 function colors(theme) {
   const probe = document.body.appendChild(h('span', { hidden: true }));
   probe.style.colorScheme = theme;
@@ -49,7 +49,7 @@ const card = (x, y, width, height) => s('rect', { class: 'card', x, y, width, he
 const group = (x, y, kind, drawn) => s('g', { transform: `translate(${x} ${y})`, class: kind }, drawn.map(draw));
 const shorten = (words, most) => (words.length > most ? `${[...words].slice(0, most - 1).join('')}…` : words);
 
-/** The picture of these messages. */
+/** Returns the picture of these messages. */
 export function picture(store, messages, clock) {
   const now = clock.now();
   const rows = messages.slice(0, MOST_ROWS);

@@ -3,7 +3,7 @@
 import { fromLines, toLines } from './attributes.js';
 import { $, ask, h } from './dom.js';
 
-/** What is in it stays as it is, also what cannot be seen. */
+/** Keeps the text as it is, including invisible characters. */
 const area = (value, more) => Object.assign(h('textarea', { spellcheck: 'false', ...more }), { value });
 
 const field = (name, control) => h('label', {}, name, control);
@@ -16,7 +16,7 @@ export class Sender {
     $('send').addEventListener('click', () => this.open());
   }
 
-  /** Empty at first, then as it was left; or with what another message was sent with. */
+  /** Opens the form empty, or as it was left, or with the content of another message. */
   open(copy) {
     if (!this.form || copy) this.build(copy ?? {});
     this.problem.hidden = true;
@@ -33,7 +33,7 @@ export class Sender {
     const text = (value, more) => h('input', { type: 'text', value, autocomplete: 'off', ...more });
     this.queue = h('select', {}, ...this.queues.map(({ name }) => h('option', { value: name, selected: name === queue }, name)));
     this.body = area(body, { rows: 7 });
-    // A browser makes one kind of line break of all.
+    // Browsers convert all line breaks to one kind.
     [this.given, this.shown] = [body, this.body.value];
     this.group = text(group);
     this.deduplication = text('');

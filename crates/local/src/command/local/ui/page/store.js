@@ -1,9 +1,9 @@
-// Everything that the page was told, by number.
+// Everything that the page has received, by number.
 
 import { NUMBERS } from './charts.js';
 import { haystack } from './message.js';
 
-/** Things with numbers that rise: the oldest go, and none is missing for long. */
+/** Items with rising numbers. The oldest are dropped, and gaps do not last long. */
 class Shelf {
   constructor() {
     this.first = 1;
@@ -27,7 +27,7 @@ class Shelf {
   }
 }
 
-/** As on the server: when there are more samples, every other one goes. */
+/** Most samples that are kept. Beyond the limit every other one is dropped, as on the server. */
 const MOST_SAMPLES = 1000;
 
 export class Store {
@@ -45,7 +45,7 @@ export class Store {
     this.lastCut = 0;
   }
 
-  /** Takes in an update, and says what in it concerns more than rows: alarms that have changed. */
+  /** Applies an update, and returns the alarms that have changed. */
   apply(update) {
     if (update.setup) {
       this.clear();

@@ -1,12 +1,12 @@
-// The server's events. Updates wait for the next frame, so that a flood of them is drawn once.
+// Receives the server's events. Updates wait for the next frame, so that a flood of them is drawn once.
 
-/** A clock's reading comes four times in a second: after so long without one the run does not answer, in milliseconds. */
+/** Time without a reading of the clock after which the run counts as silent, in milliseconds. Readings arrive four times a second. */
 const SILENCE = 4000;
 
-/** A browser tries again by itself when there is no answer, but not after a refusal. */
+/** A browser retries by itself after a missing answer, but not after a refusal. */
 const AGAIN = 2000;
 
-/** Listens while the page can be seen; a page that cannot needs no connection, and catches up when it is back. */
+/** Listens while the page is visible. A hidden page needs no connection, and catches up later. */
 export class Stream {
   constructor({ update, connected, lost }) {
     this.handlers = { update, connected, lost };

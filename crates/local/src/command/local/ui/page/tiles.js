@@ -50,7 +50,7 @@ export class Tiles {
     return parts;
   }
 
-  /** Why letters are dead, which is what to look at first. */
+  /** Shows the reasons of dead letters, which a user should look at first. */
   reasons(store) {
     const found = reasons(store.messages.things).slice(0, MOST_REASONS);
     const key = JSON.stringify(found);
@@ -80,7 +80,7 @@ export class Tiles {
   }
 }
 
-/** What a lamp means, and why it is as it is. */
+/** Describes the meaning of a lamp and its state. */
 function because({ name, state, at, reason }) {
   const since = at === null ? '' : ` since ${stamp(at)}`;
   return `${name} ${STATES[state]}${since}${reason ? `: ${reason}` : ''}`;

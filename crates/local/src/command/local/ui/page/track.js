@@ -1,13 +1,13 @@
-// A message on a time axis: what to draw, as a list of [tag, attributes, text]. Pure; the page and the picture draw it.
+// Computes a message's shapes on a time axis, as a list of [tag, attributes, text] for the page and the picture. Pure.
 
 import { backAt, stateOf } from './message.js';
 
-/** The narrowest gap into which its seconds are written, in pixels for each character. */
+/** Narrowest gap that shows its seconds, in pixels per character. */
 const CHARACTER = 5.8;
 
 const round = (number) => Math.round(number * 10) / 10;
 
-/** One mark, by what it stands for. The shapes differ, so that no color is needed to read them. */
+/** Returns a mark by its meaning. The shapes differ, so that they can be read without color. */
 export function mark(kind, x, y) {
   const shape = `mark ${kind}`;
   const at = round(x);
@@ -27,13 +27,13 @@ export function mark(kind, x, y) {
   }
 }
 
-/** How long an attempt took, with its mark at the end of it. */
+/** Returns the bar of an attempt's duration, with the mark at its end. */
 function took(kind, from, to, y) {
   const bar = ['rect', { class: `took ${kind}`, x: round(from), y: y - 2, width: round(to - from), height: 4, rx: 2 }];
   return to - from < 3 ? [mark(kind, to, y)] : [bar, mark(kind, to, y)];
 }
 
-/** A heavy cross: it stands out among bars and circles also without color. */
+/** Returns a heavy cross, which stands out among bars and circles even without color. */
 function cross(x, y) {
   return `M${x - 6} ${y - 3}l3 -3l3 3l3 -3l3 3l-3 3l3 3l-3 3l-3 -3l-3 3l-3 -3l3 -3z`;
 }
@@ -79,7 +79,7 @@ export function track(message, now, scale, y = 12) {
   return [...lines, ...marks];
 }
 
-/** Whether the mark of the last attempt is that of the end. */
+/** Returns true if the mark of the last attempt is that of the end. */
 function endIsDrawn(message) {
   const last = message.attempts.at(-1);
   return last !== undefined && last.outcome === message.end.kind;
