@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_is_passed_over_once_a_message_has_expired_and_its_queue_is_inactive() {
+    fn a_year_passes_at_once_after_a_message_expired_in_an_inactive_queue() {
         let mut cloudwatch = CloudWatch::new("eu-west-1", "123456789012");
         let mut queues = Sqs::new("eu-west-1", "123456789012");
         let visible = "ApproximateNumberOfMessagesVisible";
@@ -244,7 +244,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_rests_is_not_changed_by_any_tick(
+        fn no_tick_changes_an_account_at_rest(
             alarms in prop::collection::vec(
                 (1_u32..4, 1_u32..4, prop::option::of(prop::sample::select(&MissingData::ALL[..])), any::<bool>()), 1..4),
             values in prop::collection::vec((0_u64..3_600, 0_u8..3), 0..8),

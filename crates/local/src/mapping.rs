@@ -162,7 +162,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_aws_refuses_is_refused() {
+    fn mappings_that_aws_refuses_are_refused() {
         let filter: Filter = r#"{"body": ["tea"]}"#.parse().unwrap();
         let filters = |count| MappingConfig { filters: vec![filter.clone(); count], ..mapping(10, 0) };
         let fifo = |mapping| MappingConfig { queue: "orders.fifo".into(), ..mapping };

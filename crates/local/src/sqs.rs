@@ -243,7 +243,7 @@ mod tests {
     use crate::queue::testing::{at, text};
 
     #[test]
-    fn what_happens_to_a_message_is_told_in_order() {
+    fn events_of_a_message_are_reported_in_order() {
         let mut queues = Sqs::new("eu-west-1", "123456789012");
         queues.create("q", &BTreeMap::new(), at(0)).unwrap();
         let message_id = queues.send("q", text("a"), at(0)).unwrap().message_id;

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_arn_of_a_queue_has_no_parts() {
+    fn an_arn_of_anything_else_is_not_parsed() {
         let sns = "arn:aws:sns:eu-central-1:123456789012:orders";
         for arn in ["", "orders", sns, "arn:aws:sqs:::", "arn:aws:sqs:a:b:c:d"] {
             assert_eq!(QueueArn::parse(arn), None, "{arn}");

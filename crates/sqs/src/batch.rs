@@ -74,7 +74,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_entry_is_given_up_or_changed_only_where_sending_it_again_is_pointless(
+        fn an_entry_is_given_up_only_if_sending_it_again_is_pointless(
             code in code(),
             sender_fault in any::<bool>(),
         ) {
@@ -97,7 +97,7 @@ mod tests {
         }
 
         #[test]
-        fn a_refusal_leaves_it_unclear_whether_an_entry_was_done_only_if_sqs_itself_failed(
+        fn only_a_failure_of_sqs_leaves_the_outcome_of_an_entry_unclear(
             code in prop::option::of(code()),
             status in 400_u16..600,
             entries in 1_usize..=10,

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sqs_takes_has_no_fault() {
+    fn a_message_that_sqs_accepts_has_no_fault() {
         for name in ["a.b-c_D9", "attr.1øßä", &"ß".repeat(256)] {
             assert_eq!(fault("a\t\u{10000}", &with(name, "é"), MAX_BYTES), None, "{name}");
         }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sqs_refuses_is_named() {
+    fn the_reason_for_a_refusal_is_named() {
         let many: Attributes = (0..11).map(|n| (format!("a{n}"), text("x"))).collect();
         for (body, attributes, expected) in [
             ("", Attributes::new(), "the body is empty"),

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_that_came_with_the_message_goes_whether_there_is_room_for_ours_or_not() {
+    fn an_earlier_note_is_removed_even_without_room_for_ours() {
         let forged = || (DeadLetter::ATTRIBUTE.to_owned(), note("forged").to_attribute());
         let mut attributes = Attributes::from([forged()]);
         assert!(note("ours").attach("body", &mut attributes));

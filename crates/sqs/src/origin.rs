@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_unique_id_is_named() {
+    fn an_invalid_unique_id_is_named() {
         for (list, fault) in [
             ("", ""),
             ("AIDAUSER,", ""),

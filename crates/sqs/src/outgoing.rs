@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_queue_refuses_is_named_with_what_it_allows() {
+    fn a_refusal_names_the_allowed_values() {
         let attributes = Attributes::new();
         let message = Outgoing {
             body: "b",

@@ -201,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(bucket in ".+", key in ".+", bytes: usize) {
+        fn a_written_pointer_can_be_read(bucket in ".+", key in ".+", bytes: usize) {
             let pointer = PayloadPointer { bucket, key };
             let attributes = Attributes::from([PayloadPointer::attribute(bytes)]);
             prop_assert_eq!(PayloadPointer::claimed_size(&attributes), Some(bytes as u64));

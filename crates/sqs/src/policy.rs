@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_count_may_be_a_number_or_a_string_and_comes_back_as_a_number() {
+    fn the_count_can_be_a_number_or_a_string_and_returns_as_a_number() {
         for count in ["3", "\"3\""] {
             let text = format!(r#"{{"maxReceiveCount":{count},"deadLetterTargetArn":"a"}}"#);
             let policy = RedrivePolicy::parse(&text).unwrap();

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_has_ended_if_the_message_is_gone_or_visible_and_not_if_the_timeout_is_refused() {
+    fn a_refused_timeout_does_not_end_a_lease_but_a_gone_message_does() {
         let ended = |code, message: &str| has_lease_ended(code, Some(message));
         let gone = "Value h for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for \
                     visibility timeout change.";

@@ -173,7 +173,7 @@ async fn while_clients_hold_messages_time_is_no_faster_than_real() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_leaps_again_when_clients_let_go_and_at_once_when_waiting_is_skipped() {
+async fn time_jumps_again_after_clients_let_go_or_during_a_skip() {
     let clock = Clock::new(Speed::Max, START);
     clock.keep_real_until(Some(at(30)));
     let real = Instant::now();

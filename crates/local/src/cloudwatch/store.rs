@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_does_not_grow_with_time() {
+    fn the_store_does_not_grow_with_time() {
         let (mut store, orders) = (Store::default(), Metric::new("Shop", "Orders", []));
         for second in (0..20 * 86_400).step_by(30) {
             let value = ValueSet::of(second as f64, 1.0);

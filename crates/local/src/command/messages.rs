@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant_is_told_where_it_is_plain() {
+    fn a_parse_error_contains_advice() {
         for (text, line, advice) in [
             ("[{\"body\": \"x\"}]", 1, "one message per line; jq -c '.[]' turns an array into lines"),
             ("[\n  {\"body\": 1}\n]\n", 1, "jq -c '.[]'"),

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_without_end_or_is_made_of_itself_is_not_worked_out() {
+    fn a_recursive_or_explosive_template_is_refused() {
         let circle = "Conditions: {A: !Condition B, B: !Not [!Condition A]}\nResources:\n  \
             P: {Type: AWS::SQS::Queue, Condition: A, Properties: {QueueName: !GetAtt Q.QueueName}}\n  \
             Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !GetAtt R.QueueName}}\n  \

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_refused_and_so_are_addresses_to_which_browsers_say_less() {
+    fn other_hosts_and_unusual_loopback_addresses_are_refused() {
         for host in [
             "",
             ":9324",

@@ -52,7 +52,7 @@ async fn closed_after(mut stream: TcpStream) -> Duration {
 }
 
 #[tokio::test]
-async fn who_does_not_ask_is_shown_out() {
+async fn a_client_without_a_request_is_disconnected() {
     let (address, _door) = door().await;
     for beginning in ["", "G", "GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n"] {
         let mut stream = TcpStream::connect(address).await.unwrap();

@@ -82,7 +82,7 @@ async fn an_invocation_needs_a_message() {
 
 #[test]
 #[should_panic(expected = "queue orders.fifo: The request must contain the parameter MessageGroupId.: tea")]
-fn what_sqs_refuses_to_take_is_refused_in_its_words() {
+fn a_refused_message_panics_with_the_words_of_sqs() {
     TestAws::new().queue("orders.fifo").create().send("tea");
 }
 

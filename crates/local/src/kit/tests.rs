@@ -31,7 +31,7 @@ async fn ended(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_response_leaves_out_is_deleted_and_the_rest_stays_where_it_is() {
+async fn messages_reported_as_failed_stay_and_others_are_deleted() {
     let waits = MessageState::Waiting { attempts: 1, until: Some(seconds(30)) };
     let deleted = MessageState::Done(Done { attempts: 1, after: seconds(0) });
     let second = |event: &Value| event["Records"][1]["messageId"].clone();
@@ -182,7 +182,7 @@ async fn an_alarm_that_a_client_puts_is_evaluated_at_each_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_filters_keep_out_is_deleted_without_an_invocation() {
+async fn messages_that_match_no_filter_are_deleted_without_an_invocation() {
     let queue = TestAws::new().queue("orders").create();
     let (gift, loan) = (queue.send(json!({ "kind": "gift" })), queue.send(json!({ "kind": "loan" })));
     let gifts = r#"{"body": {"kind": ["gift"]}}"#.parse().unwrap();

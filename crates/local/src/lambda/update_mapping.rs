@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_mentioned_stays_and_an_empty_part_takes_its_values_away() {
+    fn an_update_keeps_missing_members_and_clears_empty_ones() {
         let mut client = client();
         let body = json!({
             "BatchSize": 100, "MaximumBatchingWindowInSeconds": 5, "ScalingConfig": { "MaximumConcurrency": 7 },
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lambda_refuses_is_refused_in_its_words_and_changes_nothing() {
+    fn a_refused_update_has_lambdas_words_and_changes_nothing() {
         let mut client = client();
         let before = client.mapping();
         let value = |value: i64, member: &str, than: &str| {

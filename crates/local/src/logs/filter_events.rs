@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_refused_in_the_words_of_aws() {
+    fn a_refusal_has_the_words_of_aws() {
         let mut client = client();
         let invalid = "InvalidParameterException";
         for (input, shape, message) in [

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_throttled_batch_starts_with_the_first_room_or_is_given_up_when_its_messages_show() {
+    fn a_throttled_batch_starts_with_room_or_is_given_up_in_time() {
         let mut poller = poller(2, 0);
         for second in [0, 10] {
             poller.add(some(2), at(second));

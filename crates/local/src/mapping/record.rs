@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_message_has_besides_is_in_its_record() {
+    fn a_record_contains_all_parts_of_a_message() {
         let attribute = |data_type: &str, value| MessageAttribute { data_type: data_type.into(), value };
         let message = Received {
             receive_count: 12,

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_another_type_is_refused_with_its_value() {
+    fn a_wrong_type_is_refused_with_the_value() {
         for (value, refusal) in [
             (cbor!({ "number" => "three" }), "three is not a number"),
             (cbor!({ "number" => 1, "flag" => "yes" }), "yes is not a boolean"),

@@ -125,7 +125,7 @@ mod tests {
     use super::super::testing::{at, bodies, fifo, grouped, queue, receive, text};
 
     #[test]
-    fn beyond_the_limit_in_flight_a_standard_queue_refuses_and_a_fifo_queue_is_silent() {
+    fn above_the_in_flight_limit_only_a_standard_queue_refuses() {
         let (mut standard, mut fifo) = (queue(&[]), fifo(&[]));
         assert_eq!((standard.most_in_flight, fifo.most_in_flight), (120_000, 120_000));
         standard.limit_in_flight(3);

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_executable_is_told_suits_the_client_in_it() {
+    fn the_address_form_suits_the_client_of_an_executable() {
         let folder = std::env::temp_dir().join(format!("redrive-address-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         for (executable, expected) in [

@@ -32,7 +32,7 @@ fn failed(kind: &EventKind) -> bool {
 }
 
 #[tokio::test]
-async fn a_held_clock_keeps_failed_messages_waiting_until_it_is_released_or_skipped() {
+async fn a_held_clock_delays_failed_messages_until_a_release_or_skip() {
     let (local, control, mut events) = start(Speed::Max).await;
     control.hold();
     control.send("orders", message("fail")).unwrap();
@@ -55,7 +55,7 @@ async fn a_held_clock_keeps_failed_messages_waiting_until_it_is_released_or_skip
 }
 
 #[tokio::test]
-async fn a_dead_letter_is_sent_back_with_changes_and_what_was_sent_can_be_read_when_it_is_gone() {
+async fn a_dead_letter_is_sent_back_with_changes_and_its_copy_is_kept() {
     let (local, control, mut events) = start(Speed::Max).await;
     let id = control.send("orders", message("fail")).unwrap();
     wait(&mut events, |kind| matches!(kind, EventKind::DeadLettered { .. })).await;

@@ -23,7 +23,7 @@ async fn a_long_poll_ends_when_a_message_comes() {
 }
 
 #[tokio::test]
-async fn what_was_counted_can_be_asked_for_while_it_runs() {
+async fn totals_can_be_read_during_a_run() {
     let local = Local::start(shop(Speed::Times(1.0))).await.unwrap();
     assert_eq!((local.totals().messages, local.totals().aws_calls.len()), (0, 0));
     local.send("orders-dead", message("tea")).unwrap();
@@ -91,7 +91,7 @@ async fn a_long_poll_sees_the_messages_that_a_task_moves_at_their_moment() {
 }
 
 #[tokio::test]
-async fn what_wakes_no_function_ends_the_rest_of_the_account_all_the_same() {
+async fn a_call_that_wakes_no_function_ends_the_rest_of_the_account() {
     let mut config = Config { functions: vec![], mappings: vec![], ..shop(Speed::Times(1.0)) };
     config.alarms[0].missing = MissingData::Missing;
     let mut local = Local::start(config).await.unwrap();

@@ -92,7 +92,7 @@ async fn a_bomb_of_900_mb_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_nested_without_end_is_refused() {
+async fn endless_nesting_is_refused() {
     let local = start().await;
     for depth in [1_000, 100_000, 900_000] {
         for nested in ["[".repeat(depth), r#"{"a":"#.repeat(depth / 5)] {

@@ -22,7 +22,7 @@ async fn tell(bodies: &[&str]) -> History {
 }
 
 #[tokio::test]
-async fn what_succeeds_is_deleted_without_any_call() {
+async fn a_message_that_succeeds_is_deleted_without_a_call() {
     let history = tell(&["ok", "ok", "ok"]).await;
     assert_eq!(history.of("ok").iter().filter(|what| *what == "done").count(), 3);
     assert_eq!((history.totals.messages, history.totals.done, history.totals.left), (3, 3, 0));
@@ -40,7 +40,7 @@ async fn messages_that_are_sent_together_are_received_together() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_refused_is_named_by_its_place_among_those_sent_together() {
+async fn a_refused_message_of_several_is_named_by_its_index() {
     let local = Local::start(shop(Speed::Max)).await.unwrap();
     let refused = local.send_all(["ok", "", "ok"].map(|body| ("orders", message(body))));
     assert_eq!(refused.unwrap_err().0, 1);
@@ -56,7 +56,7 @@ async fn a_reported_failure_comes_back_alone_after_the_visibility_timeout() {
 }
 
 #[tokio::test]
-async fn whatever_ends_an_invocation_badly_brings_the_whole_batch_back() {
+async fn a_failed_invocation_returns_its_whole_batch() {
     for (body, outcome) in [
         ("error 1", InvocationOutcome::Error("Boom: it broke".into())),
         ("exit 1", InvocationOutcome::Exited("exit status: 3".into())),
@@ -97,7 +97,7 @@ async fn a_process_is_kept_as_long_as_it_lives_and_replaced_after_that() {
 }
 
 #[tokio::test]
-async fn a_hopeless_message_is_delivered_exactly_as_often_as_the_redrive_policy_says() {
+async fn a_hopeless_message_is_delivered_as_often_as_the_policy_says() {
     for body in ["fail", "error", "exit", "killed"] {
         let history = tell(&[body]).await;
         assert_eq!(history.of(body), EXHAUSTED, "{body}");
@@ -148,7 +148,7 @@ async fn as_many_processes_run_at_once_as_the_mapping_allows() {
 }
 
 #[tokio::test]
-async fn a_batch_of_a_fifo_queue_holds_several_groups_and_a_failed_message_comes_back_first() {
+async fn a_fifo_batch_has_several_groups_and_a_failed_message_returns_first() {
     let messages = [("A", "fail 1"), ("B", "ok"), ("A", "ok")]
         .map(|(group, body)| ("orders.fifo", in_group(group, body)));
     let history = run_all(fifo_shop(Speed::Max), messages).await;

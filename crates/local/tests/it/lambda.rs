@@ -35,7 +35,7 @@ async fn enable(lambda: &Client, enabled: bool) {
 }
 
 #[tokio::test]
-async fn a_disabled_mapping_leaves_messages_in_the_queue_until_it_is_enabled_again() {
+async fn a_disabled_mapping_leaves_messages_until_it_is_enabled_again() {
     let (mut local, lambda) = open().await;
     let mut events = local.take_events();
     enable(&lambda, false).await;
@@ -57,7 +57,7 @@ async fn a_disabled_mapping_leaves_messages_in_the_queue_until_it_is_enabled_aga
 }
 
 #[tokio::test]
-async fn what_is_under_way_is_finished_before_a_mapping_is_disabled() {
+async fn running_invocations_end_before_a_mapping_is_disabled() {
     let (mut local, lambda) = open().await;
     let mut events = local.take_events();
     local.send("orders", message("slow 300")).unwrap();
@@ -75,7 +75,7 @@ async fn what_is_under_way_is_finished_before_a_mapping_is_disabled() {
 }
 
 #[tokio::test]
-async fn a_batch_that_was_waiting_to_fill_is_handed_over_although_its_mapping_is_disabled() {
+async fn a_waiting_batch_is_delivered_although_its_mapping_is_disabled() {
     let mut config = shop(Speed::Max);
     config.mappings[0].window = Duration::from_secs(20);
     // At rest, time and thus the window stand still.

@@ -23,7 +23,7 @@ async fn find(logs: &Client, pattern: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_a_function_writes_is_found_by_a_filter() {
+async fn the_output_of_a_function_is_found_by_a_filter() {
     let (local, logs) = after(&["ok"]).await;
     assert_eq!(find(&logs, "started").await.len(), 1);
     assert_eq!(find(&logs, "\"time left\" -started").await.len(), 1);

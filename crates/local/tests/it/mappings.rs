@@ -5,7 +5,7 @@ use redrive_local::{Config, EventKind, Speed};
 use crate::support::{History, fifo_shop, in_group, run, run_all, shop};
 
 #[tokio::test]
-async fn what_no_filter_wants_is_deleted_without_an_invocation() {
+async fn a_message_that_matches_no_filter_is_deleted_without_an_invocation() {
     let mut config = shop(Speed::Max);
     config.mappings[0].filters = [r#"{"body": {"kind": ["gift"]}}"#, r#"{"body": [{"prefix": "ok"}]}"#]
         .map(|text| text.parse().unwrap())
@@ -82,7 +82,7 @@ fn course(history: &History) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_group_has_one_invocation_at_a_time_and_groups_do_not_wait_for_each_other() {
+async fn a_group_has_one_invocation_at_a_time_and_others_run_beside_it() {
     let mut config = fifo_shop(Speed::Max);
     config.mappings[0].batch_size = 1;
     let messages = [("A", "slow 400"), ("A", "slow 1"), ("B", "slow 2")]

@@ -234,7 +234,7 @@ fn request() -> impl Strategy<Value = Request> {
 
 /// One endpoint gets all requests, so that they meet the results of earlier ones.
 #[test]
-fn whatever_is_asked_there_is_an_answer_and_no_fault_of_ours() {
+fn any_request_gets_an_answer_without_a_server_error() {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let config = Config { functions: vec![], mappings: vec![], ..shop(Speed::Max) };
     let local = runtime.block_on(Local::start(config)).unwrap();

@@ -163,7 +163,7 @@ async fn while_a_client_holds_a_message_time_is_real_until_it_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_never_deletes_holds_time_up_for_its_visibility_timeout_only() {
+async fn a_client_that_never_deletes_delays_time_for_one_timeout_only() {
     for purged in [false, true] {
         let (local, sqs, _) = held().await;
         if purged {

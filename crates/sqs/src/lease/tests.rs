@@ -14,7 +14,7 @@ fn one() -> Leases<usize> {
 }
 
 #[test]
-fn a_lease_is_extended_at_a_third_of_its_length_counted_from_when_that_was_asked_for() {
+fn a_lease_is_extended_at_a_third_of_its_length() {
     let mut leases = one();
     assert_eq!((leases.due_at(), leases.until(0)), (Some(seconds(10)), Some(seconds(30))));
     assert_eq!(leases.due(seconds(9)), []);
@@ -52,7 +52,7 @@ fn one_call_extends_ten_and_those_that_are_due_soon_with_them() {
 }
 
 #[test]
-fn a_message_that_is_settled_is_not_extended_any_more_whatever_an_extension_under_way_brings() {
+fn a_settled_message_is_never_extended_again() {
     let mut leases = one();
     assert_eq!(leases.settle(0), Standing::Held);
     assert_eq!((leases.due_at(), leases.due(seconds(20))), (None, vec![]));

@@ -143,7 +143,7 @@ fn a_body_that_becomes_too_many_values_is_refused_before_they_are_built() {
 }
 
 #[test]
-fn the_largest_request_of_cloudwatch_holds_no_more_values_than_are_allowed() {
+fn the_largest_request_of_cloudwatch_is_within_the_limit_of_values() {
     let dimension = |number: usize| json!({ "Name": format!("d{number}"), "Value": "v" });
     let datum = json!({
         "MetricName": "Orders", "Unit": "Count", "StorageResolution": 1, "Timestamp": BEGIN,
@@ -160,7 +160,7 @@ fn the_largest_request_of_cloudwatch_holds_no_more_values_than_are_allowed() {
 }
 
 #[test]
-fn whatever_a_body_holds_there_is_an_answer() {
+fn any_body_gets_an_answer() {
     for protocol in ALL {
         for body in
             ["", "[", "7", "\"a\"", "{\"MetricData\":7}", "MetricData.member=7&Namespace=a", "\u{1}\u{2}"]

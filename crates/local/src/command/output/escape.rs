@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_acts_on_a_terminal_is_written_out() {
+    fn characters_that_act_on_a_terminal_are_escaped() {
         for (text, expected) in [
             ("plain é 漢 \\ \"", "plain é 漢 \\ \""),
             ("a\nb\tc\r", "a\\nb\\tc\\r"),

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clap_says_in_paragraphs_is_one_line() {
+    fn an_error_of_clap_becomes_one_line() {
         for (said, expected) in [
             (
                 "invalid value '0' for '--max <N>': 0 is not in 1..=1000\n\nFor more information, try '--help'.\n",

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_something_is_json() {
+    fn a_request_that_changes_something_must_be_json() {
         for (expected, method, content_type) in [
             (None, Method::GET, None),
             (None, Method::HEAD, None),

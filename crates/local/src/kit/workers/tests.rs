@@ -35,7 +35,7 @@ async fn work(aws: &TestAws, url: String, mut stop: Stop) -> Result<(), String> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_poll_waits_until_a_message_can_be_received_and_no_longer_than_it_may() {
+async fn a_long_poll_waits_for_a_message_until_its_time_is_up() {
     let aws = TestAws::new();
     let queue = aws.queue("orders").create();
     let url = queue.url();
@@ -54,7 +54,7 @@ async fn a_long_poll_waits_until_a_message_can_be_received_and_no_longer_than_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_call_is_done_later_although_nobody_waits_and_a_late_answer_is_of_one_done_at_once() {
+async fn a_slow_call_is_done_later_and_one_with_a_late_answer_at_once() {
     let aws = TestAws::new();
     let queue = aws.queue("orders").create();
     let (url, order) = (queue.url(), queue.send("tea"));
@@ -78,7 +78,7 @@ async fn workers_share_a_queue_until_it_is_empty() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_ends_what_it_does_when_it_is_told_to_end_and_not_when_it_is_killed() {
+async fn a_stopped_worker_finishes_its_message_and_a_killed_one_does_not() {
     let aws = TestAws::new();
     let queue = aws.queue("orders").create();
     let mut workers = queue.worked_by(async |url, stop| work(&aws, url, stop).await);

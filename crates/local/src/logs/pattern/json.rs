@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_or_unknown_is_refused_by_name() {
+    fn a_wrong_or_unknown_condition_is_refused_by_name() {
         for (pattern, part) in [
             ("{ $.a = 1", "a } is missing"),
             ("{ a = 1 }", "Invalid JSON selector: a"),

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_quoted_is_refused_without() {
+    fn an_unquoted_special_character_is_refused() {
         assert_eq!(Pattern::parse("a-b").unwrap_err(), "Invalid character(s) in term '-'");
         assert_eq!(Pattern::parse("tea ?Status: x").unwrap_err(), "Invalid character(s) in term ':'");
         assert!(Pattern::parse("\"tea").is_err());

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_or_nested_without_end_is_refused() {
+    fn invalid_or_endlessly_nested_json_is_refused() {
         for text in ["", "tea", "{", "[1,]", "1 2", &"[".repeat(500_000)] {
             assert!(Json::parse(text).is_err());
         }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lambda_refuses_is_refused_with_its_place() {
+    fn an_invalid_pattern_is_refused_with_its_place() {
         for (pattern, refusal) in [
             ("null", "a pattern must be an object"),
             ("[1]", "a pattern must be an object"),

@@ -72,7 +72,7 @@ fn a_text_is_a_number_or_an_empty_list_or_map_where_one_is_wanted() {
 }
 
 #[test]
-fn what_the_body_says_wins_and_is_found_without_reading_the_rest() {
+fn parameters_of_the_body_override_those_of_the_url() {
     let body = "Action=a&Tag.1.Key=k&Action=b";
     let request = Request::post("/?Action=u&Version=1")
         .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")

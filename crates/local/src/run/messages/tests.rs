@@ -152,7 +152,7 @@ fn a_visibility_change_during_an_invocation_is_told_when_it_is_over() {
 }
 
 #[test]
-fn a_message_left_alone_is_back_when_the_visibility_timeout_of_its_queue_is_over() {
+fn an_untouched_message_returns_after_its_queues_visibility_timeout() {
     let mut messages = messages();
     messages.take(QUEUE, "m1", 1, at(0));
     let later = at(0) + Duration::from_millis(1_500);
@@ -162,7 +162,7 @@ fn a_message_left_alone_is_back_when_the_visibility_timeout_of_its_queue_is_over
 }
 
 #[test]
-fn an_attempt_whose_message_is_received_again_before_its_batch_ends_has_failed_when_it_was_let_go() {
+fn a_message_received_again_during_its_batch_failed_when_it_was_released() {
     let mut messages = messages();
     messages.take(QUEUE, "m1", 1, at(0));
     assert_eq!(tell(&mut messages, changed("m1", 2), 1), []);
@@ -174,7 +174,7 @@ fn an_attempt_whose_message_is_received_again_before_its_batch_ends_has_failed_w
 }
 
 #[test]
-fn an_attempt_that_outlives_its_visibility_timeout_fails_when_its_invocation_does() {
+fn an_attempt_beyond_its_visibility_timeout_fails_with_its_invocation() {
     let mut messages = messages();
     messages.take(QUEUE, "m1", 1, at(0));
     assert_eq!(messages.take(QUEUE, "m1", 2, at(30)), []);
@@ -187,7 +187,7 @@ fn an_attempt_that_outlives_its_visibility_timeout_fails_when_its_invocation_doe
 
 /// The situation after Ctrl-C during a batch whose letters are already written.
 #[test]
-fn a_message_with_a_letter_is_not_left_as_well_and_what_is_counted_adds_up() {
+fn a_message_with_a_letter_is_not_counted_as_left() {
     let mut messages = messages();
     for id in ["m1", "m2", "m3"] {
         tell(&mut messages, sent(QUEUE, id, None), 0);
@@ -223,7 +223,7 @@ fn the_same_visibility_timeout_again_extends_and_another_one_gives_back() {
 }
 
 #[test]
-fn what_a_process_had_when_it_ended_has_failed() {
+fn the_messages_of_a_process_that_ended_have_failed() {
     let mut messages = worked();
     tell(&mut messages, received("m", 3, 30), 0);
     tell(&mut messages, changed("m", 30), 10);
@@ -278,7 +278,7 @@ fn a_message_is_held_until_it_is_deleted_made_visible_or_its_timeout_ends() {
 }
 
 #[test]
-fn what_a_mapping_takes_over_or_a_purge_deletes_is_held_no_longer() {
+fn a_client_loses_messages_to_a_mapping_or_a_purge() {
     let mut messages = messages();
     tell(&mut messages, received("a", 1, 30), 0);
     messages.take(QUEUE, "a", 2, at(0));

@@ -102,7 +102,7 @@ fn a_message_that_is_deleted_although_it_failed_is_not_told_as_done() {
 }
 
 #[test]
-fn what_a_function_wrote_that_does_not_start_is_told_once() {
+fn the_output_of_a_function_that_does_not_start_is_shown_once() {
     let ended = |line: &str| EventKind::InvocationEnded {
         function: "orders".to_owned(),
         request_id: "1".to_owned(),
@@ -120,7 +120,7 @@ fn what_a_function_wrote_that_does_not_start_is_told_once() {
 }
 
 #[test]
-fn what_a_worker_hands_back_and_its_ends_are_told() {
+fn released_messages_and_ends_of_workers_are_shown() {
     let (queue, message_id) = at_queue("orders", "a");
     let released = EventKind::Released { queue, message_id, attempt: 1 };
     let ended = |status: &str, restart_in| EventKind::WorkerEnded {

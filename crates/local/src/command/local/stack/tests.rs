@@ -157,7 +157,7 @@ Resources:
 }
 
 #[test]
-fn what_cannot_be_kept_is_named() {
+fn properties_that_cannot_be_reproduced_are_named() {
     let with = |property: &str| QUEUE.replace("      MemorySize: 512", &format!("      {property}"));
     let durable = error_of(&with("DurableConfig: {ExecutionTimeout: 60}"));
     assert_eq!(durable, "line 12: Work: functions with a DurableConfig cannot run here");
@@ -175,7 +175,7 @@ fn a_mapping_has_the_defaults_of_lambda() {
 }
 
 #[test]
-fn what_lambda_refuses_is_refused() {
+fn settings_that_lambda_refuses_are_refused() {
     for (properties, message) in [
         ("BatchSize: 10001", "line 20: BatchSize of Work is \"10001\", allowed: 1 to 10000"),
         (
@@ -244,7 +244,7 @@ fn ours(parameters: &[(&str, &str)]) -> Result<Stack> {
 }
 
 #[test]
-fn our_queues_have_the_attributes_and_our_function_the_variables_of_our_template() {
+fn our_template_gives_its_queues_and_function_all_their_settings() {
     let stack = ours(&[("MaxReceiveCount", "7"), ("FunctionTimeout", "60"), ("Fifo", "true")]).unwrap();
     let [dead, source] = &stack.queues[..] else { panic!("expected two queues") };
     assert_eq!((&*dead.name, &*source.name), ("local-orders-dead.fifo", "local-orders.fifo"));
@@ -285,7 +285,7 @@ fn our_template_says_that_no_table_remembers_messages_here() {
 }
 
 #[test]
-fn what_the_parameters_of_our_template_do_not_allow_is_refused() {
+fn parameters_that_our_template_does_not_allow_are_refused() {
     for (parameters, message) in [
         (
             &[("FunctionTimeout", "31")][..],

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sqs_moved_goes_back_under_its_own_id_whatever_its_sender_wrote() {
+    fn a_letter_that_sqs_moved_keeps_its_own_id_as_origin() {
         let forged = message(&[(DeadLetter::ATTRIBUTE, NOTE)]);
         let (sent, origin) = sent_back("own", Some("arn:aws:sqs:eu-central-1:123456789012:orders"), &forged);
         assert_eq!((origin.message_id.as_str(), sent.attributes.len()), ("own", 1));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_note_counts_in_the_dead_letter_queue_only_and_a_letter_with_the_id_itself_goes_first() {
+    async fn a_letter_with_the_id_goes_before_one_whose_note_names_it() {
         let queue = |name: &str| QueueConfig { name: name.to_owned(), attributes: BTreeMap::new() };
         let queues = vec![queue("orders"), queue("dead")];
         let local = Local::start(Config { queues, ..Config::default() }).await.unwrap();

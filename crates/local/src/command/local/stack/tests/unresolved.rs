@@ -35,7 +35,7 @@ fn with_variable(value: &str, resources: &str) -> String {
 }
 
 #[test]
-fn what_only_a_deployment_knows_is_made_up_for_a_function_that_a_queue_feeds() {
+fn values_of_a_deployment_are_invented_for_functions_with_queues() {
     const TABLE: &str = "  T: {Type: AWS::DynamoDB::Table, Properties: {TableName: !ImportValue t}}\n";
     const OTHERS: &str = "  T: {Type: AWS::DynamoDB::Table}\n  S: {Type: AWS::S3::Bucket}\n  \
                           M: {Type: AWS::Serverless::StateMachine}\n  D: {Type: AWS::RDS::DBInstance}\n  \
@@ -67,7 +67,7 @@ fn what_only_a_deployment_knows_is_made_up_for_a_function_that_a_queue_feeds() {
 }
 
 #[test]
-fn what_runs_here_or_has_a_name_is_not_made_up() {
+fn values_that_the_template_gives_are_not_invented() {
     let others =
         "  L: {Type: AWS::Logs::LogGroup}\n  T: {Type: AWS::DynamoDB::Table, Properties: {TableName: t}}\n";
     for value in ["!Ref Q", "!GetAtt Q.QueueName", "!Ref Work", "!Ref L", "!Ref T", "!GetAtt T.TableName"] {
@@ -78,7 +78,7 @@ fn what_runs_here_or_has_a_name_is_not_made_up() {
 }
 
 #[test]
-fn what_is_left_out_for_one_reason_is_one_note() {
+fn parts_left_out_for_one_reason_share_a_note() {
     let others = "
   T: {Type: AWS::DynamoDB::Table}
   U: {Type: AWS::DynamoDB::Table}
@@ -128,7 +128,7 @@ fn a_variable_without_a_value_is_named() {
 }
 
 #[test]
-fn what_no_queue_needs_is_let_be() {
+fn resources_that_no_queue_needs_are_ignored() {
     let others = "
   T: {Type: AWS::DynamoDB::Table, Properties: {TableName: !ImportValue t}}
   Role:
@@ -165,7 +165,7 @@ fn what_no_queue_needs_is_let_be() {
 }
 
 #[test]
-fn what_a_queue_or_its_function_needs_is_asked_for() {
+fn unknown_values_of_a_queue_or_its_function_are_requested() {
     let export = "the export x of another stack is known only at deployment: pass --set x=VALUE";
     let queue = QUEUE.replace(
         "Type: AWS::SQS::Queue",

@@ -139,7 +139,7 @@ fn a_letter_ends_its_message_with_the_reason_and_a_later_life_is_linked() {
 }
 
 #[test]
-fn what_happens_to_a_letter_is_not_what_happens_to_its_message() {
+fn events_of_a_letter_do_not_change_its_message() {
     let mut model = model();
     send(&mut model, "a", NewMessage::default());
     tell(&mut model, 15, dead("a", "redrive policy"));
@@ -235,7 +235,7 @@ fn an_alarm_is_there_before_it_has_a_state() {
 }
 
 #[test]
-fn what_a_worker_receives_runs_until_it_is_given_back_or_done() {
+fn an_attempt_of_a_worker_runs_until_it_is_given_back_or_done() {
     let mut model = model();
     model.has_workers = true;
     send(&mut model, "a", NewMessage::default());
