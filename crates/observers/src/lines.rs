@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::time::SystemTime;
 
-use redrive_sqs::acts;
+use redrive_sqs::is_invisible;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tracing::field::{Field, Visit};
@@ -140,7 +140,7 @@ impl Write for Escaped<'_> {
             return Ok(());
         }
         let mut rest = text;
-        while let Some((before, c)) = rest.char_indices().find(|&(_, c)| c >= '\x7f' && acts(c)) {
+        while let Some((before, c)) = rest.char_indices().find(|&(_, c)| c >= '\x7f' && is_invisible(c)) {
             self.put_json(&rest[..before])?;
             for unit in c.encode_utf16(&mut [0; 2]) {
                 self.0.extend_from_slice(format!("\\u{unit:04x}").as_bytes());

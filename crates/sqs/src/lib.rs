@@ -44,7 +44,7 @@ pub use outgoing::{Outgoing, is_message_id};
 #[doc(hidden)]
 pub use payload::{InvalidPointer, PayloadPointer};
 pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
-pub use quote::{Quoted, acts, cut_to};
+pub use quote::{Quoted, cut_to, is_invisible};
 #[doc(hidden)]
 pub use refusal::has_lease_ended;
 pub use refusal::{Refusal, is_expired_or_skewed, may_go_better, short};

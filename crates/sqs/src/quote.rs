@@ -50,11 +50,11 @@ pub fn cut_to(text: &str, most: usize) -> Cow<'_, str> {
 /// <https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters>
 ///
 /// ```
-/// assert!(['\n', '\u{1b}', '\u{9b}', '\u{202e}'].into_iter().all(redrive_sqs::acts));
-/// assert!(!['a', 'é', '漢'].into_iter().any(redrive_sqs::acts));
+/// assert!(['\n', '\u{1b}', '\u{9b}', '\u{202e}'].into_iter().all(redrive_sqs::is_invisible));
+/// assert!(!['a', 'é', '漢'].into_iter().any(redrive_sqs::is_invisible));
 /// ```
 #[must_use]
-pub fn acts(c: char) -> bool {
+pub fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')

@@ -1,6 +1,6 @@
 //! Quotes values for a shell. Pure.
 
-use redrive_sqs::acts;
+use redrive_sqs::is_invisible;
 
 /// Returns the value unchanged if a shell keeps it so, else in quotes. Characters that a terminal would not show become
 /// escapes:
@@ -15,12 +15,12 @@ pub fn word(value: &str) -> String {
 }
 
 fn quoted(value: &str) -> String {
-    if !value.chars().any(acts) {
+    if !value.chars().any(is_invisible) {
         return format!("'{}'", value.replace('\'', r"'\''"));
     }
     let escaped = value.chars().map(|c| match c {
         '\'' | '\\' => format!("\\{c}"),
-        c if acts(c) => c.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect(),
+        c if is_invisible(c) => c.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect(),
         c => c.to_string(),
     });
     format!("$'{}'", escaped.collect::<String>())

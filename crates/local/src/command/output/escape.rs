@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use redrive_sqs::acts;
+use redrive_sqs::is_invisible;
 
 /// Returns the text on one line, with characters that act on terminals or readers escaped: `\n`, `\u{1b}`, `\u{202e}`.
 pub fn escape(text: &str) -> String {
@@ -14,7 +14,7 @@ pub fn escape(text: &str) -> String {
 
 /// Appends one character, escaped if necessary.
 pub fn push_escaped(line: &mut String, c: char) {
-    if acts(c) {
+    if is_invisible(c) {
         // Writing to a String cannot fail.
         let _ = write!(line, "{}", c.escape_default());
     } else {
@@ -45,10 +45,10 @@ mod tests {
         #[test]
         fn nothing_acts_and_what_does_not_stays_as_it_is(text: String, acting in "[\\x00-\\x1f\\x7f-\\x9f\u{200e}\u{202a}-\u{202e}\u{2066}-\u{2069}]{0,5}") {
             let escaped = escape(&format!("{acting}{text}"));
-            prop_assert!(!escaped.chars().any(acts));
+            prop_assert!(!escaped.chars().any(is_invisible));
             prop_assert!(!escaped.bytes().any(|byte| byte < b' ' || byte == 0x7f));
             prop_assert_eq!(escape(&escaped), escaped.clone());
-            let harmless: String = text.chars().filter(|&c| !acts(c)).collect();
+            let harmless: String = text.chars().filter(|&c| !is_invisible(c)).collect();
             prop_assert_eq!(escape(&harmless), harmless);
         }
     }

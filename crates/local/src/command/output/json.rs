@@ -1,6 +1,6 @@
 //! Writes JSON that does not act on terminals, with its meaning unchanged. Pure.
 
-use redrive_sqs::acts;
+use redrive_sqs::is_invisible;
 use serde::Serialize;
 
 /// Returns the value as JSON, written by one of `serde_json`'s two writers.
@@ -30,7 +30,7 @@ fn escape_json(text: String) -> String {
 }
 
 fn is_left(c: char) -> bool {
-    acts(c) && c >= '\x7f'
+    is_invisible(c) && c >= '\x7f'
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
             let value = serde_json::json!({ key: [text, acting] });
             for write in [serde_json::to_string, serde_json::to_string_pretty] {
                 let written = json(&value, write).unwrap();
-                prop_assert!(!written.chars().any(|c| acts(c) && c != '\n'));
+                prop_assert!(!written.chars().any(|c| is_invisible(c) && c != '\n'));
                 prop_assert_eq!(&serde_json::from_str::<serde_json::Value>(&written).unwrap(), &value);
             }
         }

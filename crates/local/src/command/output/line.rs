@@ -68,7 +68,7 @@ impl<T: Display> From<T> for Line {
 mod tests {
     use anstyle::AnsiColor;
     use proptest::prelude::*;
-    use redrive_sqs::acts;
+    use redrive_sqs::is_invisible;
 
     use super::*;
 
@@ -102,7 +102,7 @@ mod tests {
         fn nothing_in_a_line_acts(one: String, other: String, columns in 1_usize..40) {
             let line = Line::from(&one).and(Line::styled(RED, &other));
             let lines = line.wrap(columns, "", "");
-            prop_assert!(!lines.iter().chain([&line]).any(|line| line.plain().chars().any(acts)));
+            prop_assert!(!lines.iter().chain([&line]).any(|line| line.plain().chars().any(is_invisible)));
             let styles = lines.iter().flat_map(|line| line.with_styles().split('\x1b').skip(1));
             prop_assert!(styles.into_iter().all(|style| style.starts_with("[31m") || style.starts_with("[0m")));
         }
