@@ -36,7 +36,7 @@ pub use limits::{
     in_words,
 };
 pub use message::{
-    MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, accepted, fault, is_attribute_name, is_attribute_number, size,
+    MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, fault, is_attribute_name, is_attribute_number, is_sqs_char, size,
 };
 pub use note::DeadLetter;
 pub use origin::{Origin, OriginSenders, origin_of_letter};

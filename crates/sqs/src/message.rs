@@ -21,7 +21,7 @@ pub const MAX_ENTRIES: usize = 10;
 /// Returns true if SQS accepts this character in a body or in the text of an attribute.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 #[must_use]
-pub fn accepted(c: char) -> bool {
+pub fn is_sqs_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
@@ -111,7 +111,7 @@ fn fault_of_attribute(name: &str, attribute: &Attribute) -> Option<String> {
 }
 
 fn fault_of_characters(what: &str, text: &str) -> Option<String> {
-    let wrong = text.chars().find(|c| !accepted(*c))?;
+    let wrong = text.chars().find(|c| !is_sqs_char(*c))?;
     Some(format!("{what} contains the character {}, which SQS does not allow", wrong.escape_unicode()))
 }
 

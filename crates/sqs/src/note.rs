@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::attribute::{Attribute, Attributes};
-use crate::message::{MAX_ATTRIBUTES, MAX_BYTES, accepted, size};
+use crate::message::{MAX_ATTRIBUTES, MAX_BYTES, is_sqs_char, size};
 
 /// The longest error text in a note, in characters.
 const ERROR_CHARACTERS: usize = 256;
@@ -112,7 +112,7 @@ impl DeadLetter {
     pub fn to_attribute(&self) -> Attribute {
         let cut = Self { error: self.error.chars().take(ERROR_CHARACTERS).collect(), ..self.clone() };
         let json = serde_json::to_string(&cut).expect("a note holds strings and numbers only");
-        Attribute::text("String", json.replace(|c: char| !accepted(c), "\u{fffd}"))
+        Attribute::text("String", json.replace(|c: char| !is_sqs_char(c), "\u{fffd}"))
     }
 
     /// Adds the note to the attributes of a letter with this body, unless there are already ten or 1 MiB would
@@ -251,9 +251,9 @@ mod tests {
         #[test]
         fn a_note_round_trips_and_holds_only_characters_that_sqs_accepts(error in any::<String>(), reason in any::<String>()) {
             let attribute = DeadLetter { reason, ..note(&error) }.to_attribute();
-            prop_assert!(attribute.as_str().unwrap().chars().all(accepted));
+            prop_assert!(attribute.as_str().unwrap().chars().all(is_sqs_char));
             let read = found(attribute).unwrap();
-            let expected: String = error.chars().take(256).map(|c| if accepted(c) || c < ' ' { c } else { '\u{fffd}' }).collect();
+            let expected: String = error.chars().take(256).map(|c| if is_sqs_char(c) || c < ' ' { c } else { '\u{fffd}' }).collect();
             prop_assert_eq!(read.error, expected);
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::attribute::{Attribute, Attributes};
-use crate::message::accepted;
+use crate::message::is_sqs_char;
 
 /// The origin of a message that was sent back from a dead-letter queue: the JSON of its attribute `redrive.origin`.
 ///
@@ -46,7 +46,7 @@ impl Origin {
 impl From<Origin> for Attribute {
     fn from(origin: Origin) -> Self {
         let json = serde_json::to_string(&origin).expect("an origin is a string and a number");
-        json.replace(|c: char| !accepted(c), "\u{fffd}").into()
+        json.replace(|c: char| !is_sqs_char(c), "\u{fffd}").into()
     }
 }
 

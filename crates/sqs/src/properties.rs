@@ -1,6 +1,6 @@
 //! Properties that hold for any attribute that a sender writes, for the fuzzers of `dev/fuzz/` and for tests.
 
-use crate::{Attribute, Attributes, DeadLetter, Origin, accepted, origin_of_letter};
+use crate::{Attribute, Attributes, DeadLetter, Origin, is_sqs_char, origin_of_letter};
 
 /// Checks that a note survives writing and reading again, and is written in characters that SQS accepts.
 ///
@@ -32,7 +32,7 @@ pub fn origin(text: &[u8]) {
 
 fn written(note: &DeadLetter) -> Attribute {
     let attribute = note.to_attribute();
-    assert!(attribute.as_str().is_some_and(|text| text.chars().all(accepted)), "{attribute:?}");
+    assert!(attribute.as_str().is_some_and(|text| text.chars().all(is_sqs_char)), "{attribute:?}");
     attribute
 }
 

@@ -117,5 +117,5 @@ fn leaf(xml: &mut String, name: &str, value: &str) {
 /// nor SQS allows, for example in a parameter that an error quotes, are replaced.
 fn text(xml: &mut String, text: &str) {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('\r', "&#13;");
-    xml.extend(text.chars().map(|char| if redrive_sqs::accepted(char) { char } else { '\u{fffd}' }));
+    xml.extend(text.chars().map(|char| if redrive_sqs::is_sqs_char(char) { char } else { '\u{fffd}' }));
 }

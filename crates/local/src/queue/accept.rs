@@ -118,7 +118,7 @@ fn check_attribute(name: &str, attribute: &MessageAttribute) -> Result<(), AwsEr
 
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 fn check_characters(text: &str) -> Result<(), String> {
-    let Some(char) = text.chars().find(|char| !redrive_sqs::accepted(*char)) else { return Ok(()) };
+    let Some(char) = text.chars().find(|char| !redrive_sqs::is_sqs_char(*char)) else { return Ok(()) };
     Err(format!(
         "Invalid binary character '#x{:X}' was found, the set of allowed characters is #x9 | #xA | #xD | \
          #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF",
