@@ -36,7 +36,8 @@ pub use limits::{
     in_words,
 };
 pub use message::{
-    MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, fault, is_attribute_name, is_attribute_number, is_sqs_char, size,
+    MAX_ATTRIBUTES, MAX_BYTES, MAX_ENTRIES, is_attribute_name, is_attribute_number, is_sqs_char, size,
+    validate,
 };
 pub use note::DeadLetter;
 pub use origin::{Origin, OriginSenders, origin_of_letter};

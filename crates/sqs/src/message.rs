@@ -34,7 +34,7 @@ pub fn size(body: &str, attributes: &Attributes) -> usize {
 
 /// Returns the reason why SQS would refuse a body with these attributes, in words for people. `largest` is in bytes.
 #[must_use]
-pub fn fault(body: &str, attributes: &Attributes, largest: usize) -> Option<String> {
+pub fn validate(body: &str, attributes: &Attributes, largest: usize) -> Option<String> {
     if body.is_empty() {
         return Some(format!("the body is empty, allowed: 1 to {largest} bytes"));
     }
@@ -138,12 +138,12 @@ mod tests {
     #[test]
     fn a_message_that_sqs_accepts_has_no_fault() {
         for name in ["a.b-c_D9", "attr.1øßä", &"ß".repeat(256)] {
-            assert_eq!(fault("a\t\u{10000}", &with(name, "é"), MAX_BYTES), None, "{name}");
+            assert_eq!(validate("a\t\u{10000}", &with(name, "é"), MAX_BYTES), None, "{name}");
         }
         for value in ["-1.5e3", "0", "1e126", &"1".repeat(38)] {
-            assert_eq!(fault("b", &number(value), MAX_BYTES), None, "{value}");
+            assert_eq!(validate("b", &number(value), MAX_BYTES), None, "{value}");
         }
-        assert_eq!(fault(&"b".repeat(MAX_BYTES), &Attributes::new(), MAX_BYTES), None);
+        assert_eq!(validate(&"b".repeat(MAX_BYTES), &Attributes::new(), MAX_BYTES), None);
     }
 
     #[test]
@@ -169,11 +169,14 @@ mod tests {
             ("b", typed("Text"), "the type of the attribute n is \"Text\""),
             ("b", typed(&format!("String.{}", "x".repeat(250))), "has 257 bytes, allowed: 256"),
         ] {
-            let fault = fault(body, &attributes, MAX_BYTES).unwrap();
+            let fault = validate(body, &attributes, MAX_BYTES).unwrap();
             assert!(fault.contains(expected), "{fault}");
         }
         // 1 of the body, 1 + 6 + 1 of the attribute
-        assert_eq!(fault("b", &with("a", "x"), 9), None);
-        assert_eq!(fault("b", &with("a", "x"), 8).unwrap(), "body and attributes have 9 bytes, allowed: 8");
+        assert_eq!(validate("b", &with("a", "x"), 9), None);
+        assert_eq!(
+            validate("b", &with("a", "x"), 8).unwrap(),
+            "body and attributes have 9 bytes, allowed: 8"
+        );
     }
 }

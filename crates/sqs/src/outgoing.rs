@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::attribute::Attributes;
 use crate::limits::LONGEST_DELAY;
-use crate::message::fault;
+use crate::message::validate;
 use crate::quote::Quoted;
 
 /// The parts of a message that SQS checks when it is sent.
@@ -26,8 +26,8 @@ impl Outgoing<'_> {
     /// Returns the reason why a queue would refuse the message, in words for people. `largest` is the queue's
     /// `MaximumMessageSize` in bytes. A missing deduplication id is accepted, because the sender may add it later.
     #[must_use]
-    pub fn fault(&self, is_fifo: bool, largest: usize) -> Option<String> {
-        fault(self.body, self.attributes, largest)
+    pub fn validate(&self, is_fifo: bool, largest: usize) -> Option<String> {
+        validate(self.body, self.attributes, largest)
             .or_else(|| self.fault_of_ids(is_fifo))
             .or_else(|| self.fault_of_delay(is_fifo))
     }
@@ -98,7 +98,7 @@ mod tests {
             (delayed(1), true, "delay is 1, allowed for standard queues only"),
             (Outgoing { body: "bb", ..message }, false, "have 2 bytes, allowed: 1"),
         ] {
-            let fault = message.fault(is_fifo, 1).unwrap_or_default();
+            let fault = message.validate(is_fifo, 1).unwrap_or_default();
             assert!(fault.contains(expected), "{fault}");
         }
         for (message, is_fifo) in [
@@ -108,7 +108,7 @@ mod tests {
             (delayed(0), true),
             (known("!~"), true),
         ] {
-            assert_eq!(message.fault(is_fifo, 1), None, "{message:?}");
+            assert_eq!(message.validate(is_fifo, 1), None, "{message:?}");
         }
     }
 }

@@ -35,7 +35,7 @@ impl NewMessage {
             deduplication_id: self.deduplication_id.as_deref(),
             delay: self.delay,
         };
-        outgoing.fault(to.is_fifo, to.largest)
+        outgoing.validate(to.is_fifo, to.largest)
     }
 
     pub(super) fn entry(&self, number: usize) -> SendMessageBatchRequestEntry {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use redrive_sqs::{Attributes, MAX_BYTES, cut_to, fault};
+use redrive_sqs::{Attributes, MAX_BYTES, cut_to, validate};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -85,7 +85,7 @@ pub(super) fn read(text: &str, before: &Redrive, largest: usize) -> Result<Optio
     if body == before.message.body && before.own().eq(attributes.iter()) {
         return Ok(None);
     }
-    match fault(&body, &attributes, largest) {
+    match validate(&body, &attributes, largest) {
         Some(fault) => Err(fault),
         None => Ok(Some(before.edited(body, attributes, largest))),
     }
@@ -98,7 +98,7 @@ pub(super) fn read(text: &str, before: &Redrive, largest: usize) -> Result<Optio
 pub(crate) fn check(text: &str) -> Result<(), String> {
     let document = parse(text)?;
     let body = document.text.as_deref().or(document.body.map(RawValue::get)).unwrap_or_default();
-    match fault(body, &attributes(document.attributes)?, MAX_BYTES) {
+    match validate(body, &attributes(document.attributes)?, MAX_BYTES) {
         Some(fault) => Err(fault),
         None => Ok(()),
     }

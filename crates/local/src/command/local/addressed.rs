@@ -74,7 +74,7 @@ impl<'plan> Queues<'plan> {
             deduplication_id: message.deduplication_id.as_deref(),
             delay: message.delay,
         };
-        let fault = outgoing.fault(is_fifo(queue), largest.unwrap_or(MAX_BYTES));
+        let fault = outgoing.validate(is_fifo(queue), largest.unwrap_or(MAX_BYTES));
         fault.map_or(Ok(()), |fault| bail!("{queue}: {fault}"))
     }
 
