@@ -48,4 +48,4 @@ pub use policy::{InvalidPolicy, MAX_SOURCES, RedriveAllowPolicy, RedrivePolicy};
 pub use quote::{Quoted, cut_to, is_invisible};
 #[doc(hidden)]
 pub use refusal::has_lease_ended;
-pub use refusal::{Refusal, is_expired_or_skewed, may_go_better, short};
+pub use refusal::{Refusal, bare_code, is_expired_or_skewed, may_go_better};

@@ -91,7 +91,7 @@ impl Refusal {
             (Self::OfTheCaller, &OF_THE_CALLER),
             (Self::OfTheEntry, &OF_THE_ENTRY),
         ];
-        let name = short(code);
+        let name = bare_code(code);
         kinds.iter().find(|(_, codes)| codes.contains(&name)).map_or(Self::Unknown, |(kind, _)| *kind)
     }
 
@@ -107,12 +107,12 @@ impl Refusal {
 #[must_use]
 pub fn is_expired_or_skewed(code: &str) -> bool {
     let codes = ["ExpiredToken", "ExpiredTokenException", "RequestExpired", "RequestTimeTooSkewed"];
-    codes.contains(&short(code))
+    codes.contains(&bare_code(code))
 }
 
 /// Returns a code without the prefix of a protocol.
 #[must_use]
-pub fn short(code: &str) -> &str {
+pub fn bare_code(code: &str) -> &str {
     code.rsplit(['.', '#']).next().unwrap_or(code)
 }
 
@@ -126,7 +126,7 @@ pub fn may_go_better(code: &str, sender_fault: bool) -> bool {
 /// parameter is then the receipt handle, unless SQS names the timeout.
 #[must_use]
 pub fn has_lease_ended(code: &str, message: Option<&str>) -> bool {
-    match short(code) {
+    match bare_code(code) {
         "MessageNotInflight" | "ReceiptHandleIsInvalid" => true,
         "InvalidParameterValue" => !message.is_some_and(|message| message.contains("VisibilityTimeout")),
         _ => false,

@@ -7,7 +7,7 @@ use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::BatchResultErrorEntry;
 use redrive_local::command::aws::ANSWERED_BY;
-use redrive_sqs::{cut_to, short};
+use redrive_sqs::{bare_code, cut_to};
 
 /// How many characters of an answer are shown: more than AWS says, with an encoded reason for a refusal. An answer that is not
 /// from AWS may have any length.
@@ -109,13 +109,13 @@ fn not_of_aws(detail: &str) -> String {
 
 /// The code of an error that the service gave, such as `QueueDoesNotExist`, without the prefix of older protocols.
 pub(crate) fn code_of<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Option<&str> {
-    error.as_service_error().and_then(|error| error.code()).map(short)
+    error.as_service_error().and_then(|error| error.code()).map(bare_code)
 }
 
 /// That what was looked for is not there, if AWS answered that.
 fn absent(code: Option<&str>, message: Option<&str>, place: &str) -> Option<String> {
     let said = message.unwrap_or("no reason given");
-    let what = match short(code?) {
+    let what = match bare_code(code?) {
         "QueueDoesNotExist" | "NonExistentQueue" => "no such queue".to_owned(),
         "ValidationError" if said.contains("does not exist") => "no such stack".to_owned(),
         "ResourceNotFoundException" => format!("not found ({said})"),
@@ -136,7 +136,7 @@ pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &s
     if let Some(line) = absent(Some(code), message, "this region") {
         return line;
     }
-    match short(code) {
+    match bare_code(code) {
         "AccessDenied" | "AccessDeniedException" | "AuthorizationError" | "AuthorizationErrorException" => {
             format!("not allowed: your credentials need {permission} ({said})")
         }
@@ -195,7 +195,7 @@ pub(crate) fn answered(code: Option<&str>, message: Option<&str>, permission: &s
             "AWS moves letters only from a queue that another queue names in its redrive policy: retry without --native"
                 .to_owned()
         }
-        _ => format!("{said} ({})", short(code)),
+        _ => format!("{said} ({})", bare_code(code)),
     }
 }
 
