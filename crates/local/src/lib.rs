@@ -12,7 +12,7 @@
 // - `queue`: the rules of one queue; `sqs`: the queues of an account, and in `sqs/api` the operations that clients call
 // - `cloudwatch`, `lambda`, `logs`, `cloudformation`, `sts`: the other services of the endpoint, each a table of operations (`api`)
 // - `protocol`: requests and answers of any service: forms, XML, JSON, CBOR, errors, pages
-// - `door`: the guard in front of all routers: which clients may call, and how long a request may take
+// - `gate`: the guard in front of all routers: which clients may call, and how long a request may take
 // - `mapping`: the rules of event source mappings, pure: filters, batches, responses, the next step (`poller`)
 // - `run`: mappings on queues of this process; `remote`: on real ones; `kit`: on tokio's paused clock, for tests
 // - `command` (feature `command`): `redrive local`, its page, and what other verbs share with it. Only `output` writes to the terminal
@@ -31,7 +31,7 @@ mod cloudwatch;
 #[expect(clippy::exhaustive_enums, clippy::must_use_candidate, reason = "for the command alone")]
 #[doc(hidden)]
 pub mod command;
-mod door;
+mod gate;
 pub mod kit;
 mod lambda;
 mod logs;
@@ -67,9 +67,9 @@ pub use account::{Account, Delivery};
 pub use clock::Speed;
 pub use cloudformation::{StackConfig, StackOutput, StackResource};
 pub use cloudwatch::{AlarmConfig, AlarmState, Comparison, MissingData, Unit, is_published};
-pub use door::serve;
+pub use gate::serve;
 #[doc(hidden)]
-pub use door::{OnLink, serve_page};
+pub use gate::{OnLink, serve_page};
 pub use mapping::{Filter, InvalidFilter, MappingConfig};
 pub use protocol::AwsError;
 pub use queue::{AttributeValue, Counts, Letter, MessageAttribute, NewMessage};

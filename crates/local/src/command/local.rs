@@ -47,7 +47,7 @@ pub fn run(arguments: &LocalArguments) -> Result<(), Problem> {
 
 async fn work(plan: &Plan, executables: &[Executable]) -> Result<(), Problem> {
     let mut signals = Signals::listen()?;
-    let door = match plan.ui {
+    let listener = match plan.ui {
         Some(port) => Some(Listener::open(port).await?),
         None => None,
     };
@@ -61,9 +61,9 @@ async fn work(plan: &Plan, executables: &[Executable]) -> Result<(), Problem> {
         ),
     ];
     let mut audience = Audience { screen: Screen::new(plan), page: None };
-    if let Some(door) = door {
-        about.push(format!("page      {}", door.url()?));
-        audience.page = Some(door.serve(plan, local.control()));
+    if let Some(listener) = listener {
+        about.push(format!("page      {}", listener.url()?));
+        audience.page = Some(listener.serve(plan, local.control()));
     }
     audience.screen.introduce(plan, &about, local.warnings());
     let end = match send(&local, &plan.messages, &mut audience.screen) {

@@ -17,7 +17,7 @@ use super::start::ACCESS_KEY;
 use super::world::World;
 use crate::account::{AwsService, ServiceCall};
 use crate::clock::ClientClock;
-use crate::door;
+use crate::gate;
 use crate::protocol::{Wait, unknown_service};
 
 /// Largest request in bytes: more than SQS's largest, 1 MiB of text, with every character escaped.
@@ -30,7 +30,7 @@ pub(super) fn router(world: Arc<World>) -> Router {
 async fn answer(extract::State(world): extract::State<Arc<World>>, request: Request<Body>) -> Response<Body> {
     if request.headers().get("sec-fetch-mode").is_some_and(|mode| mode == "navigate") {
         // A user followed a link in a mail for example, which browsers do not report as a request of another site.
-        return door::refused("this is an endpoint for AWS clients, not a page for a browser".to_owned());
+        return gate::refused("this is an endpoint for AWS clients, not a page for a browser".to_owned());
     }
     let (parts, body) = request.into_parts();
     let Ok(body) = axum::body::to_bytes(body, LARGEST_REQUEST).await else {

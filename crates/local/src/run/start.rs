@@ -18,7 +18,7 @@ use super::{Config, Local, QueueConfig, WorkerConfig, World};
 use crate::account::Account;
 use crate::clock::{Clock, Speed};
 use crate::cloudformation::CloudFormation;
-use crate::door;
+use crate::gate;
 use crate::lambda::Lambda;
 use crate::logs::Logs;
 use crate::mapping;
@@ -93,7 +93,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let mapped_queues: BTreeSet<_> = mapped_queues.chain(worked_queues).collect();
     let routes = server::router(Arc::clone(&world));
     let mut serving = JoinSet::new();
-    serving.spawn(door::serve(listener, routes));
+    serving.spawn(gate::serve(listener, routes));
     let (order, ordered) = watch::channel(Order::Work);
     let mut working = JoinSet::new();
     for worker in workers {

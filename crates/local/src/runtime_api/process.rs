@@ -12,7 +12,7 @@ use super::log::{Log, Report};
 use super::program::Program;
 use super::routes::{Exchange, Offer, Reply, router};
 use super::{Ended, Function, INIT_LIMIT, environment};
-use crate::door;
+use crate::gate;
 
 /// A process. Dropping it kills it. [`end`](Self::end) also waits until it is gone.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Process {
         let (reply, replies) = unbounded_channel();
         let routes = router(&path, Exchange::new(offered, reply));
         let mut server = JoinSet::new();
-        server.spawn(door::serve(listener, routes));
+        server.spawn(gate::serve(listener, routes));
         let started = Instant::now();
         Ok(Self { program, offers, replies, log, started, init: None, _server: server })
     }

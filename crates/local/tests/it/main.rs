@@ -9,7 +9,7 @@ mod conformance;
 /// Control of a run.
 mod control;
 /// The guard: which clients may call, and how long a request may take.
-mod doors;
+mod gate;
 /// The AWS endpoint as clients see it.
 mod endpoint;
 /// Requests that try to exhaust the endpoint.

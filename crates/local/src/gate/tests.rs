@@ -10,7 +10,7 @@ const SHORT: Duration = Duration::from_millis(300);
 const LIMITS: Limits = Limits { first: SHORT, next: Duration::from_secs(3), part: SHORT };
 
 /// Serves three routes until the set is dropped: one answers immediately, one slowly, and one reads a body.
-async fn door() -> (SocketAddr, JoinSet<()>) {
+async fn gate() -> (SocketAddr, JoinSet<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let slow = get(async || {
@@ -53,7 +53,7 @@ async fn closed_after(mut stream: TcpStream) -> Duration {
 
 #[tokio::test]
 async fn a_client_without_a_request_is_disconnected() {
-    let (address, _door) = door().await;
+    let (address, _gate) = gate().await;
     for beginning in ["", "G", "GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n"] {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(beginning.as_bytes()).await.unwrap();
@@ -64,7 +64,7 @@ async fn a_client_without_a_request_is_disconnected() {
 
 #[tokio::test]
 async fn a_connection_is_kept_for_more_and_closed_when_nothing_more_comes() {
-    let (address, _door) = door().await;
+    let (address, _gate) = gate().await;
     let mut stream = TcpStream::connect(address).await.unwrap();
     for _ in 0..2 {
         say(&mut stream, "GET /", "\r\n").await;
@@ -78,7 +78,7 @@ async fn a_connection_is_kept_for_more_and_closed_when_nothing_more_comes() {
 
 #[tokio::test]
 async fn an_answer_may_take_its_time() {
-    let (address, _door) = door().await;
+    let (address, _gate) = gate().await;
     let mut stream = TcpStream::connect(address).await.unwrap();
     say(&mut stream, "GET /slow", "\r\n").await;
     hear(&mut stream, "late").await;
@@ -86,7 +86,7 @@ async fn an_answer_may_take_its_time() {
 
 #[tokio::test]
 async fn a_body_may_come_in_parts_but_must_come() {
-    let (address, _door) = door().await;
+    let (address, _gate) = gate().await;
     let mut stream = TcpStream::connect(address).await.unwrap();
     say(&mut stream, "POST /read", "content-length: 3\r\n\r\n").await;
     for part in ["a", "b", "c"] {
