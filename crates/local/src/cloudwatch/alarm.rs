@@ -45,7 +45,7 @@ pub enum AlarmState {
 pub(crate) struct Alarm {
     pub(crate) definition: Definition,
     pub(crate) defined_at: SystemTime,
-    pub(crate) standing: Standing,
+    pub(crate) record: AlarmRecord,
     /// Times at which the state was last set, and at which it last changed.
     pub(crate) updated_at: SystemTime,
     pub(crate) changed_at: SystemTime,
@@ -53,7 +53,7 @@ pub(crate) struct Alarm {
 
 /// An alarm's state with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct AlarmRecord {
     pub(crate) state: AlarmState,
     pub(crate) reason: String,
     /// The reason as JSON.
@@ -73,8 +73,8 @@ impl Alarm {
     /// Creates an alarm that has not been evaluated yet.
     pub(crate) fn new(definition: Definition, now: SystemTime) -> Self {
         let reason = "Unchecked: Initial alarm creation".into();
-        let standing = Standing { state: AlarmState::InsufficientData, reason, data: None };
-        Self { definition, defined_at: now, standing, updated_at: now, changed_at: now }
+        let record = AlarmRecord { state: AlarmState::InsufficientData, reason, data: None };
+        Self { definition, defined_at: now, record, updated_at: now, changed_at: now }
     }
 
     /// Returns true if the alarm is evaluated at this moment: every minute, or every ten seconds if its periods are that
@@ -100,30 +100,30 @@ impl Alarm {
     }
 
     /// Evaluates the periods that are over at `now`, and returns the new state if it differs.
-    pub(crate) fn evaluate(&self, store: &Store, now: SystemTime) -> Option<Standing> {
+    pub(crate) fn evaluate(&self, store: &Store, now: SystemTime) -> Option<AlarmRecord> {
         let periods = self.definition.evaluation_periods;
         let range: Vec<_> = (0..self.range(store)).map(|back| self.period(now, back)).collect();
         let found: Vec<_> = range.iter().map(|period| self.datapoint(store, period)).collect();
         let seen: Vec<_> = found.iter().map(Period::of).collect();
-        let state = judge(&seen, &self.definition, self.standing.state);
+        let state = judge(&seen, &self.definition, self.record.state);
         let missing = range.iter().zip(&seen).filter(|(_, period)| **period == Period::Missing);
         let missing: Vec<_> = missing.map(|(period, _)| moment(period.start)).collect();
         let used: Vec<_> = found.into_iter().flatten().take(periods as usize).collect();
-        if state == self.standing.state || self.definition.has_too_few_samples(&used) {
+        if state == self.record.state || self.definition.has_too_few_samples(&used) {
             return None;
         }
         let reason = reason::text(&self.definition, state, &used);
         let missing = &missing[..missing.len().min(periods as usize - used.len())];
-        Some(Standing { state, reason, data: Some(reason::data(&self.definition, &used, missing, now)) })
+        Some(AlarmRecord { state, reason, data: Some(reason::data(&self.definition, &used, missing, now)) })
     }
 
     /// Enters a new state, and returns the one before.
-    pub(crate) fn enter(&mut self, standing: Standing, now: SystemTime) -> Standing {
+    pub(crate) fn enter(&mut self, record: AlarmRecord, now: SystemTime) -> AlarmRecord {
         self.updated_at = now;
-        if standing.state != self.standing.state {
+        if record.state != self.record.state {
             self.changed_at = now;
         }
-        std::mem::replace(&mut self.standing, standing)
+        std::mem::replace(&mut self.record, record)
     }
 
     /// Returns the period `back` periods before the last one, in seconds.

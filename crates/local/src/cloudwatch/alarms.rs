@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::alarm::{Alarm, Definition, Standing};
+use super::alarm::{Alarm, AlarmRecord, Definition};
 use super::{AlarmState, Store};
 
 /// How long an alarm's history is kept, even after the alarm is deleted.
@@ -93,20 +93,20 @@ impl Alarms {
     }
 
     /// Sets an alarm's state, which lasts until the next evaluation.
-    pub(crate) fn set(&mut self, name: &str, standing: Standing, now: SystemTime) {
+    pub(crate) fn set(&mut self, name: &str, record: AlarmRecord, now: SystemTime) {
         let Some(alarm) = self.alarms.get_mut(name) else { return };
-        let before = alarm.enter(standing.clone(), now);
-        if before.state == standing.state {
+        let before = alarm.enter(record.clone(), now);
+        if before.state == record.state {
             return;
         }
         let data = json!({
             "version": "1.0",
             "oldState": told(&before),
-            "newState": told(&standing),
+            "newState": told(&record),
         });
-        let summary = format!("Alarm updated from {} to {}", before.state, standing.state);
+        let summary = format!("Alarm updated from {} to {}", before.state, record.state);
         self.remember(name, now, HistoryKind::StateUpdate, summary, &data);
-        let Standing { state, reason, .. } = standing;
+        let AlarmRecord { state, reason, .. } = record;
         self.changes.push(AlarmChange { name: name.to_owned(), state, reason });
     }
 
@@ -116,8 +116,8 @@ impl Alarms {
         let found: Vec<_> = due
             .filter_map(|alarm| Some((alarm.definition.name.clone(), alarm.evaluate(store, now)?)))
             .collect();
-        for (name, standing) in found {
-            self.set(&name, standing, now);
+        for (name, record) in found {
+            self.set(&name, record, now);
         }
     }
 
@@ -165,9 +165,9 @@ impl HistoryKind {
     }
 }
 
-fn told(standing: &Standing) -> Value {
-    let mut told = json!({ "stateValue": standing.state.name(), "stateReason": standing.reason });
-    let data = standing.data.as_ref().and_then(|data| serde_json::from_str(data).ok());
+fn told(record: &AlarmRecord) -> Value {
+    let mut told = json!({ "stateValue": record.state.name(), "stateReason": record.reason });
+    let data = record.data.as_ref().and_then(|data| serde_json::from_str(data).ok());
     if let Some(data) = data {
         told["stateReasonData"] = data;
     }
@@ -186,8 +186,8 @@ mod tests {
         alarms.put(definition(1, 1, None), moment(0));
         for day in 0..100 {
             let state = if day % 2 == 0 { AlarmState::Ok } else { AlarmState::Alarm };
-            let standing = Standing { state, reason: String::new(), data: None };
-            alarms.set("TooMany", standing, moment(day * 86_400));
+            let record = AlarmRecord { state, reason: String::new(), data: None };
+            alarms.set("TooMany", record, moment(day * 86_400));
         }
         assert_eq!(alarms.history().count(), 31);
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::request::{Context, name};
 use crate::cloudwatch::AlarmState;
-use crate::cloudwatch::alarm::Standing;
+use crate::cloudwatch::alarm::AlarmRecord;
 use crate::cloudwatch::error::{self, INVALID_FORMAT};
 use crate::protocol::{Answer, AwsError, List, VALIDATION};
 
@@ -40,7 +40,7 @@ pub(super) fn set_state(context: &mut Context<'_>) -> Answer {
         return Err(INVALID_FORMAT.error("StateReasonData is not JSON of at most 4000 characters"));
     }
     alarms.get(&name).ok_or_else(error::not_found)?;
-    alarms.set(&name, Standing { state, reason, data }, context.now);
+    alarms.set(&name, AlarmRecord { state, reason, data }, context.now);
     context.nothing()
 }
 

@@ -102,8 +102,8 @@ pub(super) fn describe(context: &mut Context<'_>) -> Answer {
     VALIDATION.list(&input.alarm_names.0, "alarmNames", 100)?;
     let most = max_records(input.max_records)?;
     let alarms = context.service.alarms.iter();
-    let alarms = alarms
-        .filter(|alarm| state.is_none_or(|state| state == alarm.standing.state) && input.matches(alarm));
+    let alarms =
+        alarms.filter(|alarm| state.is_none_or(|state| state == alarm.record.state) && input.matches(alarm));
     let found = page(alarms, input.next_token.as_deref(), most, error::next_token)?;
     let metric_alarms = found.items.into_iter().map(|alarm| MetricAlarm::of(alarm, context)).collect();
     context.output(&Output {
@@ -163,9 +163,9 @@ impl MetricAlarm {
             ok_actions: actions.ok.clone(),
             alarm_actions: actions.alarm.clone(),
             insufficient_data_actions: actions.insufficient_data.clone(),
-            state_value: alarm.standing.state.name(),
-            state_reason: alarm.standing.reason.clone(),
-            state_reason_data: alarm.standing.data.clone(),
+            state_value: alarm.record.state.name(),
+            state_reason: alarm.record.reason.clone(),
+            state_reason_data: alarm.record.data.clone(),
             state_updated_timestamp: context.stamp(alarm.updated_at),
             metric_name: definition.metric.name.clone(),
             namespace: definition.metric.namespace.clone(),
