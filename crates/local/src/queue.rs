@@ -34,7 +34,7 @@ pub use digest::md5_of_body;
 pub use leave::Letter;
 pub(crate) use message::Held;
 pub use message::{AttributeValue, Counts, MessageAttribute, NewMessage, Received};
-pub(crate) use message::{Sent, Standing};
+pub(crate) use message::{DeliveryPosition, Sent};
 pub(crate) use settings::Settings;
 pub(crate) use traffic::Traffic;
 
@@ -149,13 +149,13 @@ impl Queue {
     }
 
     /// Returns the position of each message, in the order of sending.
-    pub(crate) fn standing(&self) -> Vec<Standing<'_>> {
+    pub(crate) fn standing(&self) -> Vec<DeliveryPosition<'_>> {
         let standing = |held: &'_ Held| match held.place {
             Place::Visible { since } => Err(since),
             Place::Delayed { until } | Place::InFlight { until } => Ok(until),
         };
         let messages = self.messages.values();
-        let messages = messages.map(|held| Standing {
+        let messages = messages.map(|held| DeliveryPosition {
             id: held.message_id(),
             receive_count: held.receive_count(),
             hidden: standing(held),

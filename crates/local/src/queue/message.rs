@@ -113,7 +113,7 @@ pub struct Counts {
 
 /// The position of a message in its queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing<'q> {
+pub struct DeliveryPosition<'q> {
     /// Its id.
     pub id: &'q str,
     /// How often it was received.

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::Sqs;
-use crate::queue::{Counts, Standing, Traffic};
+use crate::queue::{Counts, DeliveryPosition, Traffic};
 
 /// The values that SQS publishes of a queue.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Sqs {
 
     /// Returns the position of each message of a queue, in the order of sending.
     #[must_use]
-    pub fn standing(&self, name: &str) -> Vec<Standing<'_>> {
+    pub fn standing(&self, name: &str) -> Vec<DeliveryPosition<'_>> {
         self.entries.get(name).map(|entry| entry.queue.standing()).unwrap_or_default()
     }
 
