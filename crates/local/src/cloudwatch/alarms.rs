@@ -101,8 +101,8 @@ impl Alarms {
         }
         let data = json!({
             "version": "1.0",
-            "oldState": told(&before),
-            "newState": told(&record),
+            "oldState": state_json(&before),
+            "newState": state_json(&record),
         });
         let summary = format!("Alarm updated from {} to {}", before.state, record.state);
         self.remember(name, now, HistoryKind::StateUpdate, summary, &data);
@@ -165,13 +165,13 @@ impl HistoryKind {
     }
 }
 
-fn told(record: &AlarmRecord) -> Value {
-    let mut told = json!({ "stateValue": record.state.name(), "stateReason": record.reason });
+fn state_json(record: &AlarmRecord) -> Value {
+    let mut json = json!({ "stateValue": record.state.name(), "stateReason": record.reason });
     let data = record.data.as_ref().and_then(|data| serde_json::from_str(data).ok());
     if let Some(data) = data {
-        told["stateReasonData"] = data;
+        json["stateReasonData"] = data;
     }
-    told
+    json
 }
 
 #[cfg(test)]

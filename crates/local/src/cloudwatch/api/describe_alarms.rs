@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::request::{Context, Dimension, max_records, metric, told};
+use super::request::{Context, Dimension, dimension_list, max_records, metric};
 use crate::cloudwatch::alarm::{Alarm, LowSamples, MissingData};
 use crate::cloudwatch::{AlarmState, Statistic, Unit, error};
 use crate::protocol::{Answer, List, Number, Stamp, VALIDATION, page};
@@ -171,7 +171,7 @@ impl MetricAlarm {
             namespace: definition.metric.namespace.clone(),
             statistic: (!is_percentile).then(|| name.clone()),
             extended_statistic: is_percentile.then_some(name),
-            dimensions: told(&definition.metric.dimensions),
+            dimensions: dimension_list(&definition.metric.dimensions),
             period: definition.period,
             unit: definition.unit.map(Unit::name),
             evaluation_periods: definition.evaluation_periods,

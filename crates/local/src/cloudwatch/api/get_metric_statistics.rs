@@ -72,7 +72,8 @@ pub(super) fn get(context: &mut Context<'_>) -> Answer {
     for (start, units) in context.service.store.periods(&metric, range, period) {
         for (present, values) in units.iter().filter(|(present, _)| unit.is_none_or(|unit| unit == **present))
         {
-            let (plain, extended) = (told(&statistics, values), told(&extended, values));
+            let (plain, extended) =
+                (statistics_by_name(&statistics, values), statistics_by_name(&extended, values));
             if !plain.is_empty() || !extended.is_empty() {
                 found.push(Datapoint {
                     timestamp: context.stamp(moment(start)),
@@ -100,7 +101,7 @@ fn parsed(names: &[String], field: &str, most: usize, percentiles: bool) -> Resu
     names.iter().enumerate().map(statistic).collect()
 }
 
-fn told(statistics: &[Statistic], values: &ValueSet) -> BTreeMap<String, f64> {
+fn statistics_by_name(statistics: &[Statistic], values: &ValueSet) -> BTreeMap<String, f64> {
     let each = statistics.iter();
     each.filter_map(|statistic| Some((statistic.to_string(), values.statistic(*statistic)?))).collect()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::request::{Context, Dimension, told};
+use super::request::{Context, Dimension, dimension_list};
 use crate::cloudwatch::{Metric, error};
 use crate::protocol::{Answer, List, page};
 
@@ -81,7 +81,7 @@ impl Listed {
         Self {
             namespace: metric.namespace.clone(),
             metric_name: metric.name.clone(),
-            dimensions: told(&metric.dimensions),
+            dimensions: dimension_list(&metric.dimensions),
         }
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn dimensions(given: List<Dimension>, path: &str) -> Result<BTreeMap<
     Ok(dimensions)
 }
 
-pub(super) fn told(dimensions: &BTreeMap<String, String>) -> Vec<Dimension> {
+pub(super) fn dimension_list(dimensions: &BTreeMap<String, String>) -> Vec<Dimension> {
     dimensions.iter().map(|(name, value)| Dimension { name: name.clone(), value: value.clone() }).collect()
 }
 
