@@ -32,7 +32,7 @@ pub(crate) use accept::size;
 pub(crate) use digest::md5_of_attributes;
 pub use digest::md5_of_body;
 pub use leave::Letter;
-pub(crate) use message::Held;
+pub(crate) use message::QueuedMessage;
 pub use message::{AttributeValue, Counts, MessageAttribute, NewMessage, Received};
 pub(crate) use message::{DeliveryPosition, Sent};
 pub(crate) use settings::Settings;
@@ -52,7 +52,7 @@ pub(crate) struct Queue {
     name: String,
     settings: Settings,
     /// Messages by number, in the order of sending.
-    messages: BTreeMap<u64, Held>,
+    messages: BTreeMap<u64, QueuedMessage>,
     next_number: u64,
     receive_order: ReceiveOrder,
     delayed: BTreeSet<(SystemTime, u64)>,
@@ -150,7 +150,7 @@ impl Queue {
 
     /// Returns the position of each message, in the order of sending.
     pub(crate) fn standing(&self) -> Vec<DeliveryPosition<'_>> {
-        let standing = |held: &'_ Held| match held.place {
+        let standing = |held: &'_ QueuedMessage| match held.place {
             Place::Visible { since } => Err(since),
             Place::Delayed { until } | Place::InFlight { until } => Ok(until),
         };
@@ -184,7 +184,7 @@ impl Queue {
     }
 
     /// Adds a message at the end.
-    fn add(&mut self, held: Held) {
+    fn add(&mut self, held: QueuedMessage) {
         let number = self.next_number;
         self.next_number += 1;
         let place = held.place;
@@ -193,7 +193,7 @@ impl Queue {
         self.place(number, place);
     }
 
-    fn remove(&mut self, number: u64) -> Option<Held> {
+    fn remove(&mut self, number: u64) -> Option<QueuedMessage> {
         let held = self.messages.remove(&number)?;
         let since = self.leave(number, held.place);
         self.receive_order.remove(number, held.group(), since);

@@ -7,7 +7,7 @@ use redrive_sqs::LONGEST_VISIBILITY;
 use super::Queue;
 use super::error;
 use super::handle::Handle;
-use super::message::{Held, Place};
+use super::message::{Place, QueuedMessage};
 use crate::protocol::AwsError;
 
 impl Queue {
@@ -58,12 +58,12 @@ impl Queue {
 
 /// Returns the time from the receive to the end of the timeout. SQS counts whole seconds and refuses even 43,200 right after
 /// the receive.
-fn hidden_in_all(held: &Held, timeout: Duration, now: SystemTime) -> Duration {
+fn hidden_in_all(held: &QueuedMessage, timeout: Duration, now: SystemTime) -> Duration {
     let elapsed = now.duration_since(held.received_at).unwrap_or_default();
     timeout + Duration::from_secs(elapsed.as_secs() + u64::from(elapsed.subsec_nanos() > 0))
 }
 
-impl Held {
+impl QueuedMessage {
     /// Returns true if the receive that returned this handle still hides the message.
     pub(super) fn is_held_by(&self, handle: &Handle) -> bool {
         self.receive_count == handle.receive && matches!(self.place, Place::InFlight { .. })

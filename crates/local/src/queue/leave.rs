@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use super::Queue;
-use super::message::{Held, MessageAttribute, NewMessage, Place};
+use super::message::{MessageAttribute, NewMessage, Place, QueuedMessage};
 
 /// The message that a task moves next.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Queue {
         now: SystemTime,
     ) -> Option<(u64, Letter<'_>, NewMessage)> {
         self.catch_up(now);
-        let visible = |held: &Held| matches!(held.place, Place::Visible { .. });
+        let visible = |held: &QueuedMessage| matches!(held.place, Place::Visible { .. });
         let mut messages = self.messages.iter();
         let found = messages.find(|(_, held)| visible(held) && is_it(&held.letter()));
         found.map(|(number, held)| (*number, held.letter(), held.message()))
@@ -59,7 +59,7 @@ impl Queue {
     }
 }
 
-impl Held {
+impl QueuedMessage {
     fn letter(&self) -> Letter<'_> {
         let moved_from = self.dead_letter_source().map(String::as_str);
         Letter { id: &self.message_id, moved_from, attributes: &self.attributes }

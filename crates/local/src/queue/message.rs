@@ -124,7 +124,7 @@ pub struct DeliveryPosition<'q> {
 
 /// A message in a queue, with everything that survives a move to the dead-letter queue.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
+pub(crate) struct QueuedMessage {
     pub(super) message_id: String,
     pub(super) body: String,
     pub(super) md5_of_body: String,
@@ -149,7 +149,7 @@ pub(crate) struct Held {
     pub(super) place: Place,
 }
 
-impl Held {
+impl QueuedMessage {
     pub(crate) fn message_id(&self) -> &str {
         &self.message_id
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use redrive_sqs::{LONGEST_VISIBILITY, MAX_ENTRIES};
 
 use super::handle::Handle;
-use super::message::{Held, Place, Received};
+use super::message::{Place, QueuedMessage, Received};
 use super::{Queue, error};
 use crate::protocol::AwsError;
 
@@ -14,7 +14,7 @@ use crate::protocol::AwsError;
 pub(crate) struct Taken {
     pub(crate) received: Vec<Received>,
     /// Messages that were received as often as allowed. They have left the queue.
-    pub(crate) exhausted: Vec<Held>,
+    pub(crate) exhausted: Vec<QueuedMessage>,
 }
 
 impl Queue {
@@ -49,7 +49,7 @@ impl Queue {
             }
             for number in next {
                 let limited = self.messages.get(&number).zip(max_receive_count);
-                let is_exhausted = |(held, limit): (&Held, u32)| {
+                let is_exhausted = |(held, limit): (&QueuedMessage, u32)| {
                     held.receive_count >= limit && !held.was_moved_from(&self.name)
                 };
                 if limited.is_some_and(is_exhausted) {

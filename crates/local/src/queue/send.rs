@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use uuid::Uuid;
 
-use super::message::{Held, MessageAttribute, NewMessage, Place, Sent};
+use super::message::{MessageAttribute, NewMessage, Place, QueuedMessage, Sent};
 use super::{Queue, accept, digest};
 use crate::protocol::AwsError;
 
@@ -67,7 +67,7 @@ impl Queue {
             Place::Delayed { until: now + delay }
         };
         self.traffic.send(accept::size(&message));
-        self.add(Held {
+        self.add(QueuedMessage {
             message_id: sent.message_id.clone(),
             body: message.body,
             md5_of_body,
@@ -101,7 +101,7 @@ impl Queue {
     /// Message id, body, attributes and receive count stay. A standard queue continues to count the retention period from the
     /// first send. A FIFO queue restarts it and makes the message id the deduplication id.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
-    pub(crate) fn take_in(&mut self, mut letter: Held, source: String, now: SystemTime) {
+    pub(crate) fn take_in(&mut self, mut letter: QueuedMessage, source: String, now: SystemTime) {
         letter.dead_letter_sources.push(source);
         letter.place = Place::Visible { since: now };
         if self.settings.fifo {

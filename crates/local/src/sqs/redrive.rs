@@ -7,7 +7,7 @@ use redrive_sqs::{RedrivePolicy, queue_name};
 
 use super::{QueueEvent, Sqs};
 use crate::protocol::AwsError;
-use crate::queue::{Held, error};
+use crate::queue::{QueuedMessage, error};
 
 impl Sqs {
     /// Returns the name of a queue's dead-letter queue, and the receives of a message before it moves. If the dead-letter
@@ -37,7 +37,7 @@ impl Sqs {
         self.names().filter(move |name| policy(name).is_some_and(&is_source))
     }
 
-    pub(super) fn hand_over(&mut self, from: &str, to: &str, letters: Vec<Held>, now: SystemTime) {
+    pub(super) fn hand_over(&mut self, from: &str, to: &str, letters: Vec<QueuedMessage>, now: SystemTime) {
         let source = self.arn(from);
         let Some(target) = self.entries.get_mut(to) else { return };
         for letter in letters {
