@@ -6,7 +6,7 @@ use super::Queue;
 use super::accept::{check_fifo_only, check_id};
 use super::handle::Handle;
 use super::message::{Place, Received};
-use super::receive::Taken;
+use super::receive::ReceiveOutcome;
 use crate::protocol::AwsError;
 
 impl Queue {
@@ -26,13 +26,13 @@ impl Queue {
         visibility_timeout: Option<Duration>,
         max_receive_count: Option<u32>,
         now: SystemTime,
-    ) -> Result<Taken, AwsError> {
+    ) -> Result<ReceiveOutcome, AwsError> {
         check_id("ReceiveRequestAttemptId", id)?;
         check_fifo_only("ReceiveRequestAttemptId", id, &self.settings)?;
         let timeout = self.check_receive(max, visibility_timeout)?;
         self.catch_up(now);
         if let Some(received) = self.replay(id, timeout, now) {
-            return Ok(Taken { received, exhausted: Vec::new() });
+            return Ok(ReceiveOutcome { received, exhausted: Vec::new() });
         }
         let taken = self.receive(max, visibility_timeout, max_receive_count, now)?;
         if !taken.received.is_empty() {

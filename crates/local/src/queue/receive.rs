@@ -11,7 +11,7 @@ use crate::protocol::AwsError;
 
 /// The messages that one receive took.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct ReceiveOutcome {
     pub(crate) received: Vec<Received>,
     /// Messages that were received as often as allowed. They have left the queue.
     pub(crate) exhausted: Vec<QueuedMessage>,
@@ -32,7 +32,7 @@ impl Queue {
         visibility_timeout: Option<Duration>,
         max_receive_count: Option<u32>,
         now: SystemTime,
-    ) -> Result<Taken, AwsError> {
+    ) -> Result<ReceiveOutcome, AwsError> {
         let timeout = self.check_receive(max, visibility_timeout)?;
         self.catch_up(now);
         let max = max.min(self.most_in_flight.saturating_sub(self.in_flight.len()));
@@ -40,7 +40,7 @@ impl Queue {
             let message = format!("Too many messages of the queue {} are in flight.", self.name);
             return Err(error::OVER_LIMIT.error(message));
         }
-        let mut taken = Taken::default();
+        let mut taken = ReceiveOutcome::default();
         loop {
             let next = self.receive_order.next(max - taken.received.len());
             if next.is_empty() {
