@@ -39,15 +39,15 @@ struct Message {
     /// The present attempt.
     attempt: u32,
     /// Deliveries to mappings and their invocations, the latest last.
-    taken: Vec<Taken>,
+    taken: Vec<MappingDelivery>,
     /// The delivery to a worker or another client.
-    held: Option<Held>,
+    held: Option<ClientDelivery>,
     /// True if a letter was written for the message.
     has_letter: bool,
 }
 
 #[derive(Debug)]
-struct Taken {
+struct MappingDelivery {
     attempt: u32,
     at: SystemTime,
     /// The visibility timeout that the function set, with the time of the change.
@@ -57,7 +57,7 @@ struct Taken {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct ClientDelivery {
     by_worker: bool,
     /// The visibility timeout of the receive.
     timeout: Duration,
@@ -94,7 +94,7 @@ impl Messages {
             QueueEvent::Received { queue, message_id, receive_count: attempt, timeout } => {
                 let mut told = self.begin_attempt(&queue, &message_id, attempt, now);
                 let by_worker = self.worked.poll(&queue);
-                self.hold(&message_id, Some(Held { by_worker, timeout, until: now }), now);
+                self.hold(&message_id, Some(ClientDelivery { by_worker, timeout, until: now }), now);
                 told.push((now, EventKind::Received { queue, message_id, attempt, request_id: None }));
                 told
             }
@@ -127,7 +127,7 @@ impl Messages {
     pub(crate) fn take(&mut self, queue: &str, message_id: &str, attempt: u32, now: SystemTime) -> Told {
         let told = self.begin_attempt(queue, message_id, attempt, now);
         if let Some(message) = self.received.get_mut(message_id) {
-            message.taken.push(Taken { attempt, at: now, changed: None, failed: false });
+            message.taken.push(MappingDelivery { attempt, at: now, changed: None, failed: false });
         }
         told
     }
@@ -161,7 +161,9 @@ impl Messages {
         visibility_timeout: Duration,
         now: SystemTime,
     ) -> Vec<EventKind> {
-        let Some(Taken { at, changed, .. }) = self.give_up(message_id, attempt) else { return Vec::new() };
+        let Some(MappingDelivery { at, changed, .. }) = self.give_up(message_id, attempt) else {
+            return Vec::new();
+        };
         let left = || visibility_timeout.saturating_sub(now.duration_since(at).unwrap_or_default());
         let hidden = changed.map_or_else(left, |(_, timeout)| timeout);
         let [failed, back_in] = failed(queue, message_id, attempt, hidden);
@@ -177,7 +179,7 @@ impl Messages {
         }
         let mut told = Vec::new();
         for (message_id, message) in &self.received {
-            if let Some(Held { by_worker: true, until, .. }) = message.held
+            if let Some(ClientDelivery { by_worker: true, until, .. }) = message.held
                 && message.queue == queue
             {
                 let left = until.duration_since(now).unwrap_or_default();
@@ -262,7 +264,9 @@ impl Messages {
                 let told = given_back(&queue, &message_id, self.received[&message_id].attempt, timeout);
                 return told.into_iter().map(|kind| (now, kind)).collect();
             }
-            Some(held) if held.until > now => self.hold(&message_id, Some(Held { timeout, ..held }), now),
+            Some(held) if held.until > now => {
+                self.hold(&message_id, Some(ClientDelivery { timeout, ..held }), now)
+            }
             Some(_) | None => (),
         }
         let message = self.received.get_mut(&message_id);
@@ -314,15 +318,17 @@ impl Messages {
     /// would be too late.
     fn let_go(&mut self, queue: &str, message_id: &str) -> Told {
         let taken = self.received.get_mut(message_id).and_then(|message| {
-            let has_changed = |taken: &mut Taken| taken.changed.is_some();
+            let has_changed = |taken: &mut MappingDelivery| taken.changed.is_some();
             message.taken.pop_if(has_changed)
         });
-        let Some(Taken { attempt, changed: Some((at, timeout)), .. }) = taken else { return Told::new() };
+        let Some(MappingDelivery { attempt, changed: Some((at, timeout)), .. }) = taken else {
+            return Told::new();
+        };
         failed(queue, message_id, attempt, timeout).map(|kind| (at, kind)).into()
     }
 
     /// Records that a client has a message from now on, or no longer.
-    fn hold(&mut self, message_id: &str, held: Option<Held>, now: SystemTime) {
+    fn hold(&mut self, message_id: &str, held: Option<ClientDelivery>, now: SystemTime) {
         let Some(message) = self.received.get_mut(message_id) else { return };
         if let Some(before) = message.held {
             self.ends.remove(&(before.until, message_id.to_owned()));
@@ -331,12 +337,12 @@ impl Messages {
             let longest = if held.by_worker { Duration::MAX } else { LONGEST };
             let until = now + held.timeout.min(longest);
             self.ends.insert((until, message_id.to_owned()));
-            Held { until, ..held }
+            ClientDelivery { until, ..held }
         });
     }
 
     /// Removes a message from an invocation that is over, or from a batch that was given up.
-    fn give_up(&mut self, message_id: &str, attempt: u32) -> Option<Taken> {
+    fn give_up(&mut self, message_id: &str, attempt: u32) -> Option<MappingDelivery> {
         let taken = &mut self.received.get_mut(message_id)?.taken;
         let at = taken.iter().position(|taken| taken.attempt == attempt)?;
         Some(taken.remove(at))
