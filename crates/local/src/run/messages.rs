@@ -65,7 +65,7 @@ struct ClientDelivery {
 }
 
 /// Events to report, with their times.
-pub(crate) type Told = Vec<(SystemTime, EventKind)>;
+pub(crate) type TimedEvents = Vec<(SystemTime, EventKind)>;
 
 impl Messages {
     /// Sets the queues that redrive policies name.
@@ -86,17 +86,17 @@ impl Messages {
     }
 
     /// Records what a worker, another client or time did to a message, and returns the events.
-    pub(crate) fn note(&mut self, event: QueueEvent, now: SystemTime) -> Told {
+    pub(crate) fn note(&mut self, event: QueueEvent, now: SystemTime) -> TimedEvents {
         match event {
             QueueEvent::Sent { queue, message_id, attributes } => {
                 vec![(now, self.sent(queue, message_id, &attributes))]
             }
             QueueEvent::Received { queue, message_id, receive_count: attempt, timeout } => {
-                let mut told = self.begin_attempt(&queue, &message_id, attempt, now);
+                let mut events = self.begin_attempt(&queue, &message_id, attempt, now);
                 let by_worker = self.worked.poll(&queue);
                 self.hold(&message_id, Some(ClientDelivery { by_worker, timeout, until: now }), now);
-                told.push((now, EventKind::Received { queue, message_id, attempt, request_id: None }));
-                told
+                events.push((now, EventKind::Received { queue, message_id, attempt, request_id: None }));
+                events
             }
             QueueEvent::VisibilityChanged { queue, message_id, timeout } => {
                 self.visibility_changed(queue, message_id, timeout, now)
@@ -106,13 +106,13 @@ impl Messages {
                 deleted.map(|kind| (now, kind)).into_iter().collect()
             }
             QueueEvent::Moved { queue, message_id, receive_count: attempt, .. } => {
-                let mut told = self.let_go(&queue, &message_id);
+                let mut events = self.let_go(&queue, &message_id);
                 self.forget(&message_id);
                 let reason = "redrive policy".to_owned();
                 self.letters.entry(message_id.clone()).or_insert_with(|| reason.clone());
                 let moved = EventKind::DeadLettered { queue, message_id, attempt, reason, error: None };
-                told.push((now, moved));
-                told
+                events.push((now, moved));
+                events
             }
             QueueEvent::Expired { queue, message_id } => {
                 self.forget(&message_id);
@@ -124,12 +124,18 @@ impl Messages {
     }
 
     /// Records that a mapping received a message, which no client has in hand any more.
-    pub(crate) fn take(&mut self, queue: &str, message_id: &str, attempt: u32, now: SystemTime) -> Told {
-        let told = self.begin_attempt(queue, message_id, attempt, now);
+    pub(crate) fn take(
+        &mut self,
+        queue: &str,
+        message_id: &str,
+        attempt: u32,
+        now: SystemTime,
+    ) -> TimedEvents {
+        let events = self.begin_attempt(queue, message_id, attempt, now);
         if let Some(message) = self.received.get_mut(message_id) {
             message.taken.push(MappingDelivery { attempt, at: now, changed: None, failed: false });
         }
-        told
+        events
     }
 
     /// Records that a mapping deleted a message that its filters keep out.
@@ -177,17 +183,17 @@ impl Messages {
         if self.worked.has_several(queue) {
             return Vec::new();
         }
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         for (message_id, message) in &self.received {
             if let Some(ClientDelivery { by_worker: true, until, .. }) = message.held
                 && message.queue == queue
             {
                 let left = until.duration_since(now).unwrap_or_default();
-                told.extend(given_back(queue, message_id, message.attempt, left));
+                events.extend(given_back(queue, message_id, message.attempt, left));
             }
         }
         self.release(|held| held == queue);
-        told
+        events
     }
 
     /// Records that clients have no messages of these queues in hand any more.
@@ -251,7 +257,7 @@ impl Messages {
         message_id: String,
         timeout: Duration,
         now: SystemTime,
-    ) -> Told {
+    ) -> TimedEvents {
         let held = self.received.get(&message_id).and_then(|message| message.held);
         match held {
             Some(held) if held.by_worker && held.timeout == timeout => {
@@ -261,8 +267,8 @@ impl Messages {
             Some(held) if held.by_worker => {
                 // Nobody works on the message until it is received again.
                 self.hold(&message_id, None, now);
-                let told = given_back(&queue, &message_id, self.received[&message_id].attempt, timeout);
-                return told.into_iter().map(|kind| (now, kind)).collect();
+                let events = given_back(&queue, &message_id, self.received[&message_id].attempt, timeout);
+                return events.into_iter().map(|kind| (now, kind)).collect();
             }
             Some(held) if held.until > now => {
                 self.hold(&message_id, Some(ClientDelivery { timeout, ..held }), now)
@@ -300,29 +306,29 @@ impl Messages {
     }
 
     /// Records a receive. Returns the events of the attempt before, about which a worker reported nothing.
-    fn begin_attempt(&mut self, queue: &str, message_id: &str, attempt: u32, now: SystemTime) -> Told {
-        let mut told = Told::new();
+    fn begin_attempt(&mut self, queue: &str, message_id: &str, attempt: u32, now: SystemTime) -> TimedEvents {
+        let mut events = TimedEvents::new();
         let message = self.received.entry(message_id.to_owned()).or_default();
         if message.held.is_some_and(|held| held.by_worker) {
             let [failed, _] = failed(queue, message_id, message.attempt, Duration::ZERO);
-            told.push((now, failed));
+            events.push((now, failed));
         }
         (message.queue, message.attempt) = (queue.to_owned(), attempt);
         self.hold(message_id, None, now);
-        told.extend(self.let_go(queue, message_id));
-        told
+        events.extend(self.let_go(queue, message_id));
+        events
     }
 
     /// Records that a message leaves its queue or is received again. If its latest invocation still runs and has changed the
     /// visibility timeout, that change was the end of the attempt, which is reported now, because the end of the invocation
     /// would be too late.
-    fn let_go(&mut self, queue: &str, message_id: &str) -> Told {
+    fn let_go(&mut self, queue: &str, message_id: &str) -> TimedEvents {
         let taken = self.received.get_mut(message_id).and_then(|message| {
             let has_changed = |taken: &mut MappingDelivery| taken.changed.is_some();
             message.taken.pop_if(has_changed)
         });
         let Some(MappingDelivery { attempt, changed: Some((at, timeout)), .. }) = taken else {
-            return Told::new();
+            return TimedEvents::new();
         };
         failed(queue, message_id, attempt, timeout).map(|kind| (at, kind)).into()
     }

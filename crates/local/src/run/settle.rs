@@ -32,8 +32,8 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
             }
             let visibility_timeout = state.account.sqs.visibility_timeout(&queue).unwrap_or_default();
             let delivery = (queue.as_str(), message_id.as_str(), *receive_count);
-            let told = state.messages.give_back(delivery, visibility_timeout, now);
-            told.into_iter().for_each(|kind| state.tell(kind));
+            let events = state.messages.give_back(delivery, visibility_timeout, now);
+            events.into_iter().for_each(|kind| state.tell(kind));
         }
     });
 }

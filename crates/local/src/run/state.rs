@@ -123,8 +123,8 @@ impl State {
 
     /// Records that a process of a worker ended and lost its messages. Returns true if it had polled its queue.
     pub(crate) fn end_worker(&mut self, queue: &str, now: SystemTime) -> bool {
-        let told = self.messages.end_worker(queue, now);
-        told.into_iter().for_each(|kind| self.tell(kind));
+        let events = self.messages.end_worker(queue, now);
+        events.into_iter().for_each(|kind| self.tell(kind));
         self.messages.worked.is_polled(queue)
     }
 
@@ -161,8 +161,8 @@ impl State {
 
     pub(super) fn tell_alarm_changes(&mut self) {
         let changes = self.account.take_alarm_changes().into_iter();
-        let told = |AlarmChange { name, state, reason }| EventKind::Alarm { name, state, reason };
-        self.outbox.extend(changes.map(told).map(|kind| (self.now, kind)));
+        let event = |AlarmChange { name, state, reason }| EventKind::Alarm { name, state, reason };
+        self.outbox.extend(changes.map(event).map(|kind| (self.now, kind)));
     }
 
     fn tell_queue_event(&mut self, event: QueueEvent) {

@@ -22,12 +22,13 @@ fn worked() -> Messages {
 
 /// Returns the events for a queue event, all of which have its time.
 fn tell(messages: &mut Messages, event: QueueEvent, seconds: u64) -> Vec<EventKind> {
-    let told = messages.note(event, at(seconds)).into_iter();
-    told.map(|(moment, kind)| {
-        assert_eq!(moment, at(seconds));
-        kind
-    })
-    .collect()
+    let events = messages.note(event, at(seconds)).into_iter();
+    events
+        .map(|(moment, kind)| {
+            assert_eq!(moment, at(seconds));
+            kind
+        })
+        .collect()
 }
 
 fn sent(queue: &str, message_id: &str, note: Option<&str>) -> QueueEvent {
@@ -134,8 +135,8 @@ fn a_note_outside_of_a_dead_letter_queue_or_unreadable_is_no_letter() {
     let mut messages = messages();
     tell(&mut messages, sent(QUEUE, "m1", Some(r#"{"reason":"panic","message_id":"m0"}"#)), 0);
     for note in ["", "[]", "{}", r#"{"message_id":7}"#] {
-        let told = tell(&mut messages, sent("orders-dead", "l1", Some(note)), 0);
-        assert!(matches!(*told, [EventKind::Sent { .. }]), "{note}");
+        let events = tell(&mut messages, sent("orders-dead", "l1", Some(note)), 0);
+        assert!(matches!(*events, [EventKind::Sent { .. }]), "{note}");
     }
     assert_eq!(totals(&messages), (1, 0, vec![]));
 }
@@ -147,8 +148,8 @@ fn a_visibility_change_during_an_invocation_is_told_when_it_is_over() {
     assert_eq!(tell(&mut messages, changed("m1", 4), 0), []);
     let later = at(0) + Duration::from_millis(1_500);
     assert_eq!(messages.give_back((QUEUE, "m1", 1), Duration::from_secs(30), later), failed("m1", 1, 4));
-    let told = EventKind::BackIn { queue: QUEUE.into(), message_id: "m1".into(), seconds: 8 };
-    assert_eq!(tell(&mut messages, changed("m1", 8), 0), [told]);
+    let events = EventKind::BackIn { queue: QUEUE.into(), message_id: "m1".into(), seconds: 8 };
+    assert_eq!(tell(&mut messages, changed("m1", 8), 0), [events]);
 }
 
 #[test]
@@ -166,8 +167,8 @@ fn a_message_received_again_during_its_batch_failed_when_it_was_released() {
     let mut messages = messages();
     messages.take(QUEUE, "m1", 1, at(0));
     assert_eq!(tell(&mut messages, changed("m1", 2), 1), []);
-    let told = failed("m1", 1, 2).map(|kind| (at(1), kind));
-    assert_eq!(messages.take(QUEUE, "m1", 2, at(3)), told);
+    let events = failed("m1", 1, 2).map(|kind| (at(1), kind));
+    assert_eq!(messages.take(QUEUE, "m1", 2, at(3)), events);
     let mut give_back = |attempt| messages.give_back((QUEUE, "m1", attempt), Duration::from_secs(30), at(5));
     assert_eq!(give_back(1), [], "it was told");
     assert_eq!(give_back(2), failed("m1", 2, 28));
