@@ -215,7 +215,7 @@ async fn attend(
             () = &mut idle => return Ok(End::Idle),
         };
         let Some(event) = event else { return Ok(End::Idle) };
-        audience.tell(&event).or_failed()?;
+        audience.report(&event).or_failed()?;
         if let EventKind::GaveUp { function, reason } = event.kind {
             return Ok(End::GaveUp(format!("{function} does not start: {reason}")));
         }

@@ -40,7 +40,7 @@ type Run<'worker> = Pin<Box<dyn Future<Output = Result<(), String>> + 'worker>>;
 enum Until {
     Idle,
     /// The kit stops them at this time.
-    Told(Instant),
+    Stopped(Instant),
     Killed(Instant),
 }
 
@@ -112,7 +112,7 @@ impl Workers<'_> {
     /// # Panics
     /// Panics as [`until_idle`](Self::until_idle) does.
     pub async fn run_for(&mut self, time: Duration) {
-        self.run(Until::Told(Instant::now() + time)).await;
+        self.run(Until::Stopped(Instant::now() + time)).await;
     }
 
     /// Runs for this time. Then drops the workers without a stop, as SIGKILL does.
@@ -128,11 +128,11 @@ impl Workers<'_> {
         let (aws, name) = (&self.queue.aws, &self.queue.name);
         let (began, events) = (Instant::now(), aws.state().events.len());
         let mut changes = aws.shared.changes.subscribe();
-        let (tell, told) = watch::channel(false);
+        let (stop_all, stopped) = watch::channel(false);
         let stop = || -> Stop {
-            let mut told = told.clone();
+            let mut stopped = stopped.clone();
             // The sender lives as long as the workers.
-            Box::pin(async move { drop(told.wait_for(|is_told| *is_told).await) })
+            Box::pin(async move { drop(stopped.wait_for(|is_stopped| *is_stopped).await) })
         };
         let mut running: FuturesUnordered<_> =
             (0..self.count).map(|_| (self.worker)(self.queue.url(), stop())).collect();
@@ -141,12 +141,12 @@ impl Workers<'_> {
             let now = Instant::now();
             let is_over = match until {
                 Until::Idle => aws.with(|account, now| account.is_at_rest(name, now)),
-                Until::Told(at) => at <= now,
+                Until::Stopped(at) => at <= now,
                 Until::Killed(at) if at <= now => return,
                 Until::Killed(_) => false,
             };
-            let is_told = *tell.borrow() || is_over;
-            tell.send_if_modified(|told| !std::mem::replace(told, is_told) && is_told);
+            let is_stopped = *stop_all.borrow() || is_over;
+            stop_all.send_if_modified(|stopped| !std::mem::replace(stopped, is_stopped) && is_stopped);
             let (elapsed, happened) = (began.elapsed(), aws.state().events.len() - events);
             assert!(
                 elapsed < LONGEST_RUN && happened <= MOST_EVENTS,
@@ -155,13 +155,13 @@ impl Workers<'_> {
                 waiting(&self.queue)
             );
             let next = match until {
-                Until::Told(at) | Until::Killed(at) if !is_told => at,
+                Until::Stopped(at) | Until::Killed(at) if !is_stopped => at,
                 _ => began + LONGEST_RUN,
             };
             tokio::select! {
                 biased;
                 Some(ended) = running.next() => match ended {
-                    Ok(()) if is_told => (),
+                    Ok(()) if is_stopped => (),
                     Ok(()) => panic!("a worker of queue {name} ended before it was told to"),
                     Err(error) => panic!("a worker of queue {name} ended: {error}"),
                 },

@@ -34,7 +34,7 @@ pub(super) fn complete(changes: &mut BTreeMap<String, String>) -> Result<(), Aws
 }
 
 /// Completes the reported attributes. Only a queue with a key of KMS reports how long it uses a data key.
-pub(super) fn tell(attributes: &mut BTreeMap<String, String>) {
+pub(super) fn complete_reported(attributes: &mut BTreeMap<String, String>) {
     if !attributes.contains_key(KEY) {
         attributes.remove(KEY_REUSE);
     }

@@ -87,7 +87,7 @@ impl Settings {
         if let Some(policy) = &self.redrive_policy {
             attributes.insert("RedrivePolicy".to_owned(), policy.to_json());
         }
-        encryption::tell(&mut attributes);
+        encryption::complete_reported(&mut attributes);
         attributes
     }
 

@@ -100,7 +100,7 @@ impl Driver {
             match step {
                 Some(Step::Invoke(messages)) => self.start(index, messages),
                 Some(Step::Throttle(messages)) => {
-                    source.tell(EventKind::Throttled { function: function.clone(), messages });
+                    source.report(EventKind::Throttled { function: function.clone(), messages });
                 }
                 Some(Step::GiveUp(messages)) => source.not_delivered(&messages),
                 None => break,
@@ -128,14 +128,14 @@ impl Driver {
         let Some(pool) = self.functions.get_mut(function) else { return };
         let (function, idle) = (Arc::clone(&pool.function), pool.begin());
         let request_id = Uuid::new_v4().to_string();
-        EventKind::begun(&source.config, &request_id, &messages).for_each(|event| source.tell(event));
+        EventKind::begun(&source.config, &request_id, &messages).for_each(|event| source.report(event));
         let event = mapping::event(&messages, &source.queue.arn, |stamp| stamp);
         let (show, logging) = (function.config.show_output, Arc::clone(source));
         let log = Log::new(SystemTime::now(), move |_, line| {
             if let Line::Own(line) = line
                 && show
             {
-                logging.tell(EventKind::Output { function: logging.config.function.clone(), line });
+                logging.report(EventKind::Output { function: logging.config.function.clone(), line });
             }
         });
         let invocation = Invocation { mapping: index, request_id, messages, running: self.clock.running() };
@@ -152,7 +152,7 @@ impl Driver {
         poller.end();
         let Some(pool) = self.functions.get_mut(&poller.config.function) else { return };
         if let Some(gave_up) = pool.end(finished) {
-            source.tell(gave_up);
+            source.report(gave_up);
         }
     }
 }

@@ -28,8 +28,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn tell(&self, kind: EventKind) {
-        self.tally.lock().expect("nothing panics while it holds the tally").tell(kind);
+    pub(super) fn report(&self, kind: EventKind) {
+        self.tally.lock().expect("nothing panics while it holds the tally").report(kind);
     }
 
     /// Polls once. Returns the messages that pass the filters, and deletes the others.
@@ -55,7 +55,7 @@ impl Source {
         let Deletion { deleted, failures } = self.delete(unwanted.iter()).await;
         for message in unwanted.iter().filter(|message| deleted.contains(message.message_id.as_str())) {
             let (queue, message_id, attempt) = self.named(message);
-            self.tell(EventKind::FilteredOut { queue, message_id, attempt });
+            self.report(EventKind::FilteredOut { queue, message_id, attempt });
         }
         self.failed("DeleteMessageBatch", &failures);
         wanted
@@ -65,7 +65,7 @@ impl Source {
     pub(super) fn not_delivered(&self, messages: &[Received]) {
         for message in messages {
             let (queue, message_id, attempt) = self.named(message);
-            self.tell(EventKind::NotDelivered { queue, message_id, attempt });
+            self.report(EventKind::NotDelivered { queue, message_id, attempt });
         }
     }
 
@@ -75,16 +75,16 @@ impl Source {
         let messages = &finished.invocation.messages;
         let done = messages.iter().filter(|message| !failed.contains(message.message_id.as_str()));
         let Deletion { deleted, failures } = self.delete(done).await;
-        self.tell(finished.event(&self.config, outcome, messages.len() - deleted.len()));
+        self.report(finished.event(&self.config, outcome, messages.len() - deleted.len()));
         self.failed("DeleteMessageBatch", &failures);
-        self.tell_ends(messages, &deleted, &ignored);
+        self.report_ends(messages, &deleted, &ignored);
     }
 
-    fn tell_ends(&self, messages: &[Received], deleted: &Ids<'_>, ignored: &Ids<'_>) {
+    fn report_ends(&self, messages: &[Received], deleted: &Ids<'_>, ignored: &Ids<'_>) {
         for message in messages {
             let is_in = |ids: &Ids<'_>| ids.contains(message.message_id.as_str());
             let (queue, message_id, attempt) = self.named(message);
-            self.tell(match (is_in(deleted), is_in(ignored)) {
+            self.report(match (is_in(deleted), is_in(ignored)) {
                 (true, true) => EventKind::DeletedAlthoughFailed { queue, message_id, attempt },
                 (true, false) => EventKind::Done { queue, message_id, attempt },
                 (false, _) => EventKind::Failed { queue, message_id, attempt },
@@ -99,7 +99,7 @@ impl Source {
     fn failed(&self, operation: &str, reasons: &[String]) {
         for reason in reasons {
             let (queue, operation) = (self.config.queue.clone(), operation.to_owned());
-            self.tell(EventKind::CallFailed { queue, operation, reason: reason.clone() });
+            self.report(EventKind::CallFailed { queue, operation, reason: reason.clone() });
         }
     }
 

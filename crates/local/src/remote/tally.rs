@@ -30,7 +30,7 @@ impl Tally {
         (tally, events)
     }
 
-    pub(super) fn tell(&mut self, kind: EventKind) {
+    pub(super) fn report(&mut self, kind: EventKind) {
         match &kind {
             EventKind::Received { message_id, .. } | EventKind::NotDelivered { message_id, .. } => {
                 self.messages.insert(message_id.clone());

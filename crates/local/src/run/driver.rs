@@ -113,7 +113,7 @@ impl Driver {
                 Some(Step::Invoke(messages)) => self.start(index, messages),
                 Some(Step::Throttle(messages)) => self.world.act(|state, now| {
                     state.account.cloudwatch.throttled(function, now);
-                    state.tell(EventKind::Throttled { function: function.clone(), messages });
+                    state.report(EventKind::Throttled { function: function.clone(), messages });
                 }),
                 Some(Step::GiveUp(messages)) => self.world.act(|state, _| give_back(state, queue, &messages)),
             }
@@ -131,7 +131,7 @@ impl Driver {
         self.world.act(|state, now| {
             state.messages.invocation();
             state.account.cloudwatch.concurrent(&config.function, pool.running, now);
-            EventKind::begun(config, &request_id, &messages).for_each(|event| state.tell(event));
+            EventKind::begun(config, &request_id, &messages).for_each(|event| state.report(event));
         });
         let invocation = Invocation { mapping: index, request_id, messages, running: guard };
         let (world, logging) = (Arc::clone(&self.world), Arc::clone(&function));
@@ -145,7 +145,7 @@ impl Driver {
         settle(&self.world, &poller.config, &finished);
         let Some(pool) = self.functions.get_mut(&poller.config.function) else { return };
         if let Some(gave_up) = pool.end(finished) {
-            self.world.tell(gave_up);
+            self.world.report(gave_up);
         }
     }
 

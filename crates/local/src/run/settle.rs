@@ -18,7 +18,7 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
             duration: finished.duration,
             failed: outcome.is_error(),
         });
-        state.tell(finished.event(config, outcome, failed.len()));
+        state.report(finished.event(config, outcome, failed.len()));
         for message in &finished.invocation.messages {
             let Received { message_id, receipt_handle, receive_count, .. } = message;
             let queue = config.queue.clone();
@@ -33,7 +33,7 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
             let visibility_timeout = state.account.sqs.visibility_timeout(&queue).unwrap_or_default();
             let delivery = (queue.as_str(), message_id.as_str(), *receive_count);
             let events = state.messages.give_back(delivery, visibility_timeout, now);
-            events.into_iter().for_each(|kind| state.tell(kind));
+            events.into_iter().for_each(|kind| state.report(kind));
         }
     });
 }
@@ -43,7 +43,7 @@ pub(super) fn give_back(state: &mut State, queue: &str, messages: &[Received]) {
     for Received { message_id, receive_count, .. } in messages {
         if state.messages.not_delivered(message_id, *receive_count) {
             let (queue, message_id, attempt) = (queue.to_owned(), message_id.clone(), *receive_count);
-            state.tell(EventKind::NotDelivered { queue, message_id, attempt });
+            state.report(EventKind::NotDelivered { queue, message_id, attempt });
         }
     }
 }

@@ -48,8 +48,8 @@ impl State {
     }
 
     /// Adds an event to the stream.
-    pub(crate) fn tell(&mut self, kind: EventKind) {
-        self.tell_queue_events();
+    pub(crate) fn report(&mut self, kind: EventKind) {
+        self.report_queue_events();
         self.outbox.push((self.now, kind));
     }
 
@@ -60,7 +60,7 @@ impl State {
 
     /// Polls for a mapping. Its messages are reported when they are passed to an invocation.
     pub(crate) fn poll(&mut self, poller: &mut Poller, capacity: Capacity, now: SystemTime) -> Option<Step> {
-        self.tell_queue_events();
+        self.report_queue_events();
         let polled = self.account.poll(poller, capacity, now);
         for event in self.account.take_events() {
             match event {
@@ -76,7 +76,7 @@ impl State {
                 QueueEvent::Sent { .. }
                 | QueueEvent::VisibilityChanged { .. }
                 | QueueEvent::Moved { .. }
-                | QueueEvent::Expired { .. } => self.tell_queue_event(event),
+                | QueueEvent::Expired { .. } => self.report_queue_event(event),
             }
         }
         // A deleted queue has no messages.
@@ -124,7 +124,7 @@ impl State {
     /// Records that a process of a worker ended and lost its messages. Returns true if it had polled its queue.
     pub(crate) fn end_worker(&mut self, queue: &str, now: SystemTime) -> bool {
         let events = self.messages.end_worker(queue, now);
-        events.into_iter().for_each(|kind| self.tell(kind));
+        events.into_iter().for_each(|kind| self.report(kind));
         self.messages.worked.is_polled(queue)
     }
 
@@ -153,19 +153,19 @@ impl State {
         self.messages.release(|queue| !in_flight.contains(queue));
     }
 
-    pub(super) fn tell_queue_events(&mut self) {
+    pub(super) fn report_queue_events(&mut self) {
         for event in self.account.take_events() {
-            self.tell_queue_event(event);
+            self.report_queue_event(event);
         }
     }
 
-    pub(super) fn tell_alarm_changes(&mut self) {
+    pub(super) fn report_alarm_changes(&mut self) {
         let changes = self.account.take_alarm_changes().into_iter();
         let event = |AlarmChange { name, state, reason }| EventKind::Alarm { name, state, reason };
         self.outbox.extend(changes.map(event).map(|kind| (self.now, kind)));
     }
 
-    fn tell_queue_event(&mut self, event: QueueEvent) {
+    fn report_queue_event(&mut self, event: QueueEvent) {
         self.changed = true;
         self.outbox.extend(self.messages.note(event, self.now));
     }

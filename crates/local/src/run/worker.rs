@@ -43,16 +43,16 @@ impl Worker {
             let begun = Instant::now();
             world.act(|state, _| state.messages.worked.start(&self.queue));
             let (status, output) = self.run_once(&world, idle, &mut order).await;
-            let is_told = *order.borrow() != Order::Work;
+            let is_ending = *order.borrow() != Order::Work;
             if begun.elapsed() >= LASTED {
                 pause = SHORTEST_PAUSE;
             }
             let has_polled = world.act(|state, now| state.end_worker(&self.queue, now));
             failures = if has_polled { 0 } else { failures + 1 };
-            let gives_up = !is_told && failures == START_FAILURES;
-            let restart_in = (!is_told && !gives_up).then_some(pause.as_secs());
+            let gives_up = !is_ending && failures == START_FAILURES;
+            let restart_in = (!is_ending && !gives_up).then_some(pause.as_secs());
             let worker = self.function.config.name.clone();
-            world.tell(EventKind::WorkerEnded {
+            world.report(EventKind::WorkerEnded {
                 worker: worker.clone(),
                 status: status.clone(),
                 output,
@@ -61,7 +61,7 @@ impl Worker {
             if gives_up {
                 let what = "it ended before it polled its queue";
                 let reason = format!("{what}, {START_FAILURES} times in a row; the last time: {status}");
-                world.tell(EventKind::GaveUp { function: worker, reason });
+                world.report(EventKind::GaveUp { function: worker, reason });
             }
             if restart_in.is_none() {
                 break;
@@ -93,7 +93,7 @@ impl Worker {
             }
         };
         let (worker, queue) = (self.function.config.name.clone(), self.queue.clone());
-        world.tell(EventKind::WorkerStarted { worker, queue });
+        world.report(EventKind::WorkerStarted { worker, queue });
         let status = {
             let mut ended = pin!(self.attend(&mut program, order));
             tokio::select! {

@@ -51,8 +51,8 @@ impl World {
             state.end_rest(now);
             self.changes.send_replace(());
         }
-        state.tell_queue_events();
-        state.tell_alarm_changes();
+        state.report_queue_events();
+        state.report_alarm_changes();
         self.publish(&mut state);
         if std::mem::take(&mut state.changed) {
             state.unevaluated = state.account.cloudwatch.has_alarms();
@@ -64,8 +64,8 @@ impl World {
         result
     }
 
-    pub(crate) fn tell(&self, kind: EventKind) {
-        self.act(|state, _| state.tell(kind));
+    pub(crate) fn report(&self, kind: EventKind) {
+        self.act(|state, _| state.report(kind));
     }
 
     /// Records a line that a function, or Lambda about it, wrote to the log.
@@ -79,7 +79,7 @@ impl World {
                 state.change();
             }
             if function.show_output {
-                state.tell(EventKind::Output { function: function.name.clone(), line });
+                state.report(EventKind::Output { function: function.name.clone(), line });
             }
         });
     }

@@ -17,13 +17,13 @@ const EXHAUSTED: [&str; 10] = [
 
 const SECOND_TIME: [&str; 5] = ["attempt 1", "failed 1", "back", "attempt 2", "done"];
 
-async fn tell(bodies: &[&str]) -> History {
+async fn history_of(bodies: &[&str]) -> History {
     run(shop(Speed::Max), bodies).await
 }
 
 #[tokio::test]
 async fn a_message_that_succeeds_is_deleted_without_a_call() {
-    let history = tell(&["ok", "ok", "ok"]).await;
+    let history = history_of(&["ok", "ok", "ok"]).await;
     assert_eq!(history.of("ok").iter().filter(|what| *what == "done").count(), 3);
     assert_eq!((history.totals.messages, history.totals.done, history.totals.left), (3, 3, 0));
     assert_eq!(history.totals.invocations, 1);
@@ -50,7 +50,7 @@ async fn a_refused_message_of_several_is_named_by_its_index() {
 
 #[tokio::test]
 async fn a_reported_failure_comes_back_alone_after_the_visibility_timeout() {
-    let history = tell(&["ok", "fail 1"]).await;
+    let history = history_of(&["ok", "fail 1"]).await;
     assert_eq!(history.of("ok"), ["attempt 1", "done"]);
     assert_eq!(history.of("fail 1"), SECOND_TIME);
 }
@@ -79,7 +79,7 @@ async fn a_failed_invocation_returns_its_whole_batch() {
             ),
         ),
     ] {
-        let history = tell(&["ok", body]).await;
+        let history = history_of(&["ok", body]).await;
         assert_eq!(history.outcomes(), [&outcome, &InvocationOutcome::Succeeded]);
         assert_eq!(history.of(body), SECOND_TIME, "{body}");
         assert_eq!(history.of("ok"), SECOND_TIME, "beside {body}");
@@ -90,7 +90,7 @@ async fn a_failed_invocation_returns_its_whole_batch() {
 #[tokio::test]
 async fn a_process_is_kept_as_long_as_it_lives_and_replaced_after_that() {
     for (body, processes) in [("fail", 1), ("error", 1), ("exit", 3), ("hang 1", 2)] {
-        let history = tell(&[body]).await;
+        let history = history_of(&[body]).await;
         let started = history.lines().iter().filter(|line| line.starts_with("started")).count();
         assert_eq!(started, processes, "{body}");
     }
@@ -99,7 +99,7 @@ async fn a_process_is_kept_as_long_as_it_lives_and_replaced_after_that() {
 #[tokio::test]
 async fn a_hopeless_message_is_delivered_as_often_as_the_policy_says() {
     for body in ["fail", "error", "exit", "killed"] {
-        let history = tell(&[body]).await;
+        let history = history_of(&[body]).await;
         assert_eq!(history.of(body), EXHAUSTED, "{body}");
         assert_eq!(history.totals.dead_lettered, [("redrive policy".to_owned(), 1)].into());
         assert_eq!((history.totals.done, history.totals.left), (0, 0));
@@ -108,7 +108,7 @@ async fn a_hopeless_message_is_delivered_as_often_as_the_policy_says() {
 
 #[tokio::test]
 async fn a_letter_that_the_function_writes_is_told_with_its_reason() {
-    let history = tell(&["letter"]).await;
+    let history = history_of(&["letter"]).await;
     assert_eq!(history.of("letter"), ["attempt 1", "dead: rejected"]);
     assert_eq!(history.totals.dead_lettered, [("rejected".to_owned(), 1)].into());
     assert_eq!((history.totals.messages, history.totals.done), (1, 0));
@@ -117,10 +117,10 @@ async fn a_letter_that_the_function_writes_is_told_with_its_reason() {
 
 #[tokio::test]
 async fn a_visibility_timeout_that_the_function_sets_is_kept() {
-    let history = tell(&["hide 3"]).await;
+    let history = history_of(&["hide 3"]).await;
     assert_eq!(history.of("hide 3"), EXHAUSTED);
     assert_eq!(history.back_in(), [3, 3, 3]);
-    let history = tell(&["fail"]).await;
+    let history = history_of(&["fail"]).await;
     assert!(history.back_in().iter().all(|seconds| (25..=30).contains(seconds)), "{:?}", history.back_in());
 }
 

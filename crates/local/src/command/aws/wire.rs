@@ -38,7 +38,7 @@ struct Seen {
     any: Option<String>,
     /// Start of the present silence, and whether the command has reported it, which it does once.
     silent_since: Option<Instant>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 #[derive(Debug)]
@@ -93,8 +93,8 @@ impl Wire {
         }
     }
 
-    fn tell(&self, endpoint: &str) {
-        if !std::mem::replace(&mut self.seen().is_told, true) {
+    fn report_silence(&self, endpoint: &str) {
+        if !std::mem::replace(&mut self.seen().is_reported, true) {
             let (silence, limit) = (self.silence().as_secs(), (self.limit + self.poll).as_secs());
             tell(format_args!(
                 "redrive: no answer from {endpoint} for {silence} s; waiting up to {limit} s (--timeout)"
@@ -135,7 +135,7 @@ impl HttpConnector for Connector {
             let answer = tokio::select! {
                 answer = &mut call => answer,
                 () = sleep_until(due) => {
-                    wire.tell(&endpoint);
+                    wire.report_silence(&endpoint);
                     call.await
                 }
             };

@@ -19,7 +19,7 @@ impl Audience {
     ///
     /// # Errors
     /// Returns an error if stdout is gone, other than by a closed pipe.
-    pub(super) fn tell(&mut self, event: &Event) -> io::Result<()> {
+    pub(super) fn report(&mut self, event: &Event) -> io::Result<()> {
         if let Some(page) = &self.page {
             page.observe(event);
         }
@@ -36,7 +36,7 @@ impl Audience {
         totals: &Totals,
     ) -> io::Result<()> {
         while let Ok(event) = events.try_recv() {
-            self.tell(&event)?;
+            self.report(&event)?;
         }
         if let Some(page) = self.page {
             page.close(totals).await;

@@ -56,7 +56,7 @@ impl EventFormatter {
     }
 
     /// Returns the lines that an event completes, if any.
-    pub(super) fn tell(&mut self, event: &Event) -> Vec<Line> {
+    pub(super) fn format(&mut self, event: &Event) -> Vec<Line> {
         let failure = self.failure.take();
         match (&event.kind, failure) {
             (EventKind::BackIn { message_id, seconds, .. }, Some(mut failure))

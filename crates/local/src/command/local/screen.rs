@@ -77,7 +77,7 @@ impl Screen {
         if matches!(event.kind, EventKind::Output { .. }) && !self.show_output {
             return Ok(());
         }
-        let lines = self.formatter.tell(event);
+        let lines = self.formatter.format(event);
         if self.output == Output::Json {
             return unless_closed(output::print_json(event));
         }

@@ -21,7 +21,7 @@ fn worked() -> Messages {
 }
 
 /// Returns the events for a queue event, all of which have its time.
-fn tell(messages: &mut Messages, event: QueueEvent, seconds: u64) -> Vec<EventKind> {
+fn events_of(messages: &mut Messages, event: QueueEvent, seconds: u64) -> Vec<EventKind> {
     let events = messages.note(event, at(seconds)).into_iter();
     events
         .map(|(moment, kind)| {
@@ -75,12 +75,12 @@ fn totals(messages: &Messages) -> (usize, usize, Vec<(String, usize)>) {
 fn a_deleted_message_is_done_unless_it_has_a_letter() {
     let mut messages = messages();
     for id in ["m1", "m2"] {
-        tell(&mut messages, sent(QUEUE, id, None), 0);
+        events_of(&mut messages, sent(QUEUE, id, None), 0);
         messages.take(QUEUE, id, 3, at(0));
     }
     let note = r#"{"reason":"card-refused","error":"no","attempts":3,"message_id":"m2","source":"arn:aws:sqs:r:1:orders"}"#;
     assert_eq!(
-        tell(&mut messages, sent("orders-dead", "l1", Some(note)), 0),
+        events_of(&mut messages, sent("orders-dead", "l1", Some(note)), 0),
         [EventKind::DeadLettered {
             queue: QUEUE.into(),
             message_id: "m2".into(),
@@ -90,8 +90,8 @@ fn a_deleted_message_is_done_unless_it_has_a_letter() {
         }]
     );
     let done = EventKind::Done { queue: QUEUE.into(), message_id: "m1".into(), attempt: 3 };
-    assert_eq!(tell(&mut messages, deleted("m1"), 0), [done]);
-    assert_eq!(tell(&mut messages, deleted("m2"), 0), []);
+    assert_eq!(events_of(&mut messages, deleted("m1"), 0), [done]);
+    assert_eq!(events_of(&mut messages, deleted("m2"), 0), []);
     assert_eq!(totals(&messages), (2, 1, vec![("card-refused".into(), 1)]));
 }
 
@@ -99,14 +99,14 @@ fn a_deleted_message_is_done_unless_it_has_a_letter() {
 fn a_deleted_message_that_the_function_reported_as_failed_is_not_done() {
     let mut messages = messages();
     for id in ["m1", "m2"] {
-        tell(&mut messages, sent(QUEUE, id, None), 0);
+        events_of(&mut messages, sent(QUEUE, id, None), 0);
         messages.take(QUEUE, id, 2, at(0));
     }
     messages.ignore_failure("m1");
     let (queue, message_id) = (QUEUE.to_owned(), "m1".to_owned());
     let lost = EventKind::DeletedAlthoughFailed { queue, message_id, attempt: 2 };
-    assert_eq!(tell(&mut messages, deleted("m1"), 0), [lost]);
-    assert!(matches!(*tell(&mut messages, deleted("m2"), 0), [EventKind::Done { .. }]));
+    assert_eq!(events_of(&mut messages, deleted("m1"), 0), [lost]);
+    assert!(matches!(*events_of(&mut messages, deleted("m2"), 0), [EventKind::Done { .. }]));
     let totals = messages.totals(Duration::ZERO, Duration::ZERO, 0);
     assert_eq!((totals.done, totals.deleted_although_failed), (1, 1));
 }
@@ -114,9 +114,13 @@ fn a_deleted_message_that_the_function_reported_as_failed_is_not_done() {
 #[test]
 fn a_letter_that_is_written_twice_counts_once() {
     let mut messages = messages();
-    tell(&mut messages, sent(QUEUE, "m1", None), 0);
+    events_of(&mut messages, sent(QUEUE, "m1", None), 0);
     for letter in ["l1", "l2"] {
-        tell(&mut messages, sent("orders-dead", letter, Some(r#"{"reason":"panic","message_id":"m1"}"#)), 0);
+        events_of(
+            &mut messages,
+            sent("orders-dead", letter, Some(r#"{"reason":"panic","message_id":"m1"}"#)),
+            0,
+        );
     }
     assert_eq!(totals(&messages), (1, 0, vec![("panic".into(), 1)]));
 }
@@ -124,18 +128,18 @@ fn a_letter_that_is_written_twice_counts_once() {
 #[test]
 fn a_moved_message_is_dead_lettered_by_the_redrive_policy() {
     let mut messages = messages();
-    tell(&mut messages, sent(QUEUE, "m1", None), 0);
+    events_of(&mut messages, sent(QUEUE, "m1", None), 0);
     let (queue, to) = (QUEUE.to_owned(), "orders-dead".to_owned());
-    tell(&mut messages, QueueEvent::Moved { queue, message_id: "m1".into(), to, receive_count: 2 }, 0);
+    events_of(&mut messages, QueueEvent::Moved { queue, message_id: "m1".into(), to, receive_count: 2 }, 0);
     assert_eq!(totals(&messages), (1, 0, vec![("redrive policy".into(), 1)]));
 }
 
 #[test]
 fn a_note_outside_of_a_dead_letter_queue_or_unreadable_is_no_letter() {
     let mut messages = messages();
-    tell(&mut messages, sent(QUEUE, "m1", Some(r#"{"reason":"panic","message_id":"m0"}"#)), 0);
+    events_of(&mut messages, sent(QUEUE, "m1", Some(r#"{"reason":"panic","message_id":"m0"}"#)), 0);
     for note in ["", "[]", "{}", r#"{"message_id":7}"#] {
-        let events = tell(&mut messages, sent("orders-dead", "l1", Some(note)), 0);
+        let events = events_of(&mut messages, sent("orders-dead", "l1", Some(note)), 0);
         assert!(matches!(*events, [EventKind::Sent { .. }]), "{note}");
     }
     assert_eq!(totals(&messages), (1, 0, vec![]));
@@ -145,11 +149,11 @@ fn a_note_outside_of_a_dead_letter_queue_or_unreadable_is_no_letter() {
 fn a_visibility_change_during_an_invocation_is_told_when_it_is_over() {
     let mut messages = messages();
     messages.take(QUEUE, "m1", 1, at(0));
-    assert_eq!(tell(&mut messages, changed("m1", 4), 0), []);
+    assert_eq!(events_of(&mut messages, changed("m1", 4), 0), []);
     let later = at(0) + Duration::from_millis(1_500);
     assert_eq!(messages.give_back((QUEUE, "m1", 1), Duration::from_secs(30), later), failed("m1", 1, 4));
-    let events = EventKind::BackIn { queue: QUEUE.into(), message_id: "m1".into(), seconds: 8 };
-    assert_eq!(tell(&mut messages, changed("m1", 8), 0), [events]);
+    let back_in = EventKind::BackIn { queue: QUEUE.into(), message_id: "m1".into(), seconds: 8 };
+    assert_eq!(events_of(&mut messages, changed("m1", 8), 0), [back_in]);
 }
 
 #[test]
@@ -166,7 +170,7 @@ fn an_untouched_message_returns_after_its_queues_visibility_timeout() {
 fn a_message_received_again_during_its_batch_failed_when_it_was_released() {
     let mut messages = messages();
     messages.take(QUEUE, "m1", 1, at(0));
-    assert_eq!(tell(&mut messages, changed("m1", 2), 1), []);
+    assert_eq!(events_of(&mut messages, changed("m1", 2), 1), []);
     let events = failed("m1", 1, 2).map(|kind| (at(1), kind));
     assert_eq!(messages.take(QUEUE, "m1", 2, at(3)), events);
     let mut give_back = |attempt| messages.give_back((QUEUE, "m1", attempt), Duration::from_secs(30), at(5));
@@ -191,43 +195,43 @@ fn an_attempt_beyond_its_visibility_timeout_fails_with_its_invocation() {
 fn a_message_with_a_letter_is_not_counted_as_left() {
     let mut messages = messages();
     for id in ["m1", "m2", "m3"] {
-        tell(&mut messages, sent(QUEUE, id, None), 0);
+        events_of(&mut messages, sent(QUEUE, id, None), 0);
         messages.take(QUEUE, id, 1, at(0));
     }
     let letter = sent("orders-dead", "l1", Some(r#"{"reason":"panic","message_id":"m1"}"#));
-    tell(&mut messages, letter, 0);
+    events_of(&mut messages, letter, 0);
     let sum = |messages: &Messages, held| {
         let it = messages.totals(Duration::ZERO, Duration::ZERO, held);
         (it.done + it.expired + it.left + it.dead_lettered.values().sum::<usize>(), it.messages, it.left)
     };
     assert_eq!(sum(&messages, 3), (3, 3, 2));
-    tell(&mut messages, deleted("m1"), 0);
+    events_of(&mut messages, deleted("m1"), 0);
     assert_eq!(sum(&messages, 2), (3, 3, 2));
-    tell(&mut messages, deleted("m2"), 0);
-    tell(&mut messages, QueueEvent::Expired { queue: QUEUE.into(), message_id: "m3".into() }, 0);
+    events_of(&mut messages, deleted("m2"), 0);
+    events_of(&mut messages, QueueEvent::Expired { queue: QUEUE.into(), message_id: "m3".into() }, 0);
     assert_eq!(sum(&messages, 0), (3, 3, 0));
 }
 
 #[test]
 fn the_same_visibility_timeout_again_extends_and_another_one_gives_back() {
     let mut messages = worked();
-    assert_eq!(tell(&mut messages, received("m", 1, 30), 0), [told_received("m", 1)]);
-    assert_eq!(tell(&mut messages, changed("m", 30), 10), []);
+    assert_eq!(events_of(&mut messages, received("m", 1, 30), 0), [told_received("m", 1)]);
+    assert_eq!(events_of(&mut messages, changed("m", 30), 10), []);
     assert_eq!(messages.held_until(at(10)), Some(at(40)));
-    assert_eq!(tell(&mut messages, changed("m", 2), 11), failed("m", 1, 2));
+    assert_eq!(events_of(&mut messages, changed("m", 2), 11), failed("m", 1, 2));
     assert_eq!(messages.held_until(at(11)), None);
     let [_, back_in] = failed("m", 1, 30);
-    assert_eq!(tell(&mut messages, changed("m", 30), 12), [back_in]);
-    tell(&mut messages, received("m", 2, 30), 13);
+    assert_eq!(events_of(&mut messages, changed("m", 30), 12), [back_in]);
+    events_of(&mut messages, received("m", 2, 30), 13);
     let released = EventKind::Released { queue: QUEUE.into(), message_id: "m".into(), attempt: 2 };
-    assert_eq!(tell(&mut messages, changed("m", 0), 14), [released]);
+    assert_eq!(events_of(&mut messages, changed("m", 0), 14), [released]);
 }
 
 #[test]
 fn the_messages_of_a_process_that_ended_have_failed() {
     let mut messages = worked();
-    tell(&mut messages, received("m", 3, 30), 0);
-    tell(&mut messages, changed("m", 30), 10);
+    events_of(&mut messages, received("m", 3, 30), 0);
+    events_of(&mut messages, changed("m", 30), 10);
     assert_eq!(messages.end_worker(QUEUE, at(12)), failed("m", 3, 28));
     assert_eq!(messages.held_until(at(12)), None);
     assert_eq!(messages.end_worker(QUEUE, at(13)), []);
@@ -237,10 +241,10 @@ fn the_messages_of_a_process_that_ended_have_failed() {
 fn with_a_second_worker_only_the_next_receive_tells_of_a_failure() {
     let mut messages = worked();
     messages.worked.add(QUEUE);
-    tell(&mut messages, received("m", 1, 30), 0);
+    events_of(&mut messages, received("m", 1, 30), 0);
     assert_eq!(messages.end_worker(QUEUE, at(1)), []);
     let [failed, _] = failed("m", 1, 0);
-    assert_eq!(tell(&mut messages, received("m", 2, 30), 31), [failed, told_received("m", 2)]);
+    assert_eq!(events_of(&mut messages, received("m", 2, 30), 31), [failed, told_received("m", 2)]);
 }
 
 #[test]
@@ -281,12 +285,12 @@ fn a_message_is_held_until_it_is_deleted_made_visible_or_its_timeout_ends() {
 #[test]
 fn a_client_loses_messages_to_a_mapping_or_a_purge() {
     let mut messages = messages();
-    tell(&mut messages, received("a", 1, 30), 0);
+    events_of(&mut messages, received("a", 1, 30), 0);
     messages.take(QUEUE, "a", 2, at(0));
-    tell(&mut messages, changed("a", 60), 0);
+    events_of(&mut messages, changed("a", 60), 0);
     assert_eq!(messages.held_until(at(0)), None);
     for mut messages in [messages, worked()] {
-        tell(&mut messages, received("b", 1, 30), 0);
+        events_of(&mut messages, received("b", 1, 30), 0);
         messages.release(|queue| queue == QUEUE);
         assert_eq!(messages.held_until(at(0)), None);
         assert_eq!(messages.end_worker(QUEUE, at(3)), []);
@@ -296,6 +300,6 @@ fn a_client_loses_messages_to_a_mapping_or_a_purge() {
 #[test]
 fn a_worker_holds_a_message_for_as_long_as_it_hides_it() {
     let mut messages = worked();
-    tell(&mut messages, received("a", 1, 43_200), 100);
+    events_of(&mut messages, received("a", 1, 43_200), 100);
     assert_eq!(messages.held_until(at(100)), Some(at(43_300)));
 }

@@ -1,13 +1,13 @@
 use super::*;
 use crate::StartFailure;
 
-fn tell(events: Vec<EventKind>) -> Vec<(Option<usize>, &'static str, String)> {
+fn lines_of(events: Vec<EventKind>) -> Vec<(Option<usize>, &'static str, String)> {
     let mut formatter = EventFormatter::new(vec!["orders".to_owned()]);
     formatter.expect("a", "{}");
     formatter.expect("b", "{}");
     let events = events.into_iter().enumerate();
     let lines =
-        events.flat_map(|(at, kind)| formatter.tell(&Event { at: Duration::from_secs(at as u64), kind }));
+        events.flat_map(|(at, kind)| formatter.format(&Event { at: Duration::from_secs(at as u64), kind }));
     lines.map(|line| (line.message.map(|(number, _)| number), line.word, line.detail)).collect()
 }
 
@@ -18,7 +18,7 @@ fn at_queue(queue: &str, message_id: &str) -> (String, String) {
 #[test]
 fn a_failure_and_its_delay_are_one_line() {
     let (queue, message_id) = at_queue("orders", "b");
-    let lines = tell(vec![
+    let lines = lines_of(vec![
         EventKind::Received {
             queue: queue.clone(),
             message_id: message_id.clone(),
@@ -39,7 +39,7 @@ fn a_failure_without_a_delay_is_told_before_what_follows() {
         EventKind::Failed { queue, message_id, attempt: 1 }
     };
     let (queue, message_id) = at_queue("orders", "b");
-    let lines = tell(vec![failed("a"), failed("b"), EventKind::Done { queue, message_id, attempt: 2 }]);
+    let lines = lines_of(vec![failed("a"), failed("b"), EventKind::Done { queue, message_id, attempt: 2 }]);
     let told: Vec<_> = lines.iter().map(|(number, word, _)| (*number, *word)).collect();
     assert_eq!(told, [(Some(1), "failed"), (Some(2), "failed"), (Some(2), "done")]);
 }
@@ -48,7 +48,7 @@ fn a_failure_without_a_delay_is_told_before_what_follows() {
 fn a_letter_is_told_as_the_end_of_its_message() {
     let (queue, message_id) = at_queue("orders", "a");
     let reason = "rejected".to_owned();
-    let lines = tell(vec![
+    let lines = lines_of(vec![
         EventKind::Sent { queue: "orders-dead".to_owned(), message_id: "letter".to_owned() },
         EventKind::DeadLettered {
             queue,
@@ -66,7 +66,7 @@ fn an_alarm_that_is_over_is_told_but_not_one_that_never_was() {
     let alarm = |state| EventKind::Alarm { name: "Dead".to_owned(), state, reason: "why".to_owned() };
     let states =
         [AlarmState::Ok, AlarmState::Alarm, AlarmState::Ok, AlarmState::InsufficientData, AlarmState::Ok];
-    let lines = tell(states.into_iter().map(alarm).collect());
+    let lines = lines_of(states.into_iter().map(alarm).collect());
     let words: Vec<_> = lines.into_iter().map(|(_, word, _)| word).collect();
     assert_eq!(words, ["ALARM", "OK"]);
 }
@@ -77,7 +77,7 @@ fn a_message_that_no_invocation_saw_is_told_with_the_reason() {
     let filtered =
         EventKind::FilteredOut { queue: queue.clone(), message_id: message_id.clone(), attempt: 1 };
     let throttled = EventKind::NotDelivered { queue, message_id, attempt: 2 };
-    let words: Vec<_> = tell(vec![throttled, filtered]).into_iter().map(|(_, word, _)| word).collect();
+    let words: Vec<_> = lines_of(vec![throttled, filtered]).into_iter().map(|(_, word, _)| word).collect();
     assert_eq!(words, ["throttled", "filtered out"]);
 }
 
@@ -90,14 +90,14 @@ fn only_an_invocation_in_trouble_is_told() {
         failed: 2,
         duration_ms: 5,
     };
-    let lines = tell(vec![ended(InvocationOutcome::Succeeded), ended(InvocationOutcome::TimedOut)]);
+    let lines = lines_of(vec![ended(InvocationOutcome::Succeeded), ended(InvocationOutcome::TimedOut)]);
     assert_eq!(lines, [(None, "function", "orders timed out; 2 messages come back".to_owned())]);
 }
 
 #[test]
 fn a_message_that_is_deleted_although_it_failed_is_not_told_as_done() {
     let (queue, message_id) = at_queue("orders", "a");
-    let lines = tell(vec![EventKind::DeletedAlthoughFailed { queue, message_id, attempt: 1 }]);
+    let lines = lines_of(vec![EventKind::DeletedAlthoughFailed { queue, message_id, attempt: 1 }]);
     assert_eq!(lines, [(Some(1), "lost", "deleted although it failed, attempt 1".to_owned())]);
 }
 
@@ -113,7 +113,7 @@ fn the_output_of_a_function_that_does_not_start_is_shown_once() {
         failed: 2,
         duration_ms: 5,
     };
-    let lines = tell(["no table", "no table", "no key"].map(ended).into());
+    let lines = lines_of(["no table", "no table", "no key"].map(ended).into());
     let told: Vec<_> = lines.iter().map(|(_, word, detail)| format!("{word} {detail}")).collect();
     let failed = "function orders did not start: it exited; 2 messages come back";
     assert_eq!(told, [failed, " | usage", " | no table", failed, failed, " | usage", " | no key"]);
@@ -130,7 +130,7 @@ fn released_messages_and_ends_of_workers_are_shown() {
         restart_in,
     };
     let crashed = ended("signal: 6 (SIGABRT)", Some(1));
-    let lines = tell(vec![released, crashed.clone(), crashed, ended("exit status: 0", None)]);
+    let lines = lines_of(vec![released, crashed.clone(), crashed, ended("exit status: 0", None)]);
     let told: Vec<_> = lines.iter().map(|(_, word, detail)| format!("{word} {detail}")).collect();
     let crash = "worker orders has ended (signal: 6 (SIGABRT)); it is started again in 1 s";
     let end = "worker orders has ended (exit status: 0)";

@@ -11,7 +11,7 @@ fn model() -> Model {
     Model::new(["orders".to_owned()].into(), ["redrive-DeadLetter"].into_iter())
 }
 
-fn tell(model: &mut Model, at: u64, kind: EventKind) {
+fn apply(model: &mut Model, at: u64, kind: EventKind) {
     model.apply(&Event { at: Duration::from_millis(at), kind }, None);
 }
 
@@ -51,9 +51,9 @@ fn row(model: &Model, id: &str) -> Value {
 fn a_message_that_is_deleted_although_it_failed_is_lost() {
     let mut model = model();
     send(&mut model, "a", NewMessage::default());
-    tell(&mut model, 10, received("a", 1, Some("r1")));
+    apply(&mut model, 10, received("a", 1, Some("r1")));
     let (queue, message_id) = ("orders".to_owned(), "a".to_owned());
-    tell(&mut model, 20, EventKind::DeletedAlthoughFailed { queue, message_id, attempt: 1 });
+    apply(&mut model, 20, EventKind::DeletedAlthoughFailed { queue, message_id, attempt: 1 });
     let row = row(&model, "a");
     assert_eq!((&row["attempts"][0]["outcome"], &row["end"]["kind"]), (&json!("failed"), &json!("lost")));
 }
@@ -62,16 +62,16 @@ fn a_message_that_is_deleted_although_it_failed_is_lost() {
 fn a_message_that_fails_and_succeeds_has_an_attempt_a_wait_and_an_end() {
     let mut model = model();
     send(&mut model, "a", NewMessage { body: "é".repeat(300), ..NewMessage::default() });
-    tell(&mut model, 10, received("a", 1, Some("r1")));
+    apply(&mut model, 10, received("a", 1, Some("r1")));
     let running = row(&model, "a");
     assert_eq!(
         running["attempts"],
         json!([{"attempt": 1, "at": 0.01, "outcome": "running", "invocation": 1}])
     );
-    tell(&mut model, 20, failed("a", 1));
-    tell(&mut model, 20, back("a", 2));
-    tell(&mut model, 2_020, received("a", 2, Some("r2")));
-    tell(&mut model, 2_030, done("orders", "a"));
+    apply(&mut model, 20, failed("a", 1));
+    apply(&mut model, 20, back("a", 2));
+    apply(&mut model, 2_020, received("a", 2, Some("r2")));
+    apply(&mut model, 2_030, done("orders", "a"));
     assert_eq!(
         row(&model, "a"),
         json!({
@@ -90,12 +90,12 @@ fn a_message_that_fails_and_succeeds_has_an_attempt_a_wait_and_an_end() {
 fn an_attempt_ends_when_it_failed_and_not_with_the_next_one() {
     let mut model = model();
     send(&mut model, "a", NewMessage::default());
-    tell(&mut model, 10, received("a", 1, Some("r1")));
-    tell(&mut model, 20, failed("a", 1));
-    tell(&mut model, 20, back("a", 2));
-    tell(&mut model, 2_030, received("a", 2, Some("r2")));
-    tell(&mut model, 32_030, received("a", 3, Some("r3")));
-    tell(&mut model, 33_000, failed("a", 2));
+    apply(&mut model, 10, received("a", 1, Some("r1")));
+    apply(&mut model, 20, failed("a", 1));
+    apply(&mut model, 20, back("a", 2));
+    apply(&mut model, 2_030, received("a", 2, Some("r2")));
+    apply(&mut model, 32_030, received("a", 3, Some("r3")));
+    apply(&mut model, 33_000, failed("a", 2));
     let attempts = json!([
         {"attempt": 1, "at": 0.01, "ended": 0.02, "outcome": "failed", "wait": 2, "invocation": 1},
         {"attempt": 2, "at": 2.03, "ended": 33.0, "outcome": "failed", "invocation": 2},
@@ -111,9 +111,9 @@ fn a_message_that_is_gone_has_no_running_attempt() {
     for (end, outcome) in [(done("orders", "a"), "done"), (dead("a", "panic"), "dead"), (expired, "failed")] {
         let mut model = model();
         send(&mut model, "a", NewMessage::default());
-        tell(&mut model, 10, received("a", 1, Some("r1")));
-        tell(&mut model, 30_010, received("a", 2, Some("r2")));
-        tell(&mut model, 31_000, end);
+        apply(&mut model, 10, received("a", 1, Some("r1")));
+        apply(&mut model, 30_010, received("a", 2, Some("r2")));
+        apply(&mut model, 31_000, end);
         for attempt in row(&model, "a")["attempts"].as_array().unwrap() {
             assert_eq!((&attempt["outcome"], &attempt["ended"]), (&json!(outcome), &json!(31.0)));
         }
@@ -124,8 +124,8 @@ fn a_message_that_is_gone_has_no_running_attempt() {
 fn a_letter_ends_its_message_with_the_reason_and_a_later_life_is_linked() {
     let mut model = model();
     send(&mut model, "a", NewMessage { group_id: Some("g".into()), ..NewMessage::default() });
-    tell(&mut model, 10, received("a", 1, Some("r1")));
-    tell(&mut model, 15, dead("a", "rejected"));
+    apply(&mut model, 10, received("a", 1, Some("r1")));
+    apply(&mut model, 15, dead("a", "rejected"));
     let end = json!({"kind": "dead", "at": 0.015, "reason": "rejected", "error": "no such card"});
     assert_eq!((&row(&model, "a")["end"], &row(&model, "a")["group"]), (&end, &json!("g")));
     assert_eq!(row(&model, "a")["attempts"][0]["outcome"], "dead");
@@ -142,10 +142,10 @@ fn a_letter_ends_its_message_with_the_reason_and_a_later_life_is_linked() {
 fn events_of_a_letter_do_not_change_its_message() {
     let mut model = model();
     send(&mut model, "a", NewMessage::default());
-    tell(&mut model, 15, dead("a", "redrive policy"));
+    apply(&mut model, 15, dead("a", "redrive policy"));
     let before = row(&model, "a");
-    tell(&mut model, 20, done("orders-dead", "a"));
-    tell(&mut model, 20, EventKind::Sent { queue: "orders-dead".into(), message_id: "l".into() });
+    apply(&mut model, 20, done("orders-dead", "a"));
+    apply(&mut model, 20, EventKind::Sent { queue: "orders-dead".into(), message_id: "l".into() });
     assert_eq!((row(&model, "a"), model.find("l")), (before, None));
 }
 
@@ -153,9 +153,9 @@ fn events_of_a_letter_do_not_change_its_message() {
 fn an_invocation_is_known_from_its_messages_on_until_it_has_ended() {
     let mut model = model();
     send(&mut model, "a", NewMessage::default());
-    tell(&mut model, 10, received("a", 1, Some("r1")));
+    apply(&mut model, 10, received("a", 1, Some("r1")));
     let (function, request_id) = ("worker".to_owned(), "r1".to_owned());
-    tell(
+    apply(
         &mut model,
         10,
         EventKind::InvocationStarted {
@@ -165,7 +165,7 @@ fn an_invocation_is_known_from_its_messages_on_until_it_has_ended() {
         },
     );
     let outcome = InvocationOutcome::TimedOut;
-    tell(
+    apply(
         &mut model,
         99,
         EventKind::InvocationEnded { function, request_id, outcome, failed: 1, duration_ms: 89 },
@@ -185,9 +185,9 @@ fn a_reader_is_told_what_changed_since_it_last_read_and_each_row_once() {
     }
     let read = model.version;
     for attempt in 1..=5 {
-        tell(&mut model, 10, received("b", attempt, Some(&format!("r{attempt}"))));
-        tell(&mut model, 20, failed("b", attempt));
-        tell(&mut model, 20, back("b", 1));
+        apply(&mut model, 10, received("b", attempt, Some(&format!("r{attempt}"))));
+        apply(&mut model, 20, failed("b", attempt));
+        apply(&mut model, 20, back("b", 1));
     }
     let changed: Vec<_> =
         model.messages.changed(read, model.version).map(|(_, row)| row.id.as_str()).collect();
@@ -199,11 +199,11 @@ fn a_reader_is_told_what_changed_since_it_last_read_and_each_row_once() {
 fn a_client_that_receives_a_message_has_it_until_it_deletes_it() {
     let mut model = model();
     send(&mut model, "a", NewMessage::default());
-    tell(&mut model, 10, received("a", 1, None));
-    tell(&mut model, 20, back("a", 60));
+    apply(&mut model, 10, received("a", 1, None));
+    apply(&mut model, 20, back("a", 60));
     let attempts = json!([{"attempt": 1, "at": 0.01, "ended": 0.02, "outcome": "client", "wait": 60}]);
     assert_eq!(row(&model, "a")["attempts"], attempts);
-    tell(&mut model, 30, done("orders", "a"));
+    apply(&mut model, 30, done("orders", "a"));
     assert_eq!(row(&model, "a")["end"]["kind"], "done");
 }
 
@@ -214,9 +214,9 @@ fn only_so_many_messages_and_attempts_are_kept() {
         send(&mut model, &format!("m{number}"), NewMessage::default());
     }
     assert_eq!((model.messages.first(), model.find("m0"), model.numbers.len()), (2, None, MOST_MESSAGES));
-    tell(&mut model, 10, received("m0", 1, Some("r")));
+    apply(&mut model, 10, received("m0", 1, Some("r")));
     for attempt in 1..=100 {
-        tell(&mut model, 10, received("m5", attempt, Some("r")));
+        apply(&mut model, 10, received("m5", attempt, Some("r")));
     }
     let row = row(&model, "m5");
     assert_eq!((row["attempts"].as_array().unwrap().len(), &row["earlier"]), (64, &json!(36)));
@@ -230,7 +230,7 @@ fn an_alarm_is_there_before_it_has_a_state() {
         |model: &Model| serde_json::to_value(&model.alarms["redrive-DeadLetter"].1).unwrap()["state"].clone();
     assert_eq!(state(&model), "INSUFFICIENT_DATA");
     let (name, reason) = ("redrive-DeadLetter".to_owned(), "one".to_owned());
-    tell(&mut model, 60_000, EventKind::Alarm { name, state: AlarmState::Alarm, reason });
+    apply(&mut model, 60_000, EventKind::Alarm { name, state: AlarmState::Alarm, reason });
     assert_eq!(state(&model), "ALARM");
 }
 
@@ -239,15 +239,15 @@ fn an_attempt_of_a_worker_runs_until_it_is_given_back_or_done() {
     let mut model = model();
     model.has_workers = true;
     send(&mut model, "a", NewMessage::default());
-    tell(&mut model, 10, received("a", 1, None));
+    apply(&mut model, 10, received("a", 1, None));
     assert_eq!(row(&model, "a")["attempts"][0]["outcome"], "running");
-    tell(&mut model, 20, failed("a", 1));
-    tell(&mut model, 20, back("a", 2));
-    tell(&mut model, 2_020, received("a", 2, None));
+    apply(&mut model, 20, failed("a", 1));
+    apply(&mut model, 20, back("a", 2));
+    apply(&mut model, 2_020, received("a", 2, None));
     let (queue, message_id) = ("orders".into(), "a".into());
-    tell(&mut model, 2_030, EventKind::Released { queue, message_id, attempt: 2 });
-    tell(&mut model, 2_040, received("a", 3, None));
-    tell(&mut model, 2_050, done("orders", "a"));
+    apply(&mut model, 2_030, EventKind::Released { queue, message_id, attempt: 2 });
+    apply(&mut model, 2_040, received("a", 3, None));
+    apply(&mut model, 2_050, done("orders", "a"));
     let row = row(&model, "a");
     let outcomes: Vec<_> = (0..3).map(|at| row["attempts"][at]["outcome"].clone()).collect();
     assert_eq!(outcomes, ["failed", "released", "done"]);
