@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::SystemTime;
 
 /// The time since which a message is visible, and its number. The message that has waited longest is next.
-type Turn = (SystemTime, u64);
+type ReceivePosition = (SystemTime, u64);
 
 /// The visible messages in order. The cost of a change is logarithmic in the depth.
 #[derive(Debug, Clone)]
 pub(super) enum ReceiveOrder {
-    Standard(BTreeSet<Turn>),
+    Standard(BTreeSet<ReceivePosition>),
     Fifo(Groups),
 }
 
@@ -25,8 +25,8 @@ impl ReceiveOrder {
     /// Adds a message that has become visible.
     pub(super) fn show(&mut self, number: u64, group: &str, since: SystemTime) {
         match self {
-            Self::Standard(turns) => {
-                turns.insert((since, number));
+            Self::Standard(positions) => {
+                positions.insert((since, number));
             }
             Self::Fifo(groups) => groups.change(group, |group| {
                 group.hidden.remove(&number);
@@ -38,8 +38,8 @@ impl ReceiveOrder {
     /// Hides a message, which keeps its place in its group. `since` is set if it was visible.
     pub(super) fn hide(&mut self, number: u64, group: &str, since: Option<SystemTime>) {
         match self {
-            Self::Standard(turns) => {
-                since.map(|since| turns.remove(&(since, number)));
+            Self::Standard(positions) => {
+                since.map(|since| positions.remove(&(since, number)));
             }
             Self::Fifo(groups) => groups.change(group, |group| {
                 group.visible.remove(&number);
@@ -51,8 +51,8 @@ impl ReceiveOrder {
     /// Removes a message. `since` is set if it was visible.
     pub(super) fn remove(&mut self, number: u64, group: &str, since: Option<SystemTime>) {
         match self {
-            Self::Standard(turns) => {
-                since.map(|since| turns.remove(&(since, number)));
+            Self::Standard(positions) => {
+                since.map(|since| positions.remove(&(since, number)));
             }
             Self::Fifo(groups) => groups.change(group, |group| {
                 group.visible.remove(&number);
@@ -64,7 +64,7 @@ impl ReceiveOrder {
     /// Returns the next messages to receive: up to `max`, and on a FIFO queue all of one group.
     pub(super) fn next(&self, max: usize) -> Vec<u64> {
         match self {
-            Self::Standard(turns) => turns.iter().map(|&(_, number)| number).take(max).collect(),
+            Self::Standard(positions) => positions.iter().map(|&(_, number)| number).take(max).collect(),
             Self::Fifo(groups) => groups.next(max),
         }
     }
@@ -72,7 +72,7 @@ impl ReceiveOrder {
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         match self {
-            Self::Standard(turns) => turns.len(),
+            Self::Standard(positions) => positions.len(),
             Self::Fifo(groups) => groups.groups.len() + groups.ready.len(),
         }
     }
@@ -82,8 +82,8 @@ impl ReceiveOrder {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Groups {
     groups: HashMap<String, Group>,
-    /// The groups whose first message is visible, by the turn of that message.
-    ready: BTreeMap<Turn, String>,
+    /// The groups whose first message is visible, by the position of that message.
+    ready: BTreeMap<ReceivePosition, String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -101,7 +101,7 @@ impl Group {
         self.visible.range(..end).map(|(&number, &since)| (number, since))
     }
 
-    fn turn(&self) -> Option<Turn> {
+    fn position(&self) -> Option<ReceivePosition> {
         self.receivable().next().map(|(number, since)| (since, number))
     }
 }
@@ -113,9 +113,9 @@ impl Groups {
             self.groups.insert(name.to_owned(), Group::default());
         }
         let Some(group) = self.groups.get_mut(name) else { return };
-        let before = group.turn();
+        let before = group.position();
         change(group);
-        let after = group.turn();
+        let after = group.position();
         let is_empty = group.visible.is_empty() && group.hidden.is_empty();
         if before != after {
             if let Some(turn) = before {
