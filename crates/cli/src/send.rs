@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::anyhow;
 use clap::Args;
-use redrive_sqs::{LONGEST_DELAY, Turn};
+use redrive_sqs::{LONGEST_DELAY, LaneMessage};
 
 use crate::ask::DryRun;
 use crate::counted::counted;
@@ -135,7 +135,8 @@ fn group(message: &NewMessage, queue: &Queue) -> Option<String> {
 
 fn dry_run(given: &[Given], stored: usize, queue: &Queue, arguments: &Arguments) -> Result<(), Problem> {
     let messages = counted(given.len(), "message");
-    let turn = |Given { message, .. }: &Given| Turn { group: group(message, queue), size: message.size() };
+    let turn =
+        |Given { message, .. }: &Given| LaneMessage { group: group(message, queue), size: message.size() };
     let requests = counted(requests(given.iter().map(turn), arguments.rate), "request");
     let in_s3 = arguments.to_s3.told(stored);
     let line = format!("{messages} would be sent to {} in {requests}{in_s3}", queue.name());

@@ -6,7 +6,7 @@ use crate::message::MAX_BYTES;
 
 /// The properties of a message that decide when it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
+pub struct LaneMessage {
     /// FIFO group, or None if the order does not matter.
     pub group: Option<String>,
     /// Size in bytes.
@@ -15,20 +15,20 @@ pub struct Turn {
 
 /// The messages that wait to be sent. Their numbers give the order.
 #[derive(Debug, Default)]
-pub struct Lanes(BTreeMap<usize, Turn>);
+pub struct Lanes(BTreeMap<usize, LaneMessage>);
 
 impl Lanes {
     /// Queues a new message, or one to send again before those behind it.
-    pub fn push(&mut self, number: usize, turn: Turn) {
-        self.0.insert(number, turn);
+    pub fn push(&mut self, number: usize, message: LaneMessage) {
+        self.0.insert(number, message);
     }
 
     /// Takes up to `most` messages to send next, only one of each group because it might fail alone. Empty when no messages
     /// are left.
-    pub fn next_batch(&mut self, most: usize) -> Vec<(usize, Turn)> {
+    pub fn next_batch(&mut self, most: usize) -> Vec<(usize, LaneMessage)> {
         let (mut numbers, mut bytes) = (Vec::new(), 0);
         let mut groups: HashSet<&str> = HashSet::new();
-        for (number, Turn { group, size }) in &self.0 {
+        for (number, LaneMessage { group, size }) in &self.0 {
             if numbers.len() == most {
                 break;
             }
@@ -44,13 +44,13 @@ impl Lanes {
 
     /// Removes the waiting messages of a group, and returns their numbers.
     pub fn stop(&mut self, group: &str) -> Vec<usize> {
-        let stopped = self.0.extract_if(.., |_, turn| turn.group.as_deref() == Some(group));
+        let stopped = self.0.extract_if(.., |_, message| message.group.as_deref() == Some(group));
         stopped.map(|(number, _)| number).collect()
     }
 
     /// Returns the waiting messages in order.
-    pub fn waiting(&self) -> impl Iterator<Item = (usize, &Turn)> {
-        self.0.iter().map(|(number, turn)| (*number, turn))
+    pub fn waiting(&self) -> impl Iterator<Item = (usize, &LaneMessage)> {
+        self.0.iter().map(|(number, message)| (*number, message))
     }
 }
 
@@ -61,11 +61,11 @@ mod tests {
     use super::*;
     use crate::message::MAX_ENTRIES;
 
-    fn turn(group: Option<&str>, size: usize) -> Turn {
-        Turn { group: group.map(str::to_owned), size }
+    fn turn(group: Option<&str>, size: usize) -> LaneMessage {
+        LaneMessage { group: group.map(str::to_owned), size }
     }
 
-    fn lanes(turns: impl IntoIterator<Item = Turn>) -> Lanes {
+    fn lanes(turns: impl IntoIterator<Item = LaneMessage>) -> Lanes {
         Lanes(turns.into_iter().enumerate().collect())
     }
 
@@ -73,7 +73,7 @@ mod tests {
         lanes.next_batch(most).into_iter().map(|(number, _)| number).collect()
     }
 
-    fn batches(turns: Vec<Turn>) -> Vec<Vec<usize>> {
+    fn batches(turns: Vec<LaneMessage>) -> Vec<Vec<usize>> {
         let mut lanes = lanes(turns);
         std::iter::from_fn(|| Some(next(&mut lanes, MAX_ENTRIES)).filter(|batch| !batch.is_empty())).collect()
     }

@@ -29,7 +29,7 @@ pub mod properties;
 pub use address::{Address, InvalidAddress, is_queue_name};
 pub use arn::{QueueArn, dns_suffix, is_fifo, is_same_queue, queue_name};
 pub use attribute::{Attribute, Attributes};
-pub use lanes::{Lanes, Turn};
+pub use lanes::{LaneMessage, Lanes};
 pub use limits::{
     BATCH_SIZE, BATCHING_WINDOW, LONGEST_DELAY, LONGEST_INVOCATION, LONGEST_POLL, LONGEST_VISIBILITY,
     MAX_RECEIVE_COUNT, MAXIMUM_CONCURRENCY, MESSAGE_RETENTION_PERIOD, QUEUE_NUMBERS, VISIBILITY_TIMEOUT,

@@ -7,7 +7,7 @@ use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::BatchResultErrorEntry;
 use redrive_sqs::batch::{Next, Reply};
-use redrive_sqs::{Lanes, MAX_ENTRIES, Turn};
+use redrive_sqs::{LaneMessage, Lanes, MAX_ENTRIES};
 
 use super::outlook::Outlook;
 use super::pace::Pace;
@@ -143,13 +143,13 @@ impl<'run> Calls<'run> {
         self.rest().into_iter().map(outcome).collect()
     }
 
-    async fn wait_again(&mut self, one: &(usize, Turn)) -> bool {
+    async fn wait_again(&mut self, one: &(usize, LaneMessage)) -> bool {
         self.tries.entry(one.0).or_default();
         self.wait(std::slice::from_ref(one)).await
     }
 
     /// Waits for its turn; false if it is time to stop.
-    async fn wait(&self, batch: &[(usize, Turn)]) -> bool {
+    async fn wait(&self, batch: &[(usize, LaneMessage)]) -> bool {
         let new = batch.iter().filter(|(number, _)| !self.tries.contains_key(number)).count();
         let turn = async {
             if self.is_paced || new < batch.len() {
@@ -171,10 +171,10 @@ impl<'run> Calls<'run> {
     async fn call<E>(
         &mut self,
         step: &mut Step,
-        batch: Vec<(usize, Turn)>,
+        batch: Vec<(usize, LaneMessage)>,
         is_ready: &mut impl FnMut(usize) -> bool,
         call: &impl AsyncFn(&[usize]) -> Answer<E>,
-    ) -> Vec<(usize, Turn)>
+    ) -> Vec<(usize, LaneMessage)>
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     {
@@ -227,7 +227,7 @@ impl<'run> Calls<'run> {
     fn answered(
         &mut self,
         step: &mut Step,
-        batch: Vec<(usize, Turn)>,
+        batch: Vec<(usize, LaneMessage)>,
         done: Vec<(String, Option<String>)>,
         failed: &[BatchResultErrorEntry],
     ) {
@@ -259,7 +259,7 @@ impl<'run> Calls<'run> {
         self.try_again(again);
     }
 
-    fn try_again(&mut self, batch: Vec<(usize, Turn)>) {
+    fn try_again(&mut self, batch: Vec<(usize, LaneMessage)>) {
         for (number, turn) in batch {
             self.tries.entry(number).or_default();
             self.lanes.push(number, turn);
@@ -267,7 +267,7 @@ impl<'run> Calls<'run> {
     }
 
     /// What fails keeps what is behind it.
-    fn end(&mut self, step: &mut Step, (number, turn): (usize, Turn), outcome: Outcome) {
+    fn end(&mut self, step: &mut Step, (number, turn): (usize, LaneMessage), outcome: Outcome) {
         self.tries.remove(&number);
         let is_done = matches!(outcome, Outcome::Done(_));
         step.outcomes.push((number, outcome));

@@ -2,7 +2,7 @@
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::DeleteMessageBatchRequestEntry;
-use redrive_sqs::Turn;
+use redrive_sqs::LaneMessage;
 
 use super::calls::{Calls, Step};
 use super::pace::Pace;
@@ -21,7 +21,7 @@ pub(crate) async fn delete(
 ) -> Step {
     let mut calls = Calls::new(format!("delete from {}", from.name()), "sqs:DeleteMessage", pace, stop);
     for number in 0..handles.len() {
-        calls.lanes.push(number, Turn { group: None, size: 0 });
+        calls.lanes.push(number, LaneMessage { group: None, size: 0 });
     }
     let call = async |numbers: &[usize]| {
         let entries = numbers.iter().map(|number| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::retry::RetryConfig;
-use redrive_sqs::{Lanes, MAX_BYTES, MAX_ENTRIES, Turn, is_fifo};
+use redrive_sqs::{LaneMessage, Lanes, MAX_BYTES, MAX_ENTRIES, is_fifo};
 
 use super::calls::{Calls, Outcome, Step};
 use super::guard::FifoGuard;
@@ -60,7 +60,7 @@ impl<'run> Sender<'run> {
     pub(crate) fn push(&mut self, number: usize, group: Option<String>, message: NewMessage) -> bool {
         let may_go = self.guard.lets_pass(group.as_deref(), number);
         if may_go {
-            self.calls.lanes.push(number, Turn { group, size: message.size() });
+            self.calls.lanes.push(number, LaneMessage { group, size: message.size() });
             self.messages.insert(number, message);
         }
         may_go
@@ -118,7 +118,7 @@ impl<'run> Sender<'run> {
 }
 
 /// How many requests it takes to send these.
-pub(crate) fn requests(turns: impl IntoIterator<Item = Turn>, rate: Option<f64>) -> usize {
+pub(crate) fn requests(turns: impl IntoIterator<Item = LaneMessage>, rate: Option<f64>) -> usize {
     let mut turns = turns.into_iter().enumerate();
     let mut lanes = Lanes::default();
     let batches = std::iter::from_fn(|| {

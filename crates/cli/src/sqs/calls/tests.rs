@@ -38,7 +38,7 @@ async fn run(
     let pace = Pace::new(None);
     let mut calls = Calls::new("send".to_owned(), "sqs:SendMessage", &pace, stop);
     for (number, group) in groups.iter().enumerate() {
-        calls.lanes.push(number, Turn { group: group.map(str::to_owned), size: 1 });
+        calls.lanes.push(number, LaneMessage { group: group.map(str::to_owned), size: 1 });
     }
     let mut all = Step::default();
     while let Some(step) = calls.next(&is_ready, &call).await {
