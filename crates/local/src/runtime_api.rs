@@ -23,7 +23,7 @@ use bytes::Bytes;
 
 pub(crate) use address::AddressForm;
 pub use config::FunctionConfig;
-pub(crate) use log::{Line, Log};
+pub(crate) use log::{Log, LogLine};
 pub(crate) use process::Process;
 pub(crate) use program::Program;
 pub use routes::{Exchange, Offer, Reply, routes};

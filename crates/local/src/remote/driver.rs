@@ -13,7 +13,7 @@ use crate::clock::{Clock, Speed};
 use crate::mapping::{self, MappingConfig, Poller, Step};
 use crate::queue::Received;
 use crate::run::{EventKind, Finished, Invocation, Pools};
-use crate::runtime_api::{Function, Line, Log};
+use crate::runtime_api::{Function, Log, LogLine};
 
 #[derive(Debug)]
 pub(super) struct Driver {
@@ -132,7 +132,7 @@ impl Driver {
         let event = mapping::event(&messages, &source.queue.arn, |stamp| stamp);
         let (show, logging) = (function.config.show_output, Arc::clone(source));
         let log = Log::new(SystemTime::now(), move |_, line| {
-            if let Line::Own(line) = line
+            if let LogLine::Own(line) = line
                 && show
             {
                 logging.report(EventKind::Output { function: logging.config.function.clone(), line });

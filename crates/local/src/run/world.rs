@@ -11,7 +11,7 @@ use super::{Event, EventKind, Totals};
 use crate::account::Account;
 use crate::clock::{ClientClock, Clock};
 use crate::runtime_api::FunctionConfig;
-use crate::runtime_api::Line;
+use crate::runtime_api::LogLine;
 
 /// Shared by the driver, the AWS endpoint and [`Local`](super::Local).
 #[derive(Debug)]
@@ -69,11 +69,11 @@ impl World {
     }
 
     /// Records a line that a function, or Lambda about it, wrote to the log.
-    pub(crate) fn log(&self, function: &FunctionConfig, stream: &str, line: Line) {
+    pub(crate) fn log(&self, function: &FunctionConfig, stream: &str, line: LogLine) {
         self.act(|state, now| {
-            let (Line::Own(text) | Line::Platform(text)) = &line;
+            let (LogLine::Own(text) | LogLine::Platform(text)) = &line;
             state.account.logs.write(&function.log_group(), stream, text, now);
-            let Line::Own(line) = line else { return };
+            let LogLine::Own(line) = line else { return };
             let clock = ClientClock::showing(SystemTime::now(), now);
             if state.account.cloudwatch.log_line(&function.name, &line, clock, now) {
                 state.change();

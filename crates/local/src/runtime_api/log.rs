@@ -12,7 +12,7 @@ use super::Ended;
 
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum LogLine {
     /// The function wrote the line to stdout or stderr.
     Own(String),
     /// Lambda wrote the line about an invocation.
@@ -20,7 +20,7 @@ pub(crate) enum Line {
 }
 
 /// A callback with the name of a stream, and a line.
-type Write = dyn Fn(&str, Line) + Send + Sync;
+type Write = dyn Fn(&str, LogLine) + Send + Sync;
 
 /// The destination of a process's lines.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// Starts a log. `write` gets the stream's name with each line.
-    pub(crate) fn new(now: SystemTime, write: impl Fn(&str, Line) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(now: SystemTime, write: impl Fn(&str, LogLine) + Send + Sync + 'static) -> Self {
         let date = format_rfc3339_seconds(now).to_string()[..10].replace('-', "/");
         let stream = format!("{date}/[$LATEST]{}", Uuid::new_v4().simple());
         Self { stream: stream.into(), write: Arc::new(write) }
@@ -42,7 +42,7 @@ impl Log {
     }
 
     pub(super) fn own(&self, line: String) {
-        (self.write)(&self.stream, Line::Own(line));
+        (self.write)(&self.stream, LogLine::Own(line));
     }
 
     pub(super) fn start(&self, request_id: &str) {
@@ -55,7 +55,7 @@ impl Log {
     }
 
     fn platform(&self, line: String) {
-        (self.write)(&self.stream, Line::Platform(line));
+        (self.write)(&self.stream, LogLine::Platform(line));
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
         log.end("r1", &report(&response));
         log.end("r2", &Report { init: None, ..report(&Ended::TimedOut) });
         let lines: Vec<_> = lines.lock().unwrap().drain(..).collect();
-        let platform = |line: &str| Line::Platform(line.to_owned());
+        let platform = |line: &str| LogLine::Platform(line.to_owned());
         assert_eq!(
             lines,
             [
