@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::line::{Line, Tone};
+use super::line::{EventLine, Tone};
 use crate::{AlarmState, Event, EventKind, InvocationOutcome};
 
 /// Formats events with the memory of earlier ones.
@@ -17,7 +17,7 @@ pub(super) struct EventFormatter {
     /// The last lines of functions that did not start and of workers that ended, as last shown.
     last_words: BTreeMap<String, Vec<String>>,
     /// A failure, to which the next event adds the delay.
-    failure: Option<Line>,
+    failure: Option<EventLine>,
     pub(super) progress: Progress,
 }
 
@@ -56,7 +56,7 @@ impl EventFormatter {
     }
 
     /// Returns the lines that an event completes, if any.
-    pub(super) fn format(&mut self, event: &Event) -> Vec<Line> {
+    pub(super) fn format(&mut self, event: &Event) -> Vec<EventLine> {
         let failure = self.failure.take();
         match (&event.kind, failure) {
             (EventKind::BackIn { message_id, seconds, .. }, Some(mut failure))
@@ -82,7 +82,7 @@ impl EventFormatter {
 
     /// Returns the output of a function that did not start, or of a worker that ended by itself, unless it is the same as
     /// before.
-    fn last_words(&mut self, event: &Event) -> Vec<Line> {
+    fn last_words(&mut self, event: &Event) -> Vec<EventLine> {
         let (name, output) = match &event.kind {
             EventKind::InvocationEnded {
                 function, outcome: InvocationOutcome::NotStarted(failure), ..
@@ -94,12 +94,12 @@ impl EventFormatter {
         let new = if told.as_ref() == Some(output) { &[] } else { &output[..] };
         let line = |text: &String| {
             let (tone, detail) = (Tone::Quiet, format!("| {text}"));
-            Line { at: event.at, message: None, tone, word: "", detail }
+            EventLine { at: event.at, message: None, tone, word: "", detail }
         };
         new.iter().map(line).collect()
     }
 
-    fn line(&mut self, event: &Event) -> Option<Line> {
+    fn line(&mut self, event: &Event) -> Option<EventLine> {
         let at = event.at;
         let (message, tone, word, detail) = match &event.kind {
             EventKind::Sent { queue, message_id } if self.sources.contains(queue) => {
@@ -197,7 +197,7 @@ impl EventFormatter {
             | EventKind::InvocationStarted { .. }
             | EventKind::Output { .. } => return None,
         };
-        Some(Line { at, message, tone, word, detail })
+        Some(EventLine { at, message, tone, word, detail })
     }
 
     fn known(&mut self, message_id: &str) -> &mut Known {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// One line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct EventLine {
     pub(super) at: Duration,
     /// Number and id of the message, if the line is about one.
     pub(super) message: Option<(usize, String)>,
@@ -13,7 +13,7 @@ pub(super) struct Line {
     pub(super) detail: String,
 }
 
-impl Line {
+impl EventLine {
     pub(super) fn is_about(&self, message_id: &str) -> bool {
         self.message.as_ref().is_some_and(|(_, id)| id == message_id)
     }

@@ -141,7 +141,7 @@ struct Closing<'a> {
     simulated_seconds: f64,
 }
 
-fn format(line: &line::Line) -> Line {
+fn format(line: &line::EventLine) -> Line {
     let message = match &line.message {
         Some((number, id)) => format!("#{number:<3} {}", id.get(..8).unwrap_or(id)),
         None => String::new(),
@@ -190,8 +190,13 @@ mod tests {
     fn lines_with_and_without_a_message_are_aligned() {
         let line = |message| {
             let at = Duration::from_secs(3661);
-            let line =
-                line::Line { at, message, tone: Tone::Good, word: "done", detail: "attempt 1".to_owned() };
+            let line = line::EventLine {
+                at,
+                message,
+                tone: Tone::Good,
+                word: "done",
+                detail: "attempt 1".to_owned(),
+            };
             format(&line).plain()
         };
         let with = line(Some((7, "0123456789".to_owned())));
