@@ -93,7 +93,7 @@ pub fn parse(text: &str) -> Result<Vec<FileMessage>, MessageError> {
     lines
         .map(|(index, line)| {
             let place = Place::Line(index + 1);
-            match Line::parse(line) {
+            match MessageLine::parse(line) {
                 Ok(line) => Ok(line.message(place)),
                 Err(message) => Err(MessageError { place, message }),
             }
@@ -103,7 +103,7 @@ pub fn parse(text: &str) -> Result<Vec<FileMessage>, MessageError> {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct MessageLine {
     body: Value,
     queue: Option<String>,
     #[serde(default)]
@@ -114,7 +114,7 @@ struct Line {
     delay: Option<u64>,
 }
 
-impl Line {
+impl MessageLine {
     fn parse(line: &str) -> Result<Self, String> {
         if let Some(advice) = advice_on_layout(line.as_bytes()) {
             return Err(advice.to_owned());
