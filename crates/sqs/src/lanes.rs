@@ -61,26 +61,26 @@ mod tests {
     use super::*;
     use crate::message::MAX_ENTRIES;
 
-    fn turn(group: Option<&str>, size: usize) -> LaneMessage {
+    fn message(group: Option<&str>, size: usize) -> LaneMessage {
         LaneMessage { group: group.map(str::to_owned), size }
     }
 
-    fn lanes(turns: impl IntoIterator<Item = LaneMessage>) -> Lanes {
-        Lanes(turns.into_iter().enumerate().collect())
+    fn lanes(messages: impl IntoIterator<Item = LaneMessage>) -> Lanes {
+        Lanes(messages.into_iter().enumerate().collect())
     }
 
     fn next(lanes: &mut Lanes, most: usize) -> Vec<usize> {
         lanes.next_batch(most).into_iter().map(|(number, _)| number).collect()
     }
 
-    fn batches(turns: Vec<LaneMessage>) -> Vec<Vec<usize>> {
-        let mut lanes = lanes(turns);
+    fn batches(messages: Vec<LaneMessage>) -> Vec<Vec<usize>> {
+        let mut lanes = lanes(messages);
         std::iter::from_fn(|| Some(next(&mut lanes, MAX_ENTRIES)).filter(|batch| !batch.is_empty())).collect()
     }
 
     #[test]
     fn a_low_rate_makes_small_batches() {
-        let mut lanes = lanes(vec![turn(None, 1); 5]);
+        let mut lanes = lanes(vec![message(None, 1); 5]);
         assert_eq!(
             [next(&mut lanes, 2), next(&mut lanes, 2), next(&mut lanes, 2)],
             [vec![0, 1], vec![2, 3], vec![4]]
@@ -89,19 +89,19 @@ mod tests {
 
     #[test]
     fn eleven_letters_are_two_batches() {
-        let batches = batches(vec![turn(None, 1); 11]);
+        let batches = batches(vec![message(None, 1); 11]);
         assert_eq!(batches, [(0..10).collect(), vec![10]]);
     }
 
     #[test]
     fn letters_of_a_group_follow_one_another_and_groups_go_side_by_side() {
-        let turns = [Some("a"), Some("a"), Some("b"), Some("a"), Some("b")].map(|group| turn(group, 1));
-        assert_eq!(batches(turns.to_vec()), [vec![0, 2], vec![1, 4], vec![3]]);
+        let messages = [Some("a"), Some("a"), Some("b"), Some("a"), Some("b")].map(|group| message(group, 1));
+        assert_eq!(batches(messages.to_vec()), [vec![0, 2], vec![1, 4], vec![3]]);
     }
 
     #[test]
     fn a_letter_that_fails_stops_what_is_behind_it_and_nothing_else() {
-        let mut lanes = lanes([Some("a"), Some("b"), Some("a"), None, Some("b")].map(|g| turn(g, 1)));
+        let mut lanes = lanes([Some("a"), Some("b"), Some("a"), None, Some("b")].map(|g| message(g, 1)));
         assert_eq!(next(&mut lanes, 10), [0, 1, 3]);
         assert_eq!(lanes.stop("a"), [2]);
         assert_eq!(next(&mut lanes, 10), [4]);
@@ -109,31 +109,31 @@ mod tests {
 
     #[test]
     fn a_letter_that_goes_again_goes_before_those_behind_it() {
-        let turns = [Some("a"), Some("a"), Some("b"), Some("b")].map(|group| turn(group, 1));
-        let mut lanes = lanes(turns.clone());
+        let messages = [Some("a"), Some("a"), Some("b"), Some("b")].map(|group| message(group, 1));
+        let mut lanes = lanes(messages.clone());
         assert_eq!(next(&mut lanes, 10), [0, 2]);
-        lanes.push(0, turns[0].clone());
+        lanes.push(0, messages[0].clone());
         assert_eq!(next(&mut lanes, 10), [0, 3]);
         assert_eq!(next(&mut lanes, 10), [1]);
     }
 
     #[test]
     fn a_batch_may_be_just_a_mebibyte() {
-        let turns = [MAX_BYTES, 1, MAX_BYTES - 1, 1].map(|size| turn(None, size));
-        assert_eq!(batches(turns.to_vec()), [vec![0], vec![1, 2], vec![3]]);
+        let messages = [MAX_BYTES, 1, MAX_BYTES - 1, 1].map(|size| message(None, size));
+        assert_eq!(batches(messages.to_vec()), [vec![0], vec![1, 2], vec![3]]);
     }
 
     proptest! {
         #[test]
         fn each_letter_is_sent_once_in_the_order_of_its_group_and_batches_fit(
-            turns in prop::collection::vec((prop::option::of("[abc]"), 1..MAX_BYTES), 0..40),
+            messages in prop::collection::vec((prop::option::of("[abc]"), 1..MAX_BYTES), 0..40),
         ) {
-            let turns: Vec<_> = turns.iter().map(|(group, size)| turn(group.as_deref(), *size)).collect();
-            let batches = batches(turns.clone());
+            let messages: Vec<_> = messages.iter().map(|(group, size)| message(group.as_deref(), *size)).collect();
+            let batches = batches(messages.clone());
             for batch in &batches {
-                let bytes: usize = batch.iter().map(|index| turns[*index].size).sum();
+                let bytes: usize = batch.iter().map(|index| messages[*index].size).sum();
                 prop_assert!(batch.len() <= MAX_ENTRIES && bytes <= MAX_BYTES);
-                let mut groups: Vec<_> = batch.iter().filter_map(|index| turns[*index].group.clone()).collect();
+                let mut groups: Vec<_> = batch.iter().filter_map(|index| messages[*index].group.clone()).collect();
                 groups.sort();
                 let count = groups.len();
                 groups.dedup();
@@ -142,17 +142,17 @@ mod tests {
             let sent: Vec<usize> = batches.concat();
             let mut sorted = sent.clone();
             sorted.sort_unstable();
-            prop_assert_eq!(sorted, (0..turns.len()).collect::<Vec<_>>());
+            prop_assert_eq!(sorted, (0..messages.len()).collect::<Vec<_>>());
             for group in ["a", "b", "c"] {
-                let of_group = |index: &&usize| turns[**index].group.as_deref() == Some(group);
+                let of_group = |index: &&usize| messages[**index].group.as_deref() == Some(group);
                 prop_assert!(sent.iter().filter(of_group).is_sorted());
             }
         }
 
         #[test]
         fn a_batch_is_not_smaller_than_it_must_be(sizes in prop::collection::vec(1..MAX_BYTES, 1..40)) {
-            let turns: Vec<_> = sizes.iter().map(|size| turn(None, *size)).collect();
-            let batches = batches(turns);
+            let messages: Vec<_> = sizes.iter().map(|size| message(None, *size)).collect();
+            let batches = batches(messages);
             let bytes = |batch: &Vec<usize>| batch.iter().map(|index| sizes[*index]).sum::<usize>();
             for pair in batches.windows(2) {
                 let smallest = pair[1].iter().map(|index| sizes[*index]).min().unwrap_or_default();

@@ -118,11 +118,11 @@ impl Groups {
         let after = group.position();
         let is_empty = group.visible.is_empty() && group.hidden.is_empty();
         if before != after {
-            if let Some(turn) = before {
-                self.ready.remove(&turn);
+            if let Some(position) = before {
+                self.ready.remove(&position);
             }
-            if let Some(turn) = after {
-                self.ready.insert(turn, name.to_owned());
+            if let Some(position) = after {
+                self.ready.insert(position, name.to_owned());
             }
         }
         if is_empty {
