@@ -14,13 +14,13 @@ use crate::mapping::MappingConfig;
 pub(crate) struct EventSourceMapping {
     pub(super) id: String,
     pub(crate) config: MappingConfig,
-    state: State,
+    state: MappingState,
     modified: SystemTime,
 }
 
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_EventSourceMappingConfiguration.html>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum MappingState {
     Enabled,
     Disabled,
     Enabling,
@@ -32,7 +32,7 @@ impl EventSourceMapping {
     pub(super) fn new(config: MappingConfig, now: SystemTime) -> Self {
         Self {
             id: Uuid::new_v4().to_string(),
-            state: if config.enabled { State::Enabled } else { State::Disabled },
+            state: if config.enabled { MappingState::Enabled } else { MappingState::Disabled },
             config,
             modified: now,
         }
@@ -40,15 +40,15 @@ impl EventSourceMapping {
 
     /// Returns true while a change is under way. No other change is accepted then.
     pub(super) fn is_busy(&self) -> bool {
-        !matches!(self.state, State::Enabled | State::Disabled)
+        !matches!(self.state, MappingState::Enabled | MappingState::Disabled)
     }
 
     /// Starts a change of the configuration, which ends when the driver calls [`settle`](Self::settle).
     pub(super) fn change(&mut self, config: MappingConfig, now: SystemTime) {
         self.state = match (self.config.enabled, config.enabled) {
-            (false, true) => State::Enabling,
-            (true, false) => State::Disabling,
-            (true, true) | (false, false) => State::Updating,
+            (false, true) => MappingState::Enabling,
+            (true, false) => MappingState::Disabling,
+            (true, true) | (false, false) => MappingState::Updating,
         };
         self.config = config;
         self.modified = now;
@@ -56,7 +56,7 @@ impl EventSourceMapping {
 
     pub(super) fn settle(&mut self, now: SystemTime) {
         if self.is_busy() {
-            self.state = if self.config.enabled { State::Enabled } else { State::Disabled };
+            self.state = if self.config.enabled { MappingState::Enabled } else { MappingState::Disabled };
             self.modified = now;
         }
     }
