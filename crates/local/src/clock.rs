@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 pub(crate) use client_clock::ClientClock;
-use pace::{State, Step, Wait};
+use pace::{ClockState, Step, Wait};
 use tokio::sync::Notify;
 
 /// Speed of simulated time while no invocation runs. While one runs, simulated time is as fast as real time. While clients
@@ -37,7 +37,7 @@ pub(crate) struct Running(Clock);
 impl Clock {
     /// Creates a clock that shows `start`.
     pub(crate) fn new(speed: Speed, start: SystemTime) -> Self {
-        let state = State::new(speed, start);
+        let state = ClockState::new(speed, start);
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Notify::new() }) }
     }
 
@@ -155,7 +155,7 @@ impl Clock {
         Sleeper { clock: self, key }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClockState> {
         self.shared.state.lock().expect("nothing panics while it holds the clock")
     }
 }
@@ -179,7 +179,7 @@ impl Drop for Running {
 
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<ClockState>,
     changed: Notify,
 }
 

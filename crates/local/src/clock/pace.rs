@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::Speed;
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct ClockState {
     pub(super) speed: Speed,
     /// True if time stands still while nothing runs, at any speed.
     pub(super) held: bool,
@@ -35,7 +35,7 @@ pub(super) enum Step {
     Wait(Wait),
 }
 
-impl State {
+impl ClockState {
     pub(super) fn new(speed: Speed, start: SystemTime) -> Self {
         let sleepers = BTreeSet::new();
         Self {
