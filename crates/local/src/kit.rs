@@ -90,7 +90,7 @@ pub struct TestAws {
 }
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<KitState>,
     /// The rule for faults, with its own lock because a rule can use the state.
     faults: Mutex<Box<Decide>>,
     /// Signals that a message may have become receivable.
@@ -98,7 +98,7 @@ struct Shared {
     began: (Instant, SystemTime),
 }
 
-struct State {
+struct KitState {
     account: Account,
     latency: Duration,
     calls: BTreeMap<String, usize>,
@@ -120,7 +120,7 @@ impl TestAws {
     pub fn new() -> Self {
         let minutes = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / 60;
         let wall = UNIX_EPOCH + Duration::from_secs(minutes * 60);
-        let state = State {
+        let state = KitState {
             account: Account::new(),
             latency: Duration::ZERO,
             calls: BTreeMap::new(),
@@ -215,7 +215,7 @@ impl TestAws {
         changes.map(|&(at, _, state)| (at, state)).collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, KitState> {
         lock(&self.shared.state)
     }
 }
@@ -225,7 +225,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl State {
+impl KitState {
     /// Records the new events with their time since the account was created.
     fn note(&mut self, at: Duration) {
         self.events.extend(self.account.take_events().into_iter().map(|event| (at, event)));
