@@ -12,7 +12,7 @@ use super::EventKind;
 use super::invocation::{Finished, Invocation};
 use super::pool::Pools;
 use super::settle::{give_back, settle};
-use super::state::State;
+use super::state::WorldState;
 use super::world::World;
 use crate::mapping::{self, Capacity, MappingConfig, Poller, Step};
 use crate::queue::Received;
@@ -72,7 +72,7 @@ impl Driver {
     /// Publishes the metrics of every minute that is over, and evaluates the alarms.
     fn tick(&mut self) {
         let world = Arc::clone(&self.world);
-        world.act(State::end_rest);
+        world.act(WorldState::end_rest);
         loop {
             if !world.act(|state, now| state.account.tick(now)) {
                 return;
@@ -175,7 +175,7 @@ impl Driver {
     }
 
     /// Returns true if no invocation runs, no message moves, and all queues that feed functions or workers are empty.
-    fn is_at_rest(&self, state: &State, now: SystemTime) -> bool {
+    fn is_at_rest(&self, state: &WorldState, now: SystemTime) -> bool {
         self.invocations.is_empty()
             && state.account.sqs.next_move().is_none()
             && state.messages.worked.names().all(|queue| state.held(queue, now) == 0)

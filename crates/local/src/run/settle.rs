@@ -2,7 +2,7 @@
 
 use super::EventKind;
 use super::invocation::{Finished, Judgement};
-use super::state::State;
+use super::state::WorldState;
 use super::world::World;
 use crate::cloudwatch::Invoked;
 use crate::mapping::MappingConfig;
@@ -39,7 +39,7 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
 }
 
 /// Reports that no function saw these messages while they were hidden.
-pub(super) fn give_back(state: &mut State, queue: &str, messages: &[Received]) {
+pub(super) fn give_back(state: &mut WorldState, queue: &str, messages: &[Received]) {
     for Received { message_id, receive_count, .. } in messages {
         if state.messages.not_delivered(message_id, *receive_count) {
             let (queue, message_id, attempt) = (queue.to_owned(), message_id.clone(), *receive_count);

@@ -17,7 +17,7 @@ const TO_RECEIVE: Duration = Duration::from_secs(60);
 
 /// The state that `World::act` changes.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct WorldState {
     pub(crate) account: Account,
     pub(crate) messages: Messages,
     /// The time of the present action.
@@ -33,7 +33,7 @@ pub(crate) struct State {
     pub(super) events: Option<mpsc::UnboundedSender<Event>>,
 }
 
-impl State {
+impl WorldState {
     pub(crate) fn new(account: Account) -> Self {
         Self {
             account,

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::state::State;
+use super::state::WorldState;
 use super::{Event, EventKind, Totals};
 use crate::account::Account;
 use crate::clock::{ClientClock, Clock};
@@ -18,14 +18,14 @@ use crate::runtime_api::LogLine;
 pub(crate) struct World {
     pub(crate) clock: Clock,
     started: (SystemTime, Instant),
-    state: Mutex<State>,
+    state: Mutex<WorldState>,
     changes: watch::Sender<()>,
     idle: watch::Sender<bool>,
 }
 
 impl World {
     pub(crate) fn new(clock: Clock, account: Account) -> (Self, mpsc::UnboundedReceiver<Event>) {
-        let mut state = State::new(account);
+        let mut state = WorldState::new(account);
         let (sender, events) = mpsc::unbounded_channel();
         state.events = Some(sender);
         state.account.ticked_at = Some(clock.now());
@@ -41,7 +41,7 @@ impl World {
     }
 
     /// Runs an action at the present moment, and reports its events.
-    pub(crate) fn act<R>(&self, action: impl FnOnce(&mut State, SystemTime) -> R) -> R {
+    pub(crate) fn act<R>(&self, action: impl FnOnce(&mut WorldState, SystemTime) -> R) -> R {
         let mut state = self.state();
         let now = self.clock.now();
         state.now = now;
@@ -94,14 +94,14 @@ impl World {
     }
 
     /// Publishes whether everything is at rest. While alarms have yet to be evaluated, it is not.
-    pub(crate) fn rest(&self, at_rest: impl FnOnce(&State, SystemTime) -> bool) {
+    pub(crate) fn rest(&self, at_rest: impl FnOnce(&WorldState, SystemTime) -> bool) {
         let state = self.state();
         let idle = !state.unevaluated && at_rest(&state, self.clock.now());
         self.idle.send_if_modified(|present| std::mem::replace(present, idle) != idle);
     }
 
     /// Records that the alarms were evaluated, which is final if everything was at rest.
-    pub(crate) fn evaluated(&self, at_rest: impl FnOnce(&State, SystemTime) -> bool) {
+    pub(crate) fn evaluated(&self, at_rest: impl FnOnce(&WorldState, SystemTime) -> bool) {
         let mut state = self.state();
         if at_rest(&state, self.clock.now()) {
             state.unevaluated = false;
@@ -124,7 +124,7 @@ impl World {
         moment.duration_since(self.started.0).unwrap_or(Duration::ZERO)
     }
 
-    fn publish(&self, state: &mut State) {
+    fn publish(&self, state: &mut WorldState) {
         for (moment, kind) in std::mem::take(&mut state.outbox) {
             let at = self.since_start(moment);
             if let Some(events) = &state.events {
@@ -134,7 +134,7 @@ impl World {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WorldState> {
         self.state.lock().expect("nothing panics while it holds the state")
     }
 }
