@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
 pub(crate) struct WorkedQueues {
-    queues: BTreeMap<String, Polled>,
+    queues: BTreeMap<String, WorkedQueue>,
     /// True if the workers are ending, so that no poll should delay them.
     pub(super) is_draining: bool,
 }
 
 #[derive(Debug, Default)]
-struct Polled {
+struct WorkedQueue {
     workers: usize,
     /// True if a client has polled the queue since a worker was last started.
     is_polled: bool,
@@ -24,9 +24,9 @@ impl WorkedQueues {
 
     /// Removes a worker of a queue.
     pub(crate) fn remove(&mut self, queue: &str) {
-        if let Some(polled) = self.queues.get_mut(queue) {
-            polled.workers -= 1;
-            if polled.workers == 0 {
+        if let Some(worked) = self.queues.get_mut(queue) {
+            worked.workers -= 1;
+            if worked.workers == 0 {
                 self.queues.remove(queue);
             }
         }
@@ -38,23 +38,23 @@ impl WorkedQueues {
 
     /// Returns true if more than one worker polls a queue.
     pub(crate) fn has_several(&self, queue: &str) -> bool {
-        self.queues.get(queue).is_some_and(|polled| polled.workers > 1)
+        self.queues.get(queue).is_some_and(|worked| worked.workers > 1)
     }
 
     /// Records a receive from a queue. Returns true if a worker polls the queue.
     pub(crate) fn poll(&mut self, queue: &str) -> bool {
-        self.queues.get_mut(queue).map(|polled| polled.is_polled = true).is_some()
+        self.queues.get_mut(queue).map(|worked| worked.is_polled = true).is_some()
     }
 
     /// Returns true if a client has polled a queue since a worker was last started.
     pub(crate) fn is_polled(&self, queue: &str) -> bool {
-        self.queues.get(queue).is_some_and(|polled| polled.is_polled)
+        self.queues.get(queue).is_some_and(|worked| worked.is_polled)
     }
 
     /// Records the start of a worker's process.
     pub(crate) fn start(&mut self, queue: &str) {
-        if let Some(polled) = self.queues.get_mut(queue) {
-            polled.is_polled = false;
+        if let Some(worked) = self.queues.get_mut(queue) {
+            worked.is_polled = false;
         }
     }
 }
