@@ -33,7 +33,7 @@ pub(crate) use vitals::Measured;
 pub struct Sqs {
     region: String,
     account: String,
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, OwnedQueue>,
     moves: MoveTasks,
     /// Deletion times of queues whose names cannot be used again yet.
     deleted: BTreeMap<String, SystemTime>,
@@ -43,7 +43,7 @@ pub struct Sqs {
 
 /// A queue with its owner's data.
 #[derive(Debug, Clone)]
-struct Entry {
+struct OwnedQueue {
     queue: Queue,
     tags: BTreeMap<String, String>,
     created_at: SystemTime,
@@ -209,11 +209,11 @@ impl Sqs {
         self.entry_mut(queue).unwrap().queue.limit_in_flight(most);
     }
 
-    fn entry(&self, name: &str) -> Result<&Entry, AwsError> {
+    fn entry(&self, name: &str) -> Result<&OwnedQueue, AwsError> {
         self.entries.get(name).ok_or_else(error::no_such_queue)
     }
 
-    fn entry_mut(&mut self, name: &str) -> Result<&mut Entry, AwsError> {
+    fn entry_mut(&mut self, name: &str) -> Result<&mut OwnedQueue, AwsError> {
         self.entries.get_mut(name).ok_or_else(error::no_such_queue)
     }
 

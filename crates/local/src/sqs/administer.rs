@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{Entry, Sqs};
+use super::{OwnedQueue, Sqs};
 use crate::protocol::AwsError;
 use crate::queue::{Queue, Settings, error};
 
@@ -33,7 +33,7 @@ impl Sqs {
             self.check_redrive(name, settings.fifo, policy)?;
         }
         let queue = Queue::new(name, settings);
-        let entry = Entry { queue, tags: BTreeMap::new(), created_at: now, modified_at: now };
+        let entry = OwnedQueue { queue, tags: BTreeMap::new(), created_at: now, modified_at: now };
         self.entries.insert(name.to_owned(), entry);
         Ok(())
     }
