@@ -89,17 +89,17 @@ fn code(build: &Build) -> anyhow::Result<&str> {
 #[derive(Debug, PartialEq, Eq)]
 struct Target {
     package: String,
-    kind: Kind,
+    kind: TargetKind,
     name: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TargetKind {
     Binary,
     Example,
 }
 
-impl Kind {
+impl TargetKind {
     fn of(target: &PackageTarget) -> Option<Self> {
         let is = |kind: &str| target.kind.iter().any(|found| found == kind);
         is("bin").then_some(Self::Binary).or_else(|| is("example").then_some(Self::Example))
@@ -130,7 +130,7 @@ fn targets(build: &Build, directory: &Path) -> anyhow::Result<Vec<Target>> {
 }
 
 fn choose(build: &Build, targets: Vec<Target>) -> anyhow::Result<Target> {
-    let binaries = only(Kind::Binary, targets);
+    let binaries = only(TargetKind::Binary, targets);
     let names = names(&binaries);
     let by_handler = build.handler.as_ref().filter(|handler| binaries.iter().any(|b| b.name == **handler));
     match build.binary.as_ref().or(by_handler) {
@@ -152,14 +152,14 @@ fn choose(build: &Build, targets: Vec<Target>) -> anyhow::Result<Target> {
 }
 
 fn choose_example(name: &str, targets: Vec<Target>) -> anyhow::Result<Target> {
-    let examples = only(Kind::Example, targets);
+    let examples = only(TargetKind::Example, targets);
     let names = names(&examples);
     let found = examples.into_iter().find(|target| target.name == name);
     found
         .with_context(|| format!("--example {name}: no such example in Cargo.toml{}", or_known(name, &names)))
 }
 
-fn only(kind: Kind, targets: Vec<Target>) -> Vec<Target> {
+fn only(kind: TargetKind, targets: Vec<Target>) -> Vec<Target> {
     targets.into_iter().filter(|target| target.kind == kind).collect()
 }
 
@@ -225,7 +225,7 @@ impl Metadata {
     fn targets(self) -> Vec<Target> {
         let of = |package: Package| {
             let target = move |target: PackageTarget| {
-                let (package, kind) = (package.name.clone(), Kind::of(&target)?);
+                let (package, kind) = (package.name.clone(), TargetKind::of(&target)?);
                 Some(Target { package, kind, name: target.name })
             };
             package.targets.into_iter().filter_map(target)
@@ -252,8 +252,8 @@ mod tests {
     /// Returns binaries of these names, and an example with the name of one of them.
     fn targets(names: &[&str]) -> Vec<Target> {
         let target = |kind, name: &str| Target { package: "p".to_owned(), kind, name: name.to_owned() };
-        let binaries = names.iter().map(|name| target(Kind::Binary, name));
-        binaries.chain([target(Kind::Example, "a")]).collect()
+        let binaries = names.iter().map(|name| target(TargetKind::Binary, name));
+        binaries.chain([target(TargetKind::Example, "a")]).collect()
     }
 
     #[test]
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn an_example_is_none_of_the_binaries() {
         let example = choose_example("a", targets(&["a", "b"])).map(|target| target.kind);
-        assert_eq!(example.ok(), Some(Kind::Example));
+        assert_eq!(example.ok(), Some(TargetKind::Example));
         let error = choose_example("b", targets(&["a", "b"])).map_err(|error| error.to_string());
         let expected = "--example b: no such example in Cargo.toml; known: a";
         assert_eq!(error, Err(expected.to_owned()));
