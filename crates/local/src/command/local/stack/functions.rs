@@ -30,7 +30,7 @@ const FUNCTION: [(&str, Allowed); 4] = [
 
 /// The functions that queues invoke, the instructions to build them, and the values that were invented for them.
 #[derive(Debug, Default)]
-pub(super) struct Fed {
+pub(super) struct FedFunctions {
     pub(super) functions: Vec<FunctionConfig>,
     pub(super) builds: Vec<Build>,
     pub(super) made_up: Option<String>,
@@ -43,11 +43,15 @@ pub(super) fn read(
     mappings: &[MappingConfig],
     filled: &Resolver<'_>,
     notes: &mut Notes,
-) -> Result<Fed> {
-    let mut fed = Fed::default();
+) -> Result<FedFunctions> {
+    let mut fed = FedFunctions::default();
     let (made_up_resources, _) = filled.resources(&KINDS);
-    let mut made_up =
-        MadeUp { filled, resources: made_up_resources, variables: Vec::new(), names: BTreeSet::new() };
+    let mut made_up = InventedValues {
+        filled,
+        resources: made_up_resources,
+        variables: Vec::new(),
+        names: BTreeSet::new(),
+    };
     for resource in resources {
         let is_fed = mappings.iter().any(|mapping| mapping.function == resource.name);
         match known.function(&resource.name).filter(|_| is_fed) {
@@ -66,7 +70,7 @@ pub(super) fn read(
 
 /// Invents values for variables that only AWS knows.
 #[derive(Debug)]
-struct MadeUp<'a> {
+struct InventedValues<'a> {
     filled: &'a Resolver<'a>,
     /// The functions with all invented values.
     resources: Vec<Resource>,
@@ -75,7 +79,7 @@ struct MadeUp<'a> {
     names: BTreeSet<String>,
 }
 
-impl MadeUp<'_> {
+impl InventedValues<'_> {
     /// Returns the known value of a variable, or else an invented one.
     fn variable(&mut self, function: &str, name: &str, known: Option<String>) -> Option<String> {
         let variable =
@@ -106,7 +110,7 @@ impl MadeUp<'_> {
 fn function(
     resource: &Resource,
     known: &Function,
-    made_up: &mut MadeUp<'_>,
+    made_up: &mut InventedValues<'_>,
     notes: &mut Notes,
 ) -> Result<FunctionConfig> {
     let properties = Properties::of(resource);
