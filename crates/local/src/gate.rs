@@ -57,10 +57,10 @@ const LIMITS: Limits =
     Limits { first: Duration::from_secs(10), next: Duration::from_secs(120), part: Duration::from_secs(30) };
 
 /// Limit of a first request while the process has no file descriptor left for another client.
-const IN_A_CROWD: Duration = Duration::from_millis(500);
+const CROWDED_LIMIT: Duration = Duration::from_millis(500);
 
 /// Pause before the next try to accept a client.
-const UNTIL_ROOM: Duration = Duration::from_millis(50);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 async fn serve_within(limits: Limits, listener: TcpListener, routes: Router, on_link: Option<OnLink>) {
     let routes = TowerToHyperService::new(routes);
@@ -75,7 +75,7 @@ async fn serve_within(limits: Limits, listener: TcpListener, routes: Router, on_
                 Err(error) if is_of_one_client(&error) => (),
                 Err(_) => {
                     crowd.notify_waiters();
-                    sleep(UNTIL_ROOM).await;
+                    sleep(ACCEPT_PAUSE).await;
                 }
             },
             Some(_) = connections.join_next() => (),
@@ -116,7 +116,7 @@ async fn converse(
                 if has_asked() {
                     // Closes the connection immediately, or after the answer that is due.
                     connection.as_mut().graceful_shutdown();
-                } else if opened.elapsed() >= IN_A_CROWD {
+                } else if opened.elapsed() >= CROWDED_LIMIT {
                     return;
                 }
             }

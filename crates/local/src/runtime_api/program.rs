@@ -14,10 +14,10 @@ use super::tail::Tail;
 use super::{Function, Log};
 
 /// How long a wrapper may take to end the process that it started. redrive's layer gives the function 2 s.
-const LAST_WISH: Duration = Duration::from_millis(3_000);
+const WRAPPER_GRACE: Duration = Duration::from_millis(3_000);
 
 /// How long the last lines of an ended process may take to arrive.
-const LAST_LINES: Duration = Duration::from_millis(200);
+const OUTPUT_GRACE: Duration = Duration::from_millis(200);
 
 /// A process. Dropping it kills it. [`end`](Self::end) also waits until it is gone.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Program {
     /// True if the process starts the function and forwards SIGTERM to it.
     is_wrapper: bool,
     /// The shell that kills a worker when this process ends.
-    watchman: Option<Child>,
+    watchdog: Option<Child>,
     tail: Tail,
     /// The readers of stdout and stderr.
     readers: JoinSet<()>,
@@ -60,7 +60,7 @@ impl Program {
             readers.spawn(pass_lines(stderr, log.clone(), tail.clone()));
         }
         let is_wrapper = !function.config.arguments.is_empty();
-        Ok(Self { child, is_wrapper, watchman: None, tail, readers })
+        Ok(Self { child, is_wrapper, watchdog: None, tail, readers })
     }
 
     /// Makes a shell kill the process when this one ends in any way, which a worker would not notice. The shell waits for the
@@ -70,7 +70,7 @@ impl Program {
     /// Returns an error if there is no shell.
     pub(super) fn watched(mut self) -> io::Result<Self> {
         let Some(id) = self.child.id() else { return Ok(self) };
-        let watchman = Command::new("/bin/sh")
+        let watchdog = Command::new("/bin/sh")
             .args(["-c", "read -r _; kill -KILL \"$0\"", &id.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -78,7 +78,7 @@ impl Program {
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
-        self.watchman = Some(watchman);
+        self.watchdog = Some(watchdog);
         Ok(self)
     }
 
@@ -104,7 +104,7 @@ impl Program {
     pub(crate) async fn kill(&mut self) {
         if self.is_wrapper {
             self.terminate();
-            let _ = tokio::time::timeout(LAST_WISH, self.child.wait()).await;
+            let _ = tokio::time::timeout(WRAPPER_GRACE, self.child.wait()).await;
         }
         // Kills the processes that it started, unless they left its group. If that fails, they are already gone.
         if let Some(group) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
@@ -116,14 +116,15 @@ impl Program {
     /// Kills the process, waits until it is gone and its output has been passed on, and returns its last lines.
     pub(crate) async fn end(mut self) -> Vec<String> {
         self.kill().await;
-        if let Some(mut watchman) = self.watchman.take() {
+        if let Some(mut watchdog) = self.watchdog.take() {
             // The shell must end first, because the process id may soon belong to another process.
-            let _ = watchman.start_kill();
-            let _ = watchman.wait().await;
+            let _ = watchdog.start_kill();
+            let _ = watchdog.wait().await;
         }
         // A process that it left behind may keep the pipes open.
-        let _ = tokio::time::timeout(LAST_LINES, async { while self.readers.join_next().await.is_some() {} })
-            .await;
+        let _ =
+            tokio::time::timeout(OUTPUT_GRACE, async { while self.readers.join_next().await.is_some() {} })
+                .await;
         self.tail.take()
     }
 }

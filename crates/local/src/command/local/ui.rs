@@ -34,10 +34,10 @@ use setup::Setup;
 use shared::Shared;
 
 /// Time between two samples while no event arrives, because messages return without one.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
+const SAMPLE_PAUSE: Duration = Duration::from_millis(250);
 
 /// How long the server waits until pages know that the run is over.
-const FAREWELL: Duration = Duration::from_millis(300);
+const END_NOTICE: Duration = Duration::from_millis(300);
 
 /// A listener on the page's port.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Listener {
         tasks.spawn(async move {
             loop {
                 looking.sample();
-                tokio::time::sleep(BETWEEN_LOOKS).await;
+                tokio::time::sleep(SAMPLE_PAUSE).await;
             }
         });
         Page { shared, tasks }
@@ -94,7 +94,7 @@ impl Page {
     pub(super) async fn close(mut self, totals: &Totals) {
         self.shared.end(totals);
         if self.shared.has_readers() {
-            tokio::time::sleep(FAREWELL).await;
+            tokio::time::sleep(END_NOTICE).await;
         }
         self.tasks.shutdown().await;
     }
