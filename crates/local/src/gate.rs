@@ -70,7 +70,7 @@ async fn serve_within(limits: Limits, listener: TcpListener, routes: Router, on_
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(converse(limits, stream, routes.clone(), Arc::clone(&crowd), on_link));
+                    connections.spawn(serve_connection(limits, stream, routes.clone(), Arc::clone(&crowd), on_link));
                 }
                 Err(error) if is_of_one_client(&error) => (),
                 Err(_) => {
@@ -91,7 +91,7 @@ fn is_of_one_client(error: &io::Error) -> bool {
 }
 
 /// Serves a connection. Idle clients are disconnected when there is no room.
-async fn converse(
+async fn serve_connection(
     limits: Limits,
     stream: TcpStream,
     routes: TowerToHyperService<Router>,

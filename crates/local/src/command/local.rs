@@ -67,7 +67,7 @@ async fn work(plan: &Plan, executables: &[Executable]) -> Result<(), Problem> {
     }
     audience.screen.introduce(plan, &about, local.warnings());
     let end = match send(&local, &plan.messages, &mut audience.screen) {
-        Ok(()) => attend(idle(plan, &local), &mut signals, &mut events, &mut audience).await,
+        Ok(()) => run_until(idle(plan, &local), &mut signals, &mut events, &mut audience).await,
         Err(problem) => Err(problem),
     };
     let end = match end {
@@ -97,9 +97,9 @@ async fn drained(
     events: &mut UnboundedReceiver<Event>,
     audience: &mut Audience,
 ) -> Result<End, Problem> {
-    let drained = attend(local.end_workers(), signals, events, audience).await?;
+    let drained = run_until(local.end_workers(), signals, events, audience).await?;
     if end == End::Idle && drained == End::Idle {
-        return attend(local.until_idle(), signals, events, audience).await;
+        return run_until(local.until_idle(), signals, events, audience).await;
     }
     Ok(end)
 }
@@ -113,7 +113,7 @@ async fn work_on_real_queues(plan: &Plan, executables: &[Executable]) -> Result<
     let mut events = remote.take_events();
     let mut audience = Audience { screen: Screen::new(plan), page: None };
     audience.screen.introduce(plan, &connection.lines(), remote.warnings());
-    let end = attend(std::future::pending(), &mut signals, &mut events, &mut audience).await;
+    let end = run_until(std::future::pending(), &mut signals, &mut events, &mut audience).await;
     let totals = remote.stop().await;
     let end = end?;
     audience.dismiss(&mut events, &totals).await.or_failed()?;
@@ -198,7 +198,7 @@ enum End {
     GaveUp(String),
 }
 
-async fn attend(
+async fn run_until(
     idle: impl Future<Output = ()>,
     signals: &mut Signals,
     events: &mut UnboundedReceiver<Event>,

@@ -95,7 +95,7 @@ impl Worker {
         let (worker, queue) = (self.function.config.name.clone(), self.queue.clone());
         world.report(EventKind::WorkerStarted { worker, queue });
         let status = {
-            let mut ended = pin!(self.attend(&mut program, order));
+            let mut ended = pin!(self.wait_for_end(&mut program, order));
             tokio::select! {
                 status = &mut ended => status,
                 () = self.polls(world, idle) => ended.await,
@@ -118,7 +118,7 @@ impl Worker {
     }
 
     /// Waits until a process ends, by itself or by an order, and returns how.
-    async fn attend(&self, program: &mut Program, order: &mut watch::Receiver<Order>) -> String {
+    async fn wait_for_end(&self, program: &mut Program, order: &mut watch::Receiver<Order>) -> String {
         tokio::select! {
             exit = program.exited() => return exit,
             // The sender is dropped only together with this task.

@@ -86,14 +86,14 @@ impl Process {
     ) -> Ended {
         self.log.start(request_id);
         let begun = Instant::now();
-        let ended = self.converse(function, request_id, now, event).await;
+        let ended = self.exchange(function, request_id, now, event).await;
         let (duration, init) = (begun.elapsed(), self.init.take());
         let memory_mb = function.config.memory_mb;
         self.log.end(request_id, &Report { duration, init, memory_mb, ended: &ended });
         ended
     }
 
-    async fn converse(
+    async fn exchange(
         &mut self,
         function: &Function,
         request_id: &str,
@@ -121,7 +121,7 @@ impl Process {
                     Some(Reply::InitError(error)) => return Ended::Error(error),
                     None => return Ended::Exited("its Runtime API has ended".into()),
                 },
-                exit = self.program.exited() => return self.last_word(exit),
+                exit = self.program.exited() => return self.end_after_exit(exit),
                 () = &mut timeout => {
                     self.program.kill().await;
                     return Ended::TimedOut;
@@ -136,7 +136,7 @@ impl Process {
     }
 
     /// Returns the end of the invocation. The process may have answered just before it ended.
-    fn last_word(&mut self, exit: String) -> Ended {
+    fn end_after_exit(&mut self, exit: String) -> Ended {
         while let Ok(reply) = self.replies.try_recv() {
             if let Reply::Ended(ended) = reply {
                 return ended;

@@ -15,7 +15,7 @@ pub(super) struct EventFormatter {
     messages: BTreeMap<String, Known>,
     alarms: BTreeSet<String>,
     /// The last lines of functions that did not start and of workers that ended, as last shown.
-    last_words: BTreeMap<String, Vec<String>>,
+    last_output: BTreeMap<String, Vec<String>>,
     /// A failure, to which the next event adds the delay.
     failure: Option<EventLine>,
     pub(super) progress: Progress,
@@ -44,7 +44,7 @@ impl EventFormatter {
             sources,
             messages: BTreeMap::new(),
             alarms: BTreeSet::new(),
-            last_words: BTreeMap::new(),
+            last_output: BTreeMap::new(),
             failure: None,
             progress: Progress::default(),
         }
@@ -75,14 +75,14 @@ impl EventFormatter {
             }
             (_, failure) => {
                 let lines = failure.into_iter().chain(self.line(event));
-                lines.collect::<Vec<_>>().into_iter().chain(self.last_words(event)).collect()
+                lines.collect::<Vec<_>>().into_iter().chain(self.last_output(event)).collect()
             }
         }
     }
 
     /// Returns the output of a function that did not start, or of a worker that ended by itself, unless it is the same as
     /// before.
-    fn last_words(&mut self, event: &Event) -> Vec<EventLine> {
+    fn last_output(&mut self, event: &Event) -> Vec<EventLine> {
         let (name, output) = match &event.kind {
             EventKind::InvocationEnded {
                 function, outcome: InvocationOutcome::NotStarted(failure), ..
@@ -90,8 +90,8 @@ impl EventFormatter {
             EventKind::WorkerEnded { worker, output, restart_in: Some(_), .. } => (worker, output),
             _ => return Vec::new(),
         };
-        let told = self.last_words.insert(name.clone(), output.clone());
-        let new = if told.as_ref() == Some(output) { &[] } else { &output[..] };
+        let shown = self.last_output.insert(name.clone(), output.clone());
+        let new = if shown.as_ref() == Some(output) { &[] } else { &output[..] };
         let line = |text: &String| {
             let (tone, detail) = (Tone::Quiet, format!("| {text}"));
             EventLine { at: event.at, message: None, tone, word: "", detail }
