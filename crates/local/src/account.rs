@@ -254,7 +254,6 @@ impl Account {
         self.sqs.names().find(is_source).map(str::to_owned)
     }
 
-    /// Returns a queue's visibility timeout.
     pub(crate) fn visibility_timeout(&self, queue: &str) -> Option<Duration> {
         self.sqs.visibility_timeout(queue)
     }

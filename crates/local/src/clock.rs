@@ -41,7 +41,6 @@ impl Clock {
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Notify::new() }) }
     }
 
-    /// Returns the time that the clock shows.
     pub(crate) fn now(&self) -> SystemTime {
         self.state().now()
     }
@@ -161,7 +160,6 @@ impl Clock {
 }
 
 impl Running {
-    /// Returns the time that the client's clock shows.
     pub(crate) fn now(&self) -> SystemTime {
         self.0.now()
     }

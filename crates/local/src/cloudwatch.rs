@@ -116,7 +116,6 @@ impl CloudWatch {
         self.alarms.take_changes()
     }
 
-    /// Records an invocation that is over.
     pub(crate) fn invoked(&mut self, invoked: Invoked<'_>) {
         of_functions::invoked(&mut self.store, invoked);
     }

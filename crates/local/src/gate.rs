@@ -41,7 +41,6 @@ pub async fn serve_page(listener: TcpListener, routes: Router, on_link: OnLink) 
 /// A function that returns the page which asks whether to follow a link.
 pub type OnLink = fn() -> Response<Body>;
 
-/// Time limits of a client.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     /// Limit of its first request, without the body.
@@ -138,7 +137,6 @@ async fn answer(
     }
 }
 
-/// Returns the refusal of a request.
 pub(crate) fn refused(reason: String) -> Response<Body> {
     let mut response = Response::new(Body::from(reason + "\n"));
     *response.status_mut() = StatusCode::FORBIDDEN;

@@ -207,7 +207,6 @@ impl TestAws {
         self.state().events.iter().filter_map(|(at, event)| question(*at, event)).collect()
     }
 
-    /// Returns the changes of an alarm until now.
     fn alarm_changes(&self, alarm: &str) -> Vec<(Duration, AlarmState)> {
         self.with(|_, _| ());
         let state = self.state();

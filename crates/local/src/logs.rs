@@ -25,7 +25,6 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Creates empty groups.
     pub(crate) fn new(
         region: &str,
         account: &str,

@@ -106,5 +106,4 @@ impl Remote {
     }
 }
 
-/// Ids of messages.
 type Ids<'message> = BTreeSet<&'message str>;

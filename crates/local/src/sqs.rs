@@ -41,7 +41,6 @@ pub struct Sqs {
     pub(crate) archive: Archive,
 }
 
-/// A queue with its owner's data.
 #[derive(Debug, Clone)]
 struct OwnedQueue {
     queue: Queue,
@@ -75,7 +74,6 @@ impl Sqs {
         format!("arn:aws:sqs:{}:{}:{name}", self.region, self.account)
     }
 
-    /// Returns all names, sorted.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }
@@ -84,7 +82,6 @@ impl Sqs {
         self.entries.get(name).map(|entry| entry.queue.settings().visibility_timeout)
     }
 
-    /// Returns the default wait of a receive.
     pub(crate) fn receive_wait(&self, name: &str) -> Option<Duration> {
         self.entries.get(name).map(|entry| entry.queue.settings().receive_wait)
     }

@@ -23,14 +23,12 @@ pub(super) fn client() -> Client<CloudFormation> {
 }
 
 impl Client<CloudFormation> {
-    /// Makes a request that must succeed.
     pub(super) fn accepts(&mut self, form: &str) -> String {
         let answer = self.form(form);
         assert!(answer.starts_with("200 "), "{answer}");
         answer
     }
 
-    /// Makes a request that must be refused.
     pub(super) fn refuses(&mut self, form: &str) -> String {
         let answer = self.form(form);
         assert!(answer.starts_with("400 "), "{answer}");

@@ -40,7 +40,6 @@ pub enum AlarmState {
     Alarm,
 }
 
-/// An alarm and its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Alarm {
     pub(crate) definition: Definition,
@@ -60,7 +59,6 @@ pub(crate) struct AlarmRecord {
     pub(crate) data: Option<String>,
 }
 
-/// A period with values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Datapoint {
     start: SystemTime,
@@ -164,7 +162,6 @@ impl Period {
 impl AlarmState {
     pub(crate) const ALL: [Self; 3] = [Self::InsufficientData, Self::Alarm, Self::Ok];
 
-    /// Returns CloudWatch's name for the state.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::InsufficientData => "INSUFFICIENT_DATA",

@@ -15,7 +15,6 @@ const HISTORY_KEPT: Duration = Duration::from_secs(30 * 86_400);
 /// Most items of history that are kept, because calls continue even while time stands still.
 const HISTORY_ITEMS: usize = 10_000;
 
-/// The alarms by name.
 #[derive(Debug, Default)]
 pub(crate) struct Alarms {
     alarms: BTreeMap<String, Alarm>,
@@ -110,7 +109,6 @@ impl Alarms {
         self.changes.push(AlarmChange { name: name.to_owned(), state, reason });
     }
 
-    /// Evaluates the alarms that are due.
     pub(crate) fn evaluate(&mut self, store: &Store, now: SystemTime) {
         let due = self.alarms.values().filter(|alarm| alarm.is_due(now));
         let found: Vec<_> = due

@@ -18,7 +18,6 @@ const THROTTLES: FunctionMetric = ("Throttles", Unit::COUNT);
 const DURATION: FunctionMetric = ("Duration", Unit::MILLISECONDS);
 const CONCURRENT_EXECUTIONS: FunctionMetric = ("ConcurrentExecutions", Unit::COUNT);
 
-/// An invocation that is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Invoked<'a> {
     pub(crate) function: &'a str,

@@ -12,7 +12,6 @@ use super::{Unit, ValueSet};
 const SECONDS_KEPT: u64 = 3 * 3_600;
 const MINUTES_KEPT: u64 = 15 * 86_400;
 
-/// The identity of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Metric {
     pub(crate) namespace: String,
@@ -28,7 +27,6 @@ pub(crate) enum Resolution {
     Second,
 }
 
-/// All metrics of an account.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     series: BTreeMap<Metric, Series>,
@@ -41,7 +39,6 @@ pub(crate) struct Store {
 struct Series {
     /// Values of high resolution only.
     seconds: BTreeMap<u64, Values>,
-    /// All values.
     minutes: BTreeMap<u64, Values>,
 }
 
@@ -81,7 +78,6 @@ impl Store {
         add(&mut series.minutes, second - second % 60, unit, values);
     }
 
-    /// Drops values that are too old.
     pub(crate) fn forget(&mut self, now: SystemTime) {
         let now = second(now);
         self.series.retain(|_, series| {
@@ -91,7 +87,6 @@ impl Store {
         });
     }
 
-    /// Returns the time of the latest value.
     pub(crate) fn latest(&self) -> SystemTime {
         moment(self.latest)
     }

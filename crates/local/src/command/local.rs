@@ -190,7 +190,6 @@ impl Signals {
     }
 }
 
-/// The reason for the end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum End {
     Idle,

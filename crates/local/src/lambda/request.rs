@@ -10,7 +10,6 @@ use crate::protocol::{Answer, AwsError, Number, Page, RequestContext, VALIDATION
 pub(super) type Context<'a> = RequestContext<'a, Lambda>;
 
 impl Context<'_> {
-    /// Returns the function that the path names.
     pub(super) fn function(&self) -> Result<&Function, AwsError> {
         self.find_function(&self.call.subject(), self.call.parameter("Qualifier").as_deref())
     }

@@ -47,7 +47,6 @@ impl Client<Lambda> {
         format!("/2015-03-31/event-source-mappings/{}", self.state.mappings[mapping].id)
     }
 
-    /// Changes the first mapping.
     pub(super) fn update(&mut self, body: &Value) -> Value {
         let path = self.path(0);
         self.put(&path, body)

@@ -78,7 +78,6 @@ impl Group {
         numbers.zip(self.events.iter().skip(skipped))
     }
 
-    /// Returns the number of the next event.
     pub(super) fn end(&self) -> u64 {
         self.dropped + self.events.len() as u64
     }

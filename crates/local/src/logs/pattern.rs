@@ -7,7 +7,6 @@ mod terms;
 use json::Conditions;
 use terms::Terms;
 
-/// A parsed filter pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Pattern {
     All,

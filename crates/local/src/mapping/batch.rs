@@ -23,7 +23,6 @@ pub(super) struct Batch {
     excess: Vec<Received>,
 }
 
-/// A complete batch.
 #[derive(Debug)]
 pub(super) struct Full {
     pub(super) messages: Vec<Received>,
@@ -36,7 +35,6 @@ impl Batch {
         Self { messages: Vec::new(), event_size: ENVELOPE, opened: None, excess: Vec::new() }
     }
 
-    /// Returns true if the batch has no messages.
     pub(super) fn is_empty(&self) -> bool {
         self.opened.is_none()
     }

@@ -18,7 +18,6 @@ pub(crate) struct Poller {
     throttled: VecDeque<Throttled>,
 }
 
-/// The next step of a mapping.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Pass these messages to the function.
@@ -29,7 +28,6 @@ pub(crate) enum Step {
     GiveUp(Vec<Received>),
 }
 
-/// The capacity of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Capacity {
     /// One more invocation can start.
@@ -69,7 +67,6 @@ impl Poller {
         Some(Step::Invoke(batch.messages))
     }
 
-    /// Returns the number of messages to receive next.
     pub(crate) fn room(&self, capacity: Capacity) -> usize {
         if self.config.enabled && self.may_start(capacity) { self.batch.room(&self.config) } else { 0 }
     }
@@ -94,12 +91,10 @@ impl Poller {
         Some(throttled)
     }
 
-    /// Records the end of an invocation.
     pub(crate) fn end(&mut self) {
         self.running -= 1;
     }
 
-    /// Forgets all running invocations.
     pub(crate) fn abandon(&mut self) {
         self.running = 0;
     }

@@ -25,7 +25,6 @@ pub(super) fn record_size(message: &Received, queue_arn: &str) -> usize {
     record(message, queue_arn).len()
 }
 
-/// Returns a message's record as JSON.
 pub(super) fn record(message: &Received, queue_arn: &str) -> String {
     let record = Record::new(message, queue_arn, &|stamp| stamp);
     serde_json::to_string(&record).expect("strings can be written as JSON")

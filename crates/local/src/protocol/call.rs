@@ -21,7 +21,6 @@ pub(crate) struct Call<'a> {
     pub(super) unreadable: (ErrorKind, &'static str),
 }
 
-/// The format of an answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Format<'a> {
     /// AWS JSON of this version.
@@ -99,7 +98,6 @@ impl Call<'_> {
         parts(self.path()).get(2).map(|part| part.clone().into_owned()).unwrap_or_default()
     }
 
-    /// Returns a parameter of the URL.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
         let mut all = form_urlencoded::parse(self.request.uri().query().unwrap_or_default().as_bytes());
         all.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())

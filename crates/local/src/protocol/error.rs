@@ -71,7 +71,6 @@ impl ErrorKind {
         self.violation(format!("'{value}'"), member, must)
     }
 
-    /// Returns the error for a missing member.
     pub(crate) fn not_null(self, member: &str) -> AwsError {
         self.violation("null", member, "not be null")
     }

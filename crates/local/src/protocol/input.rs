@@ -7,7 +7,6 @@ use serde::de::DeserializeOwned;
 use super::count;
 use super::form::Tree;
 
-/// The input of an operation.
 #[derive(Debug)]
 pub(super) enum Input {
     Json(Bytes),

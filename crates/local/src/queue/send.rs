@@ -11,7 +11,6 @@ use crate::protocol::AwsError;
 /// First sequence number. Those of SQS have twenty digits, rise, and leave gaps.
 const FIRST_SEQUENCE_NUMBER: u64 = 10_000_000_000_000_000_000;
 
-/// The outcome of a send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SendOutcome {
     pub(crate) sent: Sent,

@@ -10,7 +10,6 @@ use super::encryption;
 use super::error;
 use crate::protocol::AwsError;
 
-/// The settings of a queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// The given attributes by SQS's names, from which the fields below are read.

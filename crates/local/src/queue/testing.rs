@@ -10,7 +10,6 @@ pub(crate) fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
 }
 
-/// Creates a standard queue.
 pub(super) fn queue(attributes: &[(&str, &str)]) -> Queue {
     Queue::new("orders", Settings::new("orders", &map(attributes)).unwrap())
 }

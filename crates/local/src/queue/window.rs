@@ -22,7 +22,6 @@ impl<K, V> Default for Window<K, V> {
 }
 
 impl<K: Hash + Eq + Clone, V> Window<K, V> {
-    /// Removes the expired entries.
     pub(super) fn forget(&mut self, now: SystemTime) {
         while let Some((_, key)) = self.ends.pop_front_if(|(end, _)| *end <= now) {
             if self.values.get(&key).is_some_and(|(end, _)| *end <= now) {

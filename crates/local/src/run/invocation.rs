@@ -24,7 +24,6 @@ pub(crate) struct Invocation {
     pub(crate) running: Running,
 }
 
-/// An invocation that is over.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) invocation: Invocation,

@@ -35,7 +35,6 @@ impl Pools {
         self.0.get(function).map_or(Capacity::GaveUp, Pool::capacity)
     }
 
-    /// Ends the idle processes.
     pub(crate) async fn end(&mut self) {
         for process in self.0.values_mut().flat_map(|pool| std::mem::take(&mut pool.idle)) {
             process.end().await;

@@ -17,12 +17,10 @@ struct WorkedQueue {
 }
 
 impl WorkedQueues {
-    /// Adds a worker of a queue.
     pub(crate) fn add(&mut self, queue: &str) {
         self.queues.entry(queue.to_owned()).or_default().workers += 1;
     }
 
-    /// Removes a worker of a queue.
     pub(crate) fn remove(&mut self, queue: &str) {
         if let Some(worked) = self.queues.get_mut(queue) {
             worked.workers -= 1;
@@ -36,7 +34,6 @@ impl WorkedQueues {
         self.queues.keys()
     }
 
-    /// Returns true if more than one worker polls a queue.
     pub(crate) fn has_several(&self, queue: &str) -> bool {
         self.queues.get(queue).is_some_and(|worked| worked.workers > 1)
     }
@@ -51,7 +48,6 @@ impl WorkedQueues {
         self.queues.get(queue).is_some_and(|worked| worked.is_polled)
     }
 
-    /// Records the start of a worker's process.
     pub(crate) fn start(&mut self, queue: &str) {
         if let Some(worked) = self.queues.get_mut(queue) {
             worked.is_polled = false;

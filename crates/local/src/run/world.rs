@@ -112,7 +112,6 @@ impl World {
         self.state().events = None;
     }
 
-    /// Returns the totals so far.
     pub(crate) fn totals<'queue>(&self, mapped: impl Iterator<Item = &'queue str>) -> Totals {
         let (state, now) = (self.state(), self.clock.now());
         let left = mapped.map(|queue| state.held(queue, now)).sum();

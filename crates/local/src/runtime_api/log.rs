@@ -10,7 +10,6 @@ use uuid::Uuid;
 
 use super::Ended;
 
-/// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LogLine {
     /// The function wrote the line to stdout or stderr.

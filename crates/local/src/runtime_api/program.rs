@@ -82,7 +82,6 @@ impl Program {
         Ok(self)
     }
 
-    /// Returns true if the process has not ended.
     pub(super) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -92,7 +91,6 @@ impl Program {
         exit_text(self.child.wait().await)
     }
 
-    /// Sends SIGTERM to the process.
     pub(crate) fn terminate(&self) {
         let process = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         if let Some(process) = process {

@@ -24,7 +24,6 @@ pub(crate) struct MoveTask {
     pub(crate) to_move: u64,
 }
 
-/// The status of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Status {
     Running,

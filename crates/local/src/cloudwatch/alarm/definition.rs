@@ -132,7 +132,6 @@ impl Comparison {
         }
     }
 
-    /// Returns CloudWatch's name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::GreaterThanThreshold => "GreaterThanThreshold",
@@ -156,7 +155,6 @@ impl Comparison {
 impl MissingData {
     pub(crate) const ALL: [Self; 4] = [Self::Breaching, Self::NotBreaching, Self::Ignore, Self::Missing];
 
-    /// Returns CloudWatch's name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -170,7 +168,6 @@ impl MissingData {
 impl LowSamples {
     pub(crate) const ALL: [Self; 2] = [Self::Evaluate, Self::Ignore];
 
-    /// Returns CloudWatch's name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Evaluate => "evaluate",

@@ -93,7 +93,6 @@ pub(super) fn dimension_list(dimensions: &BTreeMap<String, String>) -> Vec<Dimen
     dimensions.iter().map(|(name, value)| Dimension { name: name.clone(), value: value.clone() }).collect()
 }
 
-/// Reads the requested metric.
 pub(super) fn metric(
     namespace: Option<String>,
     name: Option<String>,

@@ -19,7 +19,6 @@ pub(super) struct Addressed {
     pub(super) message: NewMessage,
 }
 
-/// The queues to which messages can be sent.
 #[derive(Debug)]
 pub(super) struct Queues<'plan> {
     stack: &'plan Stack,

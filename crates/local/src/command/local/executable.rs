@@ -13,7 +13,6 @@ use super::stack::Build;
 use crate::FunctionConfig;
 use crate::command::problem::{OrProblem, Problem};
 
-/// The program that runs a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Executable {
     Binary(PathBuf),
@@ -21,7 +20,6 @@ pub(super) enum Executable {
 }
 
 impl Executable {
-    /// Makes a function run the program.
     pub(super) fn run_in(&self, function: &mut FunctionConfig) {
         match self {
             Self::Binary(path) => function.command.clone_from(path),

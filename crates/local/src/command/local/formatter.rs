@@ -27,7 +27,6 @@ struct Known {
     body: String,
 }
 
-/// The progress of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) done: usize,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// One line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct EventLine {
     pub(super) at: Duration,
@@ -19,7 +18,6 @@ impl EventLine {
     }
 }
 
-/// The importance of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Quiet,

@@ -24,7 +24,6 @@ use crate::{Config, RemoteQueue, Speed, StackConfig};
 /// The account that local queues belong to, as in other emulators.
 const ACCOUNT: &str = "000000000000";
 
-/// Default region of the functions.
 pub(super) const REGION: &str = "us-east-1";
 
 /// What to run, send and print.
@@ -69,7 +68,6 @@ pub(super) enum QueuesAt {
     Aws,
 }
 
-/// The format of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
     Lines,

@@ -53,7 +53,6 @@ impl Connection {
         )
     }
 
-    /// Starts the functions' mappings.
     pub(super) fn start(&self, plan: &Plan, executables: &[Executable]) -> Result<Remote, Problem> {
         let [first, ..] = self.queues.as_slice() else {
             return Err(Problem::Input(anyhow!("no queue feeds a function")));

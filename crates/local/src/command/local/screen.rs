@@ -92,7 +92,6 @@ impl Screen {
         Ok(())
     }
 
-    /// Shows the totals.
     pub(super) fn close(self, totals: &Totals) -> io::Result<()> {
         drop(self.waiting);
         unless_closed(match self.output {

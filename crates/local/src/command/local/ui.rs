@@ -39,11 +39,9 @@ const SAMPLE_PAUSE: Duration = Duration::from_millis(250);
 /// How long the server waits until pages know that the run is over.
 const END_NOTICE: Duration = Duration::from_millis(300);
 
-/// A listener on the page's port.
 #[derive(Debug)]
 pub(super) struct Listener(TcpListener);
 
-/// The page's server.
 #[derive(Debug)]
 pub(super) struct Page {
     shared: Arc<Shared>,
@@ -85,7 +83,6 @@ impl Listener {
 }
 
 impl Page {
-    /// Records an event.
     pub(super) fn observe(&self, event: &Event) {
         self.shared.observe(event);
     }

@@ -21,7 +21,6 @@ pub(super) enum Test {
     Absent,
 }
 
-/// A range of numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Range {
     low: f64,

@@ -94,7 +94,6 @@ pub(super) async fn retry(State(shared): State<Arc<Shared>>, body: Bytes) -> Res
     }
 }
 
-/// A change of the clock.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Time {

@@ -25,7 +25,6 @@ pub(super) fn message(shared: &Shared, id: &str) -> Option<Value> {
     }))
 }
 
-/// Returns the log lines of an invocation.
 pub(super) fn invocation(shared: &Shared, request_id: &str) -> Value {
     json!({ "logs": shared.model().logs.of(request_id) })
 }

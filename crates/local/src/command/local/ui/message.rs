@@ -40,7 +40,6 @@ pub(super) struct Message {
     pub(super) retried_as: Option<u64>,
 }
 
-/// One delivery of a message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Attempt {
     pub(super) attempt: u32,
@@ -56,7 +55,6 @@ pub(super) struct Attempt {
     pub(super) invocation: Option<u64>,
 }
 
-/// The outcome of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {

@@ -161,7 +161,6 @@ impl Model {
         }
     }
 
-    /// Adds a sample of the numbers.
     pub(super) fn sample(&mut self, at: f64, numbers: Numbers) {
         let sample = Sample { at, numbers };
         if self.samples.last() != Some(sample) {

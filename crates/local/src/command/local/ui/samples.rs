@@ -7,7 +7,6 @@ use serde::Serialize;
 /// Most samples that are kept. Beyond that, every other sample is dropped.
 const MOST: usize = 1_000;
 
-/// The numbers at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Sample {
     /// Time in simulated seconds since the start.

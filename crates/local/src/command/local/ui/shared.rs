@@ -77,7 +77,6 @@ impl Shared {
         Clock::new(self.control.clock(), self.begun.elapsed())
     }
 
-    /// Records an event.
     pub(super) fn observe(&self, event: &Event) {
         let sent = match &event.kind {
             EventKind::Sent { message_id, .. } => self.control.message(message_id),
@@ -95,7 +94,6 @@ impl Shared {
         }
     }
 
-    /// Takes a sample of the present numbers.
     pub(super) fn sample(&self) {
         let vitals = self.control.vitals(&self.queues);
         *self.sampled() = Some((Instant::now(), vitals.at));
@@ -104,7 +102,6 @@ impl Shared {
         self.changes.send_replace(());
     }
 
-    /// Records the end of the run.
     pub(super) fn end(&self, totals: &Totals) {
         self.sample();
         let ended = json!({
@@ -141,7 +138,6 @@ impl Shared {
     }
 }
 
-/// Simulated and real time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Clock {
     /// Simulated seconds since the start.

@@ -18,7 +18,6 @@ impl<T> Shelf<T> {
         Self { most, next: 1, things: BTreeMap::new(), changes: BTreeMap::new() }
     }
 
-    /// Returns the number of the next item.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
@@ -32,7 +31,6 @@ impl<T> Shelf<T> {
         self.things.get(&number).map(|(_, thing)| thing)
     }
 
-    /// Returns the items after this number, in order.
     pub(super) fn since(&self, number: u64) -> impl Iterator<Item = &T> {
         self.things.range((Excluded(number), Unbounded)).map(|(_, (_, thing))| thing)
     }

@@ -11,7 +11,6 @@ use super::shared::Clock;
 /// Most rows in one update. The next update continues.
 const MOST_ROWS: usize = 1_000;
 
-/// One event of the stream.
 #[derive(Debug, Serialize)]
 pub(super) struct Update<'a> {
     /// The version up to which the reader knows everything. A reader sends it back to get the next update.
