@@ -1,7 +1,7 @@
 //! A test kit: queues, mappings, workers and alarms for the tests of a consumer, on tokio's paused clock.
 //!
 //! A [`TestAws`] is a separate account in the memory of the test. Code under test reaches it through real SDK clients,
-//! [`TestAws::sqs`] and [`TestAws::cloudwatch`]; [`Queue::invokes`] is the event source mapping between a queue and a
+//! [`TestAws::sqs`] and [`TestAws::cloudwatch`]. [`Queue::invokes`] is the event source mapping between a queue and a
 //! function. Days of retries pass in milliseconds, and each wait is as long as SQS would make it.
 //!
 //! ```

@@ -8,7 +8,7 @@
 //!
 //! For tests there is [`kit`]: the same queues, mapping and alarms on tokio's paused clock, without process or socket.
 
-// Where things are:
+// Modules:
 // - `queue`: the rules of one queue; `sqs`: the queues of an account, and in `sqs/api` the operations that clients call
 // - `cloudwatch`, `lambda`, `logs`, `cloudformation`, `sts`: the other services of the endpoint, each a table of operations (`api`)
 // - `protocol`: requests and answers of any service: forms, XML, JSON, CBOR, errors, pages

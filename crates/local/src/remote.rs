@@ -23,7 +23,7 @@ use driver::Driver;
 use source::Source;
 use tally::Tally;
 
-/// What a [`Remote`] runs.
+/// The configuration of a [`Remote`].
 #[derive(Debug, Clone)]
 pub struct RemoteConfig {
     /// The client that polls the queues. Its timeout must be longer than the 20 seconds of a poll.

@@ -1,4 +1,4 @@
-//! STS, which tells clients who they are.
+//! STS, which returns the identity of a client.
 //! <https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html>
 
 use serde_json::json;

@@ -12,8 +12,8 @@ const ERROR_CHARACTERS: usize = 256;
 
 /// Why a message is in the dead-letter queue: the JSON of its attribute `redrive.dead-letter`.
 ///
-/// Letters that redrive wrote have it; a message that SQS moved by the redrive policy has none. A sender can set
-/// this attribute too, so it proves nothing by itself: [`DeadLetter::find`] tells the two apart.
+/// Letters that redrive wrote have it. A message that SQS moved by the redrive policy has none. A sender can set this
+/// attribute too, so it proves nothing by itself: [`DeadLetter::find`] tells the two apart.
 ///
 /// ```
 /// # use redrive_sqs as redrive;

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use http::StatusCode;
 
-/// A refusal by a service of AWS. It displays as the service's own message; [`code`](Self::code) is what SDKs match on.
+/// A refusal by a service of AWS. It displays as the service's own message. SDKs match on the [`code`](Self::code).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct AwsError {

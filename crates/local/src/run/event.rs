@@ -35,11 +35,11 @@ pub enum EventKind {
     FilteredOut { queue: String, message_id: String, attempt: u32 },
     /// A function has no concurrency left for a batch, which waits for it.
     Throttled { function: String, messages: usize },
-    /// A message of a throttled batch is visible again; no function saw it, but the delivery counts.
+    /// A message of a throttled batch is visible again. No function saw it, but the delivery counts.
     NotDelivered { queue: String, message_id: String, attempt: u32 },
     /// A batch was handed to a function.
     InvocationStarted { function: String, request_id: String, messages: usize },
-    /// The function is done with a batch; `failed` messages of it were not deleted. The duration is real time.
+    /// An invocation ended. `failed` messages of its batch were not deleted. The duration is real time.
     InvocationEnded {
         function: String,
         request_id: String,
@@ -83,7 +83,7 @@ pub enum EventKind {
 #[serde(tag = "result", content = "detail", rename_all = "snake_case")]
 #[expect(clippy::exhaustive_enums, reason = "readers have to know each")]
 pub enum InvocationOutcome {
-    /// The function answered; some messages may have been reported as failed.
+    /// The function answered, and may have reported some messages as failed.
     Succeeded,
     /// The function answered, but not with a batch response: every message counts as failed.
     BadResponse(String),

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct FunctionConfig {
     /// Its name.
     pub name: String,
-    /// The executable, such as a `bootstrap`; it gets only the environment that Lambda would give it.
+    /// The executable, such as a `bootstrap`. It gets only the environment that Lambda would give it.
     ///
     /// Its Runtime API is below a secret path: `AWS_LAMBDA_RUNTIME_API` is `127.0.0.1:PORT/PATH`, and clients put `http://`
     /// before it. Rust's lambda_runtime accepts a path only with a scheme, so for it the variable includes `http://`. So it

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::queue::MessageAttribute;
 
-/// Something that happened to a message; `queue` is the queue's name.
+/// An event of a message. `queue` is the queue's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueueEvent {

@@ -26,7 +26,7 @@ const ACCOUNT: &str = "000000000000";
 
 pub(super) const REGION: &str = "us-east-1";
 
-/// What to run, send and print.
+/// A plan: what the command runs, sends and prints.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(super) template: PathBuf,
