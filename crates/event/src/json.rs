@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
-/// How deeply a skipped value may be nested.
+/// Deepest nesting of a skipped value.
 const DEEPEST: usize = 16;
-/// How many bytes are unescaped before they are appended, so that the vector does not grow at each escape.
+/// Bytes that are unescaped before they are appended, so that the vector does not grow at each escape.
 const PIECE: usize = 512;
 
 /// A position in JSON text.
@@ -40,7 +40,7 @@ impl<'text> Json<'text> {
         self.list(b'[', b']', element)
     }
 
-    /// A string, borrowed unless it has escapes.
+    /// Reads a string, which is borrowed unless it has escapes.
     pub(super) fn text(&mut self) -> Option<Cow<'text, str>> {
         self.eat(b'"')?;
         let start = self.at;
@@ -58,7 +58,7 @@ impl<'text> Json<'text> {
         Some(&self.text[start..self.at])
     }
 
-    /// Whether only white space follows.
+    /// Returns true if only white space follows.
     pub(super) fn is_over(&mut self) -> bool {
         self.peek().is_none()
     }
@@ -105,7 +105,7 @@ impl<'text> Json<'text> {
         Some(())
     }
 
-    /// The next byte that is not white space.
+    /// Skips white space, and returns the byte after it without consuming it.
     fn peek(&mut self) -> Option<u8> {
         loop {
             match *self.text.as_bytes().get(self.at)? {
@@ -178,12 +178,12 @@ impl<'text> Json<'text> {
     }
 }
 
-/// The byte at this index if it is a quote or a backslash; `None` for a control character, which must be escaped.
+/// Returns the byte at this index if it is a quote or a backslash, else `None`: a control character must be escaped.
 fn mark(bytes: &[u8], at: usize) -> Option<u8> {
     bytes.get(at).copied().filter(|mark| matches!(mark, b'"' | b'\\'))
 }
 
-/// The character that a byte after a backslash stands for; `\u` is left to `serde_json`.
+/// Returns the character that a byte after a backslash stands for. `\u` is left to `serde_json`.
 #[cold]
 const fn unescaped(byte: u8) -> Option<u8> {
     Some(match byte {
@@ -197,10 +197,10 @@ const fn unescaped(byte: u8) -> Option<u8> {
     })
 }
 
-/// How many of eight bytes come before the first quote, backslash or control character.
+/// Counts the bytes before the first quote, backslash or control character among eight.
 ///
-/// In `x - 1 & !x` the highest bit of the lowest byte that is 0 is set, and no lower one; as it is for the lowest byte
-/// below n in `x - n & !x`: <https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord>
+/// Among the highest bits of the bytes of `x - 1 & !x`, the first one set is in the lowest byte that is 0. For `x - n & !x`, it
+/// is in the lowest byte below n: <https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord>
 const fn plain(eight: &[u8; 8]) -> usize {
     let word = u64::from_le_bytes(*eight);
     // The XOR swaps the quote with the space, so that it follows the control characters.
@@ -210,12 +210,12 @@ const fn plain(eight: &[u8; 8]) -> usize {
     marks.trailing_zeros() as usize / 8
 }
 
-/// Eight times this byte.
+/// Repeats a byte eight times.
 const fn each(byte: u8) -> u64 {
     u64::MAX / 255 * byte as u64
 }
 
-/// The same for the last bytes, of which there are fewer.
+/// Does the same as `plain` for the last bytes, which are fewer than eight.
 #[cold]
 fn end(bytes: &[u8]) -> usize {
     let is_mark = |&byte: &u8| byte < b' ' || byte == b'"' || byte == b'\\';

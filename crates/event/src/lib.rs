@@ -1,8 +1,8 @@
 //! The SQS event as Lambda sends it, read once and borrowed from the invocation's bytes or from an `SqsEvent`.
 //!
-//! It is for redrive alone, whose users see a `Record`: it may change in any version.
+//! This crate is internal to redrive, whose users see a `Record`. It may change in any version.
 
-// `usual` reads what Lambda sends, by `json`; `serde_json` reads the rest.
+// `usual` uses `json` to read the events that Lambda usually sends. `serde_json` reads all others.
 
 mod json;
 mod usual;
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 use serde_json::value::RawValue;
 
-/// The `eventSource` of its records.
+/// `eventSource` of records from SQS.
 #[doc(hidden)]
 pub const SQS: &str = "aws:sqs";
 
@@ -39,14 +39,14 @@ impl<'event> Event<'event> {
     }
 }
 
-/// The event, if it is as Lambda writes it: `serde_json` must then read the same. For tests.
+/// Reads an event in Lambda's usual form, else returns `None`. Tests compare the result with that of `serde_json`.
 #[doc(hidden)]
 #[must_use]
 pub fn read_usual(text: &str) -> Option<Event<'_>> {
     usual::read(text)
 }
 
-/// One record. Every field is optional, since no record may make its batch fail.
+/// One record. Every field is optional, because no record may make its batch fail.
 #[doc(hidden)]
 #[derive(Deserialize, Default, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
@@ -68,7 +68,7 @@ pub struct Entry<'event> {
 }
 
 impl Entry<'_> {
-    /// The ARN of its queue; empty without one.
+    /// Returns the ARN of the queue, or an empty string without one.
     #[must_use]
     pub fn source(&self) -> &str {
         self.source.as_ref().map_or("", |source| &source.0)
@@ -79,7 +79,7 @@ impl Entry<'_> {
         self.receipt_handle.as_ref().map_or("", |handle| &handle.0)
     }
 
-    /// Whether another service sent it.
+    /// Returns true if a different service sent the record.
     #[must_use]
     pub fn is_other(&self) -> bool {
         let is_empty = || self.message_id.is_none() && self.receipt_handle.is_none() && self.body.is_none();
@@ -110,7 +110,7 @@ pub struct System<'event> {
 }
 
 impl<'event> System<'event> {
-    /// The attribute of this name, unless redrive ignores it.
+    /// Returns the attribute with this name, unless redrive ignores it.
     pub fn attribute(&mut self, name: &str) -> Option<&mut Option<Borrowed<'event>>> {
         Some(match name {
             "ApproximateReceiveCount" => &mut self.approximate_receive_count,
@@ -149,7 +149,7 @@ pub struct Borrowed<'event>(pub Cow<'event, str>);
 pub enum UserAttributes<'event> {
     Json(&'event str),
     Event(&'event HashMap<String, SqsMessageAttribute>),
-    /// Those of a record that was built.
+    /// Attributes of a record that was built in code.
     Owned(Arc<Attributes>),
 }
 
@@ -217,7 +217,7 @@ impl<'event> Visitor<'event> for TextVisitor {
 }
 
 impl UserAttributes<'_> {
-    /// Leaves out attributes that are neither text nor base64.
+    /// Parses the attributes, and omits those that are neither text nor base64.
     #[must_use]
     pub fn read(&self) -> Attributes {
         match self {
@@ -233,7 +233,7 @@ impl UserAttributes<'_> {
         }
     }
 
-    /// Whether there are none, without parsing them.
+    /// Returns true if there are no attributes, without parsing them.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {

@@ -4,7 +4,7 @@
 use super::json::Json;
 use super::{Borrowed, Entry, Event, System, UserAttributes};
 
-/// `None` if the event is unusual.
+/// Reads an event, or returns `None` if it is unusual.
 pub(super) fn read(text: &str) -> Option<Event<'_>> {
     let mut json = Json::new(text);
     let mut records = None;

@@ -1,8 +1,8 @@
-//! Whatever is read here, `serde_json` reads the same; and what Lambda sends is read here.
+//! The reader agrees with `serde_json`, and reads the events that Lambda usually sends.
 
 use super::*;
 
-/// Whether it is read here, and then as `serde_json` reads it.
+/// Returns true if the event is usual. Panics if `serde_json` reads it differently.
 fn is_usual(text: &str) -> bool {
     let Some(ours) = read(text) else { return false };
     let theirs: Event<'_> = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -10,7 +10,7 @@ fn is_usual(text: &str) -> bool {
     true
 }
 
-/// As the documentation has them, with attributes of both kinds, of a standard queue and of a FIFO queue.
+/// Records as in the documentation, with attributes of both kinds, of a standard queue and of a FIFO queue.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>
 const EVENT: &str = r#"{"Records": [
     {"messageId":"059f36b4-87a3-44ab-83d2-661975830a7d","receiptHandle":"AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a/+==",
@@ -25,7 +25,7 @@ const EVENT: &str = r#"{"Records": [
     "MessageGroupId":"g","MessageDeduplicationId":"d"},"messageAttributes":{},"md5OfMessageAttributes":"e4","eventSource":"aws:sqs"},
     {"messageId":"3","body":""}]}"#;
 
-/// What is left to `serde_json`.
+/// An event that is left to `serde_json`.
 const UNUSUAL: &str = r#"{"x": {"y": ["z", {}, [], 1, 2.5e3, true, null]}, "Records": [
     {"messageId":"1","receiptHandle":null,"body":"\u00e4","attributes":{"ApproximateReceiveCount":1}}]} "#;
 
