@@ -36,8 +36,8 @@ impl Drop for Closing {
     }
 }
 
-/// Starts a thread for a future, and returns the future's output, `None` if it panicked. With `inline`, that thread also polls the
-/// tasks that the future spawns; batches that run at the same time would then wait for each other's handlers.
+/// Starts a thread for a future, and returns the future's output, or `None` if it panicked. With `inline`, that thread also polls
+/// the tasks that the future spawns. Batches that run at the same time would then wait for each other's handlers.
 ///
 /// # Errors
 /// The runtime or the thread could not be created.
@@ -102,8 +102,8 @@ impl Front {
         }
     }
 
-    /// Drops the future and the tasks that it has spawned, since they may hold a reference to this. The caller may be a
-    /// task of another runtime, so it must not wait.
+    /// Drops the future and the tasks that it has spawned, because they may hold a reference to this front. It does not wait,
+    /// because the caller may be a task of another runtime.
     fn end(&self) {
         drop(self.future().take());
         let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -112,7 +112,7 @@ impl Front {
         }
     }
 
-    /// Whether the front has ended; a panic ends it too.
+    /// Polls the front, and returns true if it has ended. A panic ends it too.
     fn poll(&self, context: &mut Context<'_>) -> bool {
         let mut future = self.future();
         let Some(polled) = future.as_mut() else { return true };

@@ -6,7 +6,7 @@
 //! thread drives the front: several threads may call `block_on` on a tokio runtime of one thread, and the blocked thread
 //! has left that call. Without a front, the threads poll tasks in the order in which they become ready.
 //!
-//! It knows nothing of messages, and is for redrive alone: it may change in any version.
+//! This crate knows nothing of messages. It is internal to redrive, and may change in any version.
 
 mod front;
 mod panic;
@@ -14,7 +14,7 @@ mod run_queue;
 mod tasks;
 mod threads;
 
-/// The locks of the run queue. Its test has others here.
+/// The locks of the run queue. Its test replaces them.
 mod sync {
     pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
 }
@@ -41,7 +41,7 @@ use self::run_queue::RunQueue;
 #[doc(hidden)]
 pub use self::tasks::{Host, Tasks};
 
-/// Dropping it closes the queue: what is ready is dropped, and the threads end.
+/// The threads that poll tasks. Dropping it drops the ready tasks and ends the threads.
 #[doc(hidden)]
 pub struct Executor(Arc<Shared>);
 
@@ -55,7 +55,7 @@ struct Shared {
 }
 
 impl Executor {
-    /// Without a front.
+    /// Creates an executor without a front.
     pub fn new(context: Handle) -> Self {
         Self(Arc::new(Shared::new(context, None, false)))
     }
@@ -65,26 +65,26 @@ impl Executor {
         &self.0.context
     }
 
-    /// How many threads may poll at a time, blocked ones not counted: as many as the user's runtime has workers.
+    /// Returns the number of threads that may poll at a time, without blocked ones: as many as the user's runtime has workers.
     #[must_use]
     pub fn parallelism(&self) -> usize {
         self.0.context.metrics().num_workers()
     }
 
-    /// Why no handler can run in the context, in words for people.
+    /// Describes why no handler can run in the context, or returns `None` if handlers can.
     #[must_use]
     pub fn fault(&self) -> Option<&'static str> {
         if self.has_lost_its_context() {
             return Some("a runtime that was shut down");
         }
         let _entered = self.0.context.enter();
-        // tokio tells only by a panic, whose message goes to standard error, once.
+        // tokio reports missing timers only by a panic, whose message goes to standard error once.
         let has_timers = || catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok();
         let without = !self.0.has_timers.get_or_init(has_timers);
         without.then_some("a runtime without timers")
     }
 
-    /// Whether the user's runtime has been shut down: it then cancels every task at once.
+    /// Returns true if the user's runtime has been shut down: it then cancels every task at once.
     #[must_use]
     pub fn has_lost_its_context(&self) -> bool {
         self.0.context.spawn(std::future::ready(())).now_or_never().is_some_and(|ended| ended.is_err())
@@ -102,12 +102,13 @@ impl Executor {
         runnable.schedule();
     }
 
-    /// Has one more thread poll, if tasks are ready and fewer threads poll than may.
+    /// Lets one more thread poll, if tasks are ready and the limit allows it.
     pub fn add_thread(&self) {
         threads::start(&self.0, self.0.queue.add_thread());
     }
 
-    /// Waits until the thread that drives the front has polled all ready tasks; returns at once if it does not poll.
+    /// Waits until the thread that drives the front has polled all ready tasks. Returns at once if that thread does not poll
+    /// tasks.
     pub async fn polled_inline(&self) {
         let mut has_waited = false;
         poll_fn(|_| match !std::mem::replace(&mut has_waited, true) && self.0.queue.awaits_poll() {
@@ -117,7 +118,7 @@ impl Executor {
         .await;
     }
 
-    /// Whether too many threads are blocked for tasks to be polled.
+    /// Returns true if no task is polled, because too many threads are blocked.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.0.queue.is_exhausted()

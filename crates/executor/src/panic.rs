@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The message of a panic, cut to 256 characters.
+/// Returns the message of a panic, cut to 256 characters.
 #[must_use]
 pub fn panic_text(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();

@@ -8,13 +8,13 @@ use std::task::{Context, Poll, Waker};
 
 use super::sync::{Condvar, Mutex, MutexGuard};
 
-/// How many blocked threads are replaced. If one more is blocked, no task is polled until one of them returns.
+/// Blocked threads that are replaced. If one more is blocked, no task is polled until one of them returns.
 pub const MAX_BLOCKED: usize = 16;
 
 /// A thread of the executor.
 pub(crate) type ThreadId = usize;
 
-/// What a thread does next.
+/// The next step of a thread.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next<T> {
     /// Poll this task, then call [`RunQueue::polled`].
@@ -26,7 +26,7 @@ pub(crate) enum Next<T> {
     End,
 }
 
-/// Whether the caller must start a thread, and with which id.
+/// The thread that the caller must start, if any.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
@@ -39,7 +39,7 @@ pub(crate) struct RunQueue<T> {
     state: Mutex<State<T>>,
     /// Idle threads wait for this.
     wanted: Condvar,
-    /// How many threads may poll at a time, blocked ones not counted.
+    /// Threads that may poll at a time, without blocked ones.
     parallelism: usize,
 }
 
@@ -61,7 +61,7 @@ struct Thread {
     polls: u64,
     /// The value of `polls` at the watchdog's last tick.
     seen: u64,
-    /// The watchdog has found it in the same poll twice.
+    /// True if the watchdog has found the thread in the same poll twice.
     blocked: bool,
 }
 
@@ -75,14 +75,14 @@ enum Driver {
         thread: ThreadId,
         waker: Option<Waker>,
         awaits_poll: bool,
-        /// It took over from a blocked thread, and the task that blocked it may block the next thread too: until the
-        /// queue is empty, other threads take the tasks.
+        /// True if this thread took over from a blocked one. The same task may block the next thread too, so other threads take
+        /// the tasks until the queue is empty.
         only_drives: bool,
     },
 }
 
 impl<T> RunQueue<T> {
-    /// With a front, the caller starts the thread with id 0, which drives it.
+    /// Creates a queue. With a front, the caller starts the thread with id 0, which drives the front.
     pub(crate) fn new(parallelism: usize, has_front: bool) -> Self {
         let driver = Driver::Is { thread: 0, waker: None, awaits_poll: false, only_drives: false };
         let (driver, threads) =
@@ -91,7 +91,7 @@ impl<T> RunQueue<T> {
         Self { state: Mutex::new(state), wanted: Condvar::new(), parallelism: parallelism.max(1) }
     }
 
-    /// No user code runs under this lock, so nothing panics.
+    /// Locks the state. No user code runs under this lock, so nothing panics.
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,7 +120,7 @@ impl<T> RunQueue<T> {
         if is_covered { Start::Nothing } else { self.try_add_thread(state) }
     }
 
-    /// Has one more thread take tasks, unless as many as allowed already do.
+    /// Lets one more thread take tasks, unless the limit is reached.
     pub(crate) fn add_thread(&self) -> Start {
         self.try_add_thread(self.state())
     }
@@ -149,13 +149,13 @@ impl<T> RunQueue<T> {
         Start::Thread(state.threads.len() - 1)
     }
 
-    /// The thread could not be started.
+    /// Records that a thread could not be started.
     pub(crate) fn not_started(&self, thread: ThreadId) {
         self.state().threads[thread].ended = true;
     }
 
-    /// What this thread does next; blocks until there is something. With `front_first`, the driver drives the front before
-    /// it takes a task.
+    /// Returns the next step of this thread, and blocks until there is one. With `front_first`, the driver drives the front
+    /// before it takes a task.
     pub(crate) fn next(&self, me: ThreadId, front_first: bool) -> Next<T> {
         let mut state = self.state();
         loop {
@@ -188,7 +188,7 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// This thread's poll has returned.
+    /// Records that this thread's poll has returned.
     pub(crate) fn polled(&self, me: ThreadId) {
         let mut state = self.state();
         let thread = &mut state.threads[me];
@@ -196,14 +196,14 @@ impl<T> RunQueue<T> {
         thread.blocked = false;
     }
 
-    /// The driver is polling the front, so tasks that are added meanwhile need not wake it.
+    /// Records that the driver is polling the front, so tasks that are added meanwhile need not wake it.
     pub(crate) fn driver_wakes(&self) {
         if let Driver::Is { waker, .. } = &mut self.state().driver {
             *waker = None;
         }
     }
 
-    /// Ready when the driver must leave the front: a task is ready, or the queue is closed.
+    /// Returns `Ready` when the driver must leave the front, because a task is ready or the queue is closed.
     pub(crate) fn poll_driver(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
         let may_leave = state.closed || state.driver_may_poll();
@@ -220,8 +220,8 @@ impl<T> RunQueue<T> {
         Poll::Pending
     }
 
-    /// Called from within the front: whether the driver is about to leave it to poll a task. If so, the front is polled
-    /// again afterwards without a wake-up.
+    /// Returns true if the driver is about to leave the front to poll a task. The front calls this, and is then polled again
+    /// without a wake-up.
     pub(crate) fn awaits_poll(&self) -> bool {
         let mut state = self.state();
         let leaves = state.driver_may_poll();
@@ -234,8 +234,8 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// Called by the watchdog at each tick. A thread that has been in the same poll since the last tick is blocked; it is
-    /// replaced if the queue or the front needs a thread.
+    /// Finds blocked threads at each tick of the watchdog: those in the same poll since the last tick. Replaces them if the queue
+    /// or the front needs a thread.
     pub(crate) fn check_threads(&self) -> Start {
         let mut state = self.state();
         for thread in &mut state.threads {
@@ -260,13 +260,13 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// The front has ended and needs no driver.
+    /// Closes the queue, because the front has ended and needs no driver.
     pub(crate) fn front_ended(&self) {
         self.state().driver = Driver::None;
         self.close();
     }
 
-    /// Has the threads drop what is ready, and end.
+    /// Makes the threads drop the ready tasks and end.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -279,7 +279,7 @@ impl<T> RunQueue<T> {
         self.wanted.notify_all();
     }
 
-    /// Whether too many threads are blocked for tasks to be polled.
+    /// Returns true if no task is polled, because too many threads are blocked.
     pub(crate) fn is_exhausted(&self) -> bool {
         !self.state().may_poll()
     }
@@ -306,7 +306,7 @@ impl<T> State<T> {
         self.threads.iter().filter(|thread| thread.blocked).count() <= MAX_BLOCKED
     }
 
-    /// Threads that are about to ask for their next task.
+    /// Counts the threads that are about to ask for their next task.
     fn asking(&self) -> usize {
         let awake = self.threads.iter().filter(|thread| !thread.ended && !thread.is_polling()).count();
         let driving =
@@ -314,7 +314,7 @@ impl<T> State<T> {
         awake.saturating_sub(self.idle + usize::from(driving))
     }
 
-    /// Threads that take tasks, or will after their current poll.
+    /// Counts the threads that take tasks, or will after their current poll.
     fn active(&self) -> usize {
         let polling = |thread: &&Thread| thread.is_polling() && !thread.blocked;
         self.threads.iter().filter(polling).count() + self.asking()

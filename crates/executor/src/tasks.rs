@@ -1,4 +1,4 @@
-//! Where futures of the user's code are polled: on an executor's threads, or in the task that waits for them.
+//! Polls futures of the user's code, on an executor's threads or in the task that waits for them.
 
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
@@ -14,19 +14,19 @@ use tokio::time::{Instant, timeout_at};
 use super::Executor;
 use super::panic::{catch, panic_text};
 
-/// Where user code runs.
+/// The place where user code runs.
 #[derive(Clone, Default)]
 #[expect(missing_debug_implementations, reason = "for redrive alone")]
 pub enum Host {
-    /// In the task that waits. The code sees its task-locals, and blocks it if it blocks.
+    /// The task that waits. The code sees its task-locals, and can block it.
     #[default]
     Caller,
-    /// On the executor's threads.
+    /// The executor's threads.
     Threads(Arc<Executor>),
 }
 
 impl Host {
-    /// Why no handler can run on the user's runtime.
+    /// Describes why no handler can run on the user's runtime, or returns `None` if handlers can.
     #[must_use]
     pub fn fault(&self) -> Option<&'static str> {
         match self {
@@ -35,7 +35,7 @@ impl Host {
         }
     }
 
-    /// Whether too many threads are blocked for others to run.
+    /// Returns true if no other code can run, because too many threads are blocked.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         matches!(self, Self::Threads(executor) if executor.is_exhausted())
@@ -44,7 +44,7 @@ impl Host {
     /// Runs user code other than a handler, until it ends or time is up.
     ///
     /// # Errors
-    /// How it failed: a panic, a timeout, or no thread.
+    /// The code panicked, did not end in time, or was not run.
     pub async fn run(
         &self,
         code: impl Future<Output = ()> + Send + 'static,
@@ -66,7 +66,7 @@ impl Host {
             Self::Threads(executor) => executor,
         };
         let (ended, end) = oneshot::channel();
-        // The receiver is gone if it blocked its thread for too long.
+        // The receiver is gone if the code blocked its thread for too long.
         executor.spawn(async move {
             let _ = ended.send(run.await);
         });
@@ -90,14 +90,14 @@ pub struct Tasks {
 
 #[derive(Default)]
 struct InCaller {
-    /// Since a task is added while others are polled.
+    /// New tasks, which may be added while others are polled.
     added: Vec<Task>,
-    /// `None` while they are polled.
+    /// `None` while the tasks are polled.
     running: Option<FuturesUnordered<Task>>,
 }
 
 impl Tasks {
-    /// None yet, to be polled there.
+    /// Creates an empty set of tasks, to be polled by this host.
     #[must_use]
     pub fn new(host: &Host) -> Self {
         let executor = match host {
@@ -107,7 +107,7 @@ impl Tasks {
         Self { executor, in_caller: Mutex::default() }
     }
 
-    /// The executor, if tasks are polled on its threads.
+    /// Returns the executor, if tasks are polled on its threads.
     #[must_use]
     pub const fn executor(&self) -> Option<&Arc<Executor>> {
         self.executor.as_ref()
@@ -118,7 +118,7 @@ impl Tasks {
         self.in_caller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds one.
+    /// Adds a task.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         match &self.executor {
             Some(executor) => executor.spawn(task),
@@ -126,14 +126,14 @@ impl Tasks {
         }
     }
 
-    /// Drops those that are polled here: each may hold a reference to these tasks, which would keep them alive.
+    /// Drops the tasks that are polled in the caller. Each may hold a reference to this set, which would keep it alive.
     pub fn clear(&self) {
         let tasks = std::mem::take(&mut *self.in_caller());
         // Dropping tasks runs user code.
         let _ = catch(|| drop(tasks));
     }
 
-    /// Waits until something has changed, and polls the tasks that are polled here, which alone can change it then.
+    /// Waits for a change. Without an executor, it polls the tasks meanwhile, because only they can make the change.
     pub async fn until(&self, changed: impl Future<Output = ()>, has_changed: impl Fn() -> bool) {
         match &self.executor {
             Some(_) => changed.await,
@@ -142,7 +142,7 @@ impl Tasks {
     }
 
     fn poll(&self, has_changed: impl Fn() -> bool, context: &mut Context<'_>) -> Poll<()> {
-        // Not under the lock, since a task may add another.
+        // The lock is free meanwhile, because a task may add another.
         let mut running = self.in_caller().running.take().unwrap_or_default();
         loop {
             running.extend(self.in_caller().added.drain(..));

@@ -16,12 +16,12 @@ use super::run_queue::{Next, Start, ThreadId};
 
 /// The watchdog's interval. A blocked thread is replaced after one to two of these.
 const TICK: Duration = Duration::from_millis(20);
-/// After a poll that takes longer, another thread is added. The front waits no longer than this between polls.
+/// Duration of a poll after which another thread is added. The front waits no longer than this between polls.
 const LONG_POLL: Duration = Duration::from_millis(1);
-/// The stack of a main thread, on which many handlers are written and tested.
+/// Stack size in bytes: that of a main thread, on which many handlers are written and tested.
 const STACK: usize = 8 * 1024 * 1024;
 
-/// The target of its lines in the log.
+/// Target of this module's log lines.
 const TARGET: &str = "redrive::executor";
 
 /// Starts the thread that the queue asks for, and on the first call the watchdog.
@@ -45,7 +45,7 @@ pub(super) fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> 
     Builder::new().name(name.to_owned()).stack_size(STACK).spawn(work).map(drop)
 }
 
-/// The loop of a thread, until the queue is closed.
+/// Runs a thread until the queue is closed.
 pub(super) fn work(shared: &Arc<Shared>, me: ThreadId) {
     let mut left_front = Instant::now();
     let mut front_first = false;
@@ -84,7 +84,7 @@ fn poll(shared: &Shared, runnable: Runnable) {
     });
 }
 
-/// Tasks catch their own panics; this keeps the thread if one does not.
+/// Keeps the thread if a task panics, although tasks should catch their own panics.
 fn caught(work: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
         error!(target: TARGET, "a task panicked outside of a handler");

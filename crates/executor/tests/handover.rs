@@ -1,5 +1,5 @@
-//! The hand-over of the front from one thread to another, under a scheduler that tries out interleavings: the run queue
-//! is redrive's own, compiled with shuttle's locks in the place of those of the standard library.
+//! Tests the hand-over of the front between threads, under a scheduler that tries out interleavings. redrive's own run queue is
+//! compiled here with shuttle's locks instead of those of the standard library.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "../src/run_queue.rs"]
@@ -17,11 +17,11 @@ use run_queue::{MAX_BLOCKED, Next, RunQueue, Start, ThreadId};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
 
-/// What a thread polls.
+/// A task that a thread polls.
 #[derive(Debug, Clone, Copy)]
 enum Item {
     Quick(usize),
-    /// Woken by a thread of another runtime, it is done at the second poll.
+    /// Is woken by a thread of another runtime, and done at the second poll.
     Waits(usize),
     /// Blocks its thread until the front has ended.
     Blocks,
@@ -100,7 +100,7 @@ impl Model {
         model
     }
 
-    /// As `Front::drive` does, on a runtime that lets one thread in at a time.
+    /// Drives the front like `Front::drive`, on a runtime that lets one thread in at a time.
     fn drive(&self, inline: bool) {
         self.woken.block_on(|context| {
             self.queue.driver_wakes();
@@ -128,7 +128,7 @@ impl Model {
     }
 }
 
-/// Hands over one batch after the other, and waits for those that end, as `Flow::follow` does.
+/// Hands over one batch after the other, and waits for the tasks that end, as the shell of a Lambda batch does.
 async fn front(model: Arc<Model>, batches: Vec<Vec<Item>>) {
     for batch in batches {
         for item in &batch {
@@ -142,7 +142,7 @@ async fn front(model: Arc<Model>, batches: Vec<Vec<Item>>) {
         .await;
         poll_fn(|context| {
             let mut state = model.state.lock().unwrap();
-            // One that is left from before would hide a wake that is missing.
+            // A waker that is left from before would hide a missing wake-up.
             state.waker = None;
             let is_done = |item: &Item| match *item {
                 Item::Quick(id) | Item::Waits(id) => state.polls[id] > 0,
@@ -168,7 +168,7 @@ fn start(model: &Arc<Model>, start: Start) {
 fn work(model: &Arc<Model>, me: ThreadId) {
     let mut turns = 0;
     loop {
-        // Now and then the front has had to wait for long.
+        // In every third turn, the front goes first, as if it had waited for long.
         turns += 1;
         match model.queue.next(me, turns % 3 == 0) {
             Next::Poll(Item::Quick(id)) => model.note(id),
@@ -231,7 +231,7 @@ fn what_does_not_block_is_polled_once_whoever_drives_the_front() {
     all_are_polled_once(&batches, false, true);
 }
 
-/// The watchdog would hide that nobody was woken for a task.
+/// The watchdog would hide a missing wake-up.
 #[test]
 fn what_does_not_block_is_polled_without_the_watchdog() {
     use Item::{Quick, Waits};
