@@ -1,4 +1,4 @@
-//! Clients for a network.
+//! HTTP clients with the proxy and the certificates of a network.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the environment")]
 
 use std::borrow::Cow;
@@ -13,10 +13,10 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 
 use crate::variables::{NetworkError, certificates, proxy};
 
-/// The SDK keeps an idle connection for so long.
+/// Time for which the SDK keeps an idle connection.
 const IDLE: Duration = Duration::from_secs(90);
 
-/// How AWS is reached from here: the proxy and the certificates.
+/// The proxy and the certificates by which this machine reaches AWS.
 #[derive(Debug, Clone)]
 pub struct Network {
     proxy: ProxyConfig,
@@ -56,11 +56,11 @@ impl Network {
         })
     }
 
-    /// A client that closes a connection which is idle for so long (default: 90 s).
+    /// Returns a client that closes a connection after this idle time (default: 90 s).
     #[must_use]
     pub fn client(&self, idle: Option<Duration>) -> SharedHttpClient {
         let (network, idle) = (self.clone(), idle.unwrap_or(IDLE));
-        // The only way to a proxy that keeps the cache of connectors.
+        // Only this function supports a proxy and keeps the cache of connectors.
         Builder::new().build_with_connector_fn(move |settings, components| {
             let mut builder = Connector::builder().pool_idle_timeout(idle);
             builder.set_connector_settings(settings.cloned());
@@ -69,7 +69,7 @@ impl Network {
         })
     }
 
-    /// Reads the certificates of the machine now. Each client reads them at its first call, and once a process.
+    /// Reads the certificates of the machine now. Otherwise, the first call of a client reads them, once per process.
     pub fn read_certificates(&self) {
         drop(self.connector(Connector::builder()));
     }
@@ -80,7 +80,7 @@ impl Network {
     }
 }
 
-/// A profile that cannot be read has no bundle: who loads the settings says why.
+/// Returns the bundle of a profile. A profile that cannot be read has none: the code that loads the settings reports why.
 async fn bundle_of(profile: Option<&str>) -> Option<String> {
     let (files, environment, which) = (Default::default(), Default::default(), Default::default());
     let profile = profile.map(|name| Cow::Owned(name.to_owned()));

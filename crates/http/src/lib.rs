@@ -1,4 +1,4 @@
-//! How redrive reaches AWS: TLS by ring, through the proxy and with the certificates of a company's network. For redrive alone.
+//! HTTP clients for AWS: TLS by ring, with the proxy and the certificates of a company's network. Internal to redrive.
 
 mod client;
 mod variables;

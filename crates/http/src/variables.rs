@@ -6,11 +6,11 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-/// The proxy of HTTPS, the first that is set.
+/// Variables with the proxy for HTTPS. The first that is set counts.
 const PROXIES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-/// The hosts that are reached without a proxy, the first that is set.
+/// Variables with the hosts that are reached without a proxy. The first that is set counts.
 const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
-/// No proxy reaches this machine from elsewhere.
+/// Hosts that are never reached by the proxy, which may be elsewhere and cannot reach this machine.
 const THIS_MACHINE: &str = "localhost,127.0.0.0/8,::1";
 const BUNDLE: &str = "AWS_CA_BUNDLE";
 
@@ -23,7 +23,7 @@ pub struct NetworkError {
     problem: String,
 }
 
-/// HTTP without TLS needs no proxy: AWS is reached by HTTPS, and what answers HTTP is near, such as an emulator, or the
+/// Reads the proxy for HTTPS, by which AWS is reached. Plain HTTP uses no proxy: its servers are near, such as an emulator or the
 /// credentials of a container.
 pub(crate) fn proxy(variable: impl Fn(&str) -> Option<String>) -> Result<ProxyConfig, NetworkError> {
     let first = |names: &[&'static str]| {
@@ -41,7 +41,7 @@ pub(crate) fn proxy(variable: impl Fn(&str) -> Option<String>) -> Result<ProxyCo
     Ok(proxy.no_proxy(format!("{THIS_MACHINE}{exceptions}")))
 }
 
-/// The certificates of a file in place of those of the machine, as AWS's command line has it:
+/// Loads certificates from a file instead of those of the machine, as the AWS CLI does:
 /// <https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-files.html>.
 pub(crate) fn certificates(
     of_variable: Option<String>,
@@ -66,7 +66,7 @@ pub(crate) fn certificates(
     }
 }
 
-/// The client would panic for a certificate that it cannot read.
+/// Checks certificates, because the client would panic for one that it cannot read.
 fn checked(pem: &[u8]) -> Result<(), String> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
