@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracing::warn;
 
-/// How many bytes may wait. Beyond that lines are lost, and counted.
+/// Bytes that may wait. Lines beyond that are lost, and counted.
 const MOST_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Backlog {
         self.changed.notify_all();
     }
 
-    /// Writes lines one by one as they come, and says how many were lost meanwhile.
+    /// Writes lines one by one, and logs how many were lost meanwhile.
     pub(crate) fn write(&self, mut write: impl FnMut(&[u8])) -> ! {
         let mut lines = Vec::new();
         loop {

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use crate::BatchReport;
 use crate::metrics::{Gauges, failures, of_worker};
 
-/// The values that one metric may hold in one line.
+/// Most values of one metric in one line.
 const VALUES: usize = 100;
 
-/// One line, and one more for every further hundred values. Only the first has the counters.
+/// Returns one line, and one more for every further hundred values. Only the first has the counters.
 #[must_use]
 pub fn lines(report: &BatchReport, gauges: Option<Gauges>, namespace: &str, now: SystemTime) -> Vec<String> {
     let of_worker = of_worker(report, gauges);
@@ -56,7 +56,7 @@ pub fn lines(report: &BatchReport, gauges: Option<Gauges>, namespace: &str, now:
         .collect()
 }
 
-/// To the microsecond.
+/// Rounds to the microsecond.
 fn round(milliseconds: f64) -> f64 {
     (milliseconds * 1_000.0).round() / 1_000.0
 }

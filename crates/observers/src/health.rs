@@ -24,30 +24,30 @@ use tokio::time::sleep;
 use self::clients::{Clients, Seat};
 use crate::vitals::Vitals;
 
-/// How long a client may take for the headers of its request.
+/// Time in which a client must send the headers of its request.
 const TO_ASK: Duration = Duration::from_secs(2);
 
-/// And then for reading the answer.
+/// Time in which the client must then read the answer.
 const TO_READ: Duration = Duration::from_secs(3);
 
-/// How many bytes a request may have before its body, which nobody reads.
+/// Most bytes of a request before its body, which nobody reads.
 const REQUEST: usize = 16 * 1024;
 
-/// How many connections wait to be accepted. Beyond it Linux drops a client's first packet, which comes again after a second:
-/// too late for a probe. The 128 of [`TcpListener::bind`] are full within a few milliseconds of a flood.
+/// Connections that may wait to be accepted. Beyond it, Linux drops a client's first packet. The client repeats it after a
+/// second, too late for a probe. The 128 of [`TcpListener::bind`] are full within a few milliseconds of a flood.
 const WAITING: u32 = 4_096;
 
-/// After a connection that could not be accepted, such as for want of file descriptors.
+/// Pause after a connection could not be accepted, for example because file descriptors ran out.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Listens at once, in the context of a runtime, and answers while what it returns is polled, which never ends.
+/// Listens at once, in the context of a runtime. Returns a future that answers requests and never ends.
 ///
 /// # Errors
-/// The address cannot be listened on; the error names it and the setting.
+/// It cannot listen on the address. The error names the address and the setting.
 pub fn serve(address: SocketAddr, vitals: &Vitals) -> io::Result<impl Future<Output = ()> + Send> {
     Ok(answer_all(listen(address)?, vitals))
 }
@@ -55,7 +55,7 @@ pub fn serve(address: SocketAddr, vitals: &Vitals) -> io::Result<impl Future<Out
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let bound = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // As `TcpListener::bind` does: else a worker that was restarted waits for the connections of the last.
+        // As `TcpListener::bind` does. Otherwise, a restarted worker waits for the connections of the last one.
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
         socket.listen(WAITING)
@@ -70,7 +70,7 @@ async fn answer_all(listener: TcpListener, vitals: &Vitals) {
     let (mut open, mut clients) = (FuturesUnordered::new(), Clients::default());
     loop {
         tokio::select! {
-            // Connections end before others begin, so that there are never more than seats.
+            // Ends connections before it accepts others, so that there are never more connections than seats.
             biased;
             Some(left) = open.next() => clients.left(left),
             accepted = listener.accept() => match accepted {
@@ -81,8 +81,8 @@ async fn answer_all(listener: TcpListener, vitals: &Vitals) {
     }
 }
 
-/// One request, and the end of the connection: so a client can hold it only for as long as one request may take. Returns the
-/// number of the seat.
+/// Answers one request and ends the connection, so that no client keeps it for longer than a request may take. Returns the number
+/// of the seat.
 async fn answer_one(stream: TcpStream, seat: Seat, vitals: &Vitals) -> u64 {
     let Seat { number, has_asked, mut lost } = seat;
     let service = service_fn(|request| {
@@ -99,7 +99,7 @@ async fn answer_one(stream: TcpStream, seat: Seat, vitals: &Vitals) -> u64 {
         }
     };
     tokio::select! {
-        // A client that leaves, or is too slow, is none of the worker's business.
+        // Ignores clients that leave or are too slow.
         _ = connection => {}
         () = is_slow => {}
         _ = &mut lost => {}

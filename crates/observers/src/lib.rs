@@ -1,8 +1,8 @@
-//! What a redrive consumer shows of itself. Its engine knows nothing of this crate.
+//! Metrics, log lines and probes of a redrive consumer. The engine knows nothing of this crate.
 //!
-//! Only [`BatchReport`] is for users, who have it from redrive. All else is for redrive itself, and may change in any version.
+//! Only [`BatchReport`] is for users, and redrive exports it. All else is internal to redrive, and may change in any version.
 
-// Where things are:
+// Modules:
 // - `report`: `BatchReport`; `metrics`, `emf`: what is published; `lines`: the log as JSON; `stdout`: output without a lock
 // - with the feature `worker`: `backlog` (log lines that wait for a reader), `vitals` (a worker's state), `liveness`, `minute`,
 //   `open_metrics`, `health` (the server for probes), `protection` (of an ECS task)

@@ -1,5 +1,5 @@
-//! Events as lines of JSON, in the format of `tracing_subscriber`, which formats the fields of every span again for each
-//! line. Here they are formatted once, when the span begins.
+//! Writes events as lines of JSON, in the format of `tracing_subscriber`. That crate formats the fields of every span again for
+//! each line. This module formats them once, when the span begins.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::cell::Cell;
@@ -17,7 +17,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Enough for the fields of most spans, such as a message's id, group and trace header.
+/// Bytes for the fields of most spans, such as a message's id, group and trace header.
 const ROOM: usize = 256;
 
 thread_local! {
@@ -25,7 +25,7 @@ thread_local! {
     static LINE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Passes on each line, including the line break.
+/// A layer that passes each line, including the line break, to a function.
 #[derive(Debug)]
 pub struct Lines<W>(pub W);
 
@@ -107,7 +107,7 @@ fn without_repetition(fields: &[u8]) -> serde_json::Result<Vec<u8>> {
 struct Fields<'a>(&'a mut Vec<u8>);
 
 impl Fields<'_> {
-    /// As a JSON string. If formatting fails, the string ends there.
+    /// Appends a JSON string. If formatting fails, the string ends there.
     fn put_text(&mut self, name: &str, text: impl fmt::Display) {
         self.name(name);
         self.0.push(b'"');
@@ -128,7 +128,7 @@ impl Fields<'_> {
     }
 }
 
-/// Escapes what is inside a JSON string, and what acts on a terminal or a reader: senders choose parts of it.
+/// Escapes text for a JSON string, and characters that act on a terminal or a reader, because senders choose parts of it.
 struct Escaped<'a>(&'a mut Vec<u8>);
 
 impl Write for Escaped<'_> {

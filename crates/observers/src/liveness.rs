@@ -1,29 +1,30 @@
-//! Whether a worker is alive and ready, by what it last did.
+//! Decides if a worker is alive and ready, by the times of its last actions.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// A poll waits 20 s at most and has a margin for its answer; after errors the poller pauses for half a minute at most.
+/// Longest time between polls. A poll waits 20 s at most, with a margin for its answer. After errors, the poller pauses for half
+/// a minute at most.
 const POLL_LIMIT: Duration = Duration::from_secs(90);
 
-/// The keeper turns every ten seconds at least, and a turn may wait for calls that time out.
+/// Longest time between turns of the keeper. It turns every ten seconds at least, and a turn may wait for calls that time out.
 const KEEPER_LIMIT: Duration = Duration::from_secs(60);
 
-/// When a worker last did what it must keep doing. Times are counted from its start.
+/// Times of a worker's last poll and last turn, counted from its start.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     is_full: bool,
     is_ready: bool,
     pub(crate) is_draining: bool,
-    /// It receives nothing because a dependency is down.
+    /// True if the worker receives nothing because a dependency is down.
     pub(crate) is_paused: bool,
     pub(crate) polled: Duration,
-    /// When the loop last looked at all leases.
+    /// Time at which the loop last looked at all leases.
     pub(crate) turned: Duration,
 }
 
-/// What `/livez` answers.
+/// The answer of `/livez`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Liveness {
     #[serde(rename = "alive")]
@@ -38,13 +39,13 @@ pub(crate) struct Liveness {
 }
 
 impl Pulse {
-    /// From now on it has to poll. Until then it tries to reach the queue, and a restart would not help.
+    /// Records that the worker has reached the queue and must poll from now on. Until then, a restart would not help.
     pub(crate) fn is_ready(&mut self, now: Duration) {
         self.is_ready = true;
         (self.polled, self.turned) = (now, now);
     }
 
-    /// Whether there is a free place that a poll could fill. A worker that was full has until the limit for its next poll.
+    /// Records if a poll could fill a free place. A worker that was full has the whole limit for its next poll.
     pub(crate) fn has_room(&mut self, has_room: bool, now: Duration) {
         if std::mem::replace(&mut self.is_full, !has_room) && has_room {
             self.polled = now;

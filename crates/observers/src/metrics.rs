@@ -1,10 +1,10 @@
-//! The metrics that are published to CloudWatch: their names, and which counts one call has.
+//! The metrics that are published to CloudWatch: their names, and the counts in one call.
 
 use aws_sdk_cloudwatch::types::{Dimension, MetricDatum, StandardUnit};
 
 use crate::BatchReport;
 
-/// What a worker publishes in each minute, also if it is zero: what scales workers has to see each of them.
+/// Values that a worker publishes each minute, even if they are zero, because scaling must see every worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gauges {
     /// Messages that a worker has received and not finished, at the end of the minute; from workers only
@@ -13,8 +13,8 @@ pub struct Gauges {
     pub workers: u64,
 }
 
-/// Every metric. The first ten count failures, the next three are those of workers; the others only make sense if every
-/// batch is counted.
+/// Every metric. The first ten count failures, and the next three come from workers. The others only make sense if every batch is
+/// counted.
 pub const NAMES: &[&str] = &[
     "WorkerErrors",
     "Stuck",
@@ -35,11 +35,11 @@ pub const NAMES: &[&str] = &[
     "ResponseTime",
 ];
 
-/// Those that calls of CloudWatch carry.
+/// Metrics that calls to CloudWatch carry.
 pub const NAMES_IN_CALLS: &[&str] = NAMES.split_at(13).0;
 
-/// What one `PutMetricData` carries. Only the failure counters that are not zero: a mean over failed batches alone would be
-/// misleading. Of a worker what only workers have too.
+/// Returns the data of one `PutMetricData`: the failure counters that are not zero, and the metrics that only workers have. It
+/// omits the others, because a mean over failed batches alone would mislead.
 #[must_use]
 pub fn data(report: &BatchReport, gauges: Option<Gauges>) -> Vec<MetricDatum> {
     let queue = Dimension::builder().name("QueueName").value(&report.queue).build();
@@ -53,7 +53,7 @@ pub fn data(report: &BatchReport, gauges: Option<Gauges>) -> Vec<MetricDatum> {
         .collect()
 }
 
-/// The counters of failures, by the names that alarms use.
+/// Returns the counters of failures, by the names that alarms use.
 pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 10] {
     [
         ("WorkerErrors", report.worker_errors),
@@ -69,7 +69,7 @@ pub(crate) fn failures(report: &BatchReport) -> [(&'static str, u64); 10] {
     ]
 }
 
-/// What only workers have. A function loses no leases, and without workers there are no gauges.
+/// Returns the metrics that only workers have. A function has no gauges, and loses no leases.
 pub(crate) fn of_worker(report: &BatchReport, gauges: Option<Gauges>) -> Vec<(&'static str, u64)> {
     let lost = (gauges.is_some() || report.lease_lost > 0).then_some(("LeaseLost", report.lease_lost));
     let gauges = gauges.map(|gauges| [("InHand", gauges.in_hand), ("Workers", gauges.workers)]);

@@ -1,25 +1,25 @@
-//! The sums of a minute, and when a minute ends.
+//! Sums up the reports of a minute, and computes when it ends.
 
 use std::time::Duration;
 
 use crate::BatchReport;
 
-/// So many durations are published at once. Without a limit, a thousand messages a second would be megabytes a minute.
+/// Durations that are published at once. Without a limit, a thousand messages a second would be megabytes a minute.
 const MOST_DURATIONS: usize = 10_000;
 
-/// The sums of a minute in which nothing has happened yet.
+/// Returns the sums of a minute in which nothing has happened yet.
 pub(crate) fn begin(queue: &str) -> BatchReport {
     BatchReport { queue: queue.to_owned(), ..BatchReport::default() }
 }
 
-/// Takes the sums of a minute, and begins the next.
+/// Returns the sums of a minute, and begins the next.
 pub(crate) fn take(sums: &mut BatchReport) -> BatchReport {
     let next = begin(&sums.queue);
     std::mem::replace(sums, next)
 }
 
-/// Adds a batch, and returns whether there are so many durations that they should not wait for the end of the minute. If
-/// nobody takes them in time, durations are left out; counts never are.
+/// Adds a batch. Returns true if there are too many durations to wait for the end of the minute. If nobody takes them in time,
+/// durations are left out, but counts never are.
 pub(crate) fn add(sums: &mut BatchReport, report: &BatchReport) -> bool {
     // Without `..`, so that a new field is not forgotten.
     let BatchReport {
@@ -36,7 +36,7 @@ pub(crate) fn add(sums: &mut BatchReport, report: &BatchReport) -> bool {
         not_started,
         stuck,
         settle_errors,
-        // Counted when it happens, also of messages that were in no batch.
+        // Counted when it happens, including messages that were in no batch.
         lease_lost: _,
         max_attempt,
         worker_durations,
@@ -62,9 +62,9 @@ pub(crate) fn add(sums: &mut BatchReport, report: &BatchReport) -> bool {
     sums.worker_durations.len().max(sums.response_times.len()) >= MOST_DURATIONS
 }
 
-/// The time until the next publication, by the wall clock since its epoch. It is at the same second of each minute, the one
-/// in which the worker started, so that each minute of CloudWatch counts the worker once; and not near the end of a minute,
-/// where a late timer would make it two in one and none in the other.
+/// Returns the time until the next publication. `started` and `now` are times of the wall clock since its epoch. A worker
+/// publishes in the second of the minute in which it started, so that each minute of CloudWatch counts it once. It avoids the
+/// ends of a minute, where a late timer would count it twice in one minute and not at all in the other.
 pub(crate) fn until_next(started: Duration, now: Duration) -> Duration {
     const MINUTE: u128 = 60_000;
     let phase = (started.as_millis() % MINUTE).clamp(5_000, 50_000);
@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    /// Each counter has a number of its own, so that none can stand for another.
+    /// Returns a report in which each counter has its own number, so that none can be mistaken for another.
     fn every_count() -> BatchReport {
         BatchReport {
             queue: "orders".to_owned(),

@@ -10,7 +10,7 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::BatchReport;
 
-/// In seconds: from a handler that only looks something up to one that works for an hour.
+/// Bucket limits in seconds, from a handler that only looks something up to one that works for an hour.
 const BUCKETS: [f64; 17] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 600.0, 3_600.0,
 ];
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::vitals::Vitals;
 
-    /// Name, labels and value of each sample. Panics at what a strict reader of the format would refuse.
+    /// Returns name, labels and value of each sample. Panics at text that a strict reader of the format would refuse.
     fn samples(text: &str) -> Vec<(String, String, f64)> {
         let body = text.strip_suffix("# EOF\n").expect("it ends with # EOF");
         let (mut families, mut samples) = (BTreeSet::new(), Vec::new());

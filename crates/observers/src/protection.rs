@@ -15,14 +15,14 @@ use tracing::{info, warn};
 use self::agent::Agent;
 use self::plan::{Plan, Step};
 
-/// What lines of the log name as their origin.
+/// Target of this module's log lines.
 const TARGET: &str = "redrive::worker::protection";
 
-/// How long the worker's end waits for the last release. Without it, protection ends by itself, and a task that has ended
-/// needs none.
+/// Time that the worker's end waits for the last release. Without it, protection ends by itself, and a task that has ended needs
+/// none.
 const TO_RELEASE: Duration = Duration::from_secs(2);
 
-/// Of the task that this process runs in.
+/// Protection of the task in which this process runs.
 #[derive(Debug)]
 pub struct Protection {
     in_hand: watch::Sender<usize>,
@@ -31,11 +31,11 @@ pub struct Protection {
 }
 
 impl Protection {
-    /// Spawns a task that asks the agent; `agent` is the value of `ECS_AGENT_URI`. A call that fails is a warning, once per
-    /// streak, and is tried again.
+    /// Spawns a task that calls the ECS agent at `agent`, the value of `ECS_AGENT_URI`. It retries failed calls, and logs one
+    /// warning per streak.
     ///
     /// # Errors
-    /// The URL is none, or not of `http`. It is one line that names it.
+    /// The value is not a URL that begins with `http://`. The error is one line that names it.
     pub fn start(agent: &str) -> Result<Self, String> {
         let agent = Agent::new(agent)?;
         let (in_hand, changes) = watch::channel(0);
@@ -43,7 +43,7 @@ impl Protection {
         Ok(Self { in_hand, asking, agent })
     }
 
-    /// How many messages are in hand now. Each change costs a lock, and a wake-up if a message is the first or the last.
+    /// Records the number of messages in hand. Each change costs a lock, and a wake-up if a message is the first or the last.
     pub fn in_hand(&self, messages: usize) {
         self.in_hand.send_if_modified(|before| {
             let changes = (*before == 0) != (messages == 0);
@@ -52,7 +52,7 @@ impl Protection {
         });
     }
 
-    /// At the worker's end: gives protection back, once.
+    /// Releases protection once, at the worker's end.
     pub async fn release(self) {
         let Self { in_hand, mut asking, agent } = self;
         drop(in_hand);

@@ -1,9 +1,9 @@
-//! What happened to one batch, in numbers.
+//! The counts and times of a batch.
 
 use std::time::Duration;
 
-/// Every record is counted in exactly one of `succeeded`, `worker_errors`, `deferred`, `discarded`, `replayed`, `outages`
-/// and `not_started`.
+/// Counts and times of one batch. Each record is counted in exactly one of `succeeded`, `worker_errors`, `deferred`, `discarded`,
+/// `replayed`, `outages` and `not_started`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BatchReport {

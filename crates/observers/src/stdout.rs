@@ -22,11 +22,11 @@ static STDOUT: LazyLock<Option<File>> =
 
 #[cfg(feature = "worker")]
 static BACKLOG: Backlog = Backlog::new();
-/// How many workers run.
+/// Workers that run.
 #[cfg(feature = "worker")]
 static WORKERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Writes whole lines at once. What cannot be written is lost.
+/// Writes whole lines at once. Lines that cannot be written are lost.
 pub fn write(lines: &[u8]) {
     #[cfg(feature = "worker")]
     if WORKERS.load(Ordering::Relaxed) > 0 {
@@ -35,7 +35,7 @@ pub fn write(lines: &[u8]) {
     write_now(lines);
 }
 
-/// A worker begins: from now on a thread writes the lines.
+/// Lets a thread write the lines while a worker runs.
 #[cfg(feature = "worker")]
 pub fn worker_begins() {
     static WRITER: LazyLock<bool> = LazyLock::new(|| {
@@ -45,7 +45,7 @@ pub fn worker_begins() {
     WORKERS.fetch_add(usize::from(*WRITER), Ordering::Relaxed);
 }
 
-/// A worker has ended: waits until its lines are written, unless nobody reads them.
+/// Waits until the lines of a worker that has ended are written, unless nobody reads them.
 #[cfg(feature = "worker")]
 pub fn worker_ends(patience: Duration) {
     if WORKERS.load(Ordering::Relaxed) > 0 && BACKLOG.flush(patience) {
@@ -59,7 +59,7 @@ fn write_now(lines: &[u8]) {
     }
 }
 
-/// The same to standard error.
+/// Writes a line to standard error in the same way.
 pub fn write_error(line: &str) {
     if let Ok(stderr) = std::io::stderr().as_fd().try_clone_to_owned() {
         let _ = File::from(stderr).write_all(line.as_bytes());

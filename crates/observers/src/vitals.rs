@@ -1,4 +1,4 @@
-//! What a worker knows of itself: for its probes, for `/metrics`, and for the metrics of each minute.
+//! A worker's state for its probes, for `/metrics`, and for the metrics of each minute.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::metrics::Gauges;
 use crate::minute::{self, until_next};
 use crate::open_metrics::OpenMetrics;
 
-/// Shared by a worker's loop and its server. No method waits for anything but a lock that is held for moments.
+/// State that a worker's loop and its server share. Its methods only wait for a lock that is held for moments.
 #[derive(Debug)]
 pub struct Vitals {
     metrics: OpenMetrics,
@@ -31,7 +31,7 @@ struct State {
 }
 
 impl Vitals {
-    /// Of a worker that starts now, for the queue of this name.
+    /// Creates the state of a worker that starts now, for the queue with this name.
     #[must_use]
     pub fn new(queue: &str) -> Self {
         let state = State { sums: minute::begin(queue), ..State::default() };
@@ -43,19 +43,19 @@ impl Vitals {
         }
     }
 
-    /// The queue was reached.
+    /// Records that the queue was reached.
     pub fn is_ready(&self) {
         self.state().pulse.is_ready(self.started.elapsed());
     }
 
-    /// The worker was told to end: it is not ready any more, and polls stop.
+    /// Records that the worker drains: it is not ready any more, and polls stop.
     pub fn drains(&self) {
         self.state().pulse.is_draining = true;
     }
 
-    /// The worker has looked at all its leases, which it has to at least every ten seconds. It has so many messages whose
-    /// handlers have not ended, so many of these have not begun, and there are so many free places. While there is none,
-    /// nothing is polled, and `/livez` expects no poll.
+    /// Records that the worker has looked at all its leases, which it must do at least every ten seconds. `in_hand` counts
+    /// messages whose handlers have not ended, `waiting` those of them that have not begun, and `free` the free places. Without a
+    /// free place, nothing is polled, and `/livez` expects no poll.
     pub fn loop_turned(&self, in_hand: usize, waiting: usize, free: usize) {
         self.metrics.in_hand.set(in_hand as i64);
         self.metrics.waiting.set(waiting as i64);
@@ -66,34 +66,34 @@ impl Vitals {
         state.pulse.has_room(free > 0, now);
     }
 
-    /// So many dependencies are down, and whether the worker pauses because of that.
+    /// Records how many dependencies are down, and if the worker pauses because of that.
     pub fn down(&self, dependencies: usize, is_paused: bool) {
         self.metrics.down.set(dependencies as i64);
         self.state().pulse.is_paused = is_paused;
     }
 
-    /// A poll came back, with or without messages, or failed. Failed polls count as finished: a restart does not help if
-    /// SQS cannot be reached.
+    /// Records that a poll returned or failed. Failed polls count as finished, because a restart does not help if SQS cannot be
+    /// reached.
     pub fn poll_ended(&self, is_ok: bool) {
         self.metrics.polls.inc();
         self.metrics.poll_errors.inc_by(u64::from(!is_ok));
         self.state().pulse.polled = self.started.elapsed();
     }
 
-    /// A message's lease ended before its handler.
+    /// Counts a message whose lease ended before its handler.
     pub fn lease_lost(&self) {
         self.metrics.leases_lost.inc();
         self.state().sums.lease_lost += 1;
     }
 
-    /// A call that deletes, changes visibility or sends letters came back after so long, with so many entries that SQS did
+    /// Records the duration of a call that deletes, changes visibility or sends letters, and the number of entries that SQS did
     /// not confirm.
     pub fn call_ended(&self, took: Duration, refused: usize) {
         self.metrics.settle.observe(took.as_secs_f64());
         self.metrics.settle_errors.inc_by(refused as u64);
     }
 
-    /// A batch is over.
+    /// Adds the report of a batch.
     pub fn reported(&self, report: &BatchReport) {
         self.metrics.reported(report);
         if minute::add(&mut self.state().sums, report) {
@@ -101,7 +101,7 @@ impl Vitals {
         }
     }
 
-    /// The sums since the last call.
+    /// Returns the sums since the last call.
     #[must_use]
     pub fn take_sums(&self) -> BatchReport {
         minute::take(&mut self.state().sums)
@@ -129,15 +129,15 @@ pub struct Minutes<'a> {
 }
 
 impl<'a> Minutes<'a> {
-    /// Those of this worker.
+    /// Starts the minutes of this worker.
     #[must_use]
     pub fn new(vitals: &'a Vitals) -> Self {
         let started = wall();
         Self { vitals, started, due: Instant::now() + until_next(started, started) }
     }
 
-    /// Waits for the end of the minute, and takes its sums. If very many messages end in a minute, their sums come sooner,
-    /// in parts, of which the last has the gauges.
+    /// Waits for the end of the minute, and returns its sums. If very many messages end in a minute, it returns the sums sooner,
+    /// in parts. Only the last part has the gauges.
     pub async fn next(&mut self) -> (BatchReport, Option<Gauges>) {
         let is_due = tokio::select! {
             () = sleep_until(self.due) => true,
@@ -151,7 +151,7 @@ impl<'a> Minutes<'a> {
     }
 }
 
-/// Since the epoch of the wall clock, whose minutes are those of CloudWatch.
+/// Returns the time of the wall clock since its epoch. CloudWatch counts the same minutes.
 fn wall() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Who is connected. When all seats are taken, one who is connected makes way for the next: a client that connects and says nothing
+//! The connected clients. When all seats are taken, a new client replaces one of them. A client that connects and sends nothing
 //! must not keep probes waiting, or the platform restarts a healthy worker.
 
 use std::collections::HashMap;
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::oneshot;
 
-/// How many are connected at a time.
+/// Most clients that are connected at a time.
 pub(super) const SEATS: usize = 64;
 
-/// In the order in which they came.
+/// Connected clients, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     seated: Vec<Client>,
@@ -23,22 +23,22 @@ struct Client {
     number: u64,
     from: IpAddr,
     has_asked: Arc<AtomicBool>,
-    /// Dropping it takes the seat away.
+    /// Dropping it takes the seat away and ends the connection.
     _keeps: oneshot::Sender<()>,
 }
 
-/// What a connection knows of its seat.
+/// A connection's side of its seat.
 #[derive(Debug)]
 pub(super) struct Seat {
     pub(super) number: u64,
-    /// Its request has come.
+    /// True if the client's request has arrived.
     pub(super) has_asked: Arc<AtomicBool>,
-    /// Ready once somebody else has the seat.
+    /// Ready once a different client has the seat.
     pub(super) lost: oneshot::Receiver<()>,
 }
 
 impl Clients {
-    /// Gives a seat to a client from this address. If all are taken, one of them is free first.
+    /// Gives a seat to a client from this address. If all are taken, one client loses its seat first.
     pub(super) fn seat(&mut self, from: IpAddr) -> Seat {
         if self.seated.len() >= SEATS {
             let clients = self.seated.iter().map(|it| (it.from, it.has_asked.load(Ordering::Relaxed)));
@@ -53,14 +53,14 @@ impl Clients {
         Seat { number, has_asked, lost }
     }
 
-    /// The connection with this seat has ended.
+    /// Frees the seat of a connection that has ended.
     pub(super) fn left(&mut self, number: u64) {
         self.seated.retain(|client| client.number != number);
     }
 }
 
-/// Which of these clients, the oldest first, makes way: of the address that most come from, the oldest that has not asked yet,
-/// else the oldest. So one address alone cannot push out those of others.
+/// Returns the index of the client that makes way. `clients` begins with the oldest. Among those of the most frequent address, it
+/// is the oldest that has not asked yet, else the oldest. So one address alone cannot push out clients of others.
 fn leaves(clients: &[(IpAddr, bool)]) -> usize {
     let mut counts: HashMap<IpAddr, usize> = HashMap::new();
     clients.iter().for_each(|(from, _)| *counts.entry(*from).or_default() += 1);

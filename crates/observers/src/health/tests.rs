@@ -1,4 +1,4 @@
-//! Over real sockets.
+//! Tests of the health server over real sockets.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Server {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// The whole answer; the server ends the connection.
+    /// Sends a request and returns the whole answer. The server ends the connection.
     async fn send(&self, request: &str) -> String {
         let mut stream = self.connect().await;
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -142,7 +142,7 @@ async fn many_requests_at_once_are_all_answered() {
     assert!(clients.join_all().await.into_iter().all(|status| status == 200));
 }
 
-/// What clients say that never come to an end.
+/// Requests that never end.
 const UNFINISHED: [&[u8]; 4] =
     [b"", b"GET /livez HTT", b"GET /metrics HTTP/1.1\r\nHost: w\r\n", b"GET / HTTP/1.1\r\nX: "];
 
@@ -203,7 +203,7 @@ async fn a_client_has_two_seconds_for_its_headers_however_it_sends_them() {
         let began = tokio::time::Instant::now();
         stream.write_all(said).await.unwrap();
         let mut byte = [0];
-        // A byte now and then buys no time.
+        // A byte now and then does not extend the time.
         while let Err(_pending) = timeout(Duration::from_millis(100), stream.read(&mut byte)).await {
             if !said.is_empty() && stream.write_all(b"x").await.is_err() {
                 break;

@@ -1,4 +1,4 @@
-//! Beside the lines of `tracing_subscriber`, which these replace.
+//! Compares the lines with those of `tracing_subscriber`, which they replace.
 
 use std::fmt;
 use std::io;
@@ -26,7 +26,7 @@ impl io::Write for Kept {
 }
 
 impl Kept {
-    /// The lines without the time.
+    /// Returns the lines without the time.
     fn lines(&self) -> Vec<Value> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let line = |line| {
@@ -41,7 +41,7 @@ impl Kept {
     }
 }
 
-/// What is logged, as ours and as theirs.
+/// Returns the lines of this crate and those of `tracing_subscriber`.
 fn both(logged: impl FnOnce()) -> [Vec<Value>; 2] {
     let [ours, theirs] = [Kept::default(), Kept::default()];
     let (out, writer) = (ours.clone(), theirs.clone());
@@ -52,7 +52,7 @@ fn both(logged: impl FnOnce()) -> [Vec<Value>; 2] {
     [ours, theirs].map(|kept| kept.lines())
 }
 
-/// The lines, which are those of `tracing_subscriber`.
+/// Returns the lines, and checks that `tracing_subscriber` writes the same.
 fn lines(logged: impl FnOnce()) -> Vec<Value> {
     let [ours, theirs] = both(logged);
     assert_eq!(ours, theirs);
@@ -138,7 +138,7 @@ proptest! {
     }
 }
 
-/// Whatever writes it: a field of an event, of a span or of a message, as text, by `Display` or by `Debug`.
+/// The text is in fields of an event and of a span, and in the message, written as text, by `Display` and by `Debug`.
 #[test]
 fn a_senders_text_acts_on_no_terminal_and_no_reader() {
     let (kept, out) = (Kept::default(), Kept::default());

@@ -16,13 +16,13 @@ use tokio::time::timeout;
 
 use super::plan::MINUTES;
 
-/// Why the task's protection was not changed.
+/// The reason why the task's protection was not changed.
 pub(super) type AgentError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The agent waits four seconds for ECS.
+/// Time limit of a call. The agent itself waits four seconds for ECS.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// An answer is a few hundred bytes.
+/// Most bytes of an answer, which normally has a few hundred.
 const LONGEST_ANSWER: usize = 64 * 1_024;
 
 #[derive(Debug, Clone)]
@@ -32,11 +32,11 @@ pub(super) struct Agent {
     address: String,
 }
 
-/// One of the three is there.
+/// The agent's answer, which has one of these fields.
 #[derive(Deserialize)]
 struct Answer {
     protection: Option<Protected>,
-    /// Comes with status 200.
+    /// Sent with status 200.
     failure: Option<Refusal>,
     error: Option<Refusal>,
 }
@@ -70,7 +70,7 @@ impl Agent {
     }
 
     /// # Errors
-    /// What the agent refused, or why there is no answer.
+    /// The agent refused the call or did not answer it.
     pub(super) async fn set(&self, protects: bool) -> Result<(), AgentError> {
         timeout(PATIENCE, self.put(protects)).await.map_err(|_| format!("no answer in {PATIENCE:?}"))?
     }
@@ -94,7 +94,7 @@ impl Agent {
             let body = Limited::new(response.into_body(), LONGEST_ANSWER).collect().await?.to_bytes();
             Ok::<_, AgentError>((status, body))
         };
-        // The connection ends with what it carries.
+        // The connection ends with its only exchange.
         let (status, body) = tokio::select! {
             exchanged = exchange => exchanged?,
             Err(error) = connection => return Err(error.into()),

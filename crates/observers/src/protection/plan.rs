@@ -1,26 +1,26 @@
-//! When a task asks for protection and gives it back. Times are counted from the worker's start.
+//! Decides when a task requests protection and releases it. Times are counted from the worker's start.
 
 use std::time::Duration;
 
-/// How long the agent is asked to protect the task.
+/// Minutes of protection in each request.
 pub(super) const MINUTES: u64 = 60;
 
-/// Half of that, so that half an hour is left for calls that fail.
+/// Time until renewal: half of that, so that half an hour is left for calls that fail.
 const RENEWED_AFTER: Duration = Duration::from_secs(MINUTES * 30);
 
-/// A task is idle after so long without messages; until then it stays protected, so that the next message costs no call.
+/// Time without messages after which a task is idle. Until then it stays protected, so that the next message costs no call.
 const IDLE_AFTER: Duration = Duration::from_secs(10);
 
-/// Between calls that fail, doubled each time.
+/// Pause after the first failed call, doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// To be confirmed by [`Plan::answered`].
+    /// Request protection, to be confirmed by [`Plan::answered`].
     Protect,
     Release,
-    /// Until then, or until something changes.
+    /// Wait until then, or until something changes.
     WaitUntil(Duration),
     Wait,
 }
@@ -29,7 +29,7 @@ pub(super) enum Step {
 pub(super) struct Plan {
     is_busy: bool,
     idle_since: Duration,
-    /// When protection was last asked for and granted. After a call without an answer it may hold too.
+    /// Time of the last request that was granted. After a call without an answer, the task may be protected too.
     protected: Option<Duration>,
     may_be_protected: bool,
     failures: u32,
@@ -56,12 +56,12 @@ impl Plan {
         if due <= now { step } else { Step::WaitUntil(due) }
     }
 
-    /// Protection was asked for, before the call: it may be granted though no answer comes.
+    /// Records a request before its call, because protection may be granted without an answer.
     pub(super) fn asks(&mut self) {
         self.may_be_protected = true;
     }
 
-    /// Returns whether this failure is the first after a success.
+    /// Records an answer. Returns true if it is the first failure after a success.
     pub(super) fn answered(&mut self, step: Step, is_ok: bool, now: Duration) -> bool {
         if !is_ok {
             let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures));
@@ -76,7 +76,7 @@ impl Plan {
         false
     }
 
-    /// Whether a call should give protection back at the worker's end.
+    /// Returns true if a call should release protection at the worker's end.
     pub(super) fn may_be_protected(&self) -> bool {
         self.may_be_protected
     }

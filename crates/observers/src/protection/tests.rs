@@ -1,4 +1,4 @@
-//! Against an agent on loopback that answers as AWS's page says.
+//! Tests against an agent on loopback that answers as AWS's page says.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ struct FakeAgent {
     _serving: JoinSet<()>,
 }
 
-/// What the real agent answers to whom it protects.
+/// Returns the real agent's answer to a request that it grants.
 fn granted(protects: bool) -> (StatusCode, String) {
     let expires = protects.then_some("2026-11-23T01:29:16Z");
     let protection =
@@ -90,7 +90,7 @@ async fn a_task_that_never_had_a_message_calls_nobody() {
     agent.nothing_more();
 }
 
-/// Ten seconds and half an hour of tokio's clock, which goes on while nobody has anything to do.
+/// tokio's paused clock skips ten seconds and half an hour while everything waits.
 #[tokio::test(start_paused = true)]
 async fn a_busy_task_is_renewed_and_an_idle_one_released() {
     let mut agent = agent(granted).await;
@@ -145,7 +145,7 @@ async fn each_form_of_refusal_is_an_error_in_the_agents_words() {
     }
 }
 
-/// A refusal, a connection that is refused, and an agent that hangs: the worker goes on, and tries again.
+/// The agent refuses three calls, and the worker tries again.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_failed_is_made_again() {
     let mut failures = 3;

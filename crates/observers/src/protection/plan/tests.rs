@@ -6,7 +6,7 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Does what is due and lets it succeed; returns what it was.
+/// Performs the step that is due, with this result, and returns it.
 fn act(plan: &mut Plan, now: Duration, is_ok: bool) -> Step {
     let step = plan.next(now);
     if step == Step::Protect {
@@ -107,7 +107,7 @@ proptest! {
             }
             prop_assert!(in_hand == 0 || plan.may_be_protected() || fails);
         }
-        // A release needs ten idle seconds, and what follows a failure two.
+        // A release needs ten idle seconds, and the call after a failure two.
         for three in calls.windows(3) {
             prop_assert!(three[2].0 - three[0].0 >= at(2), "{three:?}");
         }
