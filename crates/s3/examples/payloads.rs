@@ -1,12 +1,12 @@
-//! Bodies that are too big for SQS, as the SQS Extended Client of Java or Python puts them into S3.
+//! Handles bodies that are too big for SQS, as the SQS Extended Client of Java or Python puts them into S3.
 //!
 //! ```sh
 //! redrive send --queue documents big.jsonl --payload-bucket documents-payloads
 //! redrive local --aws --example payloads
 //! ```
 //!
-//! A document is done. An empty one is dead-lettered as `empty-document`, and its letter points to the same object:
-//! `redrive dlq show --payload` reads it. `dev/emulators/test_payloads.py` runs this program against emulators.
+//! Documents are done. An empty one is dead-lettered as `empty-document`, and its letter points to the same object: `redrive dlq
+//! show --payload` reads it. `dev/emulators/test_payloads.py` runs this program against emulators.
 
 use redrive::{Consumer, Failure, Message};
 use redrive_s3::Payloads;

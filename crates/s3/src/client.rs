@@ -10,7 +10,7 @@ use redrive_http::Network;
 const CONNECT: Duration = Duration::from_secs(2);
 const FIRST_BYTE: Duration = Duration::from_secs(5);
 
-/// A client with the region, the credentials and the endpoint of the environment: that of the function, on Lambda.
+/// Returns a client with the region, credentials and endpoint of the environment. On Lambda, that is the function's.
 ///
 /// It waits 2 s for a connection and 5 s for the first byte of an answer, and tries a call up to three times. You can pass
 /// your own client instead, with its own connections, retries and timeouts.

@@ -1,4 +1,4 @@
-//! Why a payload could not be read, and what happens to its message.
+//! Errors of reading payloads, and the failures of their messages.
 
 use std::error::Error;
 
@@ -8,14 +8,14 @@ use aws_sdk_s3::primitives::ByteStreamError;
 use redrive::Failure;
 use redrive_sqs::PayloadPointer;
 
-/// Why a payload could not be read.
+/// The reason why a payload could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
     /// The message points to a bucket that [`Payloads::new`](crate::Payloads::new) does not name.
     #[error("{0} is in none of the buckets that payloads are read from")]
     Bucket(PayloadPointer),
-    /// A bucket cannot have this name, nor an access point this ARN.
+    /// No bucket can have this name, and no access point this ARN.
     #[error("{0} names a bucket that cannot exist")]
     InvalidBucket(PayloadPointer),
     /// The key is too long for S3, or has a part that a proxy may resolve.
@@ -42,7 +42,7 @@ pub enum PayloadError {
 }
 
 impl PayloadError {
-    /// What happens to the message.
+    /// Turns the error into a failure of the message.
     pub(crate) fn failure(self) -> Failure {
         let reason = match &self {
             Self::Text(_) => return Failure::malformed(self),
@@ -56,7 +56,8 @@ impl PayloadError {
     }
 }
 
-/// `AccessDenied: Access Denied` if S3 says so, else the status of the answer, and what went wrong if there is none.
+/// Returns S3's code and message, such as `AccessDenied: Access Denied`. Without a code it returns the status of the answer, and
+/// without an answer the innermost cause.
 fn said(error: &SdkError<GetObjectError>) -> String {
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
@@ -71,7 +72,7 @@ fn said(error: &SdkError<GetObjectError>) -> String {
     }
 }
 
-/// The cause of all causes, without the layers of the SDK around it.
+/// Returns the innermost cause, without the layers of the SDK around it.
 fn innermost(error: &dyn Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
 }

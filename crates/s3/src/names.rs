@@ -1,9 +1,9 @@
-//! Which buckets and keys are read. The sender of a message chose them, and the client writes them into an address: it panics
-//! if that is too long.
+//! Checks names of buckets and keys. The sender of a message chose them, and the SDK's client writes them into an address. It
+//! panics if that is too long.
 
 use redrive_sqs::PayloadPointer;
 
-/// Whether a bucket may have this name, or an access point this ARN.
+/// Returns true if a bucket may have this name, or an access point this ARN.
 pub(crate) fn is_bucket(name: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let is_arn = name.starts_with("arn:");
@@ -12,7 +12,7 @@ pub(crate) fn is_bucket(name: &str) -> bool {
         && name.chars().all(|c| is_allowed(c) || is_arn && ":/".contains(c))
 }
 
-/// Why no object is read that has this key.
+/// Describes why redrive does not read objects with this key, or returns `None` if it does.
 pub(crate) fn fault_of_key(key: &str) -> Option<String> {
     if key.len() > PayloadPointer::MAX_KEY {
         return Some(format!("has {} bytes, allowed: at most {}", key.len(), PayloadPointer::MAX_KEY));
@@ -20,7 +20,7 @@ pub(crate) fn fault_of_key(key: &str) -> Option<String> {
     has_dots(key).then(|| "has the part . or .., which a proxy may resolve".to_owned())
 }
 
-/// Whether a proxy may resolve the key to another one, and so leave the prefix. It may do so after it has decoded the key.
+/// Returns true if a proxy may resolve the key to another one and so leave the prefix, perhaps after decoding it.
 fn has_dots(key: &str) -> bool {
     let decoded = key.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\");
     decoded.split(['/', '\\']).any(|part| matches!(part, "." | ".."))

@@ -1,4 +1,4 @@
-//! The source of bodies.
+//! Reads bodies from S3.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::operation::get_object::{GetObjectError, GetObjectOutput};
@@ -8,24 +8,24 @@ use redrive_sqs::PayloadPointer;
 use crate::PayloadError;
 use crate::names::{fault_of_key, is_bucket};
 
-/// With ten messages at a time, of which each is held as bytes, 80 MiB: what fits into the least memory of a function.
+/// Default limit in bytes. Ten payloads in memory at a time take 80 MiB, which fits into the smallest function.
 const MAX_SIZE: u64 = 8 * 1024 * 1024;
 
-/// Bodies in S3, for messages that the SQS Extended Client sent; other messages keep their own body.
+/// Bodies in S3, for messages that the SQS Extended Client sent. Other messages keep their own body.
 ///
 /// A message points to S3 if it has the attribute `ExtendedPayloadSize`, or `SQSLargePayloadSize` of version 1. If its payload
 /// cannot be read:
 ///
 /// | | the message |
 /// | --- | --- |
-/// | the body is not a pointer, the payload not UTF-8 | is malformed: [`Consumer::on_malformed`](redrive::Consumer::on_malformed) |
-/// | another bucket, another prefix | is dead-lettered as `payload-bucket`, `payload-key` |
+/// | the body is not a pointer, or the payload is not UTF-8 | is malformed: [`Consumer::on_malformed`](redrive::Consumer::on_malformed) |
+/// | a bucket or a prefix that is not allowed | is dead-lettered as `payload-bucket` or `payload-key` |
 /// | a key of more than 1,024 bytes, or with the part `.` or `..` | is dead-lettered as `payload-key` |
 /// | more bytes than [`max_size`](Self::max_size) | is dead-lettered as `payload-size` |
-/// | no such object | is dead-lettered as `payload-missing`, if the function may call `s3:ListBucket`: else S3 answers `AccessDenied` |
+/// | the object does not exist | is dead-lettered as `payload-missing` if `s3:ListBucket` is allowed. Otherwise, S3 refuses the call |
 /// | S3 refuses, throttles, fails or does not answer | is retried |
 ///
-/// Dead letters keep the pointer, and the object stays: nothing is ever deleted.
+/// Dead letters keep the pointer. redrive never deletes an object.
 #[derive(Debug, Clone)]
 pub struct Payloads {
     client: Client,
@@ -43,15 +43,15 @@ impl Payloads {
         Self { client, buckets, key_prefix: String::new(), max_size: MAX_SIZE }
     }
 
-    /// The largest payload, in bytes. Default: 8,388,608 (8 MiB). Memory holds the payload of each message that runs, and for a
-    /// bulk handler those of all messages in its running calls.
+    /// Sets the largest payload, in bytes. Default: 8,388,608 (8 MiB). The process keeps the payload of each running message in
+    /// memory. For a bulk handler, it keeps those of all messages in running calls.
     #[must_use]
     pub const fn max_size(mut self, bytes: u64) -> Self {
         self.max_size = bytes;
         self
     }
 
-    /// The prefix of payload keys, for a bucket that holds other objects too. Default: anything.
+    /// Reads only keys with this prefix, for a bucket that holds other objects too. Default: any key.
     #[must_use]
     pub fn key_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.key_prefix = prefix.into();
@@ -61,7 +61,7 @@ impl Payloads {
     /// Reads a payload, as [`Bodies::body`] does for a message.
     ///
     /// # Errors
-    /// The payload could not be read, or may not be.
+    /// The payload could not be read, or redrive may not read it.
     pub async fn fetch(&self, pointer: &PayloadPointer) -> Result<String, PayloadError> {
         let at = || pointer.clone();
         if !self.buckets.contains(&pointer.bucket) {
@@ -85,7 +85,7 @@ impl Payloads {
         String::from_utf8(bytes).map_err(|_| PayloadError::Text(at()))
     }
 
-    /// Never more than the limit, whatever the answer says of its length.
+    /// Reads an object, but never more than the limit, even if the answer claims a smaller length.
     async fn read(
         &self,
         pointer: &PayloadPointer,

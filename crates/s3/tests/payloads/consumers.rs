@@ -1,4 +1,4 @@
-//! What a handler takes, and what a dead letter keeps.
+//! Handlers take the payload, and dead letters keep the pointer.
 
 use redrive_local::NewMessage;
 use redrive_s3::{PayloadPointer, Payloads};

@@ -1,4 +1,4 @@
-//! What is not read, and what becomes of its message.
+//! Payloads that are not read, and what happens to their messages.
 
 use std::time::{Duration, Instant};
 

@@ -8,14 +8,14 @@ use redrive_local::kit::{Message, Queue, TestAws};
 use redrive_local::{AttributeValue, MessageAttribute, NewMessage};
 use redrive_s3::{PayloadPointer, Payloads};
 
-/// One whose body is in S3.
+/// Returns a message whose body is in S3.
 pub(crate) fn pointing(bucket: &str, key: &str) -> NewMessage {
     let pointer = PayloadPointer { bucket: bucket.to_owned(), key: key.to_owned() };
     NewMessage::from(pointer.body()).saying("ExtendedPayloadSize")
 }
 
 pub(crate) trait Saying {
-    /// With an attribute that says how large the payload is.
+    /// Adds an attribute with the size of the payload.
     fn saying(self, attribute: &str) -> Self;
 }
 
@@ -28,7 +28,7 @@ impl Saying for NewMessage {
     }
 }
 
-/// What one batch led to.
+/// The results of one batch.
 pub(crate) struct Batch {
     pub(crate) queue: Queue,
     pub(crate) messages: Vec<Message>,
@@ -65,7 +65,7 @@ impl Batch {
         Self { queue, messages, taken, reports }
     }
 
-    /// How each message ended, and with which error, in the order of sending.
+    /// Returns the outcome and the error of each message, in the order of sending.
     pub(crate) fn ends(&self) -> Vec<String> {
         let end = |message: &Message| {
             let report = self.reports.iter().find(|report| report.id == message.id()).unwrap();

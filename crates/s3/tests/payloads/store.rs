@@ -1,4 +1,4 @@
-//! An S3 on loopback that answers `GetObject` by the key. `dev/emulators/test_payloads.py` uses those of emulators.
+//! An S3 on loopback that answers `GetObject` by the key. `dev/emulators/test_payloads.py` uses the S3 of emulators.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Response, StatusCode, Uri};
 
-/// What was asked for, as paths.
+/// Paths of the requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asked(Arc<Mutex<Vec<String>>>);
 
@@ -20,7 +20,7 @@ impl Asked {
     }
 }
 
-/// The answer to each key; a key that is none of these is the object's content.
+/// Returns the answer for a key. By default, the object's content is its key.
 fn answer(key: &str) -> Response<Body> {
     let error = |status: StatusCode, code: &str| {
         let text =
@@ -59,12 +59,12 @@ fn endless() -> impl futures_util::Stream<Item = std::io::Result<Bytes>> + Send 
     futures_util::stream::repeat_with(|| Ok(Bytes::from_static(&[b'x'; 1_000])))
 }
 
-/// A client of an S3 that listens until the test ends.
+/// Returns a client of an S3 that listens until the test ends.
 pub(crate) async fn store() -> (Client, Asked) {
     store_at("127.0.0.1").await
 }
 
-/// The same by this name of the host: with one that is not an address, buckets are subdomains.
+/// Does the same with this host name. If it is not an address, buckets are subdomains.
 pub(crate) async fn store_at(host: &str) -> (Client, Asked) {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
