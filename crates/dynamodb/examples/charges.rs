@@ -1,12 +1,12 @@
-//! Payments that are charged once, whatever the queue delivers twice: a table in DynamoDB remembers which are done.
+//! Charges each payment once, even if the queue delivers it twice: a table in DynamoDB remembers which payments are done.
 //!
 //! ```sh
 //! AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:4567 REDRIVE_IDEMPOTENCY_TABLE=idempotency \
 //!   redrive local --example charges --send crates/dynamodb/examples/charges.jsonl --until-idle
 //! ```
 //!
-//! The key is the id of the payment, so a producer that sends one twice charges once too. One without an amount is rejected, and
-//! that is recorded as well. `dev/emulators/test_once.py` runs this program with the tables of emulators.
+//! The key is the id of the payment, so one that a producer sends twice is charged once too. The table also records that a
+//! payment without an amount is rejected. `dev/emulators/test_once.py` runs this program with the tables of emulators.
 
 use redrive::once::Once;
 use redrive::{BoxError, Consumer, Failure, Message};
@@ -24,7 +24,7 @@ async fn charge(payment: Message<Payment>) -> Result<(), Failure> {
     if *cents == 0 {
         return Err(Failure::reject("a payment must have an amount").with_reason("no-amount"));
     }
-    // Hand the id to the gateway too, if it takes an idempotency key: no table can take back a charge.
+    // If the gateway takes an idempotency key, pass the id to it too: no table can undo a charge.
     tracing::info!(id, cents, "charged");
     Ok(())
 }

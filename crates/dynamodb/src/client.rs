@@ -10,11 +10,12 @@ use redrive_http::Network;
 
 const CONNECT: Duration = Duration::from_secs(1);
 const FIRST_BYTE: Duration = Duration::from_millis(1_500);
-/// Sooner than redrive gives up on a record, so that the error says what happened. A lease of tokens is tried once, for 2.5 s.
+/// Time limit of a call. redrive gives up on a record later, so that the error says what happened. A lease of tokens is tried
+/// once, for 2.5 s.
 const OPERATION: Duration = Duration::from_millis(4_500);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// A client with the region, the credentials and the endpoint of the environment: that of the function, on Lambda.
+/// Returns a client with the region, credentials and endpoint of the environment. On Lambda, that is the function's.
 ///
 /// It waits 1 s for a connection and 1.5 s for the first byte of an answer. It tries a call up to three times, for 4.5 s in all.
 /// Only a lease of [tokens](crate::DynamoDb::tokens) is not tried again.

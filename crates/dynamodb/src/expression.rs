@@ -1,4 +1,4 @@
-//! What is written under which condition, in DynamoDB's words.
+//! DynamoDB's expressions for writes and their conditions.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use crate::item::{
 /// The values that an expression names.
 pub(crate) type Values = HashMap<String, AttributeValue>;
 
-/// When a claim is granted, as `Record::claimed` says it.
+/// The condition under which a claim is granted, the same as in `Record::claimed`.
 pub(crate) const FREE: &str = "attribute_not_exists(#id) OR #expiration <= :seconds \
     OR (#status = :in_progress AND (#in_progress_expiration <= :millis OR #token = :token)) \
     OR (#outcome = :rejected AND #redrives < :redrives)";
@@ -39,7 +39,7 @@ pub(crate) struct Update {
 
 const HELD: &str = "#token = :token AND #status = :in_progress";
 
-/// What a change writes: the first of these updates whose condition holds.
+/// Returns the updates of a change, of which the first whose condition holds is written.
 pub(crate) fn updates(token: &str, change: &Change, now: SystemTime) -> Vec<Update> {
     let update = |expression: &str, condition, more: Vec<(&str, AttributeValue)>| {
         let held = [("token", text(token)), ("in_progress", text(IN_PROGRESS))];
@@ -63,7 +63,7 @@ pub(crate) fn updates(token: &str, change: &Change, now: SystemTime) -> Vec<Upda
                 ),
             ]
         }
-        // Free at once, also by a clock that is behind ours.
+        // The key is free at once, even by a clock that is behind this one.
         Change::Release => {
             vec![update(
                 "SET #in_progress_expiration = :zero REMOVE #token",
@@ -80,7 +80,7 @@ pub(crate) fn updates(token: &str, change: &Change, now: SystemTime) -> Vec<Upda
     }
 }
 
-/// The names that expressions use: each attribute is `#` and its name, since some are reserved words.
+/// Returns the names in expressions. Each attribute is `#` and its name, because some names are reserved words.
 pub(crate) fn names(expressions: &[&str]) -> HashMap<String, String> {
     let words =
         expressions.iter().flat_map(|it| it.split(|c: char| !c.is_alphabetic() && !"#:_".contains(c)));

@@ -1,4 +1,4 @@
-//! The item of a record, as Powertools lays it out, with attributes of ours beside. Items of Powertools have only the former.
+//! Items in the layout of Powertools, with additional attributes of redrive, which items of Powertools lack.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ pub(crate) const REJECTED: &str = "rejected";
 const DISCARDED: &str = "discarded";
 const DONE: &str = "done";
 
-/// The item of a record whose message has not ended.
+/// Returns the item of a record whose message has not ended.
 pub(crate) fn item_of(id: String, record: &Record) -> Item {
     let mut item = Item::from([
         ("id".to_owned(), text(id)),
@@ -29,7 +29,7 @@ pub(crate) fn item_of(id: String, record: &Record) -> Item {
     item
 }
 
-/// The attributes that say how a message ended.
+/// Returns the attributes that record how a message ended.
 pub(crate) fn end_of(end: &End) -> Vec<(&'static str, AttributeValue)> {
     match end {
         End::Done => vec![("outcome", text(DONE))],
@@ -41,19 +41,19 @@ pub(crate) fn end_of(end: &End) -> Vec<(&'static str, AttributeValue)> {
     }
 }
 
-/// What an item says. The error is what it should not have.
+/// Reads the record from an item. The error names the wrong attribute, and what is allowed.
 pub(crate) fn record_of(item: &Item) -> Result<Record, String> {
-    // No instant is later that every platform knows: the end of year 9999.
+    // The latest instant that every platform supports: the end of the year 9999.
     let never = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
     let is_ours = item.contains_key("redrives");
     let own = |name| if is_ours { text_in(item, name) } else { Ok(None) };
     let mut record = Record::of(&Claim::new("", ""), UNIX_EPOCH);
     record.token = own("token")?.unwrap_or_default();
-    // The hash of Powertools is of another kind.
+    // Powertools hashes differently.
     record.payload = own("validation")?;
     record.redrives = number_in(item, "redrives")?.and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
     record.expires = time_in(item, "expiration", Duration::from_secs)?.unwrap_or(never);
-    // Without the time that a function has left, Powertools has the key until the record expires.
+    // If Powertools does not know how much time a function has left, it has the key until the record expires.
     record.lease_until =
         time_in(item, "in_progress_expiration", Duration::from_millis)?.unwrap_or(record.expires);
     record.end = match text_in(item, "status")?.as_deref() {
@@ -64,7 +64,7 @@ pub(crate) fn record_of(item: &Item) -> Result<Record, String> {
     Ok(record)
 }
 
-/// Powertools knows no other end than success.
+/// Reads how a message ended. Powertools records only successes.
 fn end_in(item: &Item) -> Result<End, String> {
     match text_in(item, "outcome")?.as_deref() {
         None | Some(DONE) => Ok(End::Done),
@@ -119,7 +119,7 @@ pub(crate) fn number(number: impl Into<u128>) -> AttributeValue {
     AttributeValue::N(number.into().to_string())
 }
 
-/// The end of a lease or a record is rounded up, so that it is never shorter than it was promised.
+/// Rounds the end of a lease or a record up, so that it is never shorter than promised.
 pub(crate) fn millis(time: SystemTime) -> AttributeValue {
     number(since_1970(time).as_nanos().div_ceil(1_000_000))
 }
@@ -128,7 +128,7 @@ pub(crate) fn seconds(time: SystemTime) -> AttributeValue {
     number(since_1970(time).as_nanos().div_ceil(1_000_000_000))
 }
 
-/// The present is rounded down.
+/// Rounds the current time down.
 pub(crate) fn millis_now(now: SystemTime) -> AttributeValue {
     number(since_1970(now).as_millis())
 }
@@ -157,7 +157,7 @@ mod tests {
         AttributeValue::N(text.to_owned())
     }
 
-    /// As Powertools for Python writes it, without an attribute whose value is empty.
+    /// Returns an item as Powertools for Python writes it, without attributes whose value is empty.
     fn of_powertools(status: &str, expiration: &str, lease: &str) -> Item {
         let numbers = [("expiration", expiration), ("in_progress_expiration", lease)];
         let numbers = numbers.into_iter().filter(|(_, digits)| !digits.is_empty());

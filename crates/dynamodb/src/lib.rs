@@ -19,9 +19,9 @@
 //!
 //! # The table
 //!
-//! Its partition key is the string `id`, without a sort key; its TTL attribute is `expiration`. The function calls `PutItem`,
-//! `UpdateItem` and `GetItem`: one `PutItem` before the handler, one `UpdateItem` after it and for each renewal in a worker, and a `GetItem` only if an answer
-//! does not include the item that another delivery wrote.
+//! The partition key is the string `id`, without a sort key. The TTL attribute is `expiration`. redrive makes one `PutItem`
+//! before the handler, one `UpdateItem` after it, and one for each renewal in a worker. It makes a `GetItem` only if an answer
+//! does not include the item that a different delivery wrote.
 //!
 //! | attribute | | |
 //! | --- | --- | --- |
@@ -31,9 +31,9 @@
 //! | `in_progress_expiration` | N | when the lease ends, in milliseconds since 1970; 0 after a failure |
 //! | `validation` | S | the hash of the body, with [`Once::check_payload`](redrive::once::Once::check_payload) |
 //! | `data` | | what a function with Powertools returned; redrive neither reads nor writes it |
-//! | `token` | S | of the delivery that has the key, or had it last |
+//! | `token` | S | the token of the delivery that has the key, or had it last |
 //! | `outcome` | S | `done`, `discarded` or `rejected` |
-//! | `reason`, `error` | S | of a rejected message |
+//! | `reason`, `error` | S | the reason and the error of a rejected message |
 //! | `redrives` | N | how often the message was retried from a dead-letter queue |
 //!
 //! Times come from the clocks of the processes that use the table. These may differ by 5 s, because a lease lasts 5 s
@@ -41,8 +41,8 @@
 //!
 //! # Together with Powertools
 //!
-//! A function with Powertools and a consumer with redrive can share a table. Each skips what the other has completed, and
-//! waits while the other has the key. To Powertools, discarded and rejected messages are completed too, and return nothing.
+//! A function with Powertools and a consumer with redrive can share a table. Each skips messages that the other has completed,
+//! and waits while the other has the key. To Powertools, discarded and rejected messages are completed too, and return nothing.
 //!
 //! **Only writes of redrive are fenced.** Powertools updates and deletes records without a condition, so a function that runs
 //! for longer than its lease overwrites the record of its successor. Let two programs share keys only while you move from one
@@ -58,7 +58,7 @@
 //! #[derive(serde::Deserialize)]
 //! struct Order { id: String }
 //!
-//! /// As Powertools for Python does, if the id is ASCII: it writes other characters as escapes.
+//! /// Computes the key as Powertools for Python does, if the id is ASCII. Powertools escapes other characters.
 //! fn powertools_key(id: &str) -> String {
 //!     let json = serde_json::Value::from(id).to_string();
 //!     Md5::digest(json).iter().map(|byte| format!("{byte:02x}")).collect()
@@ -69,11 +69,11 @@
 //! let once = Once::new(store).key(|order: &Order| powertools_key(&order.id));
 //! ```
 //!
-//! redrive compares payloads only with its own, because Powertools hashes them in another way. With Powertools'
+//! redrive compares payloads only with its own, because Powertools hashes them differently. With Powertools'
 //! `payload_validation_jmespath`, records of redrive never match.
 
-// `expression` writes the rules of `redrive::once::Record` as DynamoDB's expressions, `item` has Powertools' layout, and `view` is
-// what a process knows of a shared bucket. `tests/checks` compares the first two with `Record` in emulators.
+// `expression` writes the rules of `redrive::once::Record` as DynamoDB's expressions, `item` has Powertools' layout, and `view`
+// is a process's view of a shared bucket. `tests/checks` compares the first two with `Record` in emulators.
 
 #![warn(clippy::exhaustive_enums)]
 

@@ -1,4 +1,4 @@
-//! The store.
+//! The store of handled messages.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock and the environment")]
 
 use std::time::SystemTime;
@@ -18,10 +18,10 @@ use crate::error::{StoreError, said};
 use crate::expression::{FREE, Update, free, names, updates};
 use crate::item::{Item, item_of, record_of, text};
 
-/// How often a key is claimed that is free whenever its record is read.
+/// Most attempts to claim a key that is free whenever its record is read.
 const TRIES: usize = 5;
 
-/// Records in a table of DynamoDB, laid out as those of Powertools: see [the crate](crate#the-table).
+/// A store of records in a DynamoDB table, in the layout of Powertools: see [the crate](crate#the-table).
 ///
 /// ```no_run
 /// # async fn charge(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -41,14 +41,14 @@ pub struct DynamoDb {
     prefix: String,
 }
 
-/// Whether DynamoDB wrote something. If not, its condition did not hold, for an item that the answer may include.
+/// The result of a conditional write. `No` means that the condition did not hold, for an item that the answer may include.
 pub(crate) enum Written {
     Yes,
     No(Option<Item>),
 }
 
 impl DynamoDb {
-    /// Keeps records in the table of this name or ARN.
+    /// Keeps records in the table with this name or ARN.
     #[must_use]
     pub fn new(client: Client, table: impl Into<String>) -> Self {
         Self { client, table: table.into(), prefix: String::new() }
@@ -63,16 +63,16 @@ impl DynamoDb {
         if table.is_empty() { Err(MissingTable) } else { Ok(Self::new(client, table)) }
     }
 
-    /// Separates these records from those of others in the same table: ids are `PREFIX#KEY`. Default: ids are keys.
+    /// Separates these records from those of other consumers in the same table: ids are `PREFIX#KEY`. Default: ids are keys.
     ///
-    /// Each consumer needs its own table, or its own prefix without `#`. Otherwise a message of one consumer can have the id of
-    /// another's, which is then skipped. The `key_prefix` of Powertools does the same.
+    /// Each consumer needs its own table, or its own prefix without `#`. Otherwise, messages of two consumers can have the same
+    /// id, and one of them is skipped. The `key_prefix` of Powertools does the same.
     #[must_use]
     pub fn prefix(self, prefix: impl Into<String>) -> Self {
         Self { prefix: format!("{}#", prefix.into()), ..self }
     }
 
-    /// The same as [`Store::claim`] by this clock, for tests that do not wait.
+    /// Does the same as [`Store::claim`] at this time, for tests that do not wait.
     #[doc(hidden)]
     pub async fn claim_at(&self, claim: &Claim, now: SystemTime) -> Result<Claimed, BoxError> {
         let id = self.id(&claim.key);
@@ -87,7 +87,7 @@ impl DynamoDb {
         Err(StoreError::Contended { id, table: self.table.clone() }.into())
     }
 
-    /// The same as [`Store::change`] by this clock, for tests that do not wait.
+    /// Does the same as [`Store::change`] at this time, for tests that do not wait.
     #[doc(hidden)]
     pub async fn change_at(
         &self,
@@ -158,13 +158,13 @@ impl DynamoDb {
         }
     }
 
-    /// The record of an id: of the item, or of what is in the table if an answer had none.
+    /// Returns the record in the item of an answer, or the one in the table if the answer had no item.
     async fn record(&self, id: &str, item: Option<Item>) -> Result<Option<Record>, StoreError> {
         let record = self.item(id, item).await?.as_ref().map(record_of).transpose();
         record.map_err(|fault| self.fault(id, fault))
     }
 
-    /// The item of an answer, or what is in the table if that had none.
+    /// Returns the item of an answer, or the one in the table if the answer had none.
     pub(crate) async fn item(&self, id: &str, item: Option<Item>) -> Result<Option<Item>, StoreError> {
         if item.is_some() {
             return Ok(item);
@@ -186,7 +186,7 @@ impl DynamoDb {
     }
 }
 
-/// An emulator that ignores `ReturnValuesOnConditionCheckFailure` leaves it out, or empty.
+/// Returns the item of an answer. An emulator that ignores `ReturnValuesOnConditionCheckFailure` omits it, or sends an empty one.
 fn item_in(failed: &ConditionalCheckFailedException) -> Option<Item> {
     failed.item().filter(|item| !item.is_empty()).cloned()
 }

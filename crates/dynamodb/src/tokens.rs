@@ -1,4 +1,4 @@
-//! A rate's bucket that workers share.
+//! The bucket of a rate that workers share.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 use std::sync::{Mutex, PoisonError};
@@ -17,11 +17,11 @@ use crate::item::{Item, number, whole_in};
 use crate::store::Written;
 use crate::view::View;
 
-/// How often a lease is tried while others change the bucket.
+/// Most attempts at a lease while other workers change the bucket.
 const TRIES: u32 = 5;
-/// The pause after the second conflict at most; it grows with each further one.
+/// Longest pause after the second conflict. It grows with each further one.
 const PAUSE: Duration = Duration::from_millis(20);
-/// In milliseconds. No bucket is that old.
+/// Latest time of a bucket, in milliseconds. No bucket is that old.
 const LATEST: u64 = u64::MAX / 2;
 
 /// The bucket of a [shared rate](redrive::Consumer::share_rate): one item of a table of DynamoDB.
@@ -38,14 +38,14 @@ const LATEST: u64 = u64::MAX / 2;
 /// # }
 /// ```
 ///
-/// A lease is one `UpdateItem`, on the condition that no other worker was first; if one was, the lease is tried again, up to five
-/// times. Workers need no common clock. While none runs, the bucket gains no tokens.
+/// A lease is one `UpdateItem`, on the condition that no other worker was first. If one was, redrive tries again, up to five
+/// times in all. Workers need no common clock. While none runs, the bucket gains no tokens.
 ///
 /// | attribute | | |
 /// | --- | --- | --- |
 /// | `id` | S | the prefix and the key |
-/// | `level` | N | billionths of a token in the bucket; below zero, tokens are leased that are yet to come |
-/// | `at` | N | when, in milliseconds since the first lease |
+/// | `level` | N | billionths of a token in the bucket; below zero, tokens were leased in advance |
+/// | `at` | N | the time of that level, in milliseconds since the first lease |
 #[derive(Debug)]
 pub struct Tokens {
     store: DynamoDb,
@@ -55,13 +55,13 @@ pub struct Tokens {
 }
 
 impl DynamoDb {
-    /// The bucket of this key, for [`Consumer::share_rate`](redrive::Consumer::share_rate). Its id must differ from those of
-    /// records: the prefix separates these too. The client's retries are off here: after a failed call, the worker leases again
+    /// Returns the bucket with this key, for [`Consumer::share_rate`](redrive::Consumer::share_rate). Its id is the prefix and
+    /// the key, and must differ from the ids of records. Its client does not retry: after a failed call, the worker leases again
     /// a second later.
     #[must_use]
     pub fn tokens(mut self, key: &str) -> Tokens {
         let id = self.id(key);
-        // If an answer was lost, a retry would find our own write, take it for another worker's, and lease again.
+        // If an answer was lost, a retry would find its own write, mistake it for another worker's, and lease again.
         let config = self.client.config().to_builder().retry_config(RetryConfig::disabled());
         self.client = Client::from_conf(config.build());
         Tokens { store: self, id, started: Instant::now(), view: Mutex::default() }
@@ -110,7 +110,7 @@ impl Tokens {
     }
 }
 
-/// Writes a bucket, if the item is still the one that was read.
+/// Returns the update that writes a bucket, if the item is still the one that was read.
 fn update(read: Option<Bucket>, bucket: Bucket) -> Update {
     let mut named = vec![("level", level(bucket)), ("at", at(bucket))];
     named.extend(read.into_iter().flat_map(|read| [("read_level", level(read)), ("read_at", at(read))]));
@@ -121,7 +121,7 @@ fn update(read: Option<Bucket>, bucket: Bucket) -> Update {
 
 fn bucket_of(item: &Item) -> Result<Bucket, String> {
     let (level, at) = (whole_in(item, "level")?, whole_in(item, "at")?);
-    // After the maximum, it would gain nothing more.
+    // Beyond the maximum, the bucket would gain no more tokens.
     if at > LATEST {
         return Err(format!("at {at}, allowed: at most {LATEST}"));
     }

@@ -1,26 +1,26 @@
-//! What a process knows of a bucket that it shares: what it held when somebody wrote it last, and how late it is on its clock.
+//! A process's view of a shared bucket: its last known contents, and the time on its clock.
 
 use std::time::Duration;
 
 use redrive::tokens::Bucket;
 
-/// The bucket's clock begins with the first lease. No machine's clock counts: a process goes on from the latest time that it has
-/// seen in the item, by what its own steady clock has counted since. So it may be behind, but never ahead.
+/// A view of a bucket, whose clock begins with the first lease and depends on no machine's clock. A process continues from the
+/// latest time that it has seen in the item, by its own steady clock. So it may be behind, but never ahead.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct View {
     /// `None` if there is no item.
     pub(crate) bucket: Option<Bucket>,
-    /// The latest time that was seen, and when.
+    /// Latest time that was seen, and the time of the steady clock then.
     seen: Option<(Duration, Duration)>,
 }
 
 impl View {
-    /// The time on the bucket's clock. `steady` counts from any moment.
+    /// Returns the time on the bucket's clock. `steady` counts from any moment.
     pub(crate) fn now(&self, steady: Duration) -> Duration {
         self.seen.map_or(Duration::ZERO, |(at, then)| at + steady.saturating_sub(then))
     }
 
-    /// The item held this, at `steady` or later.
+    /// Records the contents of the item at `steady` or later.
     pub(crate) fn saw(&mut self, bucket: Option<Bucket>, steady: Duration) {
         self.bucket = bucket;
         if let Some(Bucket { at, .. }) = bucket
@@ -55,7 +55,7 @@ mod tests {
     }
 
     proptest! {
-        /// Steady clocks that began at any time, in processes that come and go, whose writes may find that another was first.
+        /// Processes with steady clocks that began at any time start and end, and their writes may find that another was first.
         #[test]
         fn processes_lease_no_more_than_the_burst_and_the_rate_in_any_window(
             messages in 1_u32..100, burst in 1_u32..50,
@@ -66,7 +66,7 @@ mod tests {
             let mut joined = 6_u32;
             let new = |process: u64| (View::default(), process * 1_000_000);
             let mut processes: Vec<_> = (0..6).map(new).collect();
-            // What a process has read and not written yet.
+            // Buckets that a process has read and not written yet.
             let mut writes = vec![None; 6];
             for (later, process, most, chance) in steps {
                 now += later;
@@ -96,9 +96,9 @@ mod tests {
                 let mut sum = 0;
                 for (at, _, joined, tokens) in &leased[first..] {
                     sum += tokens;
-                    // Some are yet to come, within a second.
+                    // Some tokens are leased up to a second in advance.
                     let most = f64::from(burst + messages);
-                    // The first process may have known less of the time. Each that joins adds what a bucket leases at once.
+                    // The first process may have been behind. Each that joins adds as much as a bucket leases at once.
                     let late = (millis(*since) - *item).as_secs_f64() * f64::from(messages);
                     let time = (millis(*at) - millis(*since)).as_secs_f64() * f64::from(messages);
                     prop_assert!(f64::from(sum) <= most + time + late.min(f64::from(*joined) * most) + 1e-6);

@@ -28,7 +28,7 @@ pub(crate) async fn check(store: DynamoDb) {
         let [(owner, _)] = granted[..] else { panic!("{} workers have the key", granted.len()) };
         let waits = |answer: &Claimed| matches!(answer, Claimed::Granted | Claimed::InProgress { .. });
         assert!(answers.iter().all(|(_, answer)| waits(answer)), "{answers:?}");
-        // All say that they are done with it.
+        // All workers report the change, and only the owner's counts.
         let changes = join_all(answers.iter().map(|(token, _)| store.change(key, token, change))).await;
         let changed: Vec<_> =
             answers.iter().zip(changes).filter(|(_, changed)| *changed.as_ref().unwrap()).collect();

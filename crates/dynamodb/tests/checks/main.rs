@@ -34,7 +34,8 @@ fn main() {
     }
 }
 
-/// A client that waits for an emulator on a busy machine and makes no call twice, because a release is confirmed once only.
+/// Returns a client that waits for an emulator on a busy machine. It makes no call twice, because a release is confirmed only
+/// once.
 async fn patient() -> Client {
     let timeouts = TimeoutConfig::builder().operation_timeout(Duration::from_secs(60)).build();
     let config = client().await.config().to_builder().retry_config(RetryConfig::disabled());

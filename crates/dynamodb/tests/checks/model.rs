@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 enum Step {
     Claim(Claim),
     Change(&'static str, Change),
-    /// So much time passes.
+    /// Lets time pass.
     Pass(Duration),
 }
 
@@ -71,7 +71,7 @@ async fn follow(store: &DynamoDb, key: &str, steps: Vec<Step>, answers: &Cell<[u
     }
 }
 
-/// Which chance hardly finds.
+/// Returns sequences that chance hardly finds.
 fn sequences() -> [Vec<Step>; 1] {
     let claim = |token| {
         let mut claim = Claim::new("", token);
@@ -87,7 +87,7 @@ fn since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// Few tokens and few times, so that claims meet.
+/// Chooses from few tokens and few times, so that claims collide.
 fn step() -> impl Strategy<Value = Step> {
     let token = || prop::sample::select(vec!["a", "a", "a", "b", "c"]);
     let seconds = |of: &[u64]| prop::sample::select(of.to_vec()).prop_map(Duration::from_secs);

@@ -23,7 +23,7 @@ pub(crate) fn key(id: &str) -> String {
     Md5::digest(json).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Handles a batch of payments with these ids: which ones the handler took, and how each message ended.
+/// Handles a batch of payments with these ids. Returns the ids that the handler took, and the outcome of each message.
 pub(crate) async fn handle(store: DynamoDb, ids: &[&str]) -> Value {
     let (charged, ends) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<Vec<String>>>::default());
     let (charging, ending) = (Arc::clone(&charged), Arc::clone(&ends));

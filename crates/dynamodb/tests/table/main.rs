@@ -1,5 +1,5 @@
-//! What the store asks of DynamoDB, and what it says if that fails: the real client, and a server on loopback. What is written
-//! is checked in `tests/checks`, with the tables of emulators.
+//! Tests the calls and errors of the store, with the real client and a server on loopback. `tests/checks` checks the written
+//! items, with the tables of emulators.
 #![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
 mod server;
@@ -33,7 +33,8 @@ fn event(records: usize) -> SqsEvent {
     serde_json::from_value(json!({ "Records": (0..records).map(record).collect::<Vec<_>>() })).unwrap()
 }
 
-/// Ten at a time, which is the default: DynamoDB answers no call before all ten have come. So the batch takes two answers longer.
+/// Ten messages run at a time, which is the default, and the server answers no call before all ten have arrived. So the batch
+/// waits for two answers.
 #[tokio::test]
 async fn ten_messages_wait_for_two_answers() {
     let server = Server::that_answers_ten_at_a_time().await;
@@ -59,7 +60,7 @@ async fn a_claim_says_its_condition_and_asks_for_the_item() {
     );
 }
 
-/// It may have changed again by then, and one that is free is claimed again.
+/// A key may change between the read and the claim, so a free one is claimed again.
 #[tokio::test]
 async fn a_key_that_is_free_when_it_is_read_and_taken_when_it_is_claimed_is_claimed_five_times() {
     let failed =
@@ -143,7 +144,7 @@ async fn workers_lease_each_token_once() {
     assert_eq!(server.bodies()[0]["Key"], json!({ "id": { "S": "rates#bank" } }));
 }
 
-/// They have the item already, and know without a call that it has no token.
+/// The worker has the item already, and knows without a call that it has no token.
 #[tokio::test]
 async fn a_worker_that_knows_of_no_token_makes_no_call() {
     let (server, rate) = (Server::that_keeps_an_item().await, Rate::per_hour(1).burst(2));

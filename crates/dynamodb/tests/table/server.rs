@@ -1,4 +1,4 @@
-//! A server on loopback that answers as it was told.
+//! A server on loopback whose answers a test sets.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,17 +15,17 @@ use tokio::sync::Barrier;
 
 type Answer = (u16, String);
 
-/// It listens until its test ends.
+/// A server that listens until its test ends.
 pub(crate) struct Server {
     pub(crate) endpoint: String,
     state: Arc<State>,
 }
 
 struct State {
-    /// By operation, with that of all others under no name.
+    /// Answers by operation. The empty name stands for all others.
     answers: Mutex<HashMap<String, Answer>>,
     calls: Mutex<Vec<(String, Value)>>,
-    /// How many calls are answered together.
+    /// Makes calls wait for each other, so that they are answered together.
     together: Barrier,
     hangs: bool,
     /// The item of a shared rate, if the server keeps one.
@@ -45,17 +45,17 @@ impl Server {
         Self::start((200, "{}".to_owned()), 1, true).await
     }
 
-    /// It updates the item of a shared rate if that is the one that was read, as DynamoDB does.
+    /// Starts a server that updates the item of a shared rate if it is still the one that was read, as DynamoDB does.
     pub(crate) async fn that_keeps_an_item() -> Self {
         Self::start_with((200, "{}".to_owned()), 1, false, Some(Mutex::new(Value::Null))).await
     }
 
-    /// Another answer to one operation.
+    /// Sets a different answer to one operation.
     pub(crate) fn answers_to(&self, operation: &str, status: u16, body: &str) {
         self.state.answers.lock().unwrap().insert(operation.to_owned(), (status, body.to_owned()));
     }
 
-    /// The operations that were called.
+    /// Returns the operations that were called.
     pub(crate) fn calls(&self) -> Vec<String> {
         self.state.calls.lock().unwrap().iter().map(|(operation, _)| operation.clone()).collect()
     }
