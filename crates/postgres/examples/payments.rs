@@ -8,7 +8,7 @@
 //! Ada's shop sent her payment twice, as two messages, and it is made once. If both are handled at the same time, one is deferred for
 //! 30 s. Bob's second payment breaks a rule of the database and is dead-lettered as `overdrawn`. A second run changes nothing.
 //!
-//! A function of yours reads the address of its database from `DATABASE_URL`.
+//! It reads the address of your own database from `DATABASE_URL`.
 
 #![allow(clippy::disallowed_methods, reason = "it reads the environment")]
 
@@ -27,7 +27,7 @@ const ACCOUNTS: &str = "
 
 #[derive(Deserialize)]
 struct Payment {
-    /// The same each time that the shop sends it. `Message::key` would be another one.
+    /// The same each time that the shop sends the payment, unlike `Message::key`.
     id: String,
     account: String,
     cents: i64,

@@ -1,13 +1,13 @@
-//! Why the inbox gave no answer, and what happens to the message.
+//! Errors of the inbox, and what happens to the message.
 
 use std::time::Duration;
 
 use redrive::{BoxError, Verdict};
 
-/// A delay costs nothing, because the message is being handled elsewhere. A delivery does, because SQS counts them.
+/// Delay of a message that is being handled elsewhere. A long one costs nothing, but SQS counts each delivery.
 const BUSY: Duration = Duration::from_secs(30);
 
-/// Why the inbox gave no answer. `?` in a handler turns it into what happens to the message.
+/// The reason why the inbox gave no answer. Used with `?` in a handler, it decides what happens to the message.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InboxError {

@@ -1,4 +1,4 @@
--- The primary key alone decides who is first. The lock only spares others to wait for that: it is tried, not awaited.
+-- Only the primary key decides who is first. The lock spares others the wait for that: the query tries it, and does not wait.
 WITH lock AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(hashtextextended($2, hashtextextended($1, 0))) AS is_ours
     WHERE NOT EXISTS (SELECT FROM redrive_inbox WHERE consumer = $1 AND key = $2)

@@ -33,10 +33,10 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// The inbox of the consumer with this name. Consumers with different names share the table, and never each other's keys.
+    /// Creates the inbox of the consumer with this name. Consumers with different names share the table, but not their keys.
     ///
     /// # Errors
-    /// The name is empty, has more than 255 bytes or a NUL.
+    /// The name is empty, has more than 255 bytes, or contains a NUL ([`InboxError::Name`]).
     pub fn new(consumer: impl Into<String>) -> Result<Self, InboxError> {
         InboxName::new(consumer.into()).map(|name| Self { name })
     }
@@ -62,14 +62,14 @@ impl Inbox {
         is_first(row.get("is_busy"), row.get("is_first"))
     }
 
-    /// The same as [`first_time`](Self::first_time), for this message. On the message's last delivery it waits for a transaction
-    /// that is handling the key, until 2 s before the message's deadline: a deferral would make it a dead letter.
+    /// Does the same as [`first_time`](Self::first_time) for this message. On its last delivery, it waits for a transaction that
+    /// is handling the key, until 2 s before the message's deadline, because a deferral would make the message a dead letter.
     ///
     /// The transaction must be READ COMMITTED, as it is by default. Otherwise, Postgres refuses a key that was recorded
     /// meanwhile (error 40001).
     ///
     /// # Errors
-    /// As `first_time`, and [`InboxError::Busy`] on the last delivery if the other transaction has not ended in time.
+    /// Those of `first_time`. On the last delivery, [`InboxError::Busy`] means that the other transaction has not ended in time.
     pub async fn first_time_of<T>(
         &self,
         transaction: &Transaction<'_>,
@@ -96,13 +96,14 @@ impl Inbox {
         client.batch_execute(MIGRATE).await.map_err(InboxError::database)
     }
 
-    /// Deletes this consumer's records that are older than this, 1,000 in each transaction, and returns how many there were.
+    /// Deletes this consumer's records that are older than `older_than`, 1,000 per transaction, and returns their number.
     ///
     /// A message whose record is gone counts as new. So keep records for longer than a message can return: 18 days if its queue
-    /// keeps messages for 4 days, as SQS does by default, and its dead-letter queue for 14. Sending a letter back starts anew.
+    /// keeps messages for 4 days (SQS's default) and its dead-letter queue for 14. This time begins again if you send a letter
+    /// back to the queue.
     ///
     /// # Errors
-    /// Postgres refuses or does not answer. What was deleted until then stays deleted.
+    /// Postgres refuses or does not answer. Records that were deleted until then stay deleted.
     pub async fn prune(&self, client: &Client, older_than: Duration) -> Result<u64, InboxError> {
         let (name, seconds) = (self.name.as_str(), older_than.as_secs_f64());
         let mut pruned = 0;

@@ -1,4 +1,4 @@
-//! How long a message waits for another transaction: only on its last delivery, because a deferral would end it.
+//! Waits for another transaction, but only on a message's last delivery, because a deferral would end the message.
 #![expect(clippy::disallowed_methods, reason = "it reads the clock")]
 
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use redrive::Message;
 use tokio::time::{Instant, sleep};
 
-/// How often the inbox looks whether the other transaction has ended.
+/// Pause between checks if the other transaction has ended.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The time that is kept for the effect.
+/// Time that is reserved for the effect.
 const FOR_THE_EFFECT: Duration = Duration::from_secs(2);
 
 /// Waits a moment for another transaction. Returns false at once if the message has other deliveries, or no time left.

@@ -1,11 +1,11 @@
-//! Which names and keys the table takes. Both are in one index entry, of which Postgres allows 2,704 bytes.
+//! Checks names and keys. Both are in one index entry, for which Postgres allows 2,704 bytes.
 
 use crate::InboxError;
 
 const LONGEST_NAME: usize = 255;
 const LONGEST_KEY: usize = 1024;
 
-/// The name of an inbox, which is that of a consumer.
+/// The name of an inbox, which is the name of its consumer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InboxName(String);
 
@@ -26,7 +26,7 @@ pub(crate) fn check_key(key: &str) -> Result<(), InboxError> {
     fault(key, LONGEST_KEY).map_or(Ok(()), |fault| Err(InboxError::key(&fault)))
 }
 
-/// An empty key is a field that somebody forgot: all messages without it would count as one.
+/// Describes why a name or key is not allowed. An empty key is a missing field: all messages without it would count as one.
 fn fault(text: &str, longest: usize) -> Option<String> {
     if text.is_empty() || text.len() > longest {
         return Some(format!("has {} bytes, allowed: 1 to {longest}", text.len()));

@@ -33,15 +33,15 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// As [`redrive_postgres::Inbox::new`](crate::Inbox::new).
+    /// Creates the inbox of a consumer, like [`redrive_postgres::Inbox::new`](crate::Inbox::new).
     ///
     /// # Errors
-    /// The name is empty, has more than 255 bytes or a NUL.
+    /// The name is empty, has more than 255 bytes, or contains a NUL ([`InboxError::Name`]).
     pub fn new(consumer: impl Into<String>) -> Result<Self, InboxError> {
         InboxName::new(consumer.into()).map(|name| Self { name })
     }
 
-    /// Records the key in your transaction, and returns whether this is the first time: as
+    /// Records the key in your transaction, and returns whether this is the first time, like
     /// [`redrive_postgres::Inbox::first_time`](crate::Inbox::first_time).
     ///
     /// # Errors
@@ -61,11 +61,11 @@ impl Inbox {
         is_first(is_busy, first)
     }
 
-    /// The same for this message, for which it may wait on its last delivery: as
+    /// Does the same for this message, and may wait on its last delivery, like
     /// [`redrive_postgres::Inbox::first_time_of`](crate::Inbox::first_time_of).
     ///
     /// # Errors
-    /// As `first_time`.
+    /// Those of `first_time`.
     pub async fn first_time_of<T>(
         &self,
         transaction: &mut PgTransaction<'_>,
@@ -79,7 +79,7 @@ impl Inbox {
         answer
     }
 
-    /// As [`redrive_postgres::Inbox::migrate`](crate::Inbox::migrate).
+    /// Creates the table and its index unless the table exists, like [`redrive_postgres::Inbox::migrate`](crate::Inbox::migrate).
     ///
     /// # Errors
     /// Postgres refuses or does not answer.
@@ -92,10 +92,11 @@ impl Inbox {
         Ok(())
     }
 
-    /// As [`redrive_postgres::Inbox::prune`](crate::Inbox::prune).
+    /// Deletes this consumer's records that are older than `older_than`, like
+    /// [`redrive_postgres::Inbox::prune`](crate::Inbox::prune).
     ///
     /// # Errors
-    /// Postgres refuses or does not answer. What was deleted until then stays deleted.
+    /// Postgres refuses or does not answer. Records that were deleted until then stay deleted.
     pub async fn prune(&self, pool: &PgPool, older_than: Duration) -> Result<u64, InboxError> {
         let mut pruned = 0;
         loop {

@@ -1,29 +1,31 @@
-//! What Postgres is asked, and what its answers mean.
+//! The statements of the inbox, and the meaning of their answers.
 
 use crate::InboxError;
 
-/// The inbox's table and index, for your own migrations; [`Inbox::migrate`](crate::Inbox::migrate) runs it too.
+/// SQL that creates the inbox's table and index, for your own migrations. [`Inbox::migrate`](crate::Inbox::migrate) runs it too.
 ///
-/// It changes nothing that exists. Handlers need the rights to `SELECT` and `INSERT`, and pruning to `SELECT` and `DELETE`.
+/// It does not change an existing table. Handlers need the rights to `SELECT` and `INSERT`, and pruning to `SELECT` and `DELETE`.
 pub const SCHEMA: &str = include_str!("schema.sql");
 
 pub(crate) const IS_MIGRATED: &str = "SELECT to_regclass('redrive_inbox') IS NOT NULL";
 
-/// One transaction, because it is sent as one query. `IF NOT EXISTS` alone fails if several run it at once.
+/// Creates the table in one transaction, because it is sent as one query. `IF NOT EXISTS` alone fails if several processes run it
+/// at once.
 pub(crate) const MIGRATE: &str = concat!(
     "SELECT pg_advisory_xact_lock(hashtextextended('redrive_inbox', 0));\n",
     include_str!("schema.sql")
 );
 
-/// Takes the names of consumer and key.
+/// Records a key. Its parameters are the name of the consumer and the key.
 pub(crate) const FIRST_TIME: &str = include_str!("first_time.sql");
 
-/// What [`FIRST_TIME`] answers.
+/// Interprets the answer to [`FIRST_TIME`].
 pub(crate) fn is_first(is_busy: bool, is_first: bool) -> Result<bool, InboxError> {
     if is_busy { Err(InboxError::busy()) } else { Ok(is_first) }
 }
 
-/// Takes the name of the consumer and an age in seconds. A step locks few rows, and for a short time.
+/// Deletes old records. Its parameters are the name of the consumer and an age in seconds. A step locks few rows, and for a short
+/// time.
 pub(crate) const PRUNE: &str = include_str!("prune.sql");
 
 /// A step of [`PRUNE`] that deletes less is the last.

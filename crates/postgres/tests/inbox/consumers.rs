@@ -16,7 +16,7 @@ struct Payments {
 }
 
 impl Payments {
-    /// The effect of a message, unless it is committed already. The clock of the test stands still meanwhile.
+    /// Makes the effect of a message, unless it is committed already. The clock of the test stands still meanwhile.
     async fn pay(&self, payment: &Message<String>) -> Result<(), Failure> {
         let mut client = in_real_time(self.pool.get()).await?;
         let transaction = in_real_time(client.transaction()).await?;

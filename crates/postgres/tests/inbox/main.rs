@@ -7,14 +7,14 @@ mod server;
 mod once;
 /// A key that another transaction has.
 mod busy;
-/// What is committed if the connection breaks at the commit.
+/// A connection that breaks at the commit.
 mod lost;
 /// Snapshots that are older than the record.
 mod isolation;
-/// The table, by several processes at once and with few rights.
+/// Creating the table, from several processes at once and with few rights.
 mod migration;
 mod pruning;
-/// The same in transactions of sqlx.
+/// The inbox in transactions of sqlx.
 mod sqlx;
 /// Real consumers, on the queues of the test kit.
 mod consumers;

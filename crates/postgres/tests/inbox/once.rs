@@ -12,7 +12,8 @@ pub(crate) fn inbox() -> Inbox {
     Inbox::new("payments").unwrap()
 }
 
-/// Begins until the key is done; whether the effect was this worker's. The effect is made before the transaction is given up.
+/// Tries until the key is done, and returns true if the effect was this worker's. It makes the effect before it gives up a
+/// transaction.
 async fn work(mut client: Client, given_up: &AtomicU32) -> bool {
     loop {
         let transaction = client.transaction().await.unwrap();
@@ -53,7 +54,7 @@ async fn a_key_is_done_once_for_each_consumer_that_shares_the_table() {
     assert!(!first(&transaction, "payments", "k").await, "also before the commit");
     assert!(first(&transaction, "payments", "K").await);
 
-    // The key of another consumer is not busy either.
+    // The same key of another consumer is not busy either.
     let mut other = database.connect().await;
     let mails = other.transaction().await.unwrap();
     assert!(first(&mails, "mails", "k").await);
@@ -70,7 +71,7 @@ async fn a_key_is_done_once_for_each_consumer_that_shares_the_table() {
 #[tokio::test]
 async fn the_longest_name_and_key_are_recorded() {
     let Some(database) = Database::new().await else { return };
-    // Nothing that Postgres could compress.
+    // Postgres cannot compress these texts.
     let text = |count: u32| {
         let letter = |at: u32| char::from_u32(0x4e00 + at.wrapping_mul(2_654_435_761) % 20_000).unwrap();
         (0..count).map(letter).collect::<String>()

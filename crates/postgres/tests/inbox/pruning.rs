@@ -7,7 +7,7 @@ use crate::server::Database;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// So many records of a consumer, this old. How many rows each statement deletes is counted.
+/// Creates this number of records with this age, and counts the rows that each statement deletes.
 async fn records(client: &Client, consumer: &str, count: u32, age: &str) {
     let insert = format!(
         "INSERT INTO redrive_inbox SELECT '{consumer}', gen_random_uuid(), now() - interval '{age}'

@@ -10,7 +10,7 @@ use deadpool_postgres::{Manager, Pool};
 use redrive_postgres::Inbox;
 use tokio_postgres::{Client, Config, NoTls};
 
-/// Postgres refuses to run as root. `cat` ends with the tests, however these end, because the other end of its pipe is theirs.
+/// Postgres refuses to run as root. `cat` always ends with the tests, because they hold the other end of its pipe.
 const SCRIPT: &str = r#"
 cd /
 trap '' HUP INT TERM
@@ -39,7 +39,7 @@ struct Server {
 
 static SERVER: LazyLock<Option<Server>> = LazyLock::new(|| {
     let Some(programs) = programs() else {
-        // Past what captures the output of tests.
+        // Written directly, so that the test harness does not capture it.
         let line = "skipped: the tests of redrive-postgres, since no Postgres server is installed\n";
         std::io::stderr().write_all(line.as_bytes()).unwrap();
         return None;
@@ -53,7 +53,7 @@ static SERVER: LazyLock<Option<Server>> = LazyLock::new(|| {
     Some(Server { folder: folder.trim_end().into(), _script: script })
 });
 
-/// Where the programs of a server are. Debian has them in no folder of PATH.
+/// Returns the folder of a server's programs. Debian does not put them into PATH.
 fn programs() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
@@ -61,7 +61,7 @@ fn programs() -> Option<PathBuf> {
     std::env::split_paths(&path).chain(debian).find(|folder| folder.join("initdb").exists())
 }
 
-/// A database of a test's own.
+/// A test's own database.
 #[derive(Clone)]
 pub(crate) struct Database {
     name: String,
@@ -69,7 +69,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Without any table. None if no server is installed.
+    /// Creates a database without tables, or returns `None` if no server is installed.
     pub(crate) async fn empty() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let folder = &SERVER.as_ref()?.folder;
@@ -80,7 +80,7 @@ impl Database {
         Some(database)
     }
 
-    /// With the table of the inbox, and one in which effects are counted.
+    /// Creates a database with the table of the inbox, and one that counts effects.
     pub(crate) async fn new() -> Option<Self> {
         let database = Self::empty().await?;
         let client = database.connect().await;
@@ -93,7 +93,7 @@ impl Database {
         self.socket.parent().unwrap()
     }
 
-    /// A query that hangs is an error soon.
+    /// Returns settings with which a query that hangs soon fails.
     pub(crate) fn config(&self) -> Config {
         let mut config = Config::new();
         config.host_path(self.folder()).user("postgres").dbname(&self.name);
@@ -110,7 +110,7 @@ impl Database {
         connect(&self.config()).await
     }
 
-    /// One connection, so that the next query comes after a rollback that nobody awaits.
+    /// Returns a pool of one connection, so that the next query runs after a rollback that nobody awaits.
     pub(crate) fn pool_of_one(&self) -> Pool {
         Pool::builder(Manager::new(self.config(), NoTls)).max_size(1).build().unwrap()
     }
@@ -126,7 +126,7 @@ impl Database {
 
 pub(crate) async fn connect(config: &Config) -> Client {
     let (client, connection) = config.connect(NoTls).await.unwrap();
-    // It ends with the client, or with an error that the client's next query has too.
+    // The connection ends with the client, or with an error that the client's next query returns too.
     tokio::spawn(async { connection.await.unwrap_or_default() });
     client
 }
