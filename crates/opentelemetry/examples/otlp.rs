@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let spans = SdkTracerProvider::builder().with_batch_exporter(exporter).build();
     global::set_tracer_provider(spans.clone());
 
-    // Processes come and go on Lambda: sums since the start of each would say little.
+    // Lambda starts and ends processes often, so sums since the start of each would mean little.
     let exporter = MetricExporter::builder().with_http().with_temporality(Temporality::Delta).build()?;
     let metrics = SdkMeterProvider::builder().with_periodic_exporter(exporter).build();
     global::set_meter_provider(metrics.clone());

@@ -1,4 +1,4 @@
-//! Exports before the answer: Lambda freezes the process after it.
+//! Exports telemetry before the answer, because Lambda freezes the process after it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
 use tracing::warn;
 
-/// What one wants to have exported, and why it was not.
+/// A function that exports data, or returns why it could not.
 type Export = dyn Fn() -> Result<(), String> + Send + Sync;
 
-/// What exports, one after another.
+/// Exports that run one after another.
 #[derive(Clone)]
 pub(crate) struct Flushing {
     exports: Vec<Arc<Export>>,
-    /// Whoever has this exports, so that an exporter that hangs blocks one thread, however many batches come.
+    /// Lock for exporting, so that an exporter that hangs blocks only one thread.
     turn: Arc<Mutex<()>>,
     pub(crate) limit: Duration,
 }

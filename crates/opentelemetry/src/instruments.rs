@@ -1,4 +1,4 @@
-//! The metrics.
+//! The metrics of messages, handlers and calls to SQS.
 
 use std::time::Duration;
 

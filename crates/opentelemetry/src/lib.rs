@@ -1,5 +1,5 @@
 #![doc = include_str!("crate.md")]
-// `processes` makes a span of each handler call, from `around` until `settled`; `flushing` exports them.
+// `processes` makes a span of each handler call, from `around` until `settled`. `flushing` exports them.
 #![allow(clippy::disallowed_methods, reason = "spans have times")]
 #![warn(clippy::exhaustive_enums)]
 

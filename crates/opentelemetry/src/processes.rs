@@ -1,4 +1,4 @@
-//! Spans of handlers, from their start until it is known what became of their messages.
+//! Spans of handler calls, from their start until the outcome of their messages is known.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::conventions::{
 };
 use crate::senders::links;
 
-/// The receive count is part of the key: two batches may have the same message.
+/// Message id and receive count, because two batches may have the same message.
 type Key = (String, u32);
 
 /// The spans that have not ended yet, by their messages.
@@ -35,7 +35,7 @@ impl Processes {
         Call(process)
     }
 
-    /// The calls that had this message and have returned.
+    /// Removes and returns the calls that had this message and have returned.
     pub(crate) fn take(&self, message: &MessageReport) -> Vec<Arc<Process>> {
         let key = (message.id.clone(), message.attempt);
         let mut open = self.open();
@@ -48,7 +48,7 @@ impl Processes {
         ended
     }
 
-    /// Ends the spans of batches that were given up, of which nobody was told.
+    /// Drops the spans of batches that were given up without a report, at this age.
     pub(crate) fn forget(&self, age: Duration) {
         let is_kept = |process: &Arc<Process>| {
             process.state().ended.as_ref().is_none_or(|ended| ended.at.elapsed() < age)
@@ -64,7 +64,7 @@ impl Processes {
     }
 }
 
-/// A handler that runs; it has ended when this is dropped.
+/// A handler call that runs. It ends when this is dropped.
 pub(crate) struct Call(Arc<Process>);
 
 impl Call {
@@ -105,7 +105,7 @@ struct State {
 #[derive(Debug)]
 struct Ended {
     at: Instant,
-    /// What a handler of several messages returned instead of `Ok`.
+    /// The error that a handler of several messages returned.
     error: Option<String>,
 }
 
@@ -139,12 +139,12 @@ impl Process {
         Self { context, began, messages: records.len(), state: Mutex::default() }
     }
 
-    /// Notes when the handler returned or was dropped, once.
+    /// Records, once, when the handler returned or was dropped.
     fn end(&self, error: Option<String>) {
         self.state().ended.get_or_insert_with(|| Ended { at: Instant::now(), error });
     }
 
-    /// Notes what became of a message; with the last one the span ends: how long it was, and the type of its error.
+    /// Records the outcome of a message. The last one ends the span, and returns its duration and the type of its error.
     pub(crate) fn settled(&self, message: &MessageReport) -> Option<(Duration, Option<String>)> {
         let mut state = self.state();
         state.settled += 1;
@@ -176,7 +176,7 @@ impl Process {
     }
 }
 
-/// The type of a message's error. What a handler defers or discards on purpose is none.
+/// Returns the type of a message's error. A message that a handler defers or discards on purpose has none.
 pub(crate) fn failure(message: &MessageReport) -> Option<&str> {
     match message.outcome {
         MessageOutcome::Retried | MessageOutcome::DeadLettered => {

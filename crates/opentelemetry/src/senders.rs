@@ -1,4 +1,4 @@
-//! The traces in which messages were sent.
+//! Links to the traces in which messages were sent.
 
 use std::str::FromStr;
 
@@ -8,12 +8,12 @@ use redrive::{Attribute, Record};
 
 use crate::conventions::MESSAGE_ID;
 
-/// Of a state, as W3C limits it.
+/// W3C's limits of a trace state.
 const ENTRIES: usize = 32;
 const CHARACTERS: usize = 512;
 const LONG_ENTRY: usize = 128;
 
-/// A link for each trace in which one of the records was sent. It names the message if there are several.
+/// Returns a link for each trace in which one of the records was sent. A link names its message if there are several.
 pub(crate) fn links(records: &[&Record<'_>]) -> Vec<Link> {
     let named = |record: &Record<'_>| match records.len() {
         1 => Vec::new(),
@@ -26,7 +26,7 @@ pub(crate) fn links(records: &[&Record<'_>]) -> Vec<Link> {
     records.iter().flat_map(linked).collect()
 }
 
-/// One, or two if the attributes of the sender name another span than SQS does.
+/// Returns the sender's spans: at most two, if the message attributes name a different span than SQS does.
 fn contexts(record: &Record<'_>) -> Vec<SpanContext> {
     let attributes = record.attributes();
     let text = |name| attributes.get(name).and_then(Attribute::as_str);
@@ -37,7 +37,7 @@ fn contexts(record: &Record<'_>) -> Vec<SpanContext> {
     xray.into_iter().chain(w3c).collect()
 }
 
-/// `Root=1-67891233-abcdef012345678912345678;Parent=463ac35c9f6413ad;Sampled=1`
+/// Reads a header of X-Ray, such as `Root=1-67891233-abcdef012345678912345678;Parent=463ac35c9f6413ad;Sampled=1`.
 ///
 /// <https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader>
 fn of_xray(header: &str) -> Option<SpanContext> {
@@ -51,7 +51,7 @@ fn of_xray(header: &str) -> Option<SpanContext> {
     context(&trace_id, part("Parent")?, is_sampled, TraceState::default())
 }
 
-/// `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`
+/// Reads `traceparent`, such as `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`, and `tracestate`.
 ///
 /// <https://www.w3.org/TR/trace-context/#traceparent-header>
 fn of_w3c(parent: &str, state: Option<&str>) -> Option<SpanContext> {
@@ -65,8 +65,8 @@ fn of_w3c(parent: &str, state: Option<&str>) -> Option<SpanContext> {
     context(trace_id, span_id, flags & 1 == 1, state.map(state_of).unwrap_or_default())
 }
 
-/// What is kept of a state: whole entries, 512 characters together. Of a longer state, entries of more than 128 characters go
-/// first, then the last ones. Nothing is kept of a malformed one.
+/// Reads a trace state, and keeps whole entries, 512 characters together. From a longer state, it first removes entries of more
+/// than 128 characters, then the last ones. It keeps nothing of a malformed state.
 ///
 /// <https://www.w3.org/TR/trace-context-2/#tracestate-limits>
 fn state_of(text: &str) -> TraceState {
@@ -87,7 +87,7 @@ fn context(trace_id: &str, span_id: &str, is_sampled: bool, state: TraceState) -
     Some(SpanContext::new(trace_id, span_id, flags, true, state)).filter(SpanContext::is_valid)
 }
 
-/// So many digits, in lower case.
+/// Returns the text if it has this number of digits, in lower case.
 fn hexadecimal(text: &str, digits: usize) -> Option<&str> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     (text.len() == digits && text.bytes().all(is_digit)).then_some(text)
@@ -152,7 +152,7 @@ mod tests {
             (format!("{a},{b},{c},{d},{}", entry("e", 108)), format!("{a},{b},{c},{d},{}", entry("e", 108))),
             (format!("{a},{b},{c},{d},{}", entry("e", 109)), format!("{a},{b},{c},{d}")),
             (format!("{long},{a},{b},{c},{d}"), format!("{a},{b},{c},{d}")),
-            // The last of the long ones, and no more than is needed.
+            // It removes the last of the long ones, and no more than needed.
             (format!("{long},{a},{b},{longer},{c}"), format!("{long},{a},{b},{c}")),
             (huge.clone(), String::new()),
             (format!("{huge},a=1"), "a=1".to_owned()),

@@ -46,7 +46,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Spans and metrics by the global providers.
+    /// Creates a hook that uses the global providers of spans and metrics.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Telemetry {
         }
     }
 
-    /// The provider of the spans. Default: the global provider.
+    /// Sets the provider of the spans. Default: the global provider.
     #[must_use]
     pub fn tracer_provider<P>(mut self, provider: &P) -> Self
     where
@@ -69,14 +69,14 @@ impl Telemetry {
         self
     }
 
-    /// The provider of the metrics. Default: the global provider.
+    /// Sets the provider of the metrics. Default: the global provider.
     #[must_use]
     pub fn meter_provider(mut self, provider: &impl MeterProvider) -> Self {
         self.instruments = Instruments::new(&provider.meter_with_scope(scope()));
         self
     }
 
-    /// Exports the collected data before each answer, because Lambda freezes the process after it. Default: nothing.
+    /// Exports the collected data before each answer, because Lambda freezes the process after it. Default: no export.
     ///
     /// `export` may block, as `force_flush` of a provider does. It runs on one of tokio's threads for blocking code, one
     /// export after another. An error is logged as a warning.
@@ -89,17 +89,17 @@ impl Telemetry {
         self
     }
 
-    /// How long an answer waits for the exports, never beyond the deadline of its batch. Default: 2 s, which is also the most that
+    /// Sets how long an answer waits for the exports, but never beyond the deadline of its batch. Default: 2 s, which is also the most that
     /// redrive gives hooks.
     ///
-    /// After that, the exports go on while the process is not frozen; those of the next batch wait for them.
+    /// After that, the exports continue while the process is not frozen. Those of the next batch wait for them.
     #[must_use]
     pub fn flush_timeout(mut self, limit: Duration) -> Self {
         self.flushing.limit = limit;
         self
     }
 
-    /// Makes the call that delayed or dead-lettered a message a span, below the message's own.
+    /// Adds a span of the call that delayed or dead-lettered a message, below the message's own.
     fn settle(&self, message: &MessageReport, parent: &Context) {
         let Some(call) = message.settling else { return };
         let error_type = (!message.confirmed).then_some(OTHER);

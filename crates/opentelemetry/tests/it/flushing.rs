@@ -12,7 +12,7 @@ async fn fine(_: Text) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Hands a batch of one message over, on the real clock; how long its answer took.
+/// Handles a batch of one message on the real clock, and returns how long its answer took.
 async fn batch(consumer: &Consumer<impl redrive::Handler<Text>, Text>, left: Duration) -> Duration {
     let queue = TestAws::new().queue("orders").create();
     queue.send("tea");
@@ -23,7 +23,7 @@ async fn batch(consumer: &Consumer<impl redrive::Handler<Text>, Text>, left: Dur
     began.elapsed()
 }
 
-/// An exporter that hangs until the test ends, and the end of it.
+/// Returns an exporter that hangs until the sender is dropped, and the number of its calls.
 fn hanging() -> (impl Fn() -> Result<(), String> + Send + Sync, Arc<AtomicUsize>, Sender<()>) {
     let (release, hangs): (_, Receiver<()>) = channel();
     let (hangs, entered) = (Mutex::new(hangs), Arc::new(AtomicUsize::new(0)));

@@ -4,15 +4,15 @@
 
 mod support;
 
-/// What the spans of messages are called, and what they belong to.
+/// Names, parents and links of the spans of messages.
 mod spans;
-/// What spans say of messages that did not succeed.
+/// Spans of messages that did not succeed.
 mod outcomes;
-/// What is counted and timed.
+/// Counts and durations.
 mod metrics;
 /// Exports before the answer, and never past the deadline.
 mod flushing;
 /// The example as a process, and a collector on loopback.
 mod otlp;
-/// The page in the book names what the code does.
+/// The page in the book has all names of the code.
 mod page;

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use crate::support::{Watched, attributes};
 
-/// Each series of a metric: what distinguishes it, and how many values there were and their sum.
+/// Returns each series of a metric by its attributes, with the number of values and their sum.
 fn series(metric: &Metric) -> BTreeMap<String, (u64, f64)> {
     let name = |it: BTreeMap<String, String>| {
         it.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")

@@ -27,7 +27,7 @@ mod function;
 
 use function::{Function, PATIENCE, example};
 
-/// What an OTLP receiver was sent.
+/// Data that an OTLP receiver has received.
 #[derive(Debug, Default)]
 struct Received {
     spans: Mutex<Vec<Span>>,
@@ -64,7 +64,7 @@ async fn metrics(State(received): State<Arc<Received>>, body: Bytes) -> impl Int
     answer
 }
 
-/// A receiver on loopback, its address, and what ends it.
+/// Starts a receiver on loopback. Returns its data, its address, and the task that serves it.
 async fn collector() -> (Arc<Received>, String, JoinSet<()>) {
     let received = Arc::new(Received::default());
     let routes = Router::new()
@@ -135,7 +135,7 @@ async fn a_collector_that_hangs_delays_no_answer_past_its_deadline_nor_ends_the_
         [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_EXPORTER_OTLP_TIMEOUT", "1000")];
     let mut function = Function::start(example("otlp"), &variables).await;
     for batch in 0..40 {
-        // The first has the start of the process too.
+        // The first batch includes the start of the process.
         let left = Duration::from_millis(if batch == 0 { 5_000 } else { 450 });
         let began = Instant::now();
         function.offer("request", event(&[0]), left);

@@ -55,7 +55,7 @@ impl Watched {
             .hook(self.telemetry())
     }
 
-    /// In the order in which they began.
+    /// Returns the spans that have ended.
     pub(crate) fn finished(&self) -> Vec<SpanData> {
         self.exporter.get_finished_spans().unwrap()
     }
@@ -74,7 +74,7 @@ impl Watched {
     }
 }
 
-/// By name, as text.
+/// Returns attributes by name, as text.
 pub(crate) fn attributes<'a>(attributes: impl IntoIterator<Item = &'a KeyValue>) -> BTreeMap<String, String> {
     attributes.into_iter().map(|it| (it.key.to_string(), it.value.to_string())).collect()
 }
