@@ -1,4 +1,4 @@
-//! What an error of the function means for its message. Pure.
+//! Rules that say what an error of the function means for its message. Pure.
 
 use redrive::tools::Meaning;
 use redrive_sqs::Quoted;
@@ -19,13 +19,13 @@ impl Rules {
     /// Reads rules such as `ValueError=reject`, separated by commas or line breaks.
     ///
     /// # Errors
-    /// What is allowed in place of a rule.
+    /// A rule is invalid. The error says what is allowed.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let rules = text.split([',', '\n']).map(str::trim).filter(|rule| !rule.is_empty());
         rules.map(Rule::parse).collect::<Result<_, _>>().map(Self)
     }
 
-    /// What this error means; a retry if no rule says otherwise.
+    /// Returns the meaning of an error, which is a retry if no rule matches.
     pub(crate) fn meaning(&self, type_name: &str, message: &str) -> Meaning {
         let matches = |rule: &&Rule| {
             is_match(&rule.type_name, type_name)
@@ -61,11 +61,11 @@ impl Rule {
     }
 }
 
-/// Whether a text is what a pattern says: `*` stands for any characters, `?` for one.
+/// Returns true if a text matches a pattern, in which `*` stands for any characters and `?` for one.
 fn is_match(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut of_text) = (0, 0);
-    // Where the last star is, and how far it reaches.
+    // Position of the last star, and the end of the text that it matches.
     let mut star = None;
     while of_text < text.len() {
         match pattern.get(at) {

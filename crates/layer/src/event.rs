@@ -1,4 +1,4 @@
-//! Lambda's event, record by record. Pure.
+//! The records of Lambda's event. Pure.
 
 use std::collections::HashMap;
 
@@ -6,11 +6,11 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The records of an event, each byte for byte as it came.
+/// The records of an event, byte for byte as Lambda sent them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Records(HashMap<Key, Bytes>);
 
-/// What tells a record from the others. Standard queues can deliver a message twice.
+/// Identity of a record. The message id alone is not unique, because standard queues can deliver a message twice.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) message_id: String,
@@ -32,7 +32,7 @@ struct Head {
 }
 
 impl Records {
-    /// `None` if it is not an event of SQS.
+    /// Reads the records of an event, or returns `None` if it is not from SQS.
     pub(crate) fn of(payload: &Bytes) -> Option<Self> {
         let event: Event<'_> = serde_json::from_slice(payload).ok()?;
         let mut records = HashMap::with_capacity(event.records.len());
@@ -49,7 +49,7 @@ impl Records {
         is_of_sqs.then_some(Self(records))
     }
 
-    /// An event with these records.
+    /// Returns an event with these records.
     pub(crate) fn event<'a>(&self, keys: impl IntoIterator<Item = &'a Key>) -> Bytes {
         let records: Vec<_> = keys.into_iter().filter_map(|key| self.0.get(key)).collect();
         let length = records.iter().map(|record| record.len() + 1).sum::<usize>();

@@ -27,13 +27,13 @@ use crate::lambda::{API, Body, ERROR_BODY, ERROR_TYPE, INVOCATION_ID, Lambda, RE
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const LARGEST_RESPONSE: usize = 6_291_556;
 
-/// Of an error, a header and the trailer of a streamed response have the whole stack. Runtimes send up to 1 MiB of it.
+/// Most bytes of headers. For an error, a header and the trailer of a streamed response have the whole stack, up to 1 MiB.
 const LARGEST_HEADERS: usize = 2 << 20;
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
 const REGISTER: &str = "/2020-01-01/extension/register";
 
-/// What Lambda answers itself. Whatever else a process asks for could reach the invocation of the whole batch.
+/// Requests that Lambda answers itself. Any other request of a process could reach the invocation of the whole batch.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
 /// <https://docs.aws.amazon.com/lambda/latest/dg/telemetry-api.html>
 /// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-logs-api.html>
@@ -47,7 +47,7 @@ const OF_LAMBDA: [(Method, &str); 7] = [
     (Method::GET, "/2018-06-01/runtime/restore/next"),
 ];
 
-/// The runtime asks for an invocation, with these headers.
+/// The runtime's request for its next invocation.
 #[derive(Debug)]
 pub(crate) struct Ask {
     pub(crate) headers: HeaderMap,
@@ -61,14 +61,14 @@ pub(crate) struct Offer {
     pub(crate) event: Bytes,
 }
 
-/// What the runtime says.
+/// The runtime's answer to an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Response(Bytes),
     Error(ErrorReport),
-    /// It cannot start.
+    /// The runtime cannot start.
     InitError(ErrorReport),
-    /// Lambda has got it, whatever it is.
+    /// The answer was passed on to Lambda.
     Passed,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct ErrorReport {
     pub(crate) message: String,
 }
 
-/// Who gets the answer to what the runtime works on.
+/// Recipient of the answer to the current invocation.
 #[derive(Debug, PartialEq, Eq)]
 enum Recipient {
     Us { invocation_id: Option<HeaderValue> },
@@ -90,16 +90,16 @@ enum Recipient {
 #[derive(Debug)]
 pub(crate) struct Exchange {
     lambda: Lambda,
-    /// Lambda waits for the init of this process.
+    /// True while Lambda waits for the init of this process.
     is_init: AtomicBool,
-    /// The process has registered an extension inside of it.
+    /// True if the process has registered an extension inside of it.
     has_extension: AtomicBool,
     current: Mutex<Option<(HeaderValue, Recipient)>>,
     asks: mpsc::Sender<Ask>,
     answers: mpsc::Sender<Answer>,
 }
 
-/// The other end.
+/// The handler's end of an exchange, with the server of the process.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     exchange: Arc<Exchange>,
@@ -109,7 +109,7 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    /// Starts a server, whose address is returned too. It ends with the value.
+    /// Starts a server, and returns its address too. Dropping the value ends the server.
     pub(crate) async fn start(lambda: Lambda, is_init: bool) -> std::io::Result<(Self, String)> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?.to_string();
@@ -123,13 +123,13 @@ impl Conversation {
         Ok((Self { exchange, asks, answers, _server: server }, address))
     }
 
-    /// Gives an invocation to the runtime, whose answer comes to us. Returns it if the runtime does not listen any more.
+    /// Gives an invocation to the runtime, whose answer the layer receives. Returns it if the runtime does not listen any more.
     pub(crate) fn offer(&self, ask: Ask, offer: Offer) -> Option<Offer> {
         let invocation_id = offer.headers.get(&INVOCATION_ID).cloned();
         self.give(ask, offer, Recipient::Us { invocation_id })
     }
 
-    /// The same for an invocation whose answer goes to Lambda.
+    /// Does the same for an invocation whose answer goes to Lambda.
     pub(crate) fn pass(&self, ask: Ask, offer: Offer) -> Option<Offer> {
         self.give(ask, offer, Recipient::Lambda)
     }
@@ -138,7 +138,7 @@ impl Conversation {
         self.exchange.has_extension.load(Ordering::Relaxed)
     }
 
-    /// Accepts no more answer to what the runtime works on. False if an answer has begun already.
+    /// Stops accepting an answer to the current invocation. Returns false if an answer has begun already.
     pub(crate) fn withdraw(&self) -> bool {
         self.exchange.current().take().is_some()
     }
@@ -155,7 +155,7 @@ async fn serve(listener: TcpListener, exchange: Arc<Exchange>) {
     let mut connections = JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else { return };
-        // An answer is followed by a question, which Nagle's algorithm would hold back.
+        // Small messages follow each other closely, and Nagle's algorithm would delay them.
         let _ = stream.set_nodelay(true);
         let exchange = Arc::clone(&exchange);
         let service = service_fn(move |request| {
@@ -163,7 +163,7 @@ async fn serve(listener: TcpListener, exchange: Arc<Exchange>) {
             async move { exchange.answer(request).await }
         });
         connections.spawn(async move {
-            // The runtime closes it by ending.
+            // The connection ends with the runtime.
             let mut http = http1::Builder::new();
             http.max_header_size(LARGEST_HEADERS).max_buf_size(LARGEST_HEADERS);
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
@@ -264,7 +264,7 @@ impl Exchange {
         let _ = self.answers.send(answer).await;
     }
 
-    /// The recipient of an answer, if it is one to what the runtime works on.
+    /// Takes the recipient of an answer, if it answers the current invocation.
     fn take(&self, request_id: &str, invocation_id: Option<&HeaderValue>) -> Option<Recipient> {
         let is_current = |(current, recipient): &mut (HeaderValue, Recipient)| {
             let is_same = match recipient {
@@ -283,10 +283,10 @@ impl Exchange {
     }
 }
 
-/// Reads what the runtime sends to its end. Of more than a response may have, only so much that it is known to be more.
+/// Reads a body to its end. If it is larger than a response may be, keeps only as much as shows this.
 ///
 /// # Errors
-/// The runtime ended before.
+/// The runtime ended before the body did.
 async fn read(mut body: Incoming) -> Result<(Bytes, Option<HeaderMap>), String> {
     let (mut bytes, mut trailers) = (Vec::new(), None);
     while let Some(frame) = body.frame().await {
@@ -299,11 +299,12 @@ async fn read(mut body: Incoming) -> Result<(Bytes, Option<HeaderMap>), String> 
     Ok((bytes.into(), trailers))
 }
 
-/// How many invocations of this environment were numbered.
+/// Number of invocations of this environment that were numbered.
 static NUMBERED: AtomicU64 = AtomicU64::new(0);
 
 impl Offer {
-    /// Gives it its own ids. Messages of a batch share Lambda's request id, so a late answer to one would count for the next.
+    /// Gives the invocation its own ids. Messages of a batch share Lambda's request id, so a late answer to one would count for
+    /// the next.
     pub(crate) fn numbered(mut self) -> Self {
         let number = NUMBERED.fetch_add(1, Ordering::Relaxed) + 1;
         let of_lambda = self.headers.get(&REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
@@ -325,7 +326,7 @@ impl ErrorReport {
         Self::of(trailers, &body.unwrap_or_default())
     }
 
-    /// What a runtime reports, by its headers if the body does not say.
+    /// Reads an error report from the body, else from the headers.
     fn of(headers: &HeaderMap, body: &[u8]) -> Self {
         #[derive(Deserialize, Default)]
         #[serde(rename_all = "camelCase", default)]

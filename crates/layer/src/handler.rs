@@ -1,4 +1,4 @@
-//! redrive's handler: hands messages to the runtime, and says what its answer means for them.
+//! redrive's handler: it hands messages to the runtime, and settles them by its answer.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,16 +17,16 @@ use crate::lambda::DEADLINE;
 use crate::process::{NoAnswer, NotReady, Process, Program};
 use crate::response::failed_messages;
 
-/// After so many processes in a row that ended while they worked on messages, ours ends too, as after ten panics.
+/// Processes in a row that may end while they work on messages. Then the layer's process ends too, as after ten panics.
 const MOST_CRASHES: u32 = 10;
 
-/// A message of the batch. The runtime gets its record as it came, which is found by the key.
+/// A message of the batch. Its key finds its record, which the runtime gets as Lambda sent it.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     key: Key,
     attempt: u32,
-    /// However many processes have ended before: on its last delivery, if nobody knows whether it is that, and if it may be in
-    /// front of such a message of its group.
+    /// True if the message runs after any number of crashes: on its last delivery, if that is not known, or if it may be in front
+    /// of such a message in its group.
     must_run: bool,
     deadline: Instant,
 }
@@ -52,13 +52,13 @@ pub(crate) struct Function {
 
 #[derive(Debug, Default)]
 struct Runtime {
-    /// `None` after it was killed, until the next event.
+    /// `None` after the process was killed, until the next event.
     process: Option<Process>,
-    /// Since the last answer. An error is one, too: a process that can report it works.
+    /// Crashes since the last answer. An error counts as an answer, because a process that can report it works.
     crashes: u32,
 }
 
-/// What the messages of an invocation share.
+/// Headers and records that the messages of an invocation share.
 #[derive(Debug, Default)]
 struct Batch {
     headers: HeaderMap,
@@ -75,12 +75,12 @@ impl Function {
         self.runtime.lock().await.process = Some(process);
     }
 
-    /// Before redrive handles a batch.
+    /// Sets the batch that redrive handles next.
     pub(crate) fn begin(&self, headers: HeaderMap, records: Records) {
         *self.batch() = Batch { headers, records };
     }
 
-    /// Why this process should end.
+    /// Returns the reason why this process should end, if there is one.
     pub(crate) async fn exhausted(&self) -> Option<String> {
         if self.program.has_lost_extension() {
             return Some("the function's process ended, and an extension inside of it".to_owned());
@@ -93,7 +93,7 @@ impl Function {
     /// Hands an event to the runtime whose answer Lambda gets.
     ///
     /// # Errors
-    /// Lambda has got no answer.
+    /// Lambda has received no answer.
     pub(crate) async fn pass(&self, offer: Offer) -> Result<(), NoAnswer> {
         let mut runtime = self.runtime.lock().await;
         let mut process = self.process(&mut runtime).await.map_err(NoAnswer::NotReady)?;
@@ -108,9 +108,9 @@ impl Function {
         Err(NoAnswer::NotReady(NotReady::InitError(report)))
     }
 
-    /// A process that asks for an event: the one that is there, or a new one.
+    /// Returns a process that waits for an event: the current one, or a new one.
     async fn process(&self, runtime: &mut Runtime) -> Result<Process, NotReady> {
-        // It counts as a failed start until the process is ready, also if redrive cancels the wait.
+        // It counts as a failed start until the process is ready, even if redrive cancels the wait.
         runtime.crashes += 1;
         if let Some(process) = &mut runtime.process
             && let Err(not_ready) = process.ready().await
@@ -128,7 +128,7 @@ impl Function {
                 NotReady::InitError(report)
             })?);
         }
-        // A start that outlasts this wait goes on: the next messages find the process here.
+        // A start that outlasts this wait continues: the next messages find the process here.
         let process = runtime.process.as_mut().expect("it was set above");
         if let Err(not_ready) = process.ready().await {
             runtime.process = None;
@@ -142,7 +142,7 @@ impl Function {
         self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The event for these messages.
+    /// Builds the event for these messages.
     fn offer(&self, messages: &Bulk<Delivery>) -> Offer {
         let batch = self.batch();
         let event = batch.records.event(messages.iter().map(|message| &message.key));
@@ -153,7 +153,7 @@ impl Function {
         Offer { headers, event }
     }
 
-    /// Fails messages as the rules say.
+    /// Settles failed messages by the rules.
     fn fail(&self, report: &ErrorReport, messages: impl Iterator<Item = redrive::Item<Delivery>>) {
         let ErrorReport { kind, message } = report;
         let meaning = self.rules.meaning(kind, message);
@@ -202,7 +202,7 @@ impl Handler<Bulk<Delivery>> for Function {
         match process.invoke(self.offer(&messages)).await {
             Ok(Answer::Response(response)) => self.judge(&response, messages),
             Ok(Answer::Error(report) | Answer::InitError(report)) => self.fail(&report, messages.into_iter()),
-            // It has told Lambda before it asked for the event.
+            // The process reported the error to Lambda before it asked for the event.
             Ok(Answer::Passed) => return outage(NotReady::Passed.report()),
             Err(NoAnswer::NotReady(not_ready)) => return outage(not_ready.report()),
             Err(NoAnswer::Exited(end)) => {
@@ -223,7 +223,7 @@ fn settle(item: redrive::Item<Delivery>, result: Result<(), Failure>) {
     }
 }
 
-/// A time in milliseconds since the epoch.
+/// Converts a time to milliseconds since the epoch.
 fn epoch_ms(at: Instant) -> u64 {
     let left = at.saturating_duration_since(Instant::now());
     let at = SystemTime::now() + left;

@@ -21,11 +21,11 @@ pub(crate) const DEADLINE: HeaderName = HeaderName::from_static("lambda-runtime-
 pub(crate) const ERROR_TYPE: HeaderName = HeaderName::from_static("lambda-runtime-function-error-type");
 /// A trailer with an error report in base64.
 pub(crate) const ERROR_BODY: HeaderName = HeaderName::from_static("lambda-runtime-function-error-body");
-/// Runtime clients send it back with the answer.
+/// Runtime clients return it with the answer.
 pub(crate) const INVOCATION_ID: HeaderName = HeaderName::from_static("lambda-runtime-invocation-id");
 pub(crate) const API: &str = "/2018-06-01/runtime";
 
-/// Of one connection, not of what is sent.
+/// Headers that belong to one connection and are not passed on.
 const OF_A_CONNECTION: [HeaderName; 6] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
@@ -48,16 +48,16 @@ impl Invocation {
     }
 }
 
-/// Where Lambda's Runtime API is.
+/// A client of Lambda's Runtime API.
 #[derive(Clone)]
 pub(crate) struct Lambda {
     client: Client<HttpConnector, Body>,
-    /// Such as `http://127.0.0.1:9001`.
+    /// URL of the API, such as `http://127.0.0.1:9001`.
     base: String,
 }
 
 impl Lambda {
-    /// By the value of `AWS_LAMBDA_RUNTIME_API`.
+    /// Creates a client for the value of `AWS_LAMBDA_RUNTIME_API`.
     pub(crate) fn at(address: &str) -> Self {
         let base = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
         let client = Client::builder(TokioExecutor::new()).build_http();
@@ -81,7 +81,7 @@ impl Lambda {
         Ok(Invocation { headers: end_to_end(parts.headers), payload })
     }
 
-    /// Answers an invocation. What Lambda says to that changes nothing.
+    /// Answers an invocation. If Lambda refuses the answer, this is only logged.
     pub(crate) async fn respond(&self, to: &Invocation, response: Bytes) -> Result<(), String> {
         self.answer(to, "response", response, HeaderMap::new()).await
     }
@@ -111,12 +111,12 @@ impl Lambda {
                 "Lambda refused the answer"
             );
         }
-        // So that the connection can be used again.
+        // Reads the rest, so that the connection can be used again.
         response.into_body().collect().await.map_err(|error| failed(&error))?;
         Ok(())
     }
 
-    /// The process cannot start.
+    /// Reports that the process cannot start.
     pub(crate) async fn fail_init(&self, kind: &str, message: &str) -> Result<(), String> {
         let (report, headers) = report(kind, message);
         self.send(Method::POST, &format!("{API}/init/error"), headers, body(report)).await.map(drop)
@@ -158,7 +158,7 @@ pub(crate) fn body(bytes: Bytes) -> Body {
     Either::Left(Full::new(bytes))
 }
 
-/// An error as runtimes report it.
+/// Returns the body and the headers of an error report.
 fn report(kind: &str, message: &str) -> (Bytes, HeaderMap) {
     let report = serde_json::json!({ "errorType": kind, "errorMessage": message }).to_string();
     let kind = HeaderValue::from_str(kind).ok();

@@ -1,8 +1,8 @@
 //! redrive as a Lambda layer: `AWS_LAMBDA_EXEC_WRAPPER=/opt/redrive` stands between Lambda's Runtime API and the runtime of
 //! any language.
 //!
-//! Lambda calls it with the command of the runtime. It starts the runtime, hands it the messages of a batch as events, and
-//! answers Lambda with what redrive makes of its answers.
+//! Lambda calls it with the command of the runtime. It starts the runtime, hands it the messages of a batch as events, and turns
+//! its answers into one to Lambda.
 
 // `lambda` is the client of the Runtime API, `exchange` the API that one `process` of the runtime sees, and `handler` hands
 // messages over. `classify`, `event`, `response` and `settings` are pure.
@@ -37,14 +37,14 @@ use lambda::{Invocation, Lambda, REQUEST_ID};
 use process::{NoAnswer, NotReady, Program};
 use settings::Settings;
 
-/// How long the runtime has after SIGTERM. Lambda waits for 2 s at most.
+/// Time that the runtime has after SIGTERM. Lambda waits for 2 s at most.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long the runtime may take until it asks for its first event. Lambda waits for 10 s before it starts the runtime again.
+/// Time without a request for a first event after which redrive warns. Lambda waits for 10 s before it starts the runtime again.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>
 const UNASKED: Duration = Duration::from_secs(10);
 
-/// Why the process ends.
+/// The reason why the process ends.
 #[derive(Debug)]
 enum Stop {
     /// The runtime ended with this code, as it would have without the layer.
@@ -78,7 +78,7 @@ async fn run() -> Stop {
     let Ok(mut terminated) = signal(SignalKind::terminate()) else {
         return Stop::Failed("SIGTERM cannot be received".to_owned());
     };
-    // The runtime goes on meanwhile, and Lambda kills what still runs then.
+    // The runtime continues meanwhile, and Lambda kills what still runs afterwards.
     let ending = async {
         terminated.recv().await;
         timeout(GRACE, program.terminate()).await.ok().flatten()
@@ -99,7 +99,7 @@ async fn serve(lambda: &Lambda, program: &Program) -> Result<Stop, Stop> {
             return refuse(lambda, "Runtime.InvalidEntrypoint", Stop::Failed(error.to_string())).await;
         }
     };
-    // While the runtime starts.
+    // The runtime starts meanwhile.
     let (consumer, function) = match prepare(program).await {
         Ok(prepared) => prepared,
         Err(why) => return refuse(lambda, "InvalidSetting", Stop::Usage(why)).await,
@@ -133,7 +133,7 @@ async fn serve(lambda: &Lambda, program: &Program) -> Result<Stop, Stop> {
     }
 }
 
-/// The consumer with its settings and clients.
+/// Creates the consumer with its settings and clients.
 ///
 /// # Errors
 /// A setting is wrong.
@@ -146,7 +146,7 @@ async fn prepare(program: &Program) -> Result<(Consumer<Function, Bulk<Delivery>
     Ok((consumer.map_err(|error| error.to_string())?, function))
 }
 
-/// Tells Lambda why the function cannot start.
+/// Reports to Lambda why the function cannot start.
 async fn refuse(lambda: &Lambda, kind: &str, stop: Stop) -> Result<Stop, Stop> {
     let (Stop::Usage(why) | Stop::Failed(why)) = &stop else { return Ok(stop) };
     // The line on stderr says it too.
@@ -167,7 +167,7 @@ async fn pass(function: &Function, invocation: Invocation) -> Result<(), Stop> {
     }
 }
 
-/// Has redrive handle a batch.
+/// Lets redrive handle a batch, and answers Lambda.
 async fn handle(
     lambda: &Lambda,
     consumer: &Consumer<Function, Bulk<Delivery>>,
@@ -184,7 +184,7 @@ async fn handle(
         Err(error) => {
             let Diagnostic { error_type, error_message } = error.into();
             lambda.fail(invocation, &error_type, &error_message).await.map_err(Stop::Failed)?;
-            // A fresh environment knows nothing of the event that redrive refused.
+            // A fresh environment does not know the event that redrive refused.
             return Err(Stop::Failed(format!("{error_type}: {error_message}")));
         }
     };

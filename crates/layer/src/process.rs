@@ -30,11 +30,11 @@ pub(crate) struct Program {
 struct Started {
     group: Option<Pid>,
     exited: Exited,
-    /// It outlives the `Process`, which only kills.
+    /// Task that waits for the process. It outlives the `Process`, which only kills.
     _waiter: JoinSet<()>,
 }
 
-/// A process. It is killed with the value, together with all that it has started.
+/// A process. Dropping the value kills it, together with all that it has started.
 #[derive(Debug)]
 pub(crate) struct Process {
     group: Option<Pid>,
@@ -44,20 +44,20 @@ pub(crate) struct Process {
     lost_extension: Arc<AtomicBool>,
 }
 
-/// How long a process may take to end after SIGKILL, while its memory is freed.
+/// Time that a process may take to end after SIGKILL, while its memory is freed.
 const DYING: Duration = Duration::from_secs(5);
 
-/// How a process has ended; `None` while it runs.
+/// The end of a process, or `None` while it runs.
 type Exited = watch::Receiver<Option<End>>;
 
-/// How a process has ended.
+/// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Code(i32),
     Signal(i32),
 }
 
-/// Why a process has no answer.
+/// The reason why a process gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
     /// It never asked for the invocation.
@@ -70,7 +70,7 @@ pub(crate) enum NoAnswer {
 pub(crate) enum NotReady {
     Exited(End),
     InitError(ErrorReport),
-    /// It has told Lambda that it cannot start.
+    /// It has reported to Lambda that it cannot start.
     Passed,
 }
 
@@ -79,13 +79,13 @@ impl Program {
         Self { command, lambda, last: Arc::default(), lost_extension: Arc::default() }
     }
 
-    /// Whether a process has ended that was an extension as well, for which Lambda waits after each invocation.
+    /// Returns true if a process has ended that was also an extension, for which Lambda waits after each invocation.
     pub(crate) fn has_lost_extension(&self) -> bool {
         self.lost_extension.load(Ordering::Relaxed)
     }
 
-    /// Starts a process, after the one before it has ended: the memory of a function holds one. `is_init` if Lambda waits
-    /// for it to be ready.
+    /// Starts a process after the previous one has ended, because a function's memory holds one. `is_init` is true if Lambda
+    /// waits for it to be ready.
     pub(crate) async fn start(&self, is_init: bool) -> io::Result<Process> {
         let before = self.last().as_ref().map(|started| started.exited.clone());
         if let Some(mut exited) = before {
@@ -106,7 +106,7 @@ impl Program {
         let (exit, exited) = watch::channel(None);
         let mut waiter = JoinSet::new();
         waiter.spawn(async move {
-            // An error means that somebody else has waited for it.
+            // An error means that other code has waited for the process.
             let status = child.wait().await.unwrap_or_default();
             let _ = exit.send(Some(End::of(status)));
         });
@@ -115,7 +115,7 @@ impl Program {
         Ok(Process { group, exited, conversation, asked: None, lost_extension })
     }
 
-    /// Passes a signal on to the process that runs, and waits for its end.
+    /// Passes SIGTERM on to the process that runs, and waits for its end.
     pub(crate) async fn terminate(&self) -> Option<End> {
         let (group, mut exited) =
             self.last().as_ref().and_then(|started| Some((started.group?, started.exited.clone())))?;
@@ -130,7 +130,7 @@ impl Program {
 }
 
 impl Process {
-    /// Waits until it asks for an invocation. Returns the headers with which it does.
+    /// Waits until the process asks for an invocation, and returns its request.
     pub(crate) async fn ready(&mut self) -> Result<&Ask, NotReady> {
         if self.asked.is_none() {
             let ask = tokio::select! {
@@ -147,17 +147,17 @@ impl Process {
         Ok(self.asked.as_ref().expect("it was set above"))
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the process ends by itself.
     pub(crate) async fn end(&mut self) -> End {
         ended(&mut self.exited).await
     }
 
-    /// Gives it an invocation, and waits for its answer.
+    /// Gives the process an invocation, and waits for its answer.
     pub(crate) async fn invoke(&mut self, offer: Offer) -> Result<Answer, NoAnswer> {
         self.converse(offer.numbered(), Conversation::offer).await
     }
 
-    /// The same with an invocation whose answer Lambda gets as it is.
+    /// Does the same with an invocation whose answer Lambda gets as it is.
     pub(crate) async fn pass(&mut self, offer: Offer) -> Result<Answer, NoAnswer> {
         self.converse(offer, Conversation::pass).await
     }
@@ -214,7 +214,7 @@ impl End {
         status.code().map_or_else(|| Self::Signal(status.signal().unwrap_or_default()), Self::Code)
     }
 
-    /// As a shell has it.
+    /// Returns the exit code as a shell reports it.
     pub(crate) fn code(self) -> u8 {
         let code = match self {
             Self::Code(code) => code,
@@ -223,7 +223,7 @@ impl End {
         u8::try_from(code).unwrap_or(1)
     }
 
-    /// In the words of Lambda.
+    /// Returns an error report in the words of Lambda.
     pub(crate) fn report(self) -> ErrorReport {
         let message = match self {
             Self::Code(0) => "Runtime exited without providing a reason".to_owned(),

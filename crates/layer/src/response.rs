@@ -1,16 +1,15 @@
-//! What a function's response says about the messages of its event. Pure.
+//! Reads a function's response to the messages of its event. Pure.
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The ids that a response reports as failed. A function that knows nothing of partial batch responses reports none, whatever
-/// else it returns.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+/// Returns the ids that a response reports as failed. A function without partial batch responses reports none, whatever else it
+/// returns. <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 ///
 /// # Errors
-/// It cannot be understood, so that none of the messages is known to be done.
+/// The response cannot be understood, so no message is known to be done.
 pub(crate) fn failed_messages(response: &[u8], known: &BTreeSet<&str>) -> Result<BTreeSet<String>, String> {
     #[derive(Deserialize)]
     struct Response {
@@ -50,7 +49,7 @@ fn not_json(error: &serde_json::Error) -> String {
 mod tests {
     use super::*;
 
-    /// Of the messages m1 and m2.
+    /// Returns the failed ones of the messages m1 and m2.
     fn failed(response: &str) -> Option<Vec<String>> {
         let known = BTreeSet::from(["m1", "m2"]);
         failed_messages(response.as_bytes(), &known).ok().map(|failed| failed.into_iter().collect())

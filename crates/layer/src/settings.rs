@@ -1,4 +1,4 @@
-//! The variables of the layer itself; those of a consumer are read by redrive. Pure.
+//! The variables of the layer itself. redrive reads those of a consumer. Pure.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -11,17 +11,17 @@ use crate::classify::Rules;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// How many messages an event may have.
+    /// Most messages in an event.
     pub(crate) batch: NonZeroUsize,
     pub(crate) rules: Rules,
 }
 
-/// A batch of Lambda's has at most so many messages.
+/// Most messages in a batch of Lambda.
 const LARGEST_BATCH: usize = 10_000;
 
 impl Settings {
     /// # Errors
-    /// A variable does not parse; it is named with its value and what is allowed.
+    /// A variable is invalid. The error names it, its value and what is allowed.
     pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let of_function = ["REDRIVE_CONCURRENCY", "AWS_LAMBDA_MAX_CONCURRENCY"]
@@ -48,7 +48,7 @@ impl Settings {
     }
 }
 
-/// The concurrency of each queue that has one. redrive refuses what is not such a list.
+/// Returns the concurrency of each queue that sets one. redrive itself refuses an invalid list.
 fn of_queues(queues: &str) -> Vec<(String, String)> {
     #[derive(Deserialize)]
     struct Queue {

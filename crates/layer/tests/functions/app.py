@@ -1,4 +1,4 @@
-"""What messages ask of the function: each has a word in `do`, and others for it."""
+"""A function that does what the word in `do` of each message asks, with the other words as parameters."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A runtime client that answers twice, late, to the wrong invocation, or not at all, and in the middle of a response ends."""
+"""A runtime client that answers twice, late, to the wrong invocation or not at all, or ends in the middle of a response."""
 
 import http.client
 import os
@@ -27,7 +27,7 @@ if "EXTENSION" in os.environ:
     connection.getresponse().read()
 if "DROP" in os.environ:
     send("GET /2018-06-01/runtime/invocation/next", "\r\n")
-    # Lambda hears of it.
+    # This request shows the test that the first one was dropped.
     connection = http.client.HTTPConnection(API)
     connection.request("PUT", "/2022-07-01/telemetry", "{}")
     connection.getresponse().read()

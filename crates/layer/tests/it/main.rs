@@ -6,5 +6,5 @@ mod support;
 
 /// Messages from the queue to their end, under redrive-local.
 mod outcomes;
-/// What the layer says to Lambda, request by request.
+/// The layer's requests to Lambda, one by one.
 mod protocol;

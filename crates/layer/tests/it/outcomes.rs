@@ -17,7 +17,7 @@ Runtime.ExitError *exit status 77=reject
 BatchItemFailure=retry
 ";
 
-/// What a message asks of the function, how the message ends, and the error of its letter.
+/// Returns scenarios: a name, the message, its end, and the error of its letter.
 fn scenarios() -> Vec<(&'static str, Value, &'static str, &'static str)> {
     let raised = |name: &str, message: &str| json!({ "do": "raise", "type": name, "message": message });
     let failures =

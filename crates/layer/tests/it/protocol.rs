@@ -79,7 +79,7 @@ async fn a_response_names_what_failed_and_lambdas_own_id_comes_back() {
     }
 }
 
-/// Standard queues can do that.
+/// Standard queues can deliver a message twice.
 #[tokio::test]
 async fn a_message_that_comes_twice_in_a_batch_keeps_both_records() {
     let mut batch = event(vec![json!({ "do": "raise", "until": 1 }); 2]);
@@ -94,7 +94,7 @@ async fn a_message_that_comes_twice_in_a_batch_keeps_both_records() {
     assert!(stdout.contains("\"succeeded\":1"), "{stdout}");
 }
 
-/// Of 5 s, redrive keeps half a second for itself.
+/// redrive reserves half a second of the 5 s for itself.
 #[tokio::test]
 async fn a_function_that_hangs_is_answered_for_in_time_and_started_again() {
     for language in languages() {
@@ -239,7 +239,7 @@ async fn after_ten_processes_in_a_row_that_ended_ours_ends_after_its_answer() {
     );
 }
 
-/// A process that ends costs no other message anything, so none has to run last.
+/// A process that ends does not affect other messages, so no message has to run last.
 #[tokio::test]
 async fn messages_on_their_last_delivery_run_before_one_that_hangs() {
     for queue in ["orders", "orders.fifo"] {
@@ -295,7 +295,7 @@ async fn the_snapshot_is_between_lambda_and_the_runtime() {
     assert_eq!(function.respond(crash).await, failures(&["m0"]));
 }
 
-/// Lambda waits for no restore any more.
+/// Lambda no longer waits for a restore.
 #[tokio::test]
 async fn a_function_that_cannot_be_restored_again_is_an_outage() {
     let marker = Language::Python.folder().join(format!("restored-{}", std::process::id()));
@@ -325,7 +325,7 @@ async fn sigterm_reaches_the_runtime() {
     }
 }
 
-/// It is not the fault of the messages, and Lambda's init is over.
+/// The messages are not at fault, and Lambda's init is over.
 #[tokio::test]
 async fn a_function_that_cannot_start_again_is_an_outage() {
     for language in languages() {
@@ -358,7 +358,7 @@ async fn a_start_that_takes_longer_than_the_limit_of_a_message_goes_on_for_the_n
     assert_eq!(response, failures(&["m0", "m1"]));
 }
 
-/// Otherwise a made-up event would have it refuse its own queue from then on.
+/// Otherwise, a forged event would make it refuse its own queue from then on.
 #[tokio::test]
 async fn after_an_event_of_a_second_queue_it_ends() {
     let mut function = start(Language::Python, &[("REDRIVE_MAX_RECEIVE_COUNT", "5")]).await;
@@ -421,7 +421,7 @@ async fn only_a_whole_answer_to_the_current_invocation_counts() {
     assert!(told.len() >= 2 && told.iter().all(|line| *line == "told [400, 400, 202, 400]"), "{stdout}");
 }
 
-/// For instance from a child that the function forked. Older clients do not send the invocation id.
+/// A child that the function forked may answer late. Older clients do not send the invocation id.
 #[tokio::test]
 async fn a_late_answer_to_one_message_does_not_count_for_the_next() {
     let mut function = careless(&[]).await;
@@ -434,7 +434,7 @@ async fn a_late_answer_to_one_message_does_not_count_for_the_next() {
     assert_eq!(told, ["late 400"; 2], "{stdout}");
 }
 
-/// As behind a wrapper that leads the runtime to Lambda itself.
+/// A second wrapper may lead the runtime to Lambda itself.
 #[tokio::test]
 async fn a_runtime_that_asks_redrive_for_no_event_is_noticed() {
     let command = ["sh", "-c", "sleep 30"].map(str::to_owned);
@@ -462,7 +462,7 @@ async fn an_error_with_a_long_header_is_one_of_the_function() {
     assert_eq!(function.respond(batch).await, failures(&["m1"]));
 }
 
-/// Lambda would wait for it after each invocation, until the function's timeout.
+/// Lambda would wait for the extension after each invocation, until the function's timeout.
 #[tokio::test]
 async fn after_the_end_of_a_process_with_an_extension_inside_ours_ends() {
     let mut function = careless(&[("EXTENSION", "")]).await;

@@ -18,7 +18,7 @@ pub(crate) enum Language {
     Node,
 }
 
-/// Those whose clients are installed; Python's has to be.
+/// Returns the languages whose clients are installed. Python's must be.
 pub(crate) fn languages() -> Vec<Language> {
     let mut languages = vec![Language::Python];
     if node_client().exists() {
@@ -40,7 +40,7 @@ fn node_client() -> PathBuf {
 }
 
 impl Language {
-    /// The folder of the function.
+    /// Prepares and returns the folder of the function.
     pub(crate) fn folder(self) -> PathBuf {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("layer-{self:?}"));
         fs::create_dir_all(&folder).unwrap();
@@ -53,7 +53,7 @@ impl Language {
         folder
     }
 
-    /// The command that Lambda hands to a wrapper.
+    /// Returns the command that Lambda hands to a wrapper.
     pub(crate) fn command(self) -> Vec<String> {
         let words: &[PathBuf] = match self {
             Self::Python => {
@@ -66,7 +66,7 @@ impl Language {
         words.iter().map(|word| word.display().to_string()).chain(["app.handler".to_owned()]).collect()
     }
 
-    /// An executable that is the function behind the layer.
+    /// Writes an executable that runs the function behind the layer.
     pub(crate) fn bootstrap(self) -> PathBuf {
         let bootstrap = self.folder().join("bootstrap");
         let words = self.command().join(" ");
@@ -76,7 +76,7 @@ impl Language {
     }
 }
 
-/// Tests that run beside each other never see half a file, nor execute one that is being written.
+/// Replaces a file at once. Tests in parallel never see half of it, nor execute one that is being written.
 fn replace(path: &Path, content: &[u8], mode: u32) {
     if fs::read(path).is_ok_and(|known| known == content) {
         return;

@@ -1,4 +1,4 @@
-//! A Runtime API that sends what a test asks for, and keeps what it receives.
+//! A Runtime API that sends the events of a test, and keeps the requests that it receives.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,9 +39,9 @@ pub(crate) struct Function {
 /// A request of the function, other than for work.
 #[derive(Debug)]
 pub(crate) struct Told {
-    /// Below `/2018-06-01/runtime/` if it is there.
+    /// Path below `/2018-06-01/runtime/`, or the whole path.
     pub(crate) path: String,
-    /// With the trailers.
+    /// Headers and trailers.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
@@ -106,7 +106,7 @@ impl Function {
         Self { child, offers, told, written, _server: server }
     }
 
-    /// Hands over an event, to be answered within so much time, with these headers besides Lambda's.
+    /// Hands over an event with this much time left, and these headers besides Lambda's.
     pub(crate) fn offer(&self, id: &str, event: &[u8], left: Duration, headers: &[(&'static str, &str)]) {
         let deadline = (SystemTime::now() + left).duration_since(UNIX_EPOCH).unwrap().as_millis().to_string();
         let own = [
@@ -123,7 +123,7 @@ impl Function {
         self.offers.send((all, event.to_vec())).unwrap();
     }
 
-    /// What the function says next.
+    /// Returns the function's next request.
     pub(crate) async fn told(&mut self) -> Told {
         match timeout(PATIENCE, self.told.recv()).await {
             Ok(told) => told.unwrap(),
@@ -137,7 +137,7 @@ impl Function {
         }
     }
 
-    /// The response to an event that may take 30 s.
+    /// Hands over an event that may take 30 s, and returns the response.
     pub(crate) async fn respond(&mut self, event: impl ToString) -> Value {
         self.offer("request", event.to_string().as_bytes(), Duration::from_secs(30), &[]);
         let told = self.told().await;
@@ -150,7 +150,7 @@ impl Function {
         kill_process(pid, Signal::TERM).unwrap();
     }
 
-    /// Waits for the process to end by itself: its exit code, and what it has written to stdout and stderr.
+    /// Waits for the process to end by itself. Returns its exit code, stdout and stderr.
     pub(crate) async fn exit(mut self) -> (Option<i32>, String, String) {
         let status = timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap();
         let [stdout, stderr] = self.written;

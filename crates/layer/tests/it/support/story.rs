@@ -13,7 +13,7 @@ use super::{Language, PATIENCE};
 
 const ACCOUNT: &str = "123456789012";
 
-/// How a queue and its function are set up.
+/// Settings of a queue and its function.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) language: Language,
@@ -22,16 +22,16 @@ pub(crate) struct Setup {
     pub(crate) batch_size: usize,
 }
 
-/// What happened until everything had come to rest.
+/// Events until everything was idle.
 #[derive(Debug)]
 pub(crate) struct Story {
-    /// Of the messages as they were sent.
+    /// Ids of the messages, in the order of sending.
     pub(crate) ids: Vec<String>,
     pub(crate) kinds: Vec<EventKind>,
 }
 
 impl Setup {
-    /// A standard queue, from which messages come alone.
+    /// Creates a standard queue with batches of one message.
     pub(crate) fn new(language: Language) -> Self {
         Self { language, queue: "orders", variables: Vec::new(), batch_size: 1 }
     }
@@ -91,7 +91,7 @@ impl Setup {
         }
     }
 
-    /// Sends messages with these bodies, and waits until they have come to their ends.
+    /// Sends messages with these bodies, and waits until all have ended.
     pub(crate) async fn run(&self, bodies: impl IntoIterator<Item = Value>) -> Story {
         let group = self.queue.ends_with(".fifo").then(|| "g".to_owned());
         let messages = bodies.into_iter().map(|body| NewMessage {
@@ -113,19 +113,19 @@ impl Setup {
 }
 
 impl Story {
-    /// How a message ended, such as `done 1` or `rejected 2`, with the error of its letter's note.
+    /// Returns a message's end, such as `done 1` or `rejected 2`, and the error of its letter's note.
     pub(crate) fn end(&self, id: &str) -> (String, String) {
         let ends: Vec<_> = self.kinds.iter().filter_map(|kind| end(kind, id)).collect();
         let [end] = ends.as_slice() else { panic!("{id} has one end: {ends:?}\n{self:#?}") };
         end.clone()
     }
 
-    /// The ends of all messages, in the order in which they were sent.
+    /// Returns the ends of all messages, in the order of sending.
     pub(crate) fn ends(&self) -> Vec<String> {
         self.ids.iter().map(|id| self.end(id).0).collect()
     }
 
-    /// What the function wrote behind `told`.
+    /// Returns the values that the function printed after `told`.
     pub(crate) fn told(&self) -> Vec<Value> {
         let told = self.kinds.iter().filter_map(|kind| match kind {
             EventKind::Output { line, .. } => serde_json::from_str(line.strip_prefix("told ")?).ok(),
@@ -134,7 +134,7 @@ impl Story {
         told.collect()
     }
 
-    /// The lines of the function's process and of the layer that have this in them.
+    /// Returns the lines of the function's process and of the layer that contain this text.
     pub(crate) fn lines(&self, with: &str) -> Vec<&str> {
         let lines = self.kinds.iter().filter_map(|kind| match kind {
             EventKind::Output { line, .. } if line.contains(with) => Some(line.as_str()),
@@ -143,7 +143,7 @@ impl Story {
         lines.collect()
     }
 
-    /// How long a message was told to wait after each attempt, in seconds.
+    /// Returns a message's delays after each attempt, in seconds.
     pub(crate) fn waits(&self, id: &str) -> Vec<u64> {
         let waits = self.kinds.iter().filter_map(|kind| match kind {
             EventKind::BackIn { message_id, seconds, .. } if message_id == id => Some(*seconds),
