@@ -19,7 +19,7 @@ struct Entry {
     id: String,
 }
 
-/// Fails for a call that no answer is known to, so that nothing is measured that would not work.
+/// Answers a call. Fails for an unknown one, so that nothing is measured that would not work.
 pub(crate) fn answer(request: &Request<Bytes>) -> anyhow::Result<Response<Body>> {
     let target = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
     let operation = target.unwrap_or(request.uri().path());

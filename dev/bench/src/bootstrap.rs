@@ -8,7 +8,7 @@ use tokio::process::{Child, Command};
 
 use crate::throttle::Throttle;
 
-/// What of our own environment a program may need to run at all.
+/// Variables of this process that a program may need to run at all.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "LD_LIBRARY_PATH"];
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
@@ -28,7 +28,7 @@ const LAMBDA: [(&str, &str); 13] = [
     ("_HANDLER", "app.handler"),
 ];
 
-/// Starts it, in the control group from its first moment. Its log goes nowhere, what it says on stderr to ours.
+/// Starts a program, in the control group from its first moment. It discards the program's stdout, and shares its own stderr.
 pub(crate) fn spawn(
     program: &Path,
     variables: &[(&str, String)],
@@ -44,7 +44,7 @@ pub(crate) fn spawn(
     command.spawn().with_context(|| format!("cannot start {}", program.display()))
 }
 
-/// A shell that joins the control group and then becomes the program.
+/// Returns a shell that joins the control group and then becomes the program.
 fn joining(members: &Path, program: &Path) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", r#"echo $$ > "$0" && exec "$@""#]).arg(members).arg(program);

@@ -9,10 +9,10 @@ use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use tempfile::NamedTempFile;
 
-/// Where the certificates of the system are, on Debian and on Amazon Linux.
+/// Paths of the system's certificates, on Debian and on Amazon Linux.
 const SYSTEM: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
 
-/// An authority that has signed for this machine.
+/// An authority that has signed a certificate for this machine.
 #[derive(Debug)]
 pub(crate) struct Authority {
     pub(crate) server: Arc<ServerConfig>,

@@ -36,20 +36,20 @@ pub(crate) struct Comparison {
     pub(crate) redrive: Option<PathBuf>,
 }
 
-/// What came of it.
+/// The results of a comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Results {
-    /// On what it was measured.
+    /// Description of the machine and the compiler.
     pub(crate) machine: String,
     pub(crate) rounds: usize,
-    /// Only some scenarios were asked for; of the others nothing is said.
+    /// True if only some scenarios were requested. The tables omit the others.
     pub(crate) partial: bool,
-    /// Why a scenario is absent.
+    /// The reason for each scenario that is absent.
     pub(crate) left_out: BTreeMap<String, String>,
     pub(crate) scenarios: BTreeMap<String, BTreeMap<Target, Figures>>,
 }
 
-/// Runs everything in rounds and tells where it is.
+/// Runs everything in rounds, and reports its progress.
 pub(crate) fn compare(
     comparison: &Comparison,
     root: &Path,

@@ -5,12 +5,12 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-/// Where receipt handles, ids and bodies are drawn from.
+/// Seed of the random receipt handles, ids and bodies.
 const SEED: u64 = 42;
-/// The receipt handles of a standard queue are about this long.
+/// Length of receipt handles, about that of a standard queue.
 const RECEIPT_HANDLE: usize = 410;
 
-/// What is in an event.
+/// The contents of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
     /// Messages in the event.
@@ -22,13 +22,13 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// How many of its messages fail.
+    /// Returns the number of messages that fail.
     #[must_use]
     pub fn failing(&self) -> usize {
         self.messages.checked_div(self.fail_every).unwrap_or(0)
     }
 
-    /// The event as JSON.
+    /// Returns the event as JSON.
     #[must_use]
     pub fn event(&self) -> Vec<u8> {
         let mut random = fastrand::Rng::with_seed(SEED);
@@ -49,7 +49,7 @@ struct Event {
     records: Vec<Record>,
 }
 
-/// In the order in which Lambda writes the fields.
+/// A record, with its fields in the order in which Lambda writes them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Record {
@@ -101,7 +101,7 @@ fn uuid(bits: u128) -> String {
     format!("{}-{}-4{}-a{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..])
 }
 
-/// An order of exactly `size` bytes: as many items as fit, and a note for the rest.
+/// Returns an order of exactly `size` bytes: as many items as fit, and a note for the rest.
 fn order(number: usize, fails: bool, size: usize, random: &mut fastrand::Rng) -> String {
     let cents = random.u32(..100_000);
     let mut order = format!(

@@ -1,8 +1,8 @@
-//! What is measured of a run, and of many.
+//! The figures of one run, and the medians of many.
 
 use std::collections::BTreeMap;
 
-/// One thing that is measured; times in milliseconds.
+/// A quantity that is measured. Times are in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Figure {
     /// From the start of the process to its first poll.
@@ -18,7 +18,7 @@ pub(crate) enum Figure {
     InvocationsPerSecond,
     /// The most memory that was ever resident.
     PeakMib,
-    /// Of the stripped program on disk.
+    /// Size of the stripped program on disk.
     BinaryMb,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn medians(rounds: &[Figures]) -> Figures {
     samples.into_iter().map(|(figure, samples)| (figure, quantile(&samples, 0.5))).collect()
 }
 
-/// The sample below which this share of them lies; 0 if there is none.
+/// Returns the sample below which this share of them lies, or 0 without samples.
 pub(crate) fn quantile(samples: &[f64], share: f64) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! What is asked of redrive, each a comparison of two measured values.
+//! The goals of redrive, each a comparison of two measured values.
 
 use crate::compare::Results;
 use crate::figures::Figure::{
@@ -6,7 +6,7 @@ use crate::figures::Figure::{
 };
 use crate::target::Target::{self, Baseline, BaselineCurrentThread, Redrive};
 
-/// How redrive's value may stand to the other.
+/// The limit of redrive's value relative to the other.
 #[derive(Debug, Clone, Copy)]
 enum Limit {
     AtMost(f64),
@@ -15,7 +15,7 @@ enum Limit {
     TimesAtLeast(f64),
 }
 
-/// What is measured in a scenario.
+/// A scenario, and a figure that is measured in it.
 type Value = (&'static str, Figure);
 
 /// A row of the table: redrive's value, and whose value it is compared with.
@@ -55,7 +55,7 @@ const GOALS: [Goal; 14] = [
 
 const NOT_MEASURED: &str = "not measured";
 
-/// A goal and what came of it, ready to be written.
+/// A goal and its result, as text.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Row {
     pub(crate) what: &'static str,
@@ -67,7 +67,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Or it is known why not.
+    /// Returns true if the goal was measured, or if the reason why not is known.
     pub(crate) fn is_measured(&self) -> bool {
         self.verdict != NOT_MEASURED
     }
@@ -108,7 +108,7 @@ impl Limit {
         }
     }
 
-    /// How the two compare, and whether that is within the limit.
+    /// Returns the comparison of both values as text, and true if it is within the limit.
     fn judge(self, ours: f64, other: f64, unit: &str) -> (String, bool) {
         match self {
             Self::AtMost(most) => (format!("{:.2} x", ours / other), ours <= most),
@@ -119,7 +119,7 @@ impl Limit {
     }
 }
 
-/// Three digits that count, or all before the point.
+/// Formats a value with three significant digits, or all before the point.
 pub(crate) fn in_digits(value: f64, unit: &str) -> String {
     let digits = match value.abs() {
         large if large >= 100.0 => 0,

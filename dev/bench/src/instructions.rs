@@ -1,5 +1,5 @@
-//! How many instructions the pure steps take per message: counted by callgrind, the same on every run, and held
-//! against a file so that a change shows what it costs.
+//! Counts the instructions of the pure steps per message with callgrind, the same on every run. It compares them with a file, so
+//! that a change shows its cost.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::target::says;
 
 const STEPS: [&str; 4] = ["parse", "plan", "decide", "report"];
 const BATCHES: [u64; 2] = [10, 5500];
-/// By how much a count may differ. Hash maps are seeded anew in every process, which moves a count by less.
+/// Share by which a count may differ. Hash maps are seeded anew in every process, which changes a count by less.
 const TOLERANCE: f64 = 0.02;
 
-/// Instructions per message by step and batch size, and what they were counted with.
+/// Instructions per message by step and batch size, with the compiler and the architecture.
 #[derive(Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub(crate) struct Counts {
     pub(crate) rustc: String,
@@ -31,7 +31,7 @@ pub(crate) fn count(steps: &Path) -> anyhow::Result<Counts> {
     let mut instructions = BTreeMap::new();
     for step in STEPS {
         for messages in BATCHES {
-            // The difference of two runs has neither the start of the process nor the making of the event in it.
+            // The difference of two runs excludes the start of the process and the making of the event.
             let [once, more] = [1, 6].map(|times| total(steps, step, messages, times));
             let per_message = (more? - once?) as f64 / 5.0 / messages as f64;
             instructions.insert(format!("{step}, {messages} messages"), (per_message * 10.0).round() / 10.0);
@@ -41,7 +41,7 @@ pub(crate) fn count(steps: &Path) -> anyhow::Result<Counts> {
     Ok(Counts { rustc, architecture: std::env::consts::ARCH.to_owned(), instructions })
 }
 
-/// The instructions of a whole process.
+/// Counts the instructions of a whole process.
 fn total(steps: &Path, step: &str, messages: u64, times: u64) -> anyhow::Result<u64> {
     let file = std::env::temp_dir().join(format!("redrive-bench-{}.callgrind", std::process::id()));
     let output = Command::new("valgrind")
@@ -61,7 +61,7 @@ fn summary(profile: &str) -> Option<u64> {
 }
 
 impl Counts {
-    /// A line for each count; fails if one differs by more than the tolerance.
+    /// Returns a line for each count. Fails if one differs by more than the tolerance.
     pub(crate) fn compare(&self, expected: &Self) -> anyhow::Result<Vec<String>> {
         let mut differing = Vec::new();
         let mut lines = Vec::new();

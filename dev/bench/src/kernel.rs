@@ -1,4 +1,4 @@
-//! What the kernel says about a running process.
+//! CPU time and memory of a running process, from the kernel.
 
 use std::fs;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::Context;
 use nix::unistd::Pid;
 
-/// A process at one moment.
+/// The usage of a process at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
-    /// User and system, of all its threads.
+    /// User and system time of all threads.
     pub(crate) cpu: Duration,
-    /// The most memory it ever had resident.
+    /// The most memory that was ever resident.
     pub(crate) peak_mib: f64,
 }
 
@@ -29,7 +29,7 @@ fn peak_kib(status: &str) -> Option<f64> {
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-/// The clock of a process has nanoseconds, where `/proc/PID/stat` has hundredths of a second.
+/// Reads the clock of a process, which has nanoseconds. `/proc/PID/stat` only has hundredths of a second.
 #[cfg(target_os = "linux")]
 fn cpu(process: Pid) -> anyhow::Result<Duration> {
     let time = nix::time::clock_getcpuclockid(process).and_then(nix::time::clock_gettime);
@@ -58,7 +58,7 @@ mod tests {
         let sum: u64 = std::hint::black_box(0..20_000_000_u64).map(std::hint::black_box).sum();
         let after = Usage::of(Pid::this()).unwrap();
         assert!(sum > 0 && after.cpu > before.cpu, "{before:?}, {after:?}");
-        // The kernel counts about: of two readings, the later one may be lower.
+        // The kernel's counts are approximate: of two readings, the later one may be lower.
         assert!(after.peak_mib > 1.0, "{after:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! On what it was measured.
+//! Describes the machine of a measurement.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::target::says;
 
-/// The machine, without its name, and the compiler.
+/// Describes the machine, without its name, and the compiler.
 pub(crate) fn machine() -> anyhow::Result<String> {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

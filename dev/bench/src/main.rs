@@ -1,4 +1,4 @@
-//! The measuring of redrive; run by `make bench` and `make bench ONLY=instructions` from the root of the repository.
+//! Measures redrive. `make bench` and `make bench ONLY=instructions` run it from the root of the repository.
 #![allow(clippy::disallowed_methods, reason = "it measures")]
 
 mod arguments;

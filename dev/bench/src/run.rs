@@ -1,4 +1,4 @@
-//! One process from its start to the end of its last invocation, measured.
+//! Measures one process from its start to the end of its last invocation.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,20 +20,20 @@ use crate::kernel::Usage;
 use crate::server::{SERVICE, Server};
 use crate::throttle::Throttle;
 
-/// No run takes longer, however slow the machine.
+/// Time limit of a run, even on a slow machine.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// What a process is made to do.
+/// The work of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Load {
     pub(crate) batch: Batch,
-    /// How often the event is handed out.
+    /// Invocations, each with the same event.
     pub(crate) invocations: usize,
     /// Invocations that come first and are not measured, less than all.
     pub(crate) warm_up: usize,
-    /// How long each AWS call takes.
+    /// Duration of each AWS call.
     pub(crate) aws_takes: Duration,
-    /// AWS is called over TLS.
+    /// True if AWS is called over TLS.
     pub(crate) https: bool,
     /// The share of a CPU that the process has; without it there is no limit.
     pub(crate) cpus: Option<f64>,
@@ -42,22 +42,22 @@ pub(crate) struct Load {
 /// The function's timeout.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What has happened so far. Times count from the start of the process.
+/// The events of a run so far. Times count from the start of the process.
 #[derive(Debug, Default)]
 struct Log {
-    /// What the process had used whenever it asked for work: at its start, and after each answer.
+    /// Usage of the process at each request for work: at its start, and after each answer.
     polls: Vec<Moment>,
     rounds: Vec<Round>,
 }
 
-/// What the process had used at a time.
+/// Usage of the process at a time.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     at: Duration,
     usage: Usage,
 }
 
-/// An event handed out, and its answer.
+/// An event that was handed out, and its answer.
 #[derive(Debug)]
 struct Round {
     sent: Duration,
@@ -65,7 +65,7 @@ struct Round {
     response: Bytes,
 }
 
-/// The process, and the ends of its Runtime API that are ours.
+/// The process, and this side of its Runtime API.
 struct Conversation {
     child: Child,
     offers: UnboundedSender<Offer>,
@@ -73,9 +73,9 @@ struct Conversation {
     problems: UnboundedReceiver<String>,
 }
 
-/// Fails unless every answer has as many failures as the event has failing messages.
+/// Measures a program. Fails unless every answer has as many failures as the event has failing messages.
 pub(crate) fn run(load: &Load, program: &Path) -> anyhow::Result<Figures> {
-    // In one thread, so that nothing is handed from one to another.
+    // A single thread avoids hand-overs between threads.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime
         .block_on(measure(load, program))
@@ -115,7 +115,7 @@ async fn measure(load: &Load, program: &Path) -> anyhow::Result<Log> {
 }
 
 impl Conversation {
-    /// Gives the process the event so many times, until it asks for one more.
+    /// Gives the process the event this number of times, until it asks for one more.
     async fn hold(&mut self, spawned: Instant, event: &Bytes, invocations: usize) -> anyhow::Result<Log> {
         let process = self.child.id().context("it has ended")?;
         let mut log = Log::default();

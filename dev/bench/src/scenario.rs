@@ -1,4 +1,4 @@
-//! What targets are made to do.
+//! The scenarios that targets run.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::target::{Job, Target};
 /// The share of a CPU that a function of 512 MB has.
 pub(crate) const THROTTLED: f64 = 0.29;
 
-/// One thing that targets are made to do.
+/// Work that targets do.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) job: Job,
     pub(crate) load: Load,
-    /// How often a round does it.
+    /// Runs in each round.
     pub(crate) times: usize,
     pub(crate) targets: &'static [Target],
 }
@@ -54,20 +54,20 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 }
 
 impl Scenario {
-    /// By its name, or by the first word of it.
+    /// Returns true if the word is the scenario's name, or the first word of it.
     fn is_called(&self, word: &str) -> bool {
         self.name == word || self.name.split_once('-').is_some_and(|(first, _)| first == word)
     }
 }
 
-/// Those that one of the words names; all if there are no words.
+/// Returns the scenarios that the words name, or all if there are no words.
 pub(crate) fn called(words: &[String]) -> Vec<Scenario> {
     let mut scenarios = scenarios();
     scenarios.retain(|it| words.is_empty() || words.iter().any(|word| it.is_called(word)));
     scenarios
 }
 
-/// A word that names scenarios.
+/// Checks a word that names scenarios.
 pub(crate) fn word(text: &str) -> Result<String, String> {
     if scenarios().iter().any(|it| it.is_called(text)) {
         return Ok(text.to_owned());

@@ -1,4 +1,4 @@
-//! What a function's process calls: its Runtime API, AWS, and a service that its handlers may ask.
+//! The servers that a function's process calls: its Runtime API, AWS, and a service for its handlers.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -25,17 +25,17 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::aws;
 
-/// Where the service is.
+/// Path of the service.
 pub(crate) const SERVICE: &str = "/service";
 
-/// How long it takes.
+/// Duration of a call to the service.
 const SERVICE_TAKES: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
-    /// How long each call to AWS takes.
+    /// Duration of each call to AWS.
     aws_takes: Duration,
-    /// What goes wrong.
+    /// Receives the problems of a run.
     problems: UnboundedSender<String>,
 }
 
@@ -49,7 +49,7 @@ impl Server {
         routes(exchange).merge(others)
     }
 
-    /// Serves it, with a certificate over TLS. The tasks end with their clients.
+    /// Serves the router, over TLS if there is a certificate. The tasks end with their clients.
     pub(crate) async fn serve(
         &self,
         router: Router,
@@ -80,7 +80,7 @@ impl Server {
     }
 
     fn report(&self, problem: String) {
-        // What breaks once the run is over is none.
+        // Nobody receives problems after the end of the run.
         let _ = self.problems.send(problem);
     }
 }
@@ -88,7 +88,7 @@ impl Server {
 async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router) -> io::Result<()> {
     let service = TowerToHyperService::new(router);
     let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
-    // A client may leave as it likes, without the farewell of TLS as well.
+    // A client may disconnect at any time, even without the closing message of TLS.
     served.or_else(|error| if has_left(&error) { Ok(()) } else { Err(io::Error::other(error)) })
 }
 
@@ -116,7 +116,7 @@ async fn call(State(server): State<Server>, request: Request) -> Result<Response
     }))
 }
 
-/// Not by tokio's timers, which have only milliseconds.
+/// Waits without tokio's timers, which only have milliseconds.
 async fn pause(time: Duration) {
     if !time.is_zero() {
         tokio::task::spawn_blocking(move || thread::sleep(time)).await.expect("sleeping does not panic");

@@ -7,11 +7,11 @@ use crate::figures::Figure;
 use crate::goals::{in_digits, rows};
 use crate::target::Target;
 
-/// What is between these lines of the document is written by `make bench`.
+/// `make bench` writes the text between these lines of the document.
 const BEGIN: &str = "<!-- make bench -->";
 const END: &str = "<!-- /make bench -->";
 
-/// A title, a scenario, and what is shown of it.
+/// A title, a scenario, and the figure to show.
 type Column = (&'static str, &'static str, Figure);
 
 /// The columns of the second table.
@@ -30,7 +30,7 @@ const COLUMNS: [Column; 12] = [
     ("peak memory", "batch-5500", Figure::PeakMib),
 ];
 
-/// The goals, then the medians of everybody.
+/// Writes the goals, then the medians of all targets.
 pub(crate) fn markdown(results: &Results) -> String {
     let rows = rows(results).into_iter().filter(|row| !results.partial || row.is_measured());
     let columns = columns(results);
@@ -60,13 +60,13 @@ pub(crate) fn markdown(results: &Results) -> String {
     lines.join("\n")
 }
 
-/// Those of which something is known, if only some scenarios were asked for.
+/// Returns all columns, or those with results if only some scenarios were requested.
 fn columns(results: &Results) -> Vec<Column> {
     let known = |scenario| results.scenarios.contains_key(scenario);
     COLUMNS.into_iter().filter(|&(_, scenario, _)| !results.partial || known(scenario)).collect()
 }
 
-/// Puts it between the marks of a document.
+/// Puts the table between the marks of a document.
 pub(crate) fn insert(document: &str, table: &str) -> anyhow::Result<String> {
     let (before, rest) = document.split_once(BEGIN).with_context(|| format!("there is no {BEGIN}"))?;
     let (_, after) = rest.split_once(END).with_context(|| format!("there is no {END}"))?;

@@ -1,4 +1,4 @@
-//! What is compared.
+//! The consumers that are compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ pub(crate) enum Target {
     Redrive,
 }
 
-/// What its handlers do with an order.
+/// The work of the handlers on an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Job {
     /// Decode it, and nothing else.
     Orders,
-    /// And ask a service.
+    /// Decode it, and ask a service.
     Asking,
 }
 
-/// Where programs are.
+/// Folders of the programs.
 #[derive(Debug)]
 pub(crate) struct Folders {
     by_hand: PathBuf,
@@ -31,7 +31,7 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
-    /// As `make bench` builds them below `root`, except that redrive's consumers may be elsewhere.
+    /// Returns the folders of `make bench` below `root`. redrive's consumers may be elsewhere.
     pub(crate) fn new(root: &Path, redrive: Option<&Path>) -> Self {
         let by_hand = root.join("target/release");
         let redrive = redrive.map_or_else(|| by_hand.clone(), |folder| root.join(folder));
@@ -50,7 +50,7 @@ impl Target {
         }
     }
 
-    /// The program that does the job.
+    /// Returns the program that does the job.
     pub(crate) fn program(self, job: Job, folders: &Folders) -> PathBuf {
         let (folder, name) = match self {
             Self::Baseline => (&folders.by_hand, "baseline"),
@@ -63,7 +63,7 @@ impl Target {
         }
     }
 
-    /// The size of its binary.
+    /// Returns the size of the binary in megabytes.
     pub(crate) fn binary_mb(self, folders: &Folders) -> anyhow::Result<f64> {
         let program = self.program(Job::Orders, folders);
         let built = fs::metadata(&program).with_context(|| program.display().to_string())?;
@@ -71,7 +71,7 @@ impl Target {
     }
 }
 
-/// The first line that a command prints.
+/// Returns the first line that a command prints.
 pub(crate) fn says(program: &Path, argument: &str) -> anyhow::Result<String> {
     let output = Command::new(program)
         .arg(argument)

@@ -1,4 +1,4 @@
-//! A share of a CPU, as Lambda gives it: a control group whose processes run for so long in each period.
+//! A share of a CPU, as Lambda gives it: a control group that limits how long its processes run in each period.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-/// Long enough that throttling is seen, short enough that it is smooth.
+/// Period of the limit: long enough to show throttling, short enough to be smooth.
 const PERIOD_MICROSECONDS: u64 = 20_000;
 
 /// A control group, removed when this is dropped.
@@ -16,7 +16,7 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// Fails where control groups are absent or not ours to make, and says which.
+    /// Creates a group. Fails if control groups are absent or cannot be made, and says which.
     pub(crate) fn new(cpus: f64) -> anyhow::Result<Self> {
         let name = format!("redrive-bench-{}", std::process::id());
         let root = Path::new("/sys/fs/cgroup");
@@ -40,7 +40,7 @@ impl Throttle {
         Ok(throttle)
     }
 
-    /// The file that a process writes its id to in order to join.
+    /// Returns the file to which a process writes its id in order to join.
     pub(crate) fn members(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }

@@ -1,5 +1,5 @@
-//! The consumer that a Rust team writes by hand, as redrive is measured against it: a typed event, one body after the
-//! other, failures reported.
+//! The consumer that a Rust team writes by hand, with which redrive is compared. It reads a typed event, handles one body after
+//! the other, and reports failures.
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use lambda_runtime::{Error, LambdaEvent};
@@ -8,7 +8,7 @@ use service::Order;
 /// Handles a batch.
 ///
 /// # Errors
-/// None; the runtime asks for the type.
+/// Never. The runtime requires the type.
 pub async fn handle(event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
     let mut response = SqsBatchResponse::default();
     for message in event.payload.records {
@@ -19,7 +19,7 @@ pub async fn handle(event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Er
     Ok(response)
 }
 
-/// Whether a body is an order that does not say it fails.
+/// Returns true if a body is an order that should not fail.
 #[must_use]
 pub fn succeeds(body: &str) -> bool {
     serde_json::from_str::<Order>(body).is_ok_and(|order| !std::hint::black_box(order).fail)

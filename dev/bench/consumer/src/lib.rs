@@ -1,4 +1,4 @@
-//! The job of the hand-written consumer with redrive.
+//! The same work as that of the hand-written consumer, with redrive.
 
 use redrive::Failure;
 pub use service::Order;
@@ -6,7 +6,7 @@ pub use service::Order;
 /// Handles a message.
 ///
 /// # Errors
-/// The order says so.
+/// The order asks to fail.
 pub async fn take(order: Order) -> Result<(), Failure> {
     if std::hint::black_box(order).fail {
         return Err("poison".into());

@@ -1,4 +1,4 @@
-//! redrive as its README starts it.
+//! The consumer as redrive's README starts it.
 
 #[tokio::main]
 async fn main() -> Result<(), redrive::Error> {

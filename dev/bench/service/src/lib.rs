@@ -10,13 +10,13 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde::Deserialize;
 
-/// What is in a body.
+/// The contents of a body.
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "decoding the fields is the work")]
 pub struct Order {
     order_id: String,
-    /// The order is to fail.
+    /// True if the handler should fail.
     pub fail: bool,
     amount_cents: u64,
     currency: String,
@@ -30,7 +30,7 @@ struct Item {
     qty: u32,
 }
 
-/// One for a process: its connections are kept and used again.
+/// A client of the service. A process needs one, which keeps its connections and uses them again.
 #[derive(Debug)]
 pub struct Service {
     client: Client<HttpConnector, String>,
@@ -38,19 +38,19 @@ pub struct Service {
 }
 
 impl Service {
-    /// The service at `SERVICE_URL`.
+    /// Creates a client of the service at `SERVICE_URL`.
     ///
     /// # Errors
-    /// The variable is not set, or no URL.
+    /// The variable is not set, or is not a URL.
     pub fn from_env() -> Result<Self, Box<dyn Error + Send + Sync>> {
         let url = std::env::var("SERVICE_URL").map_err(|error| format!("SERVICE_URL: {error}"))?.parse()?;
         Ok(Self { client: Client::builder(TokioExecutor::new()).build_http(), url })
     }
 
-    /// Asks it once and reads the whole answer.
+    /// Calls the service once, and reads the whole answer.
     ///
     /// # Errors
-    /// There is no answer, or one that is no success.
+    /// The service does not answer, or answers with an error.
     pub async fn ask(&self) -> Result<(), Box<dyn Error + Send + Sync>> {
         let answer = self.client.get(self.url.clone()).await?;
         if !answer.status().is_success() {

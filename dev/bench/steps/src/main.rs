@@ -1,4 +1,4 @@
-//! `steps STEP MESSAGES TIMES`: one pure step, so many times, for `make bench ONLY=instructions` to count.
+//! `steps STEP MESSAGES TIMES` runs one pure step several times, for `make bench ONLY=instructions` to count.
 #![allow(clippy::disallowed_methods, reason = "it measures")]
 
 #[cfg(redrive_bench)]

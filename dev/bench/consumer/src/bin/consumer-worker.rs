@@ -41,7 +41,7 @@ impl Handler<Message<Order>> for Waiting {
     }
 }
 
-/// How many messages took so many milliseconds from their sending until they were handled.
+/// Counts messages by the milliseconds from their sending until they were handled.
 struct Times {
     warm_up: u64,
     messages: u64,
