@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Tries a property on all inputs of a fuzzer, and on the files of other folders with what it reads.
+/// Checks a property on all inputs of a fuzzer, and on the files of other folders that it can read.
 pub(crate) fn check(fuzzer: &str, others: &[&str], property: impl Fn(&[u8])) {
     let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let root = above.find(|above| above.join("dev/fuzz/corpus").is_dir()).expect("it is there");
@@ -14,7 +14,7 @@ pub(crate) fn check(fuzzer: &str, others: &[&str], property: impl Fn(&[u8])) {
         let inputs: Vec<_> = paths.filter(|path| path.is_file()).collect();
         assert!(!inputs.is_empty(), "{folder} has no inputs");
         for path in inputs {
-            // Shown if it is the last one before a panic.
+            // The test shows the last path before a panic.
             println!("{}", path.display());
             property(&fs::read(&path).expect("it can be read"));
         }

@@ -1,4 +1,4 @@
-//! The command is no library, so that its files are compiled here.
+//! The command is not a library, so its files are compiled here.
 #![no_main]
 #![allow(dead_code, reason = "what the other modules of the command call")]
 

@@ -1,3 +1,3 @@
-//! Nothing. All packages of the workspace depend on this one in their tests, and it depends on what they share, with all
-//! features that any of them needs. So `cargo test -p X` compiles no dependency anew. For
-//! the same reason they name packages of this workspace with all features there, even themselves.
+//! An empty library. All packages of the workspace depend on it in their tests, and it depends on the crates that they share,
+//! with all features that any of them needs. So `cargo test -p X` compiles no dependency anew. For the same reason, they depend
+//! there on packages of this workspace with all features, even on themselves.
