@@ -1,13 +1,13 @@
-//! A handler that blocks its thread, which none should: `tokio::task::spawn_blocking` is for that.
+//! A handler that blocks its thread, which no handler should do. Use `tokio::task::spawn_blocking` instead.
 //!
 //! ```sh
 //! redrive local --example blocking --send examples/blocking.jsonl --speed max --until-idle
 //! ```
 //!
-//! All three messages are done, since they block for a moment only.
+//! All three messages are done, because they block only for a moment.
 //!
-//! With `redrive::run` a blocked thread is replaced within 40 ms, so that the other messages and the answer do not wait for
-//! it. A message that still blocks when time is up has failed; the others keep their success.
+//! `redrive::run` replaces a blocked thread within 40 ms, so that the other messages and the answer do not wait for it. A message
+//! that still blocks at the deadline has failed. The others keep their success.
 
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
-//! Bodies that cannot be decoded alone: each is a list of values, and a registry knows the names of its fields.
+//! Bodies that need a schema registry: each is a list of values, and the registry knows the names of its fields.
 //!
 //! ```sh
 //! redrive local --example bodies --send examples/bodies.jsonl --speed max --until-idle --show-output
 //! ```
 //!
-//! The first three messages are done, and the registry is asked once for each of their two schemas. A message of a schema that
-//! nobody knows is dead-lettered at once as `unknown-schema`, one with a value too many as `malformed`. The registry never
-//! answers for the schema of the last one: asked for at most two seconds, that message is retried, and ends in the redrive
-//! policy. Decrypting with a data key from KMS looks the same: the attribute names the key, and the cache holds keys.
+//! The first three messages are done, and the registry is asked once for each of their two schemas. A message with an unknown
+//! schema is dead-lettered at once as `unknown-schema`, and one with a value too many as `malformed`. The registry never answers
+//! for the schema of the last one. That message is retried after two seconds of waiting, until the redrive policy dead-letters
+//! it. Decryption with a data key from KMS looks the same: the attribute names the key, and the cache holds keys.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ use tokio::time::timeout;
 /// The names of the fields, in the order of the values.
 type Schema = Arc<[String]>;
 
-/// Each schema is asked for once, however many messages wait for it.
+/// A cache that asks for each schema once, for all messages that wait for it.
 #[derive(Default)]
 struct Registry {
     schemas: Mutex<HashMap<String, Arc<OnceCell<Schema>>>>,
@@ -43,7 +43,7 @@ impl Bodies for Registry {
 }
 
 impl Registry {
-    /// An error or a timeout is retried with the message: the registry may answer next time.
+    /// Returns a schema. After an error or a timeout the message is retried, because the registry may answer next time.
     async fn schema(&self, id: &str) -> Result<Schema, Failure> {
         let schema = {
             let mut schemas = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +55,7 @@ impl Registry {
     }
 }
 
-/// In the place of a call over the network.
+/// Stands for a call over the network.
 async fn ask(id: &str) -> Result<Schema, Failure> {
     tracing::info!(id, "asked the registry");
     tokio::time::sleep(Duration::from_millis(20)).await;

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Three orders are done. One costs nothing and is rejected by itself, as `free-order`. The address of another has a NUL
-//! character, for which a database refuses the whole statement: redrive calls the handler with halves until that order is
-//! alone, and it is dead-lettered as `refused`.
+//! character, so the database refuses the whole statement. redrive calls the handler with halves until that order is alone, and
+//! dead-letters it as `refused`.
 
 use std::num::NonZeroUsize;
 
@@ -29,7 +29,7 @@ async fn insert(orders: Bulk<Message<Order>>) -> Result<(), Failure> {
             rows.push((order.key().to_owned(), order.body.cents, order.body.address.clone()));
         }
     }
-    // All rows or none: what follows from an error holds for every order that is not ruled on.
+    // The database inserts all rows or none. An error counts for every order that has no outcome yet.
     execute("INSERT INTO orders (key, cents, address) VALUES ... ON CONFLICT (key) DO NOTHING", &rows)
 }
 
@@ -46,7 +46,7 @@ fn execute(statement: &str, rows: &[(String, u64, String)]) -> Result<(), Failur
 
 #[tokio::main]
 async fn main() -> Result<(), redrive::Error> {
-    // Three parameters a row, and the database takes 65,535 in a statement.
+    // A row has three parameters, and the database takes 65,535 in a statement.
     let rows = NonZeroUsize::new(5_000).expect("it is not zero");
     Consumer::bulk(insert).chunk_size(rows).halve_on_failure().run().await
 }

@@ -1,11 +1,11 @@
-//! Hooks: how long each message takes, whose it is, and how many are handled in a second.
+//! Hooks that log how long each message takes, find its tenant, and limit the rate.
 //!
 //! ```sh
 //! redrive local --example hooks --send examples/hooks.jsonl --speed max --until-idle --show-output
 //! ```
 //!
-//! Two messages are done, one of them on attempt 2, and one is dead-lettered as `no-tenant`. For each delivery the function
-//! logs how long it took.
+//! Two messages are done, one of them on attempt 2, and one is dead-lettered as `no-tenant`. The function logs how long each
+//! delivery took.
 #![allow(clippy::disallowed_methods, reason = "it reads the clock")]
 
 use std::sync::{Mutex, PoisonError};
@@ -30,7 +30,7 @@ impl Hook for Timing {
     }
 }
 
-/// Puts the attribute `tenant` where all code that the handler calls finds it.
+/// Puts the attribute `tenant` into a task-local, for all code that the handler calls.
 struct Tenants;
 
 impl Hook for Tenants {
@@ -43,7 +43,7 @@ impl Hook for Tenants {
     }
 }
 
-/// Starts handlers no closer to each other than this, in one process.
+/// Starts handlers at least this far apart, in one process.
 struct RateLimit {
     every: Duration,
     free: Mutex<Instant>,
@@ -64,7 +64,7 @@ impl RateLimit {
 
 impl Hook for RateLimit {
     async fn around<'a>(&'a self, _: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
-        // It takes up the time of the message, which is retried if the batch ends first.
+        // The wait uses up the time of the message, which is retried if the batch ends first.
         sleep_until(self.turn()).await;
         next.await
     }
@@ -78,7 +78,7 @@ async fn send(attempts: Message<u32>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What became of each message: its end is known after its hooks have returned.
+/// Logs the outcome of each message, which is known after its hooks have returned.
 fn told(message: &MessageReport) {
     let reason = message.reason.as_deref().unwrap_or_default();
     tracing::info!(message_id = message.id, outcome = message.outcome.as_str(), reason, "told");

@@ -1,13 +1,13 @@
-//! A tower layer around the consumer: what has to happen around every batch, such as tracing or a warm cache.
+//! A tower layer around the consumer, for work around every batch, such as tracing or a warm cache.
 //!
 //! ```sh
 //! redrive local --example layered --send examples/layered.jsonl --speed max --until-idle --show-output
 //! ```
 //!
-//! The first and the last message are done; the second asks for too much time, fails ten times and is dead-lettered by the
+//! The first and the last message are done. The second asks for too much time, fails ten times, and is dead-lettered by the
 //! redrive policy. Each batch logs how long it took.
 //!
-//! `redrive::run` does everything by itself. Who wants a layer connects the consumer and runs it as any other service.
+//! `redrive::run` does everything by itself. To add a layer, connect the consumer and run it like any other service.
 #![allow(clippy::disallowed_methods, reason = "it measures time")]
 
 use std::future::Future;
@@ -20,7 +20,7 @@ use lambda_runtime::tower::{Layer, Service};
 use lambda_runtime::{Error, LambdaEvent};
 use redrive::{Consumer, Failure};
 
-/// Says how long each batch took.
+/// Logs how long each batch took.
 struct Stopwatch;
 
 impl<S> Layer<S> for Stopwatch {
@@ -57,7 +57,7 @@ where
     }
 }
 
-/// A message is a number of milliseconds to wait. Around a layer handlers run in the task that calls the service, so none may
+/// A message is a number of milliseconds to wait. With a layer, handlers run in the task that calls the service, so none may
 /// block its thread.
 async fn wait(milliseconds: u64) -> Result<(), Failure> {
     if milliseconds > 10_000 {

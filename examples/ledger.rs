@@ -1,11 +1,11 @@
-//! A ledger on a FIFO queue: entries of an account in their order, those of other accounts beside them.
+//! A ledger on a FIFO queue: it books the entries of an account in order, and accounts in parallel.
 //!
 //! ```sh
 //! redrive local --example ledger --parameter Fifo=true --send examples/ledger.jsonl --speed max --until-idle
 //! ```
 //!
-//! Ada's account is locked for one attempt, so her second entry waits behind the first; Bob's are booked meanwhile. Eve
-//! takes out more than anybody may: that entry is dead-lettered as `over-limit`, and her next one is booked.
+//! Ada's account is locked for one attempt, so her second entry waits behind the first. Bob's are booked meanwhile. Eve takes out
+//! more than allowed: that entry is dead-lettered as `over-limit`, and her next one is booked.
 
 use redrive::{Failure, Message};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ const LIMIT_CENTS: i64 = 500;
 #[derive(Deserialize)]
 struct Entry {
     cents: i64,
-    /// Attempts for which somebody else holds the account.
+    /// Attempts for which someone else has locked the account.
     #[serde(default)]
     locked_for: u32,
 }
@@ -35,8 +35,8 @@ async fn book(entry: Message<Entry>) -> Result<(), Failure> {
     if entry.attempt <= entry.body.locked_for {
         return Err(format!("the account {account} is locked").into());
     }
-    // No other entry of this account is in work now. A ledger of yours writes entry and balance in one transaction, with
-    // the key of the message, which makes a second delivery change nothing.
+    // No other entry of this account is in flight. Your own ledger writes the entry and the balance in one transaction, with the
+    // key of the message, so that a second delivery changes nothing.
     tracing::info!(account, cents, key = entry.key(), "booked");
     Ok(())
 }

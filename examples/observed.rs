@@ -1,12 +1,12 @@
-//! Metrics of one's own: an observer is shown the report of every batch.
+//! Your own metrics: an observer gets the report of every batch.
 //!
 //! ```sh
 //! redrive local --example observed --send examples/observed.jsonl --speed max --until-idle --show-output
 //! ```
 //!
-//! Four messages are done, one of them on attempt 2, and one is dead-lettered as `malformed`. After each batch the
-//! function says how many failed since it began, and how long the slowest handler took. CloudWatch gets its metrics as
-//! before, unless `REDRIVE_METRICS` is `off`.
+//! Four messages are done, one of them on attempt 2, and one is dead-lettered as `malformed`. After each batch, the function logs
+//! how many failed since it began, and how long the slowest handler took. CloudWatch still gets its metrics, unless
+//! `REDRIVE_METRICS` is `off`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use redrive::{BatchReport, Consumer, Failure, Message};
 use serde::Deserialize;
 
-/// Since this process began. An observer of yours hands these to the library of your metrics system; it runs before the
+/// Totals since this process began. Your own observer passes them to the library of your metrics system. It runs before the
 /// response is sent, so it should not wait for a network.
 #[derive(Default)]
 struct Totals {

@@ -1,13 +1,12 @@
-//! Messages that say themselves how often and how soon they are retried, by the attributes that their sender set.
+//! Messages whose attributes, set by their sender, say how often and how soon they are retried.
 //!
 //! ```sh
 //! redrive local --example overrides --send examples/overrides.jsonl --speed max --until-idle
 //! ```
 //!
-//! Every call fails here, so the attributes decide: the reminder is retried each minute by `redrive.backoff` and done on
-//! attempt 3; the one-time password gives up after 2 attempts by `redrive.max-attempts` and is dead-lettered as
-//! `exhausted`; the report asks for nothing, and is done after the function's own 10 s. The consumer says how long a delay
-//! may be at most.
+//! Every call fails here, so the attributes decide: `redrive.backoff` retries the reminder each minute, and it is done on attempt
+//! 3. `redrive.max-attempts` gives the one-time password 2 attempts, and it is dead-lettered as `exhausted`. The report sets
+//! nothing, and is done after the function's own 10 s. The consumer limits the delay.
 
 use std::time::Duration;
 

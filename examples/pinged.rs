@@ -1,12 +1,12 @@
-//! A schedule that keeps the function warm, and what Lambda says of the invocation that brought a message.
+//! A schedule that keeps the function warm, and Lambda's data on the invocation of a message.
 //!
 //! ```sh
 //! redrive local --example pinged --send examples/pinged.jsonl --speed max --until-idle --show-output
 //! ```
 //!
-//! Both messages are done; the log names the trace and the log stream of their invocation, and how much time it had left.
-//! A rule of EventBridge that invokes the function every five minutes is answered with `"warm"`, and neither is a message nor
-//! counts as a failure.
+//! Both messages are done. The log names the trace and the log stream of their invocation, and the time that it had left. A rule
+//! of EventBridge that invokes the function every five minutes gets the answer `"warm"`. It is not a message, and does not count
+//! as a failure.
 
 use redrive::{BoxError, Consumer, Failure, Message, OtherEvent, Text};
 use serde_json::{Value, json};

@@ -1,16 +1,16 @@
-//! Several kinds of message on one queue, told apart by a message attribute and typed as an enum.
+//! Several kinds of message on one queue, distinguished by a message attribute and typed as an enum.
 //!
 //! ```sh
 //! redrive local --example routing --send examples/routing.jsonl --speed max --until-idle
 //! ```
 //!
-//! The first three messages are done. One of a kind that nobody knows, one that does not say its kind, and one whose body
-//! is not what its kind promises are dead-lettered at once: `unknown-kind` and twice `malformed`.
+//! The first three messages are done. The others are dead-lettered at once: one of an unknown kind as `unknown-kind`, one without
+//! a kind and one whose body does not fit its kind as `malformed`.
 
 use redrive::{Attribute, BoxError, Failure, FromMessage, Record, Verdict};
 use serde::Deserialize;
 
-/// What the attribute `kind` can say, each with its own body.
+/// The values of the attribute `kind`, each with its own body.
 enum Event {
     Placed(Placed),
     Canceled(Canceled),
@@ -35,7 +35,7 @@ impl FromMessage for Event {
         match kind {
             "placed" => Placed::from_message(record).map(Self::Placed),
             "canceled" => Canceled::from_message(record).map(Self::Canceled),
-            // An error here means malformed; a verdict can say something else.
+            // An error here means malformed. A verdict can mean something else.
             _ => Err(Verdict::reject(format!("no such kind: {kind}")).with_reason("unknown-kind").into()),
         }
     }

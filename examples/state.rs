@@ -5,15 +5,15 @@
 //! ```
 //!
 //! Ada's and Bob's orders are done. An order for nothing breaks a rule of the database and is dead-lettered at once as
-//! `constraint`. An order of somebody unknown waits for its customer, who never comes: after ten attempts in 17 minutes
-//! it is dead-lettered by the redrive policy.
+//! `constraint`. An order of an unknown customer is retried until that customer exists, which never happens. After ten attempts
+//! in 17 minutes, the redrive policy dead-letters it.
 
 use deadpool_sqlite::rusqlite::{Connection, Error as SqlError, ErrorCode, ffi};
 use deadpool_sqlite::{Config, Pool, Runtime};
 use redrive::{BoxError, Consumer, Failure, Handler, Message};
 use serde::Deserialize;
 
-/// In the memory of this process, and the same for all connections of the pool. A function of yours names its own.
+/// A database in the memory of this process, the same for all connections of the pool. Use your own instead.
 const DATABASE: &str = "file:/shop?vfs=memdb";
 
 const SCHEMA: &str = "
@@ -47,13 +47,13 @@ impl Shop {
 impl Handler<Message<Order>> for Shop {
     async fn call(&self, order: Message<Order>) -> Result<(), Failure> {
         let database = self.pool.get().await?;
-        // On a thread that may block, since SQLite does.
+        // It runs on a thread that may block, because SQLite blocks.
         let stored = database.interact(move |database| store(database, &order)).await;
         stored.map_err(|error| error.to_string())?.map_err(judge)
     }
 }
 
-/// A message can arrive twice; its key is the same each time, and makes the second one change nothing.
+/// Stores an order. A message can arrive twice: its key is the same each time, so the second one changes nothing.
 fn store(database: &Connection, order: &Message<Order>) -> Result<(), SqlError> {
     let Order { customer, cents } = &order.body;
     let insert = "INSERT INTO orders VALUES (?1, ?2, ?3) ON CONFLICT (key) DO NOTHING";
@@ -61,7 +61,7 @@ fn store(database: &Connection, order: &Message<Order>) -> Result<(), SqlError> 
     Ok(())
 }
 
-/// What a rule of the database forbids stays forbidden, but a customer may still come, and a lock goes away.
+/// Rejects an order that breaks a rule of the database. Retries others: the customer may exist later, and a lock ends.
 fn judge(error: SqlError) -> Failure {
     match error.sqlite_error() {
         Some(found) if found.extended_code == ffi::SQLITE_CONSTRAINT_FOREIGNKEY => error.into(),

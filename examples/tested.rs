@@ -1,14 +1,12 @@
-//! A handler with its unit tests: alone, and on virtual time with SQS, the mapping and hours of waiting in a few
-//! milliseconds.
+//! A handler with its unit tests, alone and with SQS and the mapping on virtual time: hours of waiting take a few milliseconds.
 //!
 //! ```sh
 //! cargo test --example tested
 //! redrive local --example tested --send examples/tested.jsonl --speed max --until-idle
 //! ```
 //!
-//! The tests say what becomes of the messages, and the sample messages become just that: the first payment is taken, the
-//! second is back after an hour because the bank is closed, the third is dead-lettered as `card-expired`. How tests are
-//! written is in docs/testing.md.
+//! The sample messages end as the tests say. The first payment is charged, the second is retried after an hour because the bank
+//! is closed, and the third is dead-lettered as `card-expired`. See docs/testing.md for how to write tests.
 
 use std::time::Duration;
 
@@ -22,7 +20,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 enum Card {
     Valid,
     Expired,
-    /// Of a bank that is closed at the first attempt.
+    /// A card of a bank that is closed at the first attempt.
     Foreign,
 }
 
@@ -58,7 +56,7 @@ mod tests {
         assert_eq!((failure.is_rejection(), failure.reason()), (true, Some("card-expired")));
     }
 
-    /// What becomes of a payment with this card.
+    /// Sends a payment with this card, and returns it once it has ended.
     async fn after_paying_with(card: &str) -> kit::Message {
         let aws = TestAws::new();
         let queue = aws.queue("payments").dead_letter_queue("payments-dead", 5).create();

@@ -1,11 +1,11 @@
-//! Each message a span of OpenTelemetry, linked to the trace of those who sent it.
+//! A span of OpenTelemetry for each message, linked to the trace of its sender.
 //!
 //! ```sh
 //! redrive local --example traced --send examples/traced.json --speed max --until-idle --show-output
 //! ```
 //!
-//! Two messages are done and one on attempt 2: its first span is an error, and the call that delays it is a span below. The
-//! third message was sent without a trace. `crates/opentelemetry/examples/otlp.rs` exports to a collector.
+//! All three messages are done, the second on attempt 2: its first span is an error, and the call that delays it is a span
+//! below. The third message was sent without a trace. `crates/opentelemetry/examples/otlp.rs` exports to a collector.
 
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use opentelemetry_stdout::SpanExporter;

@@ -1,13 +1,13 @@
-//! A worker: jobs that take long, and a model that is loaded once.
+//! A worker with long jobs and a model that is loaded once.
 //!
 //! ```sh
 //! redrive local --example worker --send examples/worker.jsonl --speed max --until-idle
 //! ```
 //!
-//! Two recordings are transcribed. One in a language that the model does not know is rejected as `unknown-language`, and
-//! one that is not uploaded yet is done at its second attempt.
+//! Two recordings are transcribed. One in a language that the model does not know is rejected as `unknown-language`, and one that
+//! is not uploaded yet is done on its second attempt.
 //!
-//! Here it runs as a function, with `--worker` as a worker. Outside of Lambda the same program polls the queue in
+//! This command runs it as a function, and with `--worker` as a worker. Outside of Lambda, the same program polls the queue in
 //! `REDRIVE_QUEUE_URL` itself, and a recording may take 12 hours: see docs/worker.md.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Model {
         Self { languages: vec!["de", "en"] }
     }
 
-    /// Computes for as long as it takes, and gives way to nobody.
+    /// Blocks its thread while it computes.
     fn transcribe(&self, file: &str) -> String {
         std::thread::sleep(Duration::from_millis(50));
         format!("{file}: hello, in one of {} languages", self.languages.len())
@@ -50,7 +50,7 @@ impl Handler<Message<Recording>> for Transcriber {
                 .with_reason("unknown-language"));
         }
         let file = fetch(&job).await?;
-        // A thread of its own: what blocks the handler's could not be canceled when the worker ends.
+        // It runs on its own thread: a handler that blocks its thread cannot be canceled when the worker ends.
         let model = Arc::clone(&self.model);
         let text = tokio::task::spawn_blocking(move || model.transcribe(&file)).await?;
         tracing::info!(key = job.key(), text, "transcribed");
@@ -68,7 +68,7 @@ async fn fetch(job: &Message<Recording>) -> Result<String, BoxError> {
 
 #[tokio::main]
 async fn main() -> Result<(), redrive::Error> {
-    // Before the first message, and for all of them.
+    // The model is loaded before the first message, and all messages share it.
     let model = Arc::new(Model::load());
     Consumer::new(Transcriber { model })
         // On ECS with `stopTimeout: 120`, on Kubernetes with `terminationGracePeriodSeconds: 120`.
