@@ -79,7 +79,7 @@ async fn send(attempts: Message<u32>) -> Result<(), Failure> {
 }
 
 /// Logs the outcome of each message, which is known after its hooks have returned.
-fn told(message: &MessageReport) {
+fn log_outcome(message: &MessageReport) {
     let reason = message.reason.as_deref().unwrap_or_default();
     tracing::info!(message_id = message.id, outcome = message.outcome.as_str(), reason, "told");
 }
@@ -90,7 +90,7 @@ async fn main() -> Result<(), redrive::Error> {
         .hook(Timing)
         .hook(Tenants)
         .hook(RateLimit::per_second(50))
-        .observe_messages(told)
+        .observe_messages(log_outcome)
         .run()
         .await
 }
