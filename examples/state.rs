@@ -49,7 +49,7 @@ impl Handler<Message<Order>> for Shop {
         let database = self.pool.get().await?;
         // It runs on a thread that may block, because SQLite blocks.
         let stored = database.interact(move |database| store(database, &order)).await;
-        stored.map_err(|error| error.to_string())?.map_err(judge)
+        stored.map_err(|error| error.to_string())?.map_err(classify)
     }
 }
 
@@ -62,7 +62,7 @@ fn store(database: &Connection, order: &Message<Order>) -> Result<(), SqlError> 
 }
 
 /// Rejects an order that breaks a rule of the database. Retries others: the customer may exist later, and a lock ends.
-fn judge(error: SqlError) -> Failure {
+fn classify(error: SqlError) -> Failure {
     match error.sqlite_error() {
         Some(found) if found.extended_code == ffi::SQLITE_CONSTRAINT_FOREIGNKEY => error.into(),
         Some(found) if found.code == ErrorCode::ConstraintViolation => {

@@ -58,7 +58,7 @@ impl Handler<Message<Payment>> for Payments {
             tracing::info!(id, "was made before");
             return Ok(());
         }
-        pay(&transaction, account, *cents).await.map_err(judge)?;
+        pay(&transaction, account, *cents).await.map_err(classify)?;
         Ok(transaction.commit().await?)
     }
 }
@@ -69,7 +69,7 @@ async fn pay(transaction: &Transaction<'_>, account: &str, cents: i64) -> Result
     Ok(())
 }
 
-fn judge(error: Error) -> Failure {
+fn classify(error: Error) -> Failure {
     match error.code() {
         Some(code) if *code == SqlState::CHECK_VIOLATION => Failure::reject(error).with_reason("overdrawn"),
         _ => error.into(),
