@@ -5,7 +5,7 @@ use redrive_sqs::Quoted;
 
 /// The rules of `REDRIVE_CLASSIFY`. The first that matches counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Rules(Vec<Rule>);
+pub(crate) struct ClassifyRules(Vec<Rule>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
@@ -15,7 +15,7 @@ struct Rule {
     meaning: Meaning,
 }
 
-impl Rules {
+impl ClassifyRules {
     /// Reads rules such as `ValueError=reject`, separated by commas or line breaks.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_matches_counts() {
-        let rules = Rules::parse(
+        let rules = ClassifyRules::parse(
             "ValueError=reject, KeyError=discard\nClientError An error occurred (Throttling*=outage\n\
              ClientError=return,*Timeout*=outage,Error code 4?? x=y=done\n * not found = reject",
         )
@@ -112,8 +112,8 @@ mod tests {
         ] {
             assert_eq!(rules.meaning(type_name, message), meaning, "{type_name}: {message}");
         }
-        assert_eq!(Rules::parse("").unwrap(), Rules::default());
-        assert_eq!(Rules::parse(" ,\n, ").unwrap(), Rules::default());
+        assert_eq!(ClassifyRules::parse("").unwrap(), ClassifyRules::default());
+        assert_eq!(ClassifyRules::parse(" ,\n, ").unwrap(), ClassifyRules::default());
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
             ),
             ("=retry", "REDRIVE_CLASSIFY is \"=retry\", allowed: the name of a type before =, or * for any"),
         ] {
-            assert_eq!(Rules::parse(rules), Err(error.to_owned()));
+            assert_eq!(ClassifyRules::parse(rules), Err(error.to_owned()));
         }
     }
 

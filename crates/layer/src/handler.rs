@@ -10,7 +10,7 @@ use redrive::tools::{ForeignError, Meaning, receipt_handle};
 use redrive::{BoxError, Bulk, Failure, FromMessage, Handler, Record};
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::classify::Rules;
+use crate::classify::ClassifyRules;
 use crate::event::{Key, Records};
 use crate::exchange::{Answer, ErrorReport, Offer};
 use crate::lambda::DEADLINE;
@@ -45,7 +45,7 @@ impl FromMessage for Delivery {
 #[derive(Debug, Clone)]
 pub(crate) struct Function {
     program: Program,
-    rules: Rules,
+    rules: ClassifyRules,
     runtime: Arc<AsyncMutex<Runtime>>,
     batch: Arc<Mutex<Batch>>,
 }
@@ -66,7 +66,7 @@ struct Batch {
 }
 
 impl Function {
-    pub(crate) fn new(program: Program, rules: Rules) -> Self {
+    pub(crate) fn new(program: Program, rules: ClassifyRules) -> Self {
         Self { program, rules, runtime: Arc::default(), batch: Arc::default() }
     }
 

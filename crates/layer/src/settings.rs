@@ -7,13 +7,13 @@ use redrive_sqs::Quoted;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::classify::Rules;
+use crate::classify::ClassifyRules;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// Most messages in an event.
     pub(crate) batch: NonZeroUsize,
-    pub(crate) rules: Rules,
+    pub(crate) rules: ClassifyRules,
 }
 
 /// Most messages in a batch of Lambda.
@@ -43,7 +43,7 @@ impl Settings {
                 })?
             }
         };
-        let rules = Rules::parse(&variable("REDRIVE_CLASSIFY").unwrap_or_default())?;
+        let rules = ClassifyRules::parse(&variable("REDRIVE_CLASSIFY").unwrap_or_default())?;
         Ok(Self { batch, rules })
     }
 }
