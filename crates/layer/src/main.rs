@@ -46,7 +46,7 @@ const UNASKED: Duration = Duration::from_secs(10);
 
 /// The reason why the process ends.
 #[derive(Debug)]
-enum Stop {
+enum ExitReason {
     /// The runtime ended with this code, as it would have without the layer.
     Code(u8),
     /// A setting is wrong.
@@ -57,52 +57,52 @@ enum Stop {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let (code, why) = match run().await {
-        Stop::Code(code) => (code, None),
-        Stop::Usage(why) => (2, Some(why)),
-        Stop::Failed(why) => (1, Some(why)),
+        ExitReason::Code(code) => (code, None),
+        ExitReason::Usage(why) => (2, Some(why)),
+        ExitReason::Failed(why) => (1, Some(why)),
     };
     why.iter().for_each(|why| eprintln!("redrive: {why}"));
     code.into()
 }
 
-async fn run() -> Stop {
+async fn run() -> ExitReason {
     let command: Vec<_> = std::env::args_os().skip(1).collect();
     let address = std::env::var("AWS_LAMBDA_RUNTIME_API").unwrap_or_default();
     if command.is_empty() || address.is_empty() {
         let why =
             "set AWS_LAMBDA_EXEC_WRAPPER=/opt/redrive: Lambda then calls redrive with the runtime's command";
-        return Stop::Usage(why.to_owned());
+        return ExitReason::Usage(why.to_owned());
     }
     let lambda = Lambda::at(&address);
     let program = Program::new(command, lambda.clone());
     let Ok(mut terminated) = signal(SignalKind::terminate()) else {
-        return Stop::Failed("SIGTERM cannot be received".to_owned());
+        return ExitReason::Failed("SIGTERM cannot be received".to_owned());
     };
     // The runtime continues meanwhile, and Lambda kills what still runs afterwards.
     let ending = async {
         terminated.recv().await;
         timeout(GRACE, program.terminate()).await.ok().flatten()
     };
-    let (Ok(stop) | Err(stop)) = tokio::select! {
-        stopped = serve(&lambda, &program) => stopped,
-        end = ending => Ok(Stop::Code(end.map_or(0, process::End::code))),
+    let (Ok(reason) | Err(reason)) = tokio::select! {
+        served = serve(&lambda, &program) => served,
+        end = ending => Ok(ExitReason::Code(end.map_or(0, process::End::code))),
     };
-    stop
+    reason
 }
 
 /// Handles invocations until something ends it.
-async fn serve(lambda: &Lambda, program: &Program) -> Result<Stop, Stop> {
+async fn serve(lambda: &Lambda, program: &Program) -> Result<ExitReason, ExitReason> {
     let started = program.start(true).await;
     let mut process = match started {
         Ok(process) => process,
         Err(error) => {
-            return refuse(lambda, "Runtime.InvalidEntrypoint", Stop::Failed(error.to_string())).await;
+            return refuse(lambda, "Runtime.InvalidEntrypoint", ExitReason::Failed(error.to_string())).await;
         }
     };
     // The runtime starts meanwhile.
     let (consumer, function) = match prepare(program).await {
         Ok(prepared) => prepared,
-        Err(why) => return refuse(lambda, "InvalidSetting", Stop::Usage(why)).await,
+        Err(why) => return refuse(lambda, "InvalidSetting", ExitReason::Usage(why)).await,
     };
     let ready = match timeout(UNASKED, process.ready()).await {
         Ok(ready) => ready.map(|ask| ask.headers.clone()),
@@ -117,15 +117,15 @@ async fn serve(lambda: &Lambda, program: &Program) -> Result<Stop, Stop> {
     };
     let headers = match ready {
         Ok(headers) => headers,
-        Err(NotReady::Exited(end)) => return Ok(Stop::Code(end.code())),
+        Err(NotReady::Exited(end)) => return Ok(ExitReason::Code(end.code())),
         Err(NotReady::InitError(_) | NotReady::Passed) => {
             let end = timeout(GRACE, process.end()).await;
-            return Ok(Stop::Code(end.map_or(1, process::End::code)));
+            return Ok(ExitReason::Code(end.map_or(1, process::End::code)));
         }
     };
     function.begin_with(process).await;
     loop {
-        let invocation = lambda.next(&headers).await.map_err(Stop::Failed)?;
+        let invocation = lambda.next(&headers).await.map_err(ExitReason::Failed)?;
         match Records::of(&invocation.payload) {
             Some(records) => handle(lambda, &consumer, &function, &invocation, records).await?,
             None => pass(&function, invocation).await?,
@@ -147,22 +147,24 @@ async fn prepare(program: &Program) -> Result<(Consumer<Function, Bulk<Delivery>
 }
 
 /// Reports to Lambda why the function cannot start.
-async fn refuse(lambda: &Lambda, kind: &str, stop: Stop) -> Result<Stop, Stop> {
-    let (Stop::Usage(why) | Stop::Failed(why)) = &stop else { return Ok(stop) };
+async fn refuse(lambda: &Lambda, kind: &str, reason: ExitReason) -> Result<ExitReason, ExitReason> {
+    let (ExitReason::Usage(why) | ExitReason::Failed(why)) = &reason else { return Ok(reason) };
     // The line on stderr says it too.
     let _ = lambda.fail_init(kind, why).await;
-    Ok(stop)
+    Ok(reason)
 }
 
 /// Hands an event that is not from SQS to the runtime, whose answer Lambda gets as it is.
-async fn pass(function: &Function, invocation: Invocation) -> Result<(), Stop> {
+async fn pass(function: &Function, invocation: Invocation) -> Result<(), ExitReason> {
     let Invocation { headers, payload } = invocation;
     match function.pass(Offer { headers, event: payload }).await {
         Ok(()) => Ok(()),
-        Err(NoAnswer::Exited(end) | NoAnswer::NotReady(NotReady::Exited(end))) => Err(Stop::Code(end.code())),
+        Err(NoAnswer::Exited(end) | NoAnswer::NotReady(NotReady::Exited(end))) => {
+            Err(ExitReason::Code(end.code()))
+        }
         Err(NoAnswer::NotReady(not_ready)) => {
             let report = not_ready.report();
-            Err(Stop::Failed(format!("{}: {}", report.kind, report.message)))
+            Err(ExitReason::Failed(format!("{}: {}", report.kind, report.message)))
         }
     }
 }
@@ -174,28 +176,28 @@ async fn handle(
     function: &Function,
     invocation: &Invocation,
     records: Records,
-) -> Result<(), Stop> {
+) -> Result<(), ExitReason> {
     function.begin(invocation.headers.clone(), records);
     let payload = serde_json::from_slice::<Box<RawValue>>(&invocation.payload);
-    let payload = payload.map_err(|error| Stop::Failed(error.to_string()))?;
+    let payload = payload.map_err(|error| ExitReason::Failed(error.to_string()))?;
     let context = context(invocation)?;
     let answered = match consumer.handle_any(LambdaEvent::new(payload, context)).await {
         Ok(response) => lambda.respond(invocation, response.to_string().into()).await,
         Err(error) => {
             let Diagnostic { error_type, error_message } = error.into();
-            lambda.fail(invocation, &error_type, &error_message).await.map_err(Stop::Failed)?;
+            lambda.fail(invocation, &error_type, &error_message).await.map_err(ExitReason::Failed)?;
             // A fresh environment does not know the event that redrive refused.
-            return Err(Stop::Failed(format!("{error_type}: {error_message}")));
+            return Err(ExitReason::Failed(format!("{error_type}: {error_message}")));
         }
     };
-    answered.map_err(Stop::Failed)?;
+    answered.map_err(ExitReason::Failed)?;
     match function.exhausted().await {
-        Some(why) => Err(Stop::Failed(why)),
+        Some(why) => Err(ExitReason::Failed(why)),
         None => Ok(()),
     }
 }
 
-fn context(invocation: &Invocation) -> Result<Context, Stop> {
+fn context(invocation: &Invocation) -> Result<Context, ExitReason> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let config = Config {
         function_name: variable("AWS_LAMBDA_FUNCTION_NAME"),
@@ -206,5 +208,5 @@ fn context(invocation: &Invocation) -> Result<Context, Stop> {
     };
     let id = invocation.header(&REQUEST_ID).unwrap_or_default();
     let context = Context::new(id, config.into(), &invocation.headers);
-    context.map_err(|error| Stop::Failed(format!("Lambda sent headers that cannot be read: {error}")))
+    context.map_err(|error| ExitReason::Failed(format!("Lambda sent headers that cannot be read: {error}")))
 }
