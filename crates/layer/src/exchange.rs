@@ -101,14 +101,14 @@ pub(crate) struct Exchange {
 
 /// The handler's end of an exchange, with the server of the process.
 #[derive(Debug)]
-pub(crate) struct Conversation {
+pub(crate) struct RuntimeApi {
     exchange: Arc<Exchange>,
     pub(crate) asks: mpsc::Receiver<Ask>,
     pub(crate) answers: mpsc::Receiver<Answer>,
     _server: JoinSet<()>,
 }
 
-impl Conversation {
+impl RuntimeApi {
     /// Starts a server, and returns its address too. Dropping the value ends the server.
     pub(crate) async fn start(lambda: Lambda, is_init: bool) -> std::io::Result<(Self, String)> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;

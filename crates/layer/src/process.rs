@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::exchange::{Answer, Ask, Conversation, ErrorReport, Offer};
+use crate::exchange::{Answer, Ask, ErrorReport, Offer, RuntimeApi};
 use crate::lambda::Lambda;
 
 /// The command that Lambda hands to a wrapper, and the process that was started last.
@@ -39,7 +39,7 @@ struct Started {
 pub(crate) struct Process {
     group: Option<Pid>,
     exited: Exited,
-    conversation: Conversation,
+    runtime_api: RuntimeApi,
     asked: Option<Ask>,
     lost_extension: Arc<AtomicBool>,
 }
@@ -91,7 +91,7 @@ impl Program {
         if let Some(mut exited) = before {
             let _ = timeout(DYING, ended(&mut exited)).await;
         }
-        let (conversation, address) = Conversation::start(self.lambda.clone(), is_init).await?;
+        let (runtime_api, address) = RuntimeApi::start(self.lambda.clone(), is_init).await?;
         let [name, arguments @ ..] = self.command.as_slice() else {
             return Err(io::ErrorKind::NotFound.into());
         };
@@ -112,7 +112,7 @@ impl Program {
         });
         *self.last() = Some(Started { group, exited: exited.clone(), _waiter: waiter });
         let lost_extension = Arc::clone(&self.lost_extension);
-        Ok(Process { group, exited, conversation, asked: None, lost_extension })
+        Ok(Process { group, exited, runtime_api, asked: None, lost_extension })
     }
 
     /// Passes SIGTERM on to the process that runs, and waits for its end.
@@ -135,11 +135,11 @@ impl Process {
         if self.asked.is_none() {
             let ask = tokio::select! {
                 biased;
-                answer = self.conversation.answers.recv() => Err(match answer {
+                answer = self.runtime_api.answers.recv() => Err(match answer {
                     Some(Answer::InitError(report)) => NotReady::InitError(report),
                     _ => NotReady::Passed,
                 }),
-                ask = self.conversation.asks.recv() => Ok(ask.expect("the server lives as long as this")),
+                ask = self.runtime_api.asks.recv() => Ok(ask.expect("the server lives as long as this")),
                 end = ended(&mut self.exited) => Err(NotReady::Exited(end)),
             };
             self.asked = Some(ask?);
@@ -154,23 +154,23 @@ impl Process {
 
     /// Gives the process an invocation, and waits for its answer.
     pub(crate) async fn invoke(&mut self, offer: Offer) -> Result<Answer, NoAnswer> {
-        self.converse(offer.numbered(), Conversation::offer).await
+        self.deliver(offer.numbered(), RuntimeApi::offer).await
     }
 
     /// Does the same with an invocation whose answer Lambda gets as it is.
     pub(crate) async fn pass(&mut self, offer: Offer) -> Result<Answer, NoAnswer> {
-        self.converse(offer, Conversation::pass).await
+        self.deliver(offer, RuntimeApi::pass).await
     }
 
-    async fn converse(
+    async fn deliver(
         &mut self,
         mut offer: Offer,
-        give: impl Fn(&Conversation, Ask, Offer) -> Option<Offer>,
+        give: impl Fn(&RuntimeApi, Ask, Offer) -> Option<Offer>,
     ) -> Result<Answer, NoAnswer> {
         loop {
             self.ready().await.map_err(NoAnswer::NotReady)?;
             let ask = self.asked.take().expect("it is ready");
-            match give(&self.conversation, ask, offer) {
+            match give(&self.runtime_api, ask, offer) {
                 None => break,
                 // A runtime that has closed the connection of its request asks again, or ends.
                 Some(refused) => offer = refused,
@@ -179,12 +179,12 @@ impl Process {
         loop {
             tokio::select! {
                 biased;
-                answer = self.conversation.answers.recv() => {
+                answer = self.runtime_api.answers.recv() => {
                     return Ok(answer.expect("the server lives as long as this"));
                 }
-                ask = self.conversation.asks.recv(), if self.asked.is_none() => {
+                ask = self.runtime_api.asks.recv(), if self.asked.is_none() => {
                     self.asked = ask;
-                    if self.conversation.withdraw() {
+                    if self.runtime_api.withdraw() {
                         return Ok(Answer::Error(ErrorReport::unanswered()));
                     }
                 }
@@ -196,7 +196,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.lost_extension.fetch_or(self.conversation.has_extension(), Ordering::Relaxed);
+        self.lost_extension.fetch_or(self.runtime_api.has_extension(), Ordering::Relaxed);
         if let Some(group) = self.group {
             // It may be empty.
             let _ = kill_process_group(group, Signal::KILL);
