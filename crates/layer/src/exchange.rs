@@ -49,7 +49,7 @@ const OF_LAMBDA: [(Method, &str); 7] = [
 
 /// The runtime's request for its next invocation.
 #[derive(Debug)]
-pub(crate) struct Ask {
+pub(crate) struct NextRequest {
     pub(crate) headers: HeaderMap,
     pub(crate) answer: oneshot::Sender<Offer>,
 }
@@ -95,7 +95,7 @@ pub(crate) struct Exchange {
     /// True if the process has registered an extension inside of it.
     has_extension: AtomicBool,
     current: Mutex<Option<(HeaderValue, Recipient)>>,
-    asks: mpsc::Sender<Ask>,
+    next_requests: mpsc::Sender<NextRequest>,
     answers: mpsc::Sender<Answer>,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Exchange {
 #[derive(Debug)]
 pub(crate) struct RuntimeApi {
     exchange: Arc<Exchange>,
-    pub(crate) asks: mpsc::Receiver<Ask>,
+    pub(crate) next_requests: mpsc::Receiver<NextRequest>,
     pub(crate) answers: mpsc::Receiver<Answer>,
     _server: JoinSet<()>,
 }
@@ -113,25 +113,26 @@ impl RuntimeApi {
     pub(crate) async fn start(lambda: Lambda, is_init: bool) -> std::io::Result<(Self, String)> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?.to_string();
-        let ((asked, asks), (answered, answers)) = (mpsc::channel(1), mpsc::channel(1));
+        let ((requested, next_requests), (answered, answers)) = (mpsc::channel(1), mpsc::channel(1));
         let is_init = AtomicBool::new(is_init);
         let (has_extension, current) = (AtomicBool::default(), Mutex::default());
-        let exchange = Exchange { lambda, is_init, has_extension, current, asks: asked, answers: answered };
+        let exchange =
+            Exchange { lambda, is_init, has_extension, current, next_requests: requested, answers: answered };
         let exchange = Arc::new(exchange);
         let mut server = JoinSet::new();
         server.spawn(serve(listener, Arc::clone(&exchange)));
-        Ok((Self { exchange, asks, answers, _server: server }, address))
+        Ok((Self { exchange, next_requests, answers, _server: server }, address))
     }
 
     /// Gives an invocation to the runtime, whose answer the layer receives. Returns it if the runtime does not listen any more.
-    pub(crate) fn offer(&self, ask: Ask, offer: Offer) -> Option<Offer> {
+    pub(crate) fn offer(&self, request: NextRequest, offer: Offer) -> Option<Offer> {
         let invocation_id = offer.headers.get(&INVOCATION_ID).cloned();
-        self.give(ask, offer, Recipient::Us { invocation_id })
+        self.give(request, offer, Recipient::Us { invocation_id })
     }
 
     /// Does the same for an invocation whose answer goes to Lambda.
-    pub(crate) fn pass(&self, ask: Ask, offer: Offer) -> Option<Offer> {
-        self.give(ask, offer, Recipient::Lambda)
+    pub(crate) fn pass(&self, request: NextRequest, offer: Offer) -> Option<Offer> {
+        self.give(request, offer, Recipient::Lambda)
     }
 
     pub(crate) fn has_extension(&self) -> bool {
@@ -143,11 +144,11 @@ impl RuntimeApi {
         self.exchange.current().take().is_some()
     }
 
-    fn give(&self, ask: Ask, offer: Offer, recipient: Recipient) -> Option<Offer> {
+    fn give(&self, request: NextRequest, offer: Offer, recipient: Recipient) -> Option<Offer> {
         let request_id = offer.headers.get(&REQUEST_ID).cloned().unwrap_or(HeaderValue::from_static(""));
         *self.exchange.current() = Some((request_id, recipient));
         self.exchange.is_init.store(false, Ordering::Relaxed);
-        ask.answer.send(offer).err()
+        request.answer.send(offer).err()
     }
 }
 
@@ -223,7 +224,7 @@ impl Exchange {
 
     async fn next(&self, headers: HeaderMap) -> Response<Body> {
         let (answer, offer) = oneshot::channel();
-        let _ = self.asks.send(Ask { headers, answer }).await;
+        let _ = self.next_requests.send(NextRequest { headers, answer }).await;
         let Ok(Offer { headers, event }) = offer.await else {
             return refusal(StatusCode::FORBIDDEN, "InvalidStateTransition", "another request waits already");
         };

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::exchange::{Answer, Ask, ErrorReport, Offer, RuntimeApi};
+use crate::exchange::{Answer, ErrorReport, NextRequest, Offer, RuntimeApi};
 use crate::lambda::Lambda;
 
 /// The command that Lambda hands to a wrapper, and the process that was started last.
@@ -40,7 +40,7 @@ pub(crate) struct Process {
     group: Option<Pid>,
     exited: Exited,
     runtime_api: RuntimeApi,
-    asked: Option<Ask>,
+    next_request: Option<NextRequest>,
     lost_extension: Arc<AtomicBool>,
 }
 
@@ -112,7 +112,7 @@ impl Program {
         });
         *self.last() = Some(Started { group, exited: exited.clone(), _waiter: waiter });
         let lost_extension = Arc::clone(&self.lost_extension);
-        Ok(Process { group, exited, runtime_api, asked: None, lost_extension })
+        Ok(Process { group, exited, runtime_api, next_request: None, lost_extension })
     }
 
     /// Passes SIGTERM on to the process that runs, and waits for its end.
@@ -131,20 +131,20 @@ impl Program {
 
 impl Process {
     /// Waits until the process asks for an invocation, and returns its request.
-    pub(crate) async fn ready(&mut self) -> Result<&Ask, NotReady> {
-        if self.asked.is_none() {
-            let ask = tokio::select! {
+    pub(crate) async fn ready(&mut self) -> Result<&NextRequest, NotReady> {
+        if self.next_request.is_none() {
+            let request = tokio::select! {
                 biased;
                 answer = self.runtime_api.answers.recv() => Err(match answer {
                     Some(Answer::InitError(report)) => NotReady::InitError(report),
                     _ => NotReady::Passed,
                 }),
-                ask = self.runtime_api.asks.recv() => Ok(ask.expect("the server lives as long as this")),
+                request = self.runtime_api.next_requests.recv() => Ok(request.expect("the server lives as long as this")),
                 end = ended(&mut self.exited) => Err(NotReady::Exited(end)),
             };
-            self.asked = Some(ask?);
+            self.next_request = Some(request?);
         }
-        Ok(self.asked.as_ref().expect("it was set above"))
+        Ok(self.next_request.as_ref().expect("it was set above"))
     }
 
     /// Waits until the process ends by itself.
@@ -165,12 +165,12 @@ impl Process {
     async fn deliver(
         &mut self,
         mut offer: Offer,
-        give: impl Fn(&RuntimeApi, Ask, Offer) -> Option<Offer>,
+        give: impl Fn(&RuntimeApi, NextRequest, Offer) -> Option<Offer>,
     ) -> Result<Answer, NoAnswer> {
         loop {
             self.ready().await.map_err(NoAnswer::NotReady)?;
-            let ask = self.asked.take().expect("it is ready");
-            match give(&self.runtime_api, ask, offer) {
+            let request = self.next_request.take().expect("it is ready");
+            match give(&self.runtime_api, request, offer) {
                 None => break,
                 // A runtime that has closed the connection of its request asks again, or ends.
                 Some(refused) => offer = refused,
@@ -182,8 +182,8 @@ impl Process {
                 answer = self.runtime_api.answers.recv() => {
                     return Ok(answer.expect("the server lives as long as this"));
                 }
-                ask = self.runtime_api.asks.recv(), if self.asked.is_none() => {
-                    self.asked = ask;
+                request = self.runtime_api.next_requests.recv(), if self.next_request.is_none() => {
+                    self.next_request = request;
                     if self.runtime_api.withdraw() {
                         return Ok(Answer::Error(ErrorReport::unanswered()));
                     }
