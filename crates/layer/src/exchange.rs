@@ -82,7 +82,7 @@ pub(crate) struct ErrorReport {
 /// Recipient of the answer to the current invocation.
 #[derive(Debug, PartialEq, Eq)]
 enum Recipient {
-    Us { invocation_id: Option<HeaderValue> },
+    Layer { invocation_id: Option<HeaderValue> },
     Lambda,
 }
 
@@ -127,7 +127,7 @@ impl RuntimeApi {
     /// Gives an invocation to the runtime, whose answer the layer receives. Returns it if the runtime does not listen any more.
     pub(crate) fn offer(&self, request: NextRequest, offer: Offer) -> Option<Offer> {
         let invocation_id = offer.headers.get(&INVOCATION_ID).cloned();
-        self.give(request, offer, Recipient::Us { invocation_id })
+        self.give(request, offer, Recipient::Layer { invocation_id })
     }
 
     /// Does the same for an invocation whose answer goes to Lambda.
@@ -192,7 +192,7 @@ impl Exchange {
                         self.tell(Answer::Passed).await;
                         response
                     }
-                    Some(Recipient::Us { .. }) => self.ended(*how == "error", &parts, body).await,
+                    Some(Recipient::Layer { .. }) => self.ended(*how == "error", &parts, body).await,
                 }
             }
             (&Method::POST, ["init" | "restore", "error"]) if self.is_init.load(Ordering::Relaxed) => {
@@ -269,7 +269,7 @@ impl Exchange {
     fn take(&self, request_id: &str, invocation_id: Option<&HeaderValue>) -> Option<Recipient> {
         let is_current = |(current, recipient): &mut (HeaderValue, Recipient)| {
             let is_same = match recipient {
-                Recipient::Us { invocation_id: current } => {
+                Recipient::Layer { invocation_id: current } => {
                     invocation_id.is_none() || invocation_id == current.as_ref()
                 }
                 Recipient::Lambda => true,
