@@ -189,7 +189,7 @@ impl Exchange {
                     )),
                     Some(Recipient::Lambda) => {
                         let response = self.lambda.pass_on(parts, body).await;
-                        self.tell(Answer::Passed).await;
+                        self.report(Answer::Passed).await;
                         response
                     }
                     Some(Recipient::Layer { .. }) => self.ended(*how == "error", &parts, body).await,
@@ -197,12 +197,12 @@ impl Exchange {
             }
             (&Method::POST, ["init" | "restore", "error"]) if self.is_init.load(Ordering::Relaxed) => {
                 let response = self.lambda.pass_on(parts, body).await;
-                self.tell(Answer::Passed).await;
+                self.report(Answer::Passed).await;
                 response
             }
             (&Method::POST, ["init" | "restore", "error"]) => {
                 let (report, _) = read(body).await?;
-                self.tell(Answer::InitError(ErrorReport::of(&parts.headers, &report))).await;
+                self.report(Answer::InitError(ErrorReport::of(&parts.headers, &report))).await;
                 Ok(accepted())
             }
             // Lambda has restored the snapshot already.
@@ -238,7 +238,7 @@ impl Exchange {
             Ok(read) => read,
             Err(message) => {
                 let kind = "Function.TruncatedResponse".to_owned();
-                self.tell(Answer::Error(ErrorReport { kind, message: message.clone() })).await;
+                self.report(Answer::Error(ErrorReport { kind, message: message.clone() })).await;
                 return Err(message);
             }
         };
@@ -246,12 +246,12 @@ impl Exchange {
             let message = format!("the response is larger than {LARGEST_RESPONSE} bytes");
             let refused = refusal(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &message);
             let kind = "Function.ResponseSizeTooLarge".to_owned();
-            self.tell(Answer::Error(ErrorReport { kind, message })).await;
+            self.report(Answer::Error(ErrorReport { kind, message })).await;
             return Ok(refused);
         }
         // A streamed response ends with its error.
         let streamed = trailers.filter(|trailers| trailers.contains_key(&ERROR_TYPE));
-        self.tell(match (is_error, streamed) {
+        self.report(match (is_error, streamed) {
             (true, _) => Answer::Error(ErrorReport::of(&parts.headers, &bytes)),
             (false, Some(trailers)) => Answer::Error(ErrorReport::streamed(&trailers)),
             (false, None) => Answer::Response(bytes),
@@ -260,7 +260,7 @@ impl Exchange {
         Ok(accepted())
     }
 
-    async fn tell(&self, answer: Answer) {
+    async fn report(&self, answer: Answer) {
         // Nobody listens to a process that is given up.
         let _ = self.answers.send(answer).await;
     }
