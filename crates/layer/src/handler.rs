@@ -47,7 +47,7 @@ pub(crate) struct Function {
     program: Program,
     rules: ClassifyRules,
     runtime: Arc<AsyncMutex<Runtime>>,
-    batch: Arc<Mutex<Batch>>,
+    batch: Arc<Mutex<BatchContext>>,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ struct Runtime {
 
 /// Headers and records that the messages of an invocation share.
 #[derive(Debug, Default)]
-struct Batch {
+struct BatchContext {
     headers: HeaderMap,
     records: Records,
 }
@@ -77,7 +77,7 @@ impl Function {
 
     /// Sets the batch that redrive handles next.
     pub(crate) fn begin(&self, headers: HeaderMap, records: Records) {
-        *self.batch() = Batch { headers, records };
+        *self.batch() = BatchContext { headers, records };
     }
 
     /// Returns the reason why this process should end, if there is one.
@@ -138,7 +138,7 @@ impl Function {
         Ok(runtime.process.take().expect("it was set above"))
     }
 
-    fn batch(&self) -> std::sync::MutexGuard<'_, Batch> {
+    fn batch(&self) -> std::sync::MutexGuard<'_, BatchContext> {
         self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -163,7 +163,7 @@ impl Function {
         });
     }
 
-    fn judge(&self, response: &Bytes, messages: Bulk<Delivery>) {
+    fn settle_by_response(&self, response: &Bytes, messages: Bulk<Delivery>) {
         let ids: Vec<_> = messages.iter().map(|message| message.key.message_id.clone()).collect();
         let known: BTreeSet<_> = ids.iter().map(String::as_str).collect();
         match failed_messages(response, &known) {
@@ -200,7 +200,7 @@ impl Handler<Bulk<Delivery>> for Function {
             Err(not_ready) => return outage(not_ready.report()),
         };
         match process.invoke(self.offer(&messages)).await {
-            Ok(Answer::Response(response)) => self.judge(&response, messages),
+            Ok(Answer::Response(response)) => self.settle_by_response(&response, messages),
             Ok(Answer::Error(report) | Answer::InitError(report)) => self.fail(&report, messages.into_iter()),
             // The process reported the error to Lambda before it asked for the event.
             Ok(Answer::Passed) => return outage(NotReady::Passed.report()),
