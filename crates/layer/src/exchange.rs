@@ -37,7 +37,7 @@ const REGISTER: &str = "/2020-01-01/extension/register";
 /// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
 /// <https://docs.aws.amazon.com/lambda/latest/dg/telemetry-api.html>
 /// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-logs-api.html>
-const OF_LAMBDA: [(Method, &str); 7] = [
+const PASSED_ON: [(Method, &str); 7] = [
     (Method::POST, REGISTER),
     (Method::GET, "/2020-01-01/extension/event/next"),
     (Method::POST, "/2020-01-01/extension/init/error"),
@@ -209,7 +209,7 @@ impl Exchange {
             (&Method::GET, ["restore", "next"]) if !self.is_init.load(Ordering::Relaxed) => {
                 Ok(respond(StatusCode::OK, &json!({})))
             }
-            (method, _) if !OF_LAMBDA.contains(&(method.clone(), parts.uri.path())) => {
+            (method, _) if !PASSED_ON.contains(&(method.clone(), parts.uri.path())) => {
                 let message = format!("redrive does not pass {method} {} on to Lambda", parts.uri.path());
                 Ok(refusal(StatusCode::NOT_FOUND, "NotFound", &message))
             }

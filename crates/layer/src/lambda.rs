@@ -26,7 +26,7 @@ pub(crate) const INVOCATION_ID: HeaderName = HeaderName::from_static("lambda-run
 pub(crate) const API: &str = "/2018-06-01/runtime";
 
 /// Headers that belong to one connection and are not passed on.
-const OF_A_CONNECTION: [HeaderName; 6] = [
+const HOP_BY_HOP: [HeaderName; 6] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
     header::EXPECT,
@@ -166,7 +166,7 @@ fn report(kind: &str, message: &str) -> (Bytes, HeaderMap) {
 }
 
 fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
-    OF_A_CONNECTION.iter().for_each(|name| drop(headers.remove(name)));
+    HOP_BY_HOP.iter().for_each(|name| drop(headers.remove(name)));
     headers
 }
 
