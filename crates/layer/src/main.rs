@@ -42,7 +42,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Time without a request for a first event after which redrive warns. Lambda waits for 10 s before it starts the runtime again.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>
-const UNASKED: Duration = Duration::from_secs(10);
+const FIRST_REQUEST: Duration = Duration::from_secs(10);
 
 /// The reason why the process ends.
 #[derive(Debug)]
@@ -104,13 +104,13 @@ async fn serve(lambda: &Lambda, program: &Program) -> Result<ExitReason, ExitRea
         Ok(prepared) => prepared,
         Err(why) => return refuse(lambda, "InvalidSetting", ExitReason::Usage(why)).await,
     };
-    let ready = match timeout(UNASKED, process.ready()).await {
+    let ready = match timeout(FIRST_REQUEST, process.ready()).await {
         Ok(ready) => ready.map(|ask| ask.headers.clone()),
         Err(_elapsed) => {
             eprintln!(
                 "redrive: the function has asked redrive for no event within {} s. If it handles events, something else sets its \
                  AWS_LAMBDA_RUNTIME_API, such as another wrapper, and redrive does nothing for its messages",
-                UNASKED.as_secs()
+                FIRST_REQUEST.as_secs()
             );
             process.ready().await.map(|ask| ask.headers.clone())
         }

@@ -45,7 +45,7 @@ pub(crate) struct Process {
 }
 
 /// Time that a process may take to end after SIGKILL, while its memory is freed.
-const DYING: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The end of a process, or `None` while it runs.
 type Exited = watch::Receiver<Option<End>>;
@@ -89,7 +89,7 @@ impl Program {
     pub(crate) async fn start(&self, is_init: bool) -> io::Result<Process> {
         let before = self.last().as_ref().map(|started| started.exited.clone());
         if let Some(mut exited) = before {
-            let _ = timeout(DYING, ended(&mut exited)).await;
+            let _ = timeout(KILL_TIMEOUT, ended(&mut exited)).await;
         }
         let (runtime_api, address) = RuntimeApi::start(self.lambda.clone(), is_init).await?;
         let [name, arguments @ ..] = self.command.as_slice() else {
