@@ -180,7 +180,7 @@ async fn a_function_gets_as_many_messages_as_it_wants_and_names_those_that_faile
         let tell = json!({ "do": "tell" });
         let story = batch(language, vec![tell.clone(), json!({ "do": "report", "until": 1 }), tell]).await;
         assert_eq!(story.ends(), ["done 1", "done 2", "done 1"], "{language:?}");
-        assert!(story.told().iter().all(|told| told["of"] == 3), "{language:?}: {:?}", story.told());
+        assert!(story.printed().iter().all(|told| told["of"] == 3), "{language:?}: {:?}", story.printed());
     }
 }
 

@@ -68,9 +68,12 @@ async fn a_response_names_what_failed_and_lambdas_own_id_comes_back() {
             LEFT,
             &[("lambda-runtime-invocation-id", "i7")],
         );
-        let told = function.told().await;
-        assert_eq!((told.path.as_str(), told.json()), ("invocation/r1/response", failures(&["m1", "m2"])));
-        assert_eq!(told.headers["lambda-runtime-invocation-id"], "i7", "{language:?}");
+        let request = function.next_request().await;
+        assert_eq!(
+            (request.path.as_str(), request.json()),
+            ("invocation/r1/response", failures(&["m1", "m2"]))
+        );
+        assert_eq!(request.headers["lambda-runtime-invocation-id"], "i7", "{language:?}");
         assert_eq!(
             function.respond(event([json!({ "do": "succeed" })])).await,
             failures(&[]),
@@ -102,7 +105,7 @@ async fn a_function_that_hangs_is_answered_for_in_time_and_started_again() {
         let begun = std::time::Instant::now();
         let bodies = [json!({ "do": "succeed" }), json!({ "do": "hang" }), json!({ "do": "succeed" })];
         function.offer("r1", event(bodies).to_string().as_bytes(), Duration::from_secs(5), &[]);
-        assert_eq!(function.told().await.json(), failures(&["m1", "m2"]), "{language:?}");
+        assert_eq!(function.next_request().await.json(), failures(&["m1", "m2"]), "{language:?}");
         assert!(begun.elapsed() < Duration::from_secs(5), "{language:?}: {:?}", begun.elapsed());
         assert_eq!(
             function.respond(event([json!({ "do": "succeed" })])).await,
@@ -134,23 +137,23 @@ async fn other_events_and_their_answers_pass_untouched() {
         for event in events {
             let context = [("lambda-runtime-client-context", r#"{"custom": {"a": "b"}}"#)];
             function.offer("r1", event.as_bytes(), LEFT, &context);
-            let told = function.told().await;
-            assert_eq!(told.path, "invocation/r1/response", "{language:?}: {event}");
+            let request = function.next_request().await;
+            assert_eq!(request.path, "invocation/r1/response", "{language:?}: {event}");
             let sent: Value = serde_json::from_str(event).unwrap();
             let expected = json!({ "é": sent, "custom": { "a": "b" }, "id": "r1" });
-            assert_eq!(told.json(), expected, "{language:?}");
+            assert_eq!(request.json(), expected, "{language:?}");
         }
         function.offer("r2", b"\"raise\"", LEFT, &[]);
-        let told = function.told().await;
-        assert_eq!(told.path, "invocation/r2/error", "{language:?}");
-        let report = told.json();
+        let request = function.next_request().await;
+        assert_eq!(request.path, "invocation/r2/error", "{language:?}");
+        let report = request.json();
         assert_eq!(
             (&report["errorType"], &report["errorMessage"]),
             (&json!("CardError"), &json!("é: no other event"))
         );
         let trace = report.get("stackTrace").or(report.get("trace")).unwrap();
         assert!(!trace.as_array().unwrap().is_empty(), "{language:?}: {report}");
-        assert!(told.headers.contains_key("lambda-runtime-function-xray-error-cause"), "{language:?}");
+        assert!(request.headers.contains_key("lambda-runtime-function-xray-error-cause"), "{language:?}");
         function.offer("r3", b"\"exit\"", LEFT, &[]);
         assert_eq!(function.exit().await.0, Some(9), "{language:?}: Lambda sees the exit code");
     }
@@ -164,13 +167,13 @@ async fn errors_of_the_init_reach_lambda_as_they_are() {
             ("import", if language == Language::Python { "Runtime.ImportModuleError" } else { "" }, "no"),
         ] {
             let mut function = start(language, &[("INIT", init)]).await;
-            let told = function.told().await;
-            let report = told.json();
-            assert_eq!(told.path, "init/error", "{language:?}");
+            let request = function.next_request().await;
+            let report = request.json();
+            assert_eq!(request.path, "init/error", "{language:?}");
             assert!(report["errorType"].as_str().unwrap().contains(kind), "{language:?}: {report}");
             assert!(report["errorMessage"].as_str().unwrap().contains(message), "{language:?}: {report}");
             assert_eq!(
-                told.headers["lambda-runtime-function-error-type"],
+                request.headers["lambda-runtime-function-error-type"],
                 report["errorType"].as_str().unwrap()
             );
             let (code, _, stderr) = function.exit().await;
@@ -207,9 +210,12 @@ async fn a_wrong_setting_fails_the_init_with_a_line() {
         ),
     ] {
         let mut function = start(Language::Python, &[(name, value)]).await;
-        let told = function.told().await;
-        assert_eq!((told.path.as_str(), &told.json()["errorType"]), ("init/error", &json!("InvalidSetting")));
-        assert_eq!(told.json()["errorMessage"], line);
+        let request = function.next_request().await;
+        assert_eq!(
+            (request.path.as_str(), &request.json()["errorType"]),
+            ("init/error", &json!("InvalidSetting"))
+        );
+        assert_eq!(request.json()["errorMessage"], line);
         let (code, _, stderr) = function.exit().await;
         assert_eq!((code, stderr), (Some(2), format!("redrive: {line}\n")));
     }
@@ -219,7 +225,7 @@ async fn a_wrong_setting_fails_the_init_with_a_line() {
 async fn a_command_that_cannot_run_fails_the_init() {
     let folder = Language::Python.folder();
     let mut function = Function::start(&["/no/such/runtime".to_owned()], &folder, &[]).await;
-    let report = function.told().await.json();
+    let report = function.next_request().await.json();
     assert_eq!(report["errorType"], "Runtime.InvalidEntrypoint");
     let (code, _, stderr) = function.exit().await;
     assert_eq!(code, Some(1));
@@ -231,7 +237,7 @@ async fn after_ten_processes_in_a_row_that_ended_ours_ends_after_its_answer() {
     let mut function = start(Language::Python, &[("REDRIVE_TIME_LIMIT", "20")]).await;
     let bodies = vec![json!({ "do": "quit", "code": 1 }); 10];
     function.offer("r1", event(bodies).to_string().as_bytes(), LEFT, &[]);
-    assert_eq!(function.told().await.json()["batchItemFailures"].as_array().unwrap().len(), 10);
+    assert_eq!(function.next_request().await.json()["batchItemFailures"].as_array().unwrap().len(), 10);
     let (code, _, stderr) = function.exit().await;
     assert_eq!(
         (code, stderr.as_str()),
@@ -251,7 +257,7 @@ async fn messages_on_their_last_delivery_run_before_one_that_hangs() {
         }
         let mut function = start(Language::Python, &[("REDRIVE_MAX_RECEIVE_COUNT", "3")]).await;
         function.offer("r1", batch.to_string().as_bytes(), Duration::from_secs(10), &[]);
-        assert_eq!(function.told().await.json(), failures(&["m0"]), "{queue}");
+        assert_eq!(function.next_request().await.json(), failures(&["m0"]), "{queue}");
     }
 }
 
@@ -290,7 +296,7 @@ async fn processes_that_end_cost_no_other_message_its_last_delivery() {
 #[tokio::test]
 async fn the_snapshot_is_between_lambda_and_the_runtime() {
     let mut function = start(Language::Python, &[("AWS_LAMBDA_INITIALIZATION_TYPE", "snap-start")]).await;
-    assert_eq!(function.told().await.path, "restore/next");
+    assert_eq!(function.next_request().await.path, "restore/next");
     let crash = event([json!({ "do": "quit", "code": 1 }), json!({ "do": "succeed" })]);
     assert_eq!(function.respond(crash).await, failures(&["m0"]));
 }
@@ -305,7 +311,7 @@ async fn a_function_that_cannot_be_restored_again_is_an_outage() {
         ("MARKER", marker.to_str().unwrap()),
     ];
     let mut function = start(Language::Python, &variables).await;
-    assert_eq!(function.told().await.path, "restore/next");
+    assert_eq!(function.next_request().await.path, "restore/next");
     let crash = event([json!({ "do": "quit", "code": 1 }), json!({ "do": "succeed" })]);
     assert_eq!(function.respond(crash).await, failures(&["m0", "m1"]));
     std::fs::remove_file(&marker).unwrap();
@@ -366,7 +372,7 @@ async fn after_an_event_of_a_second_queue_it_ends() {
     assert_eq!(function.respond(batch.clone()).await, failures(&[]));
     let other = batch.to_string().replace(":orders", ":others");
     function.offer("r2", other.as_bytes(), LEFT, &[]);
-    assert_eq!(function.told().await.path, "invocation/r2/error");
+    assert_eq!(function.next_request().await.path, "invocation/r2/error");
     let (code, _, stderr) = function.exit().await;
     assert_eq!(code, Some(1), "{stderr}");
 }
@@ -383,11 +389,11 @@ async fn streamed_responses_pass_and_count() {
     let mut function = start(Language::Node, &variables).await;
     let pieces = |pieces: &[&str]| json!({ "pieces": pieces });
     function.offer("r1", pieces(&["a", "é"]).to_string().as_bytes(), LEFT, &[]);
-    let told = function.told().await;
-    assert_eq!((told.path.as_str(), told.body.as_slice()), ("invocation/r1/response", "aé".as_bytes()));
-    assert_eq!(told.headers["lambda-runtime-function-response-mode"], "streaming");
+    let request = function.next_request().await;
+    assert_eq!((request.path.as_str(), request.body.as_slice()), ("invocation/r1/response", "aé".as_bytes()));
+    assert_eq!(request.headers["lambda-runtime-function-response-mode"], "streaming");
     function.offer("r2", pieces(&["a", "raise"]).to_string().as_bytes(), LEFT, &[]);
-    assert_eq!(function.told().await.headers["lambda-runtime-function-error-type"], "CardError");
+    assert_eq!(function.next_request().await.headers["lambda-runtime-function-error-type"], "CardError");
     let reported = "{\"batchItemFailures\": [{\"itemIdentifier\": \"m1\"}]}";
     let long = "x".repeat(300_000);
     let batch = [
@@ -466,10 +472,10 @@ async fn an_error_with_a_long_header_is_one_of_the_function() {
 #[tokio::test]
 async fn after_the_end_of_a_process_with_an_extension_inside_ours_ends() {
     let mut function = careless(&[("EXTENSION", "")]).await;
-    assert_eq!(function.told().await.path, "/2020-01-01/extension/register");
+    assert_eq!(function.next_request().await.path, "/2020-01-01/extension/register");
     assert_eq!(function.respond(event([json!({ "do": "twice" })])).await, failures(&[]));
     function.offer("r1", event([json!({ "do": "gone" })]).to_string().as_bytes(), LEFT, &[]);
-    assert_eq!(function.told().await.json(), failures(&["m0"]));
+    assert_eq!(function.next_request().await.json(), failures(&["m0"]));
     let (code, _, stderr) = function.exit().await;
     let expected = "redrive: the function's process ended, and an extension inside of it\n";
     assert_eq!((code, stderr.as_str()), (Some(1), expected));
@@ -478,7 +484,11 @@ async fn after_the_end_of_a_process_with_an_extension_inside_ours_ends() {
 #[tokio::test]
 async fn a_runtime_that_asks_again_without_an_answer_fails_the_message_at_once() {
     let mut function = careless(&[("DROP", "")]).await;
-    assert_eq!(function.told().await.path, "/2022-07-01/telemetry", "it has dropped its first request");
+    assert_eq!(
+        function.next_request().await.path,
+        "/2022-07-01/telemetry",
+        "it has dropped its first request"
+    );
     let begun = std::time::Instant::now();
     let batch = event([json!({ "do": "twice" }), json!({ "do": "silent" }), json!({ "do": "twice" })]);
     assert_eq!(function.respond(batch).await, failures(&["m1"]));

@@ -31,14 +31,14 @@ pub(crate) const TRACE: &str = "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled
 pub(crate) struct Function {
     child: Child,
     offers: UnboundedSender<(HeaderMap, Vec<u8>)>,
-    told: UnboundedReceiver<Told>,
+    requests: UnboundedReceiver<RuntimeRequest>,
     written: [JoinHandle<String>; 2],
     _server: JoinSet<()>,
 }
 
 /// A request of the function, other than for work.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct RuntimeRequest {
     /// Path below `/2018-06-01/runtime/`, or the whole path.
     pub(crate) path: String,
     /// Headers and trailers.
@@ -46,7 +46,7 @@ pub(crate) struct Told {
     pub(crate) body: Vec<u8>,
 }
 
-impl Told {
+impl RuntimeRequest {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
@@ -54,7 +54,7 @@ impl Told {
 
 struct Exchange {
     offers: Mutex<UnboundedReceiver<(HeaderMap, Vec<u8>)>>,
-    told: UnboundedSender<Told>,
+    requests: UnboundedSender<RuntimeRequest>,
 }
 
 impl Function {
@@ -62,8 +62,8 @@ impl Function {
     pub(crate) async fn start(command: &[String], folder: &Path, variables: &[(&str, &str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let ((offers, offered), (telling, told)) = (unbounded_channel(), unbounded_channel());
-        let exchange = Arc::new(Exchange { offers: Mutex::new(offered), told: telling });
+        let ((offers, offered), (sender, requests)) = (unbounded_channel(), unbounded_channel());
+        let exchange = Arc::new(Exchange { offers: Mutex::new(offered), requests: sender });
         let mut server = JoinSet::new();
         let routes = Router::new().fallback(answer).with_state(exchange);
         server.spawn(async move { axum::serve(listener, routes).await.unwrap() });
@@ -103,7 +103,7 @@ impl Function {
             tokio::spawn(read(child.stdout.take().unwrap())),
             tokio::spawn(read(child.stderr.take().unwrap())),
         ];
-        Self { child, offers, told, written, _server: server }
+        Self { child, offers, requests, written, _server: server }
     }
 
     /// Hands over an event with this much time left, and these headers besides Lambda's.
@@ -124,9 +124,9 @@ impl Function {
     }
 
     /// Returns the function's next request.
-    pub(crate) async fn told(&mut self) -> Told {
-        match timeout(PATIENCE, self.told.recv()).await {
-            Ok(told) => told.unwrap(),
+    pub(crate) async fn next_request(&mut self) -> RuntimeRequest {
+        match timeout(PATIENCE, self.requests.recv()).await {
+            Ok(request) => request.unwrap(),
             Err(_) => {
                 let _ = self.child.start_kill();
                 for written in &mut self.written {
@@ -140,9 +140,9 @@ impl Function {
     /// Hands over an event that may take 30 s, and returns the response.
     pub(crate) async fn respond(&mut self, event: impl ToString) -> Value {
         self.offer("request", event.to_string().as_bytes(), Duration::from_secs(30), &[]);
-        let told = self.told().await;
-        assert_eq!(told.path, "invocation/request/response", "{told:?}");
-        told.json()
+        let request = self.next_request().await;
+        assert_eq!(request.path, "invocation/request/response", "{request:?}");
+        request.json()
     }
 
     pub(crate) fn terminate(&self) {
@@ -176,7 +176,7 @@ async fn answer(State(exchange): State<Arc<Exchange>>, request: Request) -> Resp
     let body = body.to_bytes().to_vec();
     let status = if parts.method == Method::GET { StatusCode::OK } else { StatusCode::ACCEPTED };
     // The test may have seen enough.
-    let _ = exchange.told.send(Told { path, headers, body });
+    let _ = exchange.requests.send(RuntimeRequest { path, headers, body });
     Response::builder().status(status).body(Body::from("{\"status\":\"OK\"}")).unwrap()
 }
 

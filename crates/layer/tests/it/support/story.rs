@@ -126,7 +126,7 @@ impl Story {
     }
 
     /// Returns the values that the function printed after `told`.
-    pub(crate) fn told(&self) -> Vec<Value> {
+    pub(crate) fn printed(&self) -> Vec<Value> {
         let told = self.kinds.iter().filter_map(|kind| match kind {
             EventKind::Output { line, .. } => serde_json::from_str(line.strip_prefix("told ")?).ok(),
             _ => None,
