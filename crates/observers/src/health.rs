@@ -25,20 +25,20 @@ use self::clients::{Clients, Seat};
 use crate::vitals::Vitals;
 
 /// Time in which a client must send the headers of its request.
-const TO_ASK: Duration = Duration::from_secs(2);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time in which the client must then read the answer.
-const TO_READ: Duration = Duration::from_secs(3);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Most bytes of a request before its body, which nobody reads.
-const REQUEST: usize = 16 * 1024;
+const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
 /// Connections that may wait to be accepted. Beyond it, Linux drops a client's first packet. The client repeats it after a
 /// second, too late for a probe. The 128 of [`TcpListener::bind`] are full within a few milliseconds of a flood.
-const WAITING: u32 = 4_096;
+const LISTEN_BACKLOG: u32 = 4_096;
 
 /// Pause after a connection could not be accepted, for example because file descriptors ran out.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -58,7 +58,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         // As `TcpListener::bind` does. Otherwise, a restarted worker waits for the connections of the last one.
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
-        socket.listen(WAITING)
+        socket.listen(LISTEN_BACKLOG)
     };
     bound().map_err(|error| {
         let text = format!("REDRIVE_HEALTH is {address}, which cannot be listened on: {error}");
@@ -75,7 +75,7 @@ async fn answer_all(listener: TcpListener, vitals: &Vitals) {
             Some(left) = open.next() => clients.left(left),
             accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => open.push(answer_one(stream, clients.seat(from.ip()), vitals)),
-                Err(_) => sleep(PAUSE).await,
+                Err(_) => sleep(ACCEPT_PAUSE).await,
             },
         }
     }
@@ -90,12 +90,14 @@ async fn answer_one(stream: TcpStream, seat: Seat, vitals: &Vitals) -> u64 {
         async move { Ok::<_, Infallible>(answer(&request, vitals)) }
     });
     let mut http = http1::Builder::new();
-    let connection =
-        http.keep_alive(false).max_buf_size(REQUEST).serve_connection(TokioIo::new(stream), service);
+    let connection = http
+        .keep_alive(false)
+        .max_buf_size(MAX_REQUEST_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
     let is_slow = async {
-        sleep(TO_ASK).await;
+        sleep(REQUEST_TIMEOUT).await;
         if has_asked.load(Ordering::Relaxed) {
-            sleep(TO_READ).await;
+            sleep(RESPONSE_TIMEOUT).await;
         }
     };
     tokio::select! {
