@@ -72,7 +72,7 @@ async fn answer_all(listener: TcpListener, vitals: &Vitals) {
         tokio::select! {
             // Ends connections before it accepts others, so that there are never more connections than seats.
             biased;
-            Some(left) = open.next() => clients.left(left),
+            Some(left) = open.next() => clients.free(left),
             accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => open.push(answer_one(stream, clients.seat(from.ip()), vitals)),
                 Err(_) => sleep(ACCEPT_PAUSE).await,

@@ -24,7 +24,7 @@ struct Client {
     from: IpAddr,
     has_asked: Arc<AtomicBool>,
     /// Dropping it takes the seat away and ends the connection.
-    _keeps: oneshot::Sender<()>,
+    _keep: oneshot::Sender<()>,
 }
 
 /// A connection's side of its seat.
@@ -42,26 +42,26 @@ impl Clients {
     pub(super) fn seat(&mut self, from: IpAddr) -> Seat {
         if self.seated.len() >= SEATS {
             let clients = self.seated.iter().map(|it| (it.from, it.has_asked.load(Ordering::Relaxed)));
-            let leaves = leaves(&clients.collect::<Vec<_>>());
-            self.seated.remove(leaves);
+            let evicted = client_to_evict(&clients.collect::<Vec<_>>());
+            self.seated.remove(evicted);
         }
         let number = self.next;
         self.next += 1;
-        let (keeps, lost) = oneshot::channel();
+        let (keep, lost) = oneshot::channel();
         let has_asked = Arc::new(AtomicBool::new(false));
-        self.seated.push(Client { number, from, has_asked: Arc::clone(&has_asked), _keeps: keeps });
+        self.seated.push(Client { number, from, has_asked: Arc::clone(&has_asked), _keep: keep });
         Seat { number, has_asked, lost }
     }
 
     /// Frees the seat of a connection that has ended.
-    pub(super) fn left(&mut self, number: u64) {
+    pub(super) fn free(&mut self, number: u64) {
         self.seated.retain(|client| client.number != number);
     }
 }
 
 /// Returns the index of the client that makes way. `clients` begins with the oldest. Among those of the most frequent address, it
 /// is the oldest that has not asked yet, else the oldest. So one address alone cannot push out clients of others.
-fn leaves(clients: &[(IpAddr, bool)]) -> usize {
+fn client_to_evict(clients: &[(IpAddr, bool)]) -> usize {
     let mut counts: HashMap<IpAddr, usize> = HashMap::new();
     clients.iter().for_each(|(from, _)| *counts.entry(*from).or_default() += 1);
     let most = counts.values().copied().max();
@@ -87,7 +87,7 @@ mod tests {
             (&[(PROBE, true)], 0),
         ];
         for (clients, expected) in table {
-            assert_eq!(leaves(clients), expected, "{clients:?}");
+            assert_eq!(client_to_evict(clients), expected, "{clients:?}");
         }
     }
 
@@ -102,7 +102,7 @@ mod tests {
         let staying = strangers.iter_mut().filter_map(|seat| stays(seat).then_some(seat.number));
         let latest = (2 * SEATS as u64 + 2)..=(3 * SEATS as u64);
         assert_eq!(staying.collect::<Vec<_>>(), latest.collect::<Vec<_>>());
-        clients.left(probe.number);
+        clients.free(probe.number);
         assert_eq!(clients.seated.len(), SEATS - 1);
     }
 }
