@@ -13,20 +13,20 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{info, warn};
 
 use self::agent::Agent;
-use self::plan::{Plan, Step};
+use self::plan::{ProtectionPlan, ProtectionStep};
 
 /// Target of this module's log lines.
 const TARGET: &str = "redrive::worker::protection";
 
 /// Time that the worker's end waits for the last release. Without it, protection ends by itself, and a task that has ended needs
 /// none.
-const TO_RELEASE: Duration = Duration::from_secs(2);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Protection of the task in which this process runs.
 #[derive(Debug)]
 pub struct Protection {
     in_hand: watch::Sender<usize>,
-    asking: JoinHandle<Plan>,
+    asking: JoinHandle<ProtectionPlan>,
     agent: Agent,
 }
 
@@ -61,30 +61,30 @@ impl Protection {
             plan.may_be_protected().then_some(())?;
             Some(agent.set(false).await)
         };
-        match timeout(TO_RELEASE, release).await {
+        match timeout(RELEASE_TIMEOUT, release).await {
             Ok(Some(Err(error))) => warn!(target: TARGET, error, "the task's protection was not released"),
             Ok(_) => {}
             Err(_) => {
-                warn!(target: TARGET, patience = ?TO_RELEASE, "the task's protection was not released in time")
+                warn!(target: TARGET, patience = ?RELEASE_TIMEOUT, "the task's protection was not released in time")
             }
         }
         asking.abort();
     }
 }
 
-async fn ask(agent: Agent, mut in_hand: watch::Receiver<usize>) -> Plan {
+async fn ask(agent: Agent, mut in_hand: watch::Receiver<usize>) -> ProtectionPlan {
     let started = Instant::now();
-    let mut plan = Plan::default();
+    let mut plan = ProtectionPlan::default();
     loop {
         plan.in_hand(*in_hand.borrow_and_update(), started.elapsed());
         let step = plan.next(started.elapsed());
         let has_ended = match step {
-            Step::Wait => in_hand.changed().await.is_err(),
-            Step::WaitUntil(due) => tokio::select! {
+            ProtectionStep::Wait => in_hand.changed().await.is_err(),
+            ProtectionStep::WaitUntil(due) => tokio::select! {
                 changed = in_hand.changed() => changed.is_err(),
                 () = sleep_until(started + due) => false,
             },
-            Step::Protect | Step::Release => {
+            ProtectionStep::Protect | ProtectionStep::Release => {
                 call(&agent, &mut plan, step, started).await;
                 in_hand.has_changed().is_err()
             }
@@ -95,10 +95,10 @@ async fn ask(agent: Agent, mut in_hand: watch::Receiver<usize>) -> Plan {
     }
 }
 
-async fn call(agent: &Agent, plan: &mut Plan, step: Step, started: Instant) {
-    let protects = step == Step::Protect;
+async fn call(agent: &Agent, plan: &mut ProtectionPlan, step: ProtectionStep, started: Instant) {
+    let protects = step == ProtectionStep::Protect;
     if protects {
-        plan.asks();
+        plan.request_begins();
     }
     let answer = agent.set(protects).await;
     let is_first = plan.answered(step, answer.is_ok(), started.elapsed());

@@ -16,8 +16,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Request protection, to be confirmed by [`Plan::answered`].
+pub(super) enum ProtectionStep {
+    /// Request protection, to be confirmed by [`ProtectionPlan::answered`].
     Protect,
     Release,
     /// Wait until then, or until something changes.
@@ -26,7 +26,7 @@ pub(super) enum Step {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct ProtectionPlan {
     is_busy: bool,
     idle_since: Duration,
     /// Time of the last request that was granted. After a call without an answer, the task may be protected too.
@@ -36,7 +36,7 @@ pub(super) struct Plan {
     not_before: Duration,
 }
 
-impl Plan {
+impl ProtectionPlan {
     pub(super) fn in_hand(&mut self, messages: usize, now: Duration) {
         let was_busy = std::mem::replace(&mut self.is_busy, messages > 0);
         if was_busy && !self.is_busy {
@@ -44,25 +44,25 @@ impl Plan {
         }
     }
 
-    pub(super) fn next(&self, now: Duration) -> Step {
+    pub(super) fn next(&self, now: Duration) -> ProtectionStep {
         let (step, due) = if self.is_busy {
-            (Step::Protect, self.protected.map_or(Duration::ZERO, |since| since + RENEWED_AFTER))
+            (ProtectionStep::Protect, self.protected.map_or(Duration::ZERO, |since| since + RENEWED_AFTER))
         } else if self.may_be_protected {
-            (Step::Release, self.idle_since + IDLE_AFTER)
+            (ProtectionStep::Release, self.idle_since + IDLE_AFTER)
         } else {
-            return Step::Wait;
+            return ProtectionStep::Wait;
         };
         let due = due.max(self.not_before);
-        if due <= now { step } else { Step::WaitUntil(due) }
+        if due <= now { step } else { ProtectionStep::WaitUntil(due) }
     }
 
     /// Records a request before its call, because protection may be granted without an answer.
-    pub(super) fn asks(&mut self) {
+    pub(super) fn request_begins(&mut self) {
         self.may_be_protected = true;
     }
 
     /// Records an answer. Returns true if it is the first failure after a success.
-    pub(super) fn answered(&mut self, step: Step, is_ok: bool, now: Duration) -> bool {
+    pub(super) fn answered(&mut self, step: ProtectionStep, is_ok: bool, now: Duration) -> bool {
         if !is_ok {
             let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures));
             self.not_before = now + pause.min(LONGEST_PAUSE);
@@ -71,8 +71,8 @@ impl Plan {
         }
         self.failures = 0;
         self.not_before = now;
-        self.protected = (step == Step::Protect).then_some(now);
-        self.may_be_protected = step == Step::Protect;
+        self.protected = (step == ProtectionStep::Protect).then_some(now);
+        self.may_be_protected = step == ProtectionStep::Protect;
         false
     }
 
