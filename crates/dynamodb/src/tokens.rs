@@ -15,7 +15,7 @@ use crate::DynamoDb;
 use crate::expression::{Update, values};
 use crate::item::{Item, number, whole_in};
 use crate::store::Written;
-use crate::view::View;
+use crate::view::BucketView;
 
 /// Most attempts at a lease while other workers change the bucket.
 const TRIES: u32 = 5;
@@ -51,7 +51,7 @@ pub struct Tokens {
     store: DynamoDb,
     id: String,
     started: Instant,
-    view: Mutex<View>,
+    view: Mutex<BucketView>,
 }
 
 impl DynamoDb {
@@ -79,13 +79,13 @@ impl tokens::Tokens for Tokens {
             }
             match self.store.update(&self.id, update(view.bucket, bucket)).await? {
                 Written::Yes => {
-                    self.saw(Some(bucket));
+                    self.observe(Some(bucket));
                     return Ok(lease);
                 }
                 Written::No(item) => {
                     let item = self.store.item(&self.id, item).await?;
                     let found = item.as_ref().map(bucket_of).transpose();
-                    self.saw(found.map_err(|fault| self.store.fault(&self.id, fault))?);
+                    self.observe(found.map_err(|fault| self.store.fault(&self.id, fault))?);
                 }
             }
             if conflicts > 0 {
@@ -100,13 +100,13 @@ impl tokens::Tokens for Tokens {
 }
 
 impl Tokens {
-    fn view(&self) -> View {
+    fn view(&self) -> BucketView {
         *self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn saw(&self, bucket: Option<Bucket>) {
+    fn observe(&self, bucket: Option<Bucket>) {
         let steady = self.started.elapsed();
-        self.view.lock().unwrap_or_else(PoisonError::into_inner).saw(bucket, steady);
+        self.view.lock().unwrap_or_else(PoisonError::into_inner).observe(bucket, steady);
     }
 }
 

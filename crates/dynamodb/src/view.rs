@@ -7,21 +7,21 @@ use redrive::tokens::Bucket;
 /// A view of a bucket, whose clock begins with the first lease and depends on no machine's clock. A process continues from the
 /// latest time that it has seen in the item, by its own steady clock. So it may be behind, but never ahead.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct View {
+pub(crate) struct BucketView {
     /// `None` if there is no item.
     pub(crate) bucket: Option<Bucket>,
     /// Latest time that was seen, and the time of the steady clock then.
     seen: Option<(Duration, Duration)>,
 }
 
-impl View {
+impl BucketView {
     /// Returns the time on the bucket's clock. `steady` counts from any moment.
     pub(crate) fn now(&self, steady: Duration) -> Duration {
         self.seen.map_or(Duration::ZERO, |(at, then)| at + steady.saturating_sub(then))
     }
 
     /// Records the contents of the item at `steady` or later.
-    pub(crate) fn saw(&mut self, bucket: Option<Bucket>, steady: Duration) {
+    pub(crate) fn observe(&mut self, bucket: Option<Bucket>, steady: Duration) {
         self.bucket = bucket;
         if let Some(Bucket { at, .. }) = bucket
             && (self.seen.is_none() || at > self.now(steady))
@@ -44,13 +44,13 @@ mod tests {
 
     #[test]
     fn a_process_goes_on_from_the_latest_time_that_it_has_seen() {
-        let mut view = View::default();
+        let mut view = BucketView::default();
         let bucket = |at| Some(Bucket { level: 0, at: millis(at) });
-        view.saw(bucket(5_000), millis(100));
+        view.observe(bucket(5_000), millis(100));
         assert_eq!(view.now(millis(300)), millis(5_200));
-        view.saw(bucket(5_100), millis(300));
+        view.observe(bucket(5_100), millis(300));
         assert_eq!(view.now(millis(300)), millis(5_200), "it knew better");
-        view.saw(bucket(9_000), millis(400));
+        view.observe(bucket(9_000), millis(400));
         assert_eq!(view.now(millis(500)), millis(9_100));
     }
 
@@ -64,7 +64,7 @@ mod tests {
             let rate = Rate::per_second(messages).burst(burst);
             let (mut item, mut now, mut leased) = (None::<Bucket>, 0, Vec::new());
             let mut joined = 6_u32;
-            let new = |process: u64| (View::default(), process * 1_000_000);
+            let new = |process: u64| (BucketView::default(), process * 1_000_000);
             let mut processes: Vec<_> = (0..6).map(new).collect();
             // Buckets that a process has read and not written yet.
             let mut writes = vec![None; 6];
@@ -78,11 +78,11 @@ mod tests {
                         item = Some(bucket);
                         prop_assert!(before <= bucket.at && bucket.at <= millis(now));
                         leased.push((now, bucket.at, joined, tokens));
-                        view.saw(item, steady);
+                        view.observe(item, steady);
                     }
-                    Some(_) => view.saw(item, steady),
+                    Some(_) => view.observe(item, steady),
                     None if chance == 0 => {
-                        processes[process] = (View::default(), 7_000_000 + now);
+                        processes[process] = (BucketView::default(), 7_000_000 + now);
                         joined += 1;
                     }
                     None => {
