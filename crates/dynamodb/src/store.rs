@@ -42,7 +42,7 @@ pub struct DynamoDb {
 }
 
 /// The result of a conditional write. `No` means that the condition did not hold, for an item that the answer may include.
-pub(crate) enum Written {
+pub(crate) enum WriteResult {
     Yes,
     No(Option<Item>),
 }
@@ -77,7 +77,7 @@ impl DynamoDb {
     pub async fn claim_at(&self, claim: &Claim, now: SystemTime) -> Result<Claimed, BoxError> {
         let id = self.id(&claim.key);
         for _ in 0..TRIES {
-            let Written::No(item) = self.put(&id, claim, now).await? else { return Ok(Claimed::Granted) };
+            let WriteResult::No(item) = self.put(&id, claim, now).await? else { return Ok(Claimed::Granted) };
             let record = self.record(&id, item).await?;
             let claimed = Record::claimed(record.as_ref(), claim, now);
             if claimed != Claimed::Granted {
@@ -99,7 +99,7 @@ impl DynamoDb {
         let id = self.id(key);
         let mut found = None;
         for update in updates(token, change, now) {
-            let Written::No(item) = self.update(&id, update).await? else { return Ok(true) };
+            let WriteResult::No(item) = self.update(&id, update).await? else { return Ok(true) };
             found = item;
         }
         if !matches!(change, Change::End { .. }) {
@@ -114,7 +114,7 @@ impl DynamoDb {
         format!("{}{key}", self.prefix)
     }
 
-    async fn put(&self, id: &str, claim: &Claim, now: SystemTime) -> Result<Written, StoreError> {
+    async fn put(&self, id: &str, claim: &Claim, now: SystemTime) -> Result<WriteResult, StoreError> {
         let record = Record::of(claim, now);
         let call = self
             .client
@@ -126,17 +126,17 @@ impl DynamoDb {
             .set_expression_attribute_values(Some(free(claim, now)))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         match call.send().await {
-            Ok(_) => Ok(Written::Yes),
+            Ok(_) => Ok(WriteResult::Yes),
             Err(error) => match error.as_service_error() {
                 Some(PutItemError::ConditionalCheckFailedException(failed)) => {
-                    Ok(Written::No(item_in(failed)))
+                    Ok(WriteResult::No(item_in(failed)))
                 }
                 _ => Err(self.error("PutItem", &error)),
             },
         }
     }
 
-    pub(crate) async fn update(&self, id: &str, update: Update) -> Result<Written, StoreError> {
+    pub(crate) async fn update(&self, id: &str, update: Update) -> Result<WriteResult, StoreError> {
         let call = self
             .client
             .update_item()
@@ -148,10 +148,10 @@ impl DynamoDb {
             .set_expression_attribute_values(Some(update.values))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         match call.send().await {
-            Ok(_) => Ok(Written::Yes),
+            Ok(_) => Ok(WriteResult::Yes),
             Err(error) => match error.as_service_error() {
                 Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
-                    Ok(Written::No(item_in(failed)))
+                    Ok(WriteResult::No(item_in(failed)))
                 }
                 _ => Err(self.error("UpdateItem", &error)),
             },

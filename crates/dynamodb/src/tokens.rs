@@ -14,7 +14,7 @@ use redrive::{BoxError, Rate};
 use crate::DynamoDb;
 use crate::expression::{Update, values};
 use crate::item::{Item, number, whole_in};
-use crate::store::Written;
+use crate::store::WriteResult;
 use crate::view::BucketView;
 
 /// Most attempts at a lease while other workers change the bucket.
@@ -78,11 +78,11 @@ impl tokens::Tokens for Tokens {
                 return Ok(lease);
             }
             match self.store.update(&self.id, update(view.bucket, bucket)).await? {
-                Written::Yes => {
+                WriteResult::Yes => {
                     self.observe(Some(bucket));
                     return Ok(lease);
                 }
-                Written::No(item) => {
+                WriteResult::No(item) => {
                     let item = self.store.item(&self.id, item).await?;
                     let found = item.as_ref().map(bucket_of).transpose();
                     self.observe(found.map_err(|fault| self.store.fault(&self.id, fault))?);
