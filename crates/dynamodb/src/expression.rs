@@ -14,11 +14,11 @@ use crate::item::{
 pub(crate) type Values = HashMap<String, AttributeValue>;
 
 /// The condition under which a claim is granted, the same as in `Record::claimed`.
-pub(crate) const FREE: &str = "attribute_not_exists(#id) OR #expiration <= :seconds \
+pub(crate) const CLAIM_CONDITION: &str = "attribute_not_exists(#id) OR #expiration <= :seconds \
     OR (#status = :in_progress AND (#in_progress_expiration <= :millis OR #token = :token)) \
     OR (#outcome = :rejected AND #redrives < :redrives)";
 
-pub(crate) fn free(claim: &Claim, now: SystemTime) -> Values {
+pub(crate) fn claim_values(claim: &Claim, now: SystemTime) -> Values {
     values([
         ("seconds", seconds_now(now)),
         ("millis", millis_now(now)),
@@ -37,7 +37,7 @@ pub(crate) struct Update {
     pub(crate) values: Values,
 }
 
-const HELD: &str = "#token = :token AND #status = :in_progress";
+const HAS_CLAIM: &str = "#token = :token AND #status = :in_progress";
 
 /// Returns the updates of a change, of which the first whose condition holds is written.
 pub(crate) fn updates(token: &str, change: &Change, now: SystemTime) -> Vec<Update> {
@@ -67,7 +67,7 @@ pub(crate) fn updates(token: &str, change: &Change, now: SystemTime) -> Vec<Upda
         Change::Release => {
             vec![update(
                 "SET #in_progress_expiration = :zero REMOVE #token",
-                HELD,
+                HAS_CLAIM,
                 vec![("zero", number(0_u32))],
             )]
         }
@@ -75,7 +75,7 @@ pub(crate) fn updates(token: &str, change: &Change, now: SystemTime) -> Vec<Upda
             let mut more = end_of(end);
             more.extend([("status", text(COMPLETED)), ("expiration", seconds(now + *keep))]);
             let set: Vec<_> = more.iter().map(|(name, _)| format!("#{name} = :{name}")).collect();
-            vec![update(&format!("SET {}", set.join(", ")), HELD, more)]
+            vec![update(&format!("SET {}", set.join(", ")), HAS_CLAIM, more)]
         }
     }
 }
@@ -109,7 +109,7 @@ mod tests {
         let updates = changes.iter().flat_map(|change| updates("a", change, UNIX_EPOCH));
         let mut used: Vec<(String, Values)> =
             updates.map(|it| (format!("{} {}", it.expression, it.condition), it.values)).collect();
-        used.push((FREE.to_owned(), free(&Claim::new("k", "a"), UNIX_EPOCH)));
+        used.push((CLAIM_CONDITION.to_owned(), claim_values(&Claim::new("k", "a"), UNIX_EPOCH)));
         for (expression, values) in used {
             let words = expression.split(|c: char| !c.is_alphabetic() && !":_".contains(c));
             let named: BTreeSet<_> = words.filter(|word| word.starts_with(':')).collect();

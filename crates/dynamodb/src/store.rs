@@ -15,7 +15,7 @@ use redrive::once::{Change, Claim, Claimed, Record, Store};
 
 use crate::MissingTable;
 use crate::error::{StoreError, said};
-use crate::expression::{FREE, Update, free, names, updates};
+use crate::expression::{CLAIM_CONDITION, Update, claim_values, names, updates};
 use crate::item::{Item, item_of, record_of, text};
 
 /// Most attempts to claim a key that is free whenever its record is read.
@@ -121,9 +121,9 @@ impl DynamoDb {
             .put_item()
             .table_name(&self.table)
             .set_item(Some(item_of(id.to_owned(), &record)))
-            .condition_expression(FREE)
-            .set_expression_attribute_names(Some(names(&[FREE])))
-            .set_expression_attribute_values(Some(free(claim, now)))
+            .condition_expression(CLAIM_CONDITION)
+            .set_expression_attribute_names(Some(names(&[CLAIM_CONDITION])))
+            .set_expression_attribute_values(Some(claim_values(claim, now)))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         match call.send().await {
             Ok(_) => Ok(WriteResult::Yes),
