@@ -27,7 +27,7 @@ pub(crate) enum StoreError {
 
 /// Returns DynamoDB's code and message, such as `AccessDeniedException: …`. Without a code it returns the status of the answer,
 /// and without an answer the innermost cause.
-pub(crate) fn said<E>(error: &SdkError<E, HttpResponse>) -> String
+pub(crate) fn error_text<E>(error: &SdkError<E, HttpResponse>) -> String
 where
     E: ProvideErrorMetadata + Error + 'static,
 {

@@ -14,7 +14,7 @@ use redrive::BoxError;
 use redrive::once::{Change, Claim, Claimed, Record, Store};
 
 use crate::MissingTable;
-use crate::error::{StoreError, said};
+use crate::error::{StoreError, error_text};
 use crate::expression::{CLAIM_CONDITION, Update, claim_values, names, updates};
 use crate::item::{Item, item_of, record_of, text};
 
@@ -182,7 +182,7 @@ impl DynamoDb {
     where
         E: ProvideErrorMetadata + std::error::Error + 'static,
     {
-        StoreError::Call { operation, table: self.table.clone(), said: said(error) }
+        StoreError::Call { operation, table: self.table.clone(), said: error_text(error) }
     }
 }
 
