@@ -34,7 +34,7 @@ pub enum PayloadError {
     #[error("{0} is not text in UTF-8")]
     Text(PayloadPointer),
     /// S3 refused the call or did not answer it.
-    #[error("could not read {0}: {said}", said = said(.1))]
+    #[error("could not read {0}: {said}", said = error_text(.1))]
     Call(PayloadPointer, Box<SdkError<GetObjectError>>),
     /// The answer broke off, or its checksum is wrong.
     #[error("could not read {0} to its end: {cause}", cause = innermost(.1))]
@@ -58,7 +58,7 @@ impl PayloadError {
 
 /// Returns S3's code and message, such as `AccessDenied: Access Denied`. Without a code it returns the status of the answer, and
 /// without an answer the innermost cause.
-fn said(error: &SdkError<GetObjectError>) -> String {
+fn error_text(error: &SdkError<GetObjectError>) -> String {
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
         (Some(code), None) => code.to_owned(),
