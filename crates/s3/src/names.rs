@@ -13,7 +13,7 @@ pub(crate) fn is_bucket(name: &str) -> bool {
 }
 
 /// Describes why redrive does not read objects with this key, or returns `None` if it does.
-pub(crate) fn fault_of_key(key: &str) -> Option<String> {
+pub(crate) fn key_problem(key: &str) -> Option<String> {
     if key.len() > PayloadPointer::MAX_KEY {
         return Some(format!("has {} bytes, allowed: at most {}", key.len(), PayloadPointer::MAX_KEY));
     }
@@ -58,10 +58,10 @@ mod tests {
     #[test]
     fn a_key_has_1024_bytes_at_most_and_no_part_that_is_dots() {
         for key in ["k", "a/b.c", "..a/b..", "%2e%2ea", "a//b", "\0", &"é".repeat(512)] {
-            assert_eq!(fault_of_key(key), None, "{key}");
+            assert_eq!(key_problem(key), None, "{key}");
         }
         for key in [".", "../a", "a/..", r"a\.\b", "%2E%2e/a", "a%2f.%2E%5Cb", &"é".repeat(513)] {
-            assert!(fault_of_key(key).is_some(), "{key}");
+            assert!(key_problem(key).is_some(), "{key}");
         }
     }
 }

@@ -6,7 +6,7 @@ use redrive::{Bodies, Body, Failure, Record};
 use redrive_sqs::PayloadPointer;
 
 use crate::PayloadError;
-use crate::names::{fault_of_key, is_bucket};
+use crate::names::{is_bucket, key_problem};
 
 /// Default limit in bytes. Ten payloads in memory at a time take 80 MiB, which fits into the smallest function.
 const MAX_SIZE: u64 = 8 * 1024 * 1024;
@@ -70,7 +70,7 @@ impl Payloads {
         if !is_bucket(&pointer.bucket) {
             return Err(PayloadError::InvalidBucket(at()));
         }
-        if let Some(fault) = fault_of_key(&pointer.key) {
+        if let Some(fault) = key_problem(&pointer.key) {
             return Err(PayloadError::InvalidKey(at(), fault));
         }
         if !pointer.key.starts_with(&self.key_prefix) {
