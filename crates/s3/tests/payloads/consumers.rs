@@ -4,7 +4,7 @@ use redrive_local::NewMessage;
 use redrive_s3::{PayloadPointer, Payloads};
 use serde_json::json;
 
-use crate::messages::{Batch, Saying, pointing};
+use crate::messages::{Batch, WithPayloadSize, pointing};
 use crate::store::store;
 
 #[tokio::test]
@@ -17,7 +17,7 @@ async fn the_handler_takes_the_payload_and_of_other_messages_their_own_body() {
         Payloads::new(client, ["payloads", "archive"]),
         [
             pointing("payloads", "a"),
-            NewMessage::from(legacy).saying("SQSLargePayloadSize"),
+            NewMessage::from(legacy).with_payload_size("SQSLargePayloadSize"),
             // It only looks like a pointer.
             NewMessage::from(pointer.as_str()),
             NewMessage::from("small"),

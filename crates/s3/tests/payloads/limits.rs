@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use redrive_local::NewMessage;
 use redrive_s3::{PayloadError, PayloadPointer, Payloads};
 
-use crate::messages::{Batch, Saying, pointing};
+use crate::messages::{Batch, WithPayloadSize, pointing};
 use crate::store::{store, store_at};
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn what_cannot_be_read_ever_is_a_dead_letter_and_what_may_go_better_is_ret
         "torn",
         "wrong-checksum",
     ];
-    let torn = NewMessage::from("{}").saying("ExtendedPayloadSize");
+    let torn = NewMessage::from("{}").with_payload_size("ExtendedPayloadSize");
     let messages = keys.iter().map(|key| pointing("payloads", key)).chain([torn]);
     let batch = Batch::of(Payloads::new(client, ["payloads"]), messages).await;
     let expected = [

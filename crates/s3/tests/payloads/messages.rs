@@ -11,16 +11,16 @@ use redrive_s3::{PayloadPointer, Payloads};
 /// Returns a message whose body is in S3.
 pub(crate) fn pointing(bucket: &str, key: &str) -> NewMessage {
     let pointer = PayloadPointer { bucket: bucket.to_owned(), key: key.to_owned() };
-    NewMessage::from(pointer.body()).saying("ExtendedPayloadSize")
+    NewMessage::from(pointer.body()).with_payload_size("ExtendedPayloadSize")
 }
 
-pub(crate) trait Saying {
+pub(crate) trait WithPayloadSize {
     /// Adds an attribute with the size of the payload.
-    fn saying(self, attribute: &str) -> Self;
+    fn with_payload_size(self, attribute: &str) -> Self;
 }
 
-impl Saying for NewMessage {
-    fn saying(mut self, attribute: &str) -> Self {
+impl WithPayloadSize for NewMessage {
+    fn with_payload_size(mut self, attribute: &str) -> Self {
         let value = AttributeValue::Text("300000".to_owned());
         let size = MessageAttribute { data_type: "Number".to_owned(), value };
         self.attributes.insert(attribute.to_owned(), size);
