@@ -7,7 +7,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Transaction};
 
 use crate::InboxError;
-use crate::last_delivery::waits;
+use crate::last_delivery::wait_for_other;
 use crate::names::{InboxName, check_key};
 use crate::statements::{FIRST_TIME, IS_MIGRATED, MIGRATE, PRUNE, PRUNED_AT_A_TIME, is_first};
 
@@ -77,7 +77,7 @@ impl Inbox {
         message: &Message<T>,
     ) -> Result<bool, InboxError> {
         let mut answer = self.first_time(transaction, key).await;
-        while matches!(answer, Err(InboxError::Busy(_))) && waits(message).await {
+        while matches!(answer, Err(InboxError::Busy(_))) && wait_for_other(message).await {
             answer = self.first_time(transaction, key).await;
         }
         answer

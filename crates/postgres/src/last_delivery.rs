@@ -12,7 +12,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 const FOR_THE_EFFECT: Duration = Duration::from_secs(2);
 
 /// Waits a moment for another transaction. Returns false at once if the message has other deliveries, or no time left.
-pub(crate) async fn waits<T>(message: &Message<T>) -> bool {
+pub(crate) async fn wait_for_other<T>(message: &Message<T>) -> bool {
     let left = message.deadline.saturating_duration_since(Instant::now().into_std());
     let waits = message.is_last_attempt() && left > FOR_THE_EFFECT + PAUSE;
     if waits {

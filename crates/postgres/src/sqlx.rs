@@ -6,7 +6,7 @@ use ::sqlx::{PgPool, PgTransaction, query, query_as, query_scalar, raw_sql};
 use redrive::Message;
 
 use crate::InboxError;
-use crate::last_delivery::waits;
+use crate::last_delivery::wait_for_other;
 use crate::names::{InboxName, check_key};
 use crate::statements::{FIRST_TIME, IS_MIGRATED, MIGRATE, PRUNE, PRUNED_AT_A_TIME, is_first};
 
@@ -73,7 +73,7 @@ impl Inbox {
         message: &Message<T>,
     ) -> Result<bool, InboxError> {
         let mut answer = self.first_time(transaction, key).await;
-        while matches!(answer, Err(InboxError::Busy(_))) && waits(message).await {
+        while matches!(answer, Err(InboxError::Busy(_))) && wait_for_other(message).await {
             answer = self.first_time(transaction, key).await;
         }
         answer
