@@ -1,10 +1,10 @@
 #![doc = include_str!("crate.md")]
-// `processes` makes a span of each handler call, from `around` until `settled`. `flushing` exports them.
+// `handler_spans` makes a span of each handler call, from `around` until `settled`. `flushing` exports them.
 #![allow(clippy::disallowed_methods, reason = "spans have times")]
 #![warn(clippy::exhaustive_enums)]
 
 mod telemetry;
-mod processes;
+mod handler_spans;
 mod senders;
 mod instruments;
 mod flushing;

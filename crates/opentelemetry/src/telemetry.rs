@@ -14,8 +14,8 @@ use crate::conventions::{
     SQS, SYSTEM, scope,
 };
 use crate::flushing::Flushing;
+use crate::handler_spans::{OpenSpans, failure};
 use crate::instruments::Instruments;
-use crate::processes::{Processes, failure};
 
 /// Lambda's longest time limit: no batch takes longer.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-timeout.html>
@@ -41,7 +41,7 @@ const LONGEST: Duration = Duration::from_secs(900);
 pub struct Telemetry {
     tracer: BoxedTracer,
     instruments: Instruments,
-    processes: Processes,
+    open_spans: OpenSpans,
     flushing: Flushing,
 }
 
@@ -52,7 +52,7 @@ impl Telemetry {
         Self {
             tracer: global::tracer_with_scope(scope()),
             instruments: Instruments::new(&global::meter_with_scope(scope())),
-            processes: Processes::default(),
+            open_spans: OpenSpans::default(),
             flushing: Flushing::new(Duration::from_secs(2)),
         }
     }
@@ -142,14 +142,14 @@ impl fmt::Debug for Telemetry {
 
 impl Hook for Telemetry {
     async fn around<'a>(&'a self, delivery: &'a Delivery<'a>, next: Next<'a>) -> Result<(), Failure> {
-        let call = self.processes.start(&self.tracer, delivery);
+        let call = self.open_spans.start(&self.tracer, delivery);
         let result = next.with_context(call.context()).await;
         call.returned(&result);
         result
     }
 
     fn settled(&self, message: &MessageReport) {
-        let calls = self.processes.take(message);
+        let calls = self.open_spans.take(message);
         let parent = calls.last().map_or_else(Context::current, |call| call.context.clone());
         if !calls.is_empty() {
             self.instruments.consumed(&message.queue, failure(message));
@@ -163,7 +163,7 @@ impl Hook for Telemetry {
     }
 
     async fn flush(&self, until: Instant) {
-        self.processes.forget(LONGEST);
+        self.open_spans.forget(LONGEST);
         self.flushing.flush(until).await;
     }
 }

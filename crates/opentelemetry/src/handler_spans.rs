@@ -21,27 +21,27 @@ type Key = (String, u32);
 
 /// The spans that have not ended yet, by their messages.
 #[derive(Debug, Default)]
-pub(crate) struct Processes(Mutex<HashMap<Key, Vec<Arc<Process>>>>);
+pub(crate) struct OpenSpans(Mutex<HashMap<Key, Vec<Arc<HandlerSpan>>>>);
 
-impl Processes {
+impl OpenSpans {
     /// Starts the span of one call of a handler.
     pub(crate) fn start(&self, tracer: &BoxedTracer, delivery: &Delivery<'_>) -> Call {
-        let process = Arc::new(Process::start(tracer, delivery));
+        let handler_span = Arc::new(HandlerSpan::start(tracer, delivery));
         let mut open = self.open();
         for record in delivery.records() {
             let key = (record.id().to_owned(), record.attempt());
-            open.entry(key).or_default().push(Arc::clone(&process));
+            open.entry(key).or_default().push(Arc::clone(&handler_span));
         }
-        Call(process)
+        Call(handler_span)
     }
 
     /// Removes and returns the calls that had this message and have returned.
-    pub(crate) fn take(&self, message: &MessageReport) -> Vec<Arc<Process>> {
+    pub(crate) fn take(&self, message: &MessageReport) -> Vec<Arc<HandlerSpan>> {
         let key = (message.id.clone(), message.attempt);
         let mut open = self.open();
-        let Some(processes) = open.remove(&key) else { return Vec::new() };
+        let Some(handler_spans) = open.remove(&key) else { return Vec::new() };
         let (running, ended): (Vec<_>, Vec<_>) =
-            processes.into_iter().partition(|process| process.state().ended.is_none());
+            handler_spans.into_iter().partition(|handler_span| handler_span.state().ended.is_none());
         if !running.is_empty() {
             open.insert(key, running);
         }
@@ -50,22 +50,22 @@ impl Processes {
 
     /// Drops the spans of batches that were given up without a report, at this age.
     pub(crate) fn forget(&self, age: Duration) {
-        let is_kept = |process: &Arc<Process>| {
-            process.state().ended.as_ref().is_none_or(|ended| ended.at.elapsed() < age)
+        let is_kept = |handler_span: &Arc<HandlerSpan>| {
+            handler_span.state().ended.as_ref().is_none_or(|ended| ended.at.elapsed() < age)
         };
-        self.open().retain(|_, processes| {
-            processes.retain(is_kept);
-            !processes.is_empty()
+        self.open().retain(|_, handler_spans| {
+            handler_spans.retain(is_kept);
+            !handler_spans.is_empty()
         });
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<Key, Vec<Arc<Process>>>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<Key, Vec<Arc<HandlerSpan>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A handler call that runs. It ends when this is dropped.
-pub(crate) struct Call(Arc<Process>);
+pub(crate) struct Call(Arc<HandlerSpan>);
 
 impl Call {
     pub(crate) fn context(&self) -> Context {
@@ -86,16 +86,16 @@ impl Drop for Call {
 
 /// One call of a handler, with one message or several.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct HandlerSpan {
     pub(crate) context: Context,
     began: (SystemTime, Instant),
     messages: usize,
-    state: Mutex<State>,
+    state: Mutex<SpanState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    ended: Option<Ended>,
+struct SpanState {
+    ended: Option<CallEnd>,
     settled: usize,
     failed: usize,
     /// The reason and error of the first message that failed.
@@ -103,13 +103,13 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Ended {
+struct CallEnd {
     at: Instant,
     /// The error that a handler of several messages returned.
     error: Option<String>,
 }
 
-impl Process {
+impl HandlerSpan {
     fn start(tracer: &BoxedTracer, delivery: &Delivery<'_>) -> Self {
         let (queue, records) = (delivery.queue(), delivery.records());
         let began = (SystemTime::now(), Instant::now());
@@ -141,7 +141,7 @@ impl Process {
 
     /// Records, once, when the handler returned or was dropped.
     fn end(&self, error: Option<String>) {
-        self.state().ended.get_or_insert_with(|| Ended { at: Instant::now(), error });
+        self.state().ended.get_or_insert_with(|| CallEnd { at: Instant::now(), error });
     }
 
     /// Records the outcome of a message. The last one ends the span, and returns its duration and the type of its error.
@@ -171,7 +171,7 @@ impl Process {
         Some((took, fault.map(|(reason, _)| reason)))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SpanState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
