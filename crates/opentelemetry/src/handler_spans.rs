@@ -14,7 +14,7 @@ use crate::conventions::{
     ATTEMPT, DESTINATION, ERROR_TYPE, FAILED, INVOCATION_ID, MESSAGE_COUNT, MESSAGE_ID, OPERATION_NAME,
     OPERATION_TYPE, OUTCOME, PROCESS, SQS, SYSTEM,
 };
-use crate::senders::links;
+use crate::links::links;
 
 /// Message id and receive count, because two batches may have the same message.
 type Key = (String, u32);

@@ -5,7 +5,7 @@
 
 mod telemetry;
 mod handler_spans;
-mod senders;
+mod links;
 mod instruments;
 mod flushing;
 mod conventions;
