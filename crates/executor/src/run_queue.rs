@@ -71,7 +71,7 @@ enum Driver {
     None,
     /// The driver was blocked; the next free thread takes over.
     Wanted,
-    Is {
+    Assigned {
         thread: ThreadId,
         waker: Option<Waker>,
         awaits_poll: bool,
@@ -84,7 +84,7 @@ enum Driver {
 impl<T> RunQueue<T> {
     /// Creates a queue. With a front, the caller starts the thread with id 0, which drives the front.
     pub(crate) fn new(parallelism: usize, has_front: bool) -> Self {
-        let driver = Driver::Is { thread: 0, waker: None, awaits_poll: false, only_drives: false };
+        let driver = Driver::Assigned { thread: 0, waker: None, awaits_poll: false, only_drives: false };
         let (driver, threads) =
             if has_front { (driver, vec![Thread::default()]) } else { (Driver::None, Vec::new()) };
         let state = State { queue: VecDeque::new(), threads, idle: 0, waking: 0, driver, closed: false };
@@ -102,21 +102,21 @@ impl<T> RunQueue<T> {
         let mut state = self.state();
         state.queue.push_back(item);
         match &mut state.driver {
-            Driver::Is { waker, only_drives: false, .. } => {
+            Driver::Assigned { waker, only_drives: false, .. } => {
                 let waker = waker.take();
                 drop(state);
                 waker.into_iter().for_each(Waker::wake);
                 Start::Nothing
             }
             Driver::Wanted => Start::Nothing,
-            Driver::None | Driver::Is { only_drives: true, .. } => self.try_add_thread(state),
+            Driver::None | Driver::Assigned { only_drives: true, .. } => self.try_add_thread(state),
         }
     }
 
     /// Makes sure that a thread takes tasks if the driver does not.
     pub(crate) fn ensure_thread(&self) -> Start {
         let state = self.state();
-        let is_covered = matches!(state.driver, Driver::Is { only_drives: false, .. });
+        let is_covered = matches!(state.driver, Driver::Assigned { only_drives: false, .. });
         if is_covered { Start::Nothing } else { self.try_add_thread(state) }
     }
 
@@ -160,7 +160,8 @@ impl<T> RunQueue<T> {
         let mut state = self.state();
         loop {
             if matches!(state.driver, Driver::Wanted) {
-                state.driver = Driver::Is { thread: me, waker: None, awaits_poll: false, only_drives: true };
+                state.driver =
+                    Driver::Assigned { thread: me, waker: None, awaits_poll: false, only_drives: true };
             }
             if state.is_driver(me) && (front_first || !state.driver_may_poll()) {
                 return Next::Drive;
@@ -198,7 +199,7 @@ impl<T> RunQueue<T> {
 
     /// Records that the driver is polling the front, so tasks that are added meanwhile need not wake it.
     pub(crate) fn driver_wakes(&self) {
-        if let Driver::Is { waker, .. } = &mut self.state().driver {
+        if let Driver::Assigned { waker, .. } = &mut self.state().driver {
             *waker = None;
         }
     }
@@ -207,7 +208,7 @@ impl<T> RunQueue<T> {
     pub(crate) fn poll_driver(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
         let may_leave = state.closed || state.driver_may_poll();
-        let Driver::Is { waker, awaits_poll, .. } = &mut state.driver else { return Poll::Ready(()) };
+        let Driver::Assigned { waker, awaits_poll, .. } = &mut state.driver else { return Poll::Ready(()) };
         let awaited = std::mem::take(awaits_poll);
         if may_leave {
             return Poll::Ready(());
@@ -226,7 +227,7 @@ impl<T> RunQueue<T> {
         let mut state = self.state();
         let leaves = state.driver_may_poll();
         match &mut state.driver {
-            Driver::Is { awaits_poll, .. } => {
+            Driver::Assigned { awaits_poll, .. } => {
                 *awaits_poll = leaves;
                 leaves
             }
@@ -242,21 +243,21 @@ impl<T> RunQueue<T> {
             thread.blocked = thread.is_polling() && thread.polls == thread.seen;
             thread.seen = thread.polls;
         }
-        if let Driver::Is { thread, .. } = state.driver
+        if let Driver::Assigned { thread, .. } = state.driver
             && state.threads[thread].blocked
         {
             state.driver = Driver::Wanted;
         }
         if state.queue.is_empty()
             && state.active() == 0
-            && let Driver::Is { only_drives, .. } = &mut state.driver
+            && let Driver::Assigned { only_drives, .. } = &mut state.driver
         {
             *only_drives = false;
         }
         match state.driver {
             Driver::Wanted if state.asking() == 0 => self.wake_or_start(state),
-            Driver::None | Driver::Is { only_drives: true, .. } => self.try_add_thread(state),
-            Driver::Wanted | Driver::Is { .. } => Start::Nothing,
+            Driver::None | Driver::Assigned { only_drives: true, .. } => self.try_add_thread(state),
+            Driver::Wanted | Driver::Assigned { .. } => Start::Nothing,
         }
     }
 
@@ -271,7 +272,7 @@ impl<T> RunQueue<T> {
         let mut state = self.state();
         state.closed = true;
         let waker = match &mut state.driver {
-            Driver::Is { waker, .. } => waker.take(),
+            Driver::Assigned { waker, .. } => waker.take(),
             Driver::None | Driver::Wanted => None,
         };
         drop(state);
@@ -297,7 +298,7 @@ impl Thread {
 
 impl<T> State<T> {
     fn driver_may_poll(&self) -> bool {
-        matches!(self.driver, Driver::Is { only_drives: false, .. })
+        matches!(self.driver, Driver::Assigned { only_drives: false, .. })
             && !self.queue.is_empty()
             && self.may_poll()
     }
@@ -309,8 +310,10 @@ impl<T> State<T> {
     /// Counts the threads that are about to ask for their next task.
     fn asking(&self) -> usize {
         let awake = self.threads.iter().filter(|thread| !thread.ended && !thread.is_polling()).count();
-        let driving =
-            matches!(self.driver, Driver::Is { waker: Some(_), .. } | Driver::Is { only_drives: true, .. });
+        let driving = matches!(
+            self.driver,
+            Driver::Assigned { waker: Some(_), .. } | Driver::Assigned { only_drives: true, .. }
+        );
         awake.saturating_sub(self.idle + usize::from(driving))
     }
 
@@ -321,6 +324,6 @@ impl<T> State<T> {
     }
 
     fn is_driver(&self, me: ThreadId) -> bool {
-        matches!(self.driver, Driver::Is { thread, .. } if thread == me)
+        matches!(self.driver, Driver::Assigned { thread, .. } if thread == me)
     }
 }
