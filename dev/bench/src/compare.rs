@@ -75,7 +75,7 @@ pub(crate) fn compare(
             let first = round % targets.len();
             targets.rotate_left(first);
             for target in targets.repeat(scenario.times) {
-                let program = target.program(scenario.job, &folders);
+                let program = target.program(scenario.work, &folders);
                 let figures = run(&scenario.load, &program)
                     .with_context(|| format!("{}, {}", scenario.name, target.name()))?;
                 measured.entry((scenario.name, target)).or_default().push(figures);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redrive_bench::event::Batch;
 
 use crate::run::Load;
-use crate::target::{Job, Target};
+use crate::target::{HandlerWork, Target};
 
 /// The share of a CPU that a function of 512 MB has.
 pub(crate) const THROTTLED: f64 = 0.29;
@@ -14,7 +14,7 @@ pub(crate) const THROTTLED: f64 = 0.29;
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    pub(crate) job: Job,
+    pub(crate) work: HandlerWork,
     pub(crate) load: Load,
     /// Runs in each round.
     pub(crate) times: usize,
@@ -31,7 +31,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         https: false,
         cpus: None,
     };
-    let of = |targets, name, load, times| Scenario { name, job: Job::Orders, load, times, targets };
+    let of = |targets, name, load, times| Scenario { name, work: HandlerWork::Orders, load, times, targets };
     let all = |name, load| of(&Target::ALL, name, load, 1);
     let ours = |name, load, times| of(&[Target::Redrive], name, load, times);
     let by_hand = |name, load| of(&[Target::Baseline, Target::Redrive], name, load, 1);
@@ -43,7 +43,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         Scenario { times: 3, ..all("cold", once(0)) },
         all("small", load(batch(10, 1024, 0), 400, 50)),
         all("throttled", Load { cpus: Some(THROTTLED), ..load(batch(10, 1024, 0), 800, 50) }),
-        Scenario { job: Job::Asking, ..by_hand("asking", load(batch(10, 1024, 0), 200, 20)) },
+        Scenario { work: HandlerWork::Asking, ..by_hand("asking", load(batch(10, 1024, 0), 200, 20)) },
         ours("https-succeeding", Load { https: true, ..once(0) }, 3),
         ours("https-failing", Load { https: true, ..once(10) }, 3),
         ours("waiting-succeeding", waiting(0), 1),

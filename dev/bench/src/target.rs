@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Context;
 
-/// A consumer that does the same job as the others.
+/// A consumer that does the same work as the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
     Baseline,
@@ -16,7 +16,7 @@ pub(crate) enum Target {
 
 /// The work of the handlers on an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Job {
+pub(crate) enum HandlerWork {
     /// Decode it, and nothing else.
     Orders,
     /// Decode it, and ask a service.
@@ -50,22 +50,22 @@ impl Target {
         }
     }
 
-    /// Returns the program that does the job.
-    pub(crate) fn program(self, job: Job, folders: &Folders) -> PathBuf {
+    /// Returns the program that does the work.
+    pub(crate) fn program(self, work: HandlerWork, folders: &Folders) -> PathBuf {
         let (folder, name) = match self {
             Self::Baseline => (&folders.by_hand, "baseline"),
             Self::BaselineCurrentThread => (&folders.by_hand, "baseline-current-thread"),
             Self::Redrive => (&folders.redrive, "consumer"),
         };
-        match job {
-            Job::Orders => folder.join(name),
-            Job::Asking => folder.join(format!("{name}-asking")),
+        match work {
+            HandlerWork::Orders => folder.join(name),
+            HandlerWork::Asking => folder.join(format!("{name}-asking")),
         }
     }
 
     /// Returns the size of the binary in megabytes.
     pub(crate) fn binary_mb(self, folders: &Folders) -> anyhow::Result<f64> {
-        let program = self.program(Job::Orders, folders);
+        let program = self.program(HandlerWork::Orders, folders);
         let built = fs::metadata(&program).with_context(|| program.display().to_string())?;
         Ok(built.len() as f64 / 1e6)
     }
