@@ -22,11 +22,11 @@ pub(crate) struct Authority {
 
 impl Authority {
     pub(crate) fn new() -> anyhow::Result<Self> {
-        let mut ours = CertificateParams::default();
-        ours.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let ours = CertifiedIssuer::self_signed(ours, KeyPair::generate()?)?;
+        let mut authority = CertificateParams::default();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
         let key = KeyPair::generate()?;
-        let certificate = CertificateParams::new(["127.0.0.1".to_owned()])?.signed_by(&key, &ours)?;
+        let certificate = CertificateParams::new(["127.0.0.1".to_owned()])?.signed_by(&key, &authority)?;
         let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(anyhow::Error::msg)?;
         let server = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()?
@@ -34,7 +34,7 @@ impl Authority {
             .with_single_cert(vec![certificate.der().clone()], key)?;
         let system = SYSTEM.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
         let mut bundle = NamedTempFile::new()?;
-        bundle.write_all((system + &ours.pem()).as_bytes())?;
+        bundle.write_all((system + &authority.pem()).as_bytes())?;
         Ok(Self { server: Arc::new(server), bundle })
     }
 }

@@ -8,7 +8,7 @@ use crate::target::Target::{self, Baseline, BaselineCurrentThread, Redrive};
 
 /// The limit of redrive's value relative to the other.
 #[derive(Debug, Clone, Copy)]
-enum Limit {
+enum GoalLimit {
     AtMost(f64),
     AtMostTimes(f64),
     AtMostMore(f64),
@@ -19,7 +19,7 @@ enum Limit {
 type Value = (&'static str, Figure);
 
 /// A row of the table: redrive's value, and whose value it is compared with.
-type Goal = (&'static str, Value, (Target, Value), Limit);
+type Goal = (&'static str, Value, (Target, Value), GoalLimit);
 
 const SMALL_CPU: Value = ("small", CpuMs);
 const SMALL_TIME: Value = ("small", P50Ms);
@@ -35,22 +35,22 @@ const ASKING_CPU: Value = ("asking", CpuMs);
 
 #[rustfmt::skip]
 const GOALS: [Goal; 14] = [
-    ("CPU per invocation, 10 messages of 1 KiB", SMALL_CPU, (Baseline, SMALL_CPU), Limit::AtMostTimes(0.62)),
-    ("CPU per invocation, 10 messages of 1 KiB", SMALL_CPU, (BaselineCurrentThread, SMALL_CPU), Limit::AtMostTimes(1.0)),
-    ("time per batch, 10 messages of 1 KiB", SMALL_TIME, (Baseline, SMALL_TIME), Limit::AtMostTimes(0.70)),
-    ("time per batch, 10 messages of 200 bytes", TEN_TIME, (Baseline, TEN_TIME), Limit::AtMostTimes(0.70)),
-    ("time per batch, 5,500 messages of 200 bytes", LARGE_TIME, (Baseline, LARGE_TIME), Limit::AtMostTimes(0.55)),
-    ("peak memory at 5,500", LARGE_MEMORY, (Baseline, LARGE_MEMORY), Limit::AtMostTimes(0.80)),
-    ("invocations with 0.29 of a CPU (512 MB)", THROTTLED, (Baseline, THROTTLED), Limit::TimesAtLeast(1.3)),
-    ("99th percentile with 0.29 of a CPU", THROTTLED_P99, (Baseline, THROTTLED_P99), Limit::AtMost(1.0)),
-    ("time per batch, 10 handlers ask a service that takes 5 ms", ASKING_TIME, (Baseline, ASKING_TIME), Limit::AtMost(8.0)),
-    ("CPU per invocation, 10 handlers ask a service", ASKING_CPU, (Baseline, ASKING_CPU), Limit::AtMostTimes(0.9)),
+    ("CPU per invocation, 10 messages of 1 KiB", SMALL_CPU, (Baseline, SMALL_CPU), GoalLimit::AtMostTimes(0.62)),
+    ("CPU per invocation, 10 messages of 1 KiB", SMALL_CPU, (BaselineCurrentThread, SMALL_CPU), GoalLimit::AtMostTimes(1.0)),
+    ("time per batch, 10 messages of 1 KiB", SMALL_TIME, (Baseline, SMALL_TIME), GoalLimit::AtMostTimes(0.70)),
+    ("time per batch, 10 messages of 200 bytes", TEN_TIME, (Baseline, TEN_TIME), GoalLimit::AtMostTimes(0.70)),
+    ("time per batch, 5,500 messages of 200 bytes", LARGE_TIME, (Baseline, LARGE_TIME), GoalLimit::AtMostTimes(0.55)),
+    ("peak memory at 5,500", LARGE_MEMORY, (Baseline, LARGE_MEMORY), GoalLimit::AtMostTimes(0.80)),
+    ("invocations with 0.29 of a CPU (512 MB)", THROTTLED, (Baseline, THROTTLED), GoalLimit::TimesAtLeast(1.3)),
+    ("99th percentile with 0.29 of a CPU", THROTTLED_P99, (Baseline, THROTTLED_P99), GoalLimit::AtMost(1.0)),
+    ("time per batch, 10 handlers ask a service that takes 5 ms", ASKING_TIME, (Baseline, ASKING_TIME), GoalLimit::AtMost(8.0)),
+    ("CPU per invocation, 10 handlers ask a service", ASKING_CPU, (Baseline, ASKING_CPU), GoalLimit::AtMostTimes(0.9)),
     ("time of 100 failing messages, AWS takes 5 ms", ("waiting-failing", P50Ms),
-        (Redrive, ("waiting-succeeding", P50Ms)), Limit::AtMostMore(12.0)),
+        (Redrive, ("waiting-succeeding", P50Ms)), GoalLimit::AtMostMore(12.0)),
     ("CPU of the first failing batch, AWS over HTTPS", ("https-failing", FirstCpuMs),
-        (Redrive, ("https-succeeding", FirstCpuMs)), Limit::AtMostMore(3.0)),
-    ("cold start, AWS clients ready", COLD, (Baseline, COLD), Limit::AtMostMore(2.0)),
-    ("binary, stripped", BINARY, (Baseline, BINARY), Limit::AtMost(7.0)),
+        (Redrive, ("https-succeeding", FirstCpuMs)), GoalLimit::AtMostMore(3.0)),
+    ("cold start, AWS clients ready", COLD, (Baseline, COLD), GoalLimit::AtMostMore(2.0)),
+    ("binary, stripped", BINARY, (Baseline, BINARY), GoalLimit::AtMost(7.0)),
 ];
 
 const NOT_MEASURED: &str = "not measured";
@@ -81,24 +81,24 @@ fn row(&(what, value, (target, compared), limit): &Goal, results: &Results) -> R
     let unit = value.1.unit();
     let name = if target == Redrive { "without failures" } else { target.name() };
     let goal = limit.in_words(unit);
-    let (Some(ours), Some(other)) =
+    let (Some(redrive), Some(other)) =
         (results.median(Redrive, value.0, value.1), results.median(target, compared.0, compared.1))
     else {
         let reason = results.left_out.get(value.0).map_or(NOT_MEASURED, String::as_str);
         return Row { what, goal, other: name.to_owned(), verdict: reason.to_owned(), ..Row::default() };
     };
-    let (ratio, met) = limit.judge(ours, other, unit);
+    let (ratio, met) = limit.compare(redrive, other, unit);
     Row {
         what,
         goal,
-        redrive: in_digits(ours, unit),
+        redrive: in_digits(redrive, unit),
         other: format!("{name} {}", in_digits(other, unit)),
         ratio,
         verdict: if met { "yes" } else { "**no**" }.to_owned(),
     }
 }
 
-impl Limit {
+impl GoalLimit {
     fn in_words(self, unit: &str) -> String {
         match self {
             Self::AtMost(most) => format!("at most {most} {unit}"),
@@ -109,12 +109,12 @@ impl Limit {
     }
 
     /// Returns the comparison of both values as text, and true if it is within the limit.
-    fn judge(self, ours: f64, other: f64, unit: &str) -> (String, bool) {
+    fn compare(self, redrive: f64, other: f64, unit: &str) -> (String, bool) {
         match self {
-            Self::AtMost(most) => (format!("{:.2} x", ours / other), ours <= most),
-            Self::AtMostTimes(most) => (format!("{:.2} x", ours / other), ours / other <= most),
-            Self::AtMostMore(most) => (format!("{:+.2} {unit}", ours - other), ours - other <= most),
-            Self::TimesAtLeast(least) => (format!("{:.2} x", ours / other), ours / other >= least),
+            Self::AtMost(most) => (format!("{:.2} x", redrive / other), redrive <= most),
+            Self::AtMostTimes(most) => (format!("{:.2} x", redrive / other), redrive / other <= most),
+            Self::AtMostMore(most) => (format!("{:+.2} {unit}", redrive - other), redrive - other <= most),
+            Self::TimesAtLeast(least) => (format!("{:.2} x", redrive / other), redrive / other >= least),
         }
     }
 }
@@ -146,22 +146,22 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(limit: Limit, ours: f64, other: f64, ratio: &str, verdict: &str) {
-        let results = results(&[(Redrive, COLD, ours), (Baseline, COLD, other)]);
+    fn check(limit: GoalLimit, redrive: f64, other: f64, ratio: &str, verdict: &str) {
+        let results = results(&[(Redrive, COLD, redrive), (Baseline, COLD, other)]);
         let row = row(&("cold start", COLD, (Baseline, COLD), limit), &results);
         assert_eq!((row.ratio.as_str(), row.verdict.as_str()), (ratio, verdict));
     }
 
     #[test]
     fn a_goal_is_met_up_to_its_limit_and_missed_beyond() {
-        check(Limit::AtMost(7.0), 7.0, 1.0, "7.00 x", "yes");
-        check(Limit::AtMost(7.0), 7.1, 1.0, "7.10 x", "**no**");
-        check(Limit::AtMostTimes(0.65), 0.65, 1.0, "0.65 x", "yes");
-        check(Limit::AtMostTimes(0.65), 0.66, 1.0, "0.66 x", "**no**");
-        check(Limit::AtMostMore(3.0), 5.0, 2.0, "+3.00 ms", "yes");
-        check(Limit::AtMostMore(3.0), 5.5, 2.0, "+3.50 ms", "**no**");
-        check(Limit::TimesAtLeast(2.5), 5.0, 2.0, "2.50 x", "yes");
-        check(Limit::TimesAtLeast(2.5), 4.0, 2.0, "2.00 x", "**no**");
+        check(GoalLimit::AtMost(7.0), 7.0, 1.0, "7.00 x", "yes");
+        check(GoalLimit::AtMost(7.0), 7.1, 1.0, "7.10 x", "**no**");
+        check(GoalLimit::AtMostTimes(0.65), 0.65, 1.0, "0.65 x", "yes");
+        check(GoalLimit::AtMostTimes(0.65), 0.66, 1.0, "0.66 x", "**no**");
+        check(GoalLimit::AtMostMore(3.0), 5.0, 2.0, "+3.00 ms", "yes");
+        check(GoalLimit::AtMostMore(3.0), 5.5, 2.0, "+3.50 ms", "**no**");
+        check(GoalLimit::TimesAtLeast(2.5), 5.0, 2.0, "2.50 x", "yes");
+        check(GoalLimit::TimesAtLeast(2.5), 4.0, 2.0, "2.00 x", "**no**");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     };
     let of = |targets, name, load, times| Scenario { name, work: HandlerWork::Orders, load, times, targets };
     let all = |name, load| of(&Target::ALL, name, load, 1);
-    let ours = |name, load, times| of(&[Target::Redrive], name, load, times);
+    let redrive = |name, load, times| of(&[Target::Redrive], name, load, times);
     let by_hand = |name, load| of(&[Target::Baseline, Target::Redrive], name, load, 1);
 
     let once = |fail_every| load(batch(10, 1024, fail_every), 1, 0);
@@ -44,10 +44,10 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         all("small", load(batch(10, 1024, 0), 400, 50)),
         all("throttled", Load { cpus: Some(THROTTLED), ..load(batch(10, 1024, 0), 800, 50) }),
         Scenario { work: HandlerWork::Asking, ..by_hand("asking", load(batch(10, 1024, 0), 200, 20)) },
-        ours("https-succeeding", Load { https: true, ..once(0) }, 3),
-        ours("https-failing", Load { https: true, ..once(10) }, 3),
-        ours("waiting-succeeding", waiting(0), 1),
-        ours("waiting-failing", waiting(1), 1),
+        redrive("https-succeeding", Load { https: true, ..once(0) }, 3),
+        redrive("https-failing", Load { https: true, ..once(10) }, 3),
+        redrive("waiting-succeeding", waiting(0), 1),
+        redrive("waiting-failing", waiting(1), 1),
         all("batch-10", load(batch(10, 200, 0), 200, 5)),
         all("batch-5500", load(batch(5500, 200, 0), 25, 5)),
     ]
