@@ -66,7 +66,7 @@ struct Round {
 }
 
 /// The process, and this side of its Runtime API.
-struct Conversation {
+struct MeasuredProcess {
     child: Child,
     offers: UnboundedSender<Offer>,
     replies: UnboundedReceiver<Reply>,
@@ -106,17 +106,23 @@ async fn measure(load: &Load, program: &Path) -> anyhow::Result<Log> {
 
     let spawned = Instant::now();
     let child = spawn(program, &variables, throttle.as_ref())?;
-    let mut conversation = Conversation { child, offers, replies, problems };
+    let mut process = MeasuredProcess { child, offers, replies, problems };
     let event = load.batch.event().into();
-    let ended = tokio::time::timeout(LONGEST, conversation.hold(spawned, &event, load.invocations)).await;
+    let ended =
+        tokio::time::timeout(LONGEST, process.run_invocations(spawned, &event, load.invocations)).await;
     // Lambda, too, ends a process without extensions by SIGKILL.
-    conversation.child.kill().await?;
+    process.child.kill().await?;
     ended.with_context(|| format!("it took longer than {LONGEST:?}"))?
 }
 
-impl Conversation {
+impl MeasuredProcess {
     /// Gives the process the event this number of times, until it asks for one more.
-    async fn hold(&mut self, spawned: Instant, event: &Bytes, invocations: usize) -> anyhow::Result<Log> {
+    async fn run_invocations(
+        &mut self,
+        spawned: Instant,
+        event: &Bytes,
+        invocations: usize,
+    ) -> anyhow::Result<Log> {
         let process = self.child.id().context("it has ended")?;
         let mut log = Log::default();
         let mut sent = None;
