@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::target::says;
+use crate::target::first_line;
 
 const STEPS: [&str; 4] = ["parse", "plan", "decide", "report"];
 const BATCHES: [u64; 2] = [10, 5500];
@@ -25,7 +25,7 @@ pub(crate) struct Counts {
 
 pub(crate) fn count(steps: &Path) -> anyhow::Result<Counts> {
     ensure!(
-        says(Path::new("valgrind"), "--version").is_ok(),
+        first_line(Path::new("valgrind"), "--version").is_ok(),
         "valgrind is not installed; on Debian and Ubuntu: apt-get install valgrind"
     );
     let mut instructions = BTreeMap::new();
@@ -37,7 +37,7 @@ pub(crate) fn count(steps: &Path) -> anyhow::Result<Counts> {
             instructions.insert(format!("{step}, {messages} messages"), (per_message * 10.0).round() / 10.0);
         }
     }
-    let rustc = says(Path::new("rustc"), "--version")?;
+    let rustc = first_line(Path::new("rustc"), "--version")?;
     Ok(Counts { rustc, architecture: std::env::consts::ARCH.to_owned(), instructions })
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use crate::target::says;
+use crate::target::first_line;
 
 /// Describes the machine, without its name, and the compiler.
 pub(crate) fn machine() -> anyhow::Result<String> {
@@ -16,7 +16,7 @@ pub(crate) fn machine() -> anyhow::Result<String> {
         thread::available_parallelism()?,
         std::env::consts::ARCH,
         kernel.trim(),
-        says(Path::new("rustc"), "--version")?
+        first_line(Path::new("rustc"), "--version")?
     ))
 }
 

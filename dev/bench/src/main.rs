@@ -32,7 +32,7 @@ const DOCUMENT: &str = "dev/bench/README.md";
 const INSTRUCTIONS: &str = "dev/bench/instructions.json";
 
 fn main() -> ExitCode {
-    match obey(Arguments::parse().verb) {
+    match execute(Arguments::parse().verb) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("redrive-bench: {error:#}");
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn obey(verb: Verb) -> anyhow::Result<()> {
+fn execute(verb: Verb) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match verb {
         Verb::Compare(comparison) => {

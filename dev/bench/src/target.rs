@@ -72,7 +72,7 @@ impl Target {
 }
 
 /// Returns the first line that a command prints.
-pub(crate) fn says(program: &Path, argument: &str) -> anyhow::Result<String> {
+pub(crate) fn first_line(program: &Path, argument: &str) -> anyhow::Result<String> {
     let output = Command::new(program)
         .arg(argument)
         .output()
