@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_claim_writes_is_read_again() {
+    fn a_claim_is_read_as_it_was_written() {
         for payload in [None, Some("e3b0".to_owned())] {
             let mut claim = Claim::new("k", "a");
             (claim.payload, claim.redrives) = (payload, 2);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_powertools_has_completed_is_done_until_it_expires() {
+    fn a_completed_item_of_powertools_is_done_until_it_expires() {
         let record = record_of(&of_powertools(COMPLETED, "10", "5000")).unwrap();
         let claim = Claim::new("k", "a");
         let done = Claimed::Ended { end: End::Done, payload: None };
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_powertools_works_on_is_in_progress_until_its_lease_or_its_record_ends() {
+    fn an_item_in_progress_at_powertools_blocks_until_its_lease_ends() {
         for (lease, ends) in [("5000", 5_000), ("", 10_000)] {
             let record = record_of(&of_powertools(IN_PROGRESS, "10", lease)).unwrap();
             let claim = Claim::new("k", "a");

@@ -213,7 +213,7 @@ fn all_are_polled_once(batches: &[Vec<Item>], inline: bool, is_watched: bool) {
 }
 
 #[test]
-fn what_does_not_block_is_polled_once_whoever_drives_the_front() {
+fn tasks_that_do_not_block_are_polled_once() {
     use Item::{Blocks, Quick, Waits};
     let quick = |from: usize| (from..from + 4).map(Quick).collect::<Vec<_>>();
     let batches = [
@@ -233,7 +233,7 @@ fn what_does_not_block_is_polled_once_whoever_drives_the_front() {
 
 /// The watchdog would hide a missing wake-up.
 #[test]
-fn what_does_not_block_is_polled_without_the_watchdog() {
+fn tasks_that_do_not_block_are_polled_without_the_watchdog() {
     use Item::{Quick, Waits};
     let batches =
         [vec![Quick(0), Waits(1), Quick(2)], vec![Waits(3)], vec![Quick(4)], vec![Waits(5), Waits(6)]];
@@ -242,7 +242,7 @@ fn what_does_not_block_is_polled_without_the_watchdog() {
 }
 
 #[test]
-fn sixteen_blocked_threads_are_replaced_and_with_one_more_the_front_still_goes_on() {
+fn the_front_continues_with_more_than_sixteen_blocked_threads() {
     shuttle::check_random(
         || {
             let some = vec![Item::Quick(0), Item::Waits(1)];

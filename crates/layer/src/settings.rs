@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_allowed_is_named() {
+    fn an_invalid_variable_is_named() {
         for (name, value, error) in [
             ("REDRIVE_BATCH", "0", "REDRIVE_BATCH is \"0\", allowed: 1 to 10000"),
             ("REDRIVE_BATCH", "10001", "REDRIVE_BATCH is \"10001\", allowed: 1 to 10000"),

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_refused_with_what_is_allowed() {
+    fn invalid_arguments_are_refused_with_the_allowed_ones() {
         for (words, says) in [
             ("compare --rounds 0", "0 is not in 1.."),
             ("compare --only smal", "the scenarios are cold, small"),

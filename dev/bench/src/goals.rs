@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_says_why_in_its_row() {
+    fn a_scenario_that_was_left_out_has_its_reason_in_the_row() {
         let mut results = results(&[(Redrive, SMALL_CPU, 0.1)]);
         results.left_out.insert("throttled".to_owned(), "no control groups".to_owned());
         let rows = rows(&results);

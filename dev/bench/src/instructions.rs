@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_named_with_the_compiler_if_that_is_another() {
+    fn a_count_that_differs_is_named_with_a_different_compiler() {
         let before = Counts { rustc: "rustc 0".to_owned(), ..counts(1000.0) };
         let error = counts(2000.0).compare(&before).unwrap_err().to_string();
         assert!(error.contains("parse, 10 messages +100.0 %") && error.contains("rustc 0"), "{error}");

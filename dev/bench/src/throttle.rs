@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_so_much_of_each_period() {
+    fn a_share_is_a_quota_of_each_period() {
         assert_eq!(settings_v2(0.29), [("cpu.max", "5800 20000".to_owned())]);
         assert_eq!(settings_v1(0.29)[1], ("cpu.cfs_quota_us", "5800".to_owned()));
     }

@@ -62,7 +62,7 @@ async fn a_claim_says_its_condition_and_asks_for_the_item() {
 
 /// A key may change between the read and the claim, so a free one is claimed again.
 #[tokio::test]
-async fn a_key_that_is_free_when_it_is_read_and_taken_when_it_is_claimed_is_claimed_five_times() {
+async fn a_key_that_keeps_changing_is_claimed_five_times() {
     let failed =
         json!({ "__type": "ConditionalCheckFailedException", "message": "The conditional request failed" });
     let server = Server::that_answers(400, &failed.to_string()).await;

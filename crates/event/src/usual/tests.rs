@@ -30,7 +30,7 @@ const UNUSUAL: &str = r#"{"x": {"y": ["z", {}, [], 1, 2.5e3, true, null]}, "Reco
     {"messageId":"1","receiptHandle":null,"body":"\u00e4","attributes":{"ApproximateReceiveCount":1}}]} "#;
 
 #[test]
-fn what_lambda_sends_is_not_left_to_serde_json() {
+fn usual_events_are_read_without_serde_json() {
     assert!(is_usual(EVENT));
     let spaced: serde_json::Value = serde_json::from_str(EVENT).unwrap();
     assert!(is_usual(&spaced.to_string()));
@@ -45,7 +45,7 @@ fn what_lambda_sends_is_not_left_to_serde_json() {
 }
 
 #[test]
-fn what_is_unusual_is_left_to_serde_json() {
+fn unusual_events_are_left_to_serde_json() {
     assert!(!is_usual(UNUSUAL));
     assert!(serde_json::from_str::<Event<'_>>(UNUSUAL).is_ok());
     let record = |record: &str| format!(r#"{{"Records":[{record}]}}"#);
@@ -71,7 +71,7 @@ fn what_is_unusual_is_left_to_serde_json() {
 }
 
 #[test]
-fn nobody_can_nest_it_until_the_stack_ends() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let nested = |depth| format!(r#"{{"x":{}{},"Records":[]}}"#, "[".repeat(depth), "]".repeat(depth));
     assert!(is_usual(&nested(16)));
     assert!(!is_usual(&nested(17)) && !is_usual(&nested(1_000_000)));
@@ -91,7 +91,7 @@ fn a_text_may_end_and_be_escaped_anywhere() {
 }
 
 #[test]
-fn of_a_damaged_event_serde_json_reads_the_same() {
+fn damaged_events_are_read_as_by_serde_json() {
     let mut random = fastrand::Rng::with_seed(7);
     let mut usual = 0;
     for round in 0..60_000 {

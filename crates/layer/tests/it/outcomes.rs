@@ -175,7 +175,7 @@ async fn batch(language: Language, bodies: Vec<Value>) -> Story {
 }
 
 #[tokio::test]
-async fn a_function_gets_as_many_messages_as_it_wants_and_names_those_that_failed() {
+async fn a_function_gets_a_batch_and_names_the_failed_messages() {
     for language in languages() {
         let tell = json!({ "do": "tell" });
         let story = batch(language, vec![tell.clone(), json!({ "do": "report", "until": 1 }), tell]).await;

@@ -353,7 +353,7 @@ async fn a_function_that_cannot_start_again_is_an_outage() {
 }
 
 #[tokio::test]
-async fn a_start_that_takes_longer_than_the_limit_of_a_message_goes_on_for_the_next() {
+async fn a_slow_start_continues_for_the_next_message() {
     let folder = Language::Python.folder();
     let marker = folder.join(format!("slow-{}", std::process::id()));
     let variables = [("INIT", "slow"), ("MARKER", marker.to_str().unwrap()), ("REDRIVE_TIME_LIMIT", "2")];

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_more_clients_than_seats_and_who_loses_one_hears_of_it() {
+    fn there_are_never_more_clients_than_seats() {
         let mut clients = Clients::default();
         let mut probe = clients.seat(PROBE);
         let mut strangers: Vec<_> = (0..3 * SEATS).map(|_| clients.seat(STRANGER)).collect();

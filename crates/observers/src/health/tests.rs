@@ -97,7 +97,7 @@ async fn the_metrics_are_those_of_the_worker() {
 }
 
 #[tokio::test]
-async fn what_is_not_served_is_refused_in_plain_words() {
+async fn unknown_paths_and_methods_are_refused_in_plain_words() {
     let server = server().await;
     let answer = server.ask("GET", "/").await;
     assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
@@ -185,7 +185,7 @@ async fn a_flood_from_one_address_pushes_out_no_probe_from_another() {
 /// A client whose first packet was dropped sends it again after a second. Linux lets 4,096 wait by default, others 128.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_burst_of_connections_while_the_worker_is_busy_leaves_room_for_a_probe() {
+async fn a_burst_of_connections_leaves_room_for_a_probe() {
     let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let mut burst = Vec::new();

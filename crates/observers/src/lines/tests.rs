@@ -83,7 +83,7 @@ fn lines_are_those_of_tracing_subscriber() {
 }
 
 #[test]
-fn what_a_span_records_later_is_there_and_the_last_value_counts() {
+fn fields_recorded_later_are_written_and_the_last_value_counts() {
     let logged = lines(|| {
         let span = info_span!("s", late = Empty, other = 1);
         span.record("late", 1);
@@ -131,7 +131,7 @@ fn a_value_that_fails_is_there_as_far_as_it_was() {
 
 proptest! {
     #[test]
-    fn any_text_comes_back_as_it_was(text: String) {
+    fn any_text_is_read_as_it_was_written(text: String) {
         let logged = lines(|| info_span!("s", text).in_scope(|| info!(text, shown = %text, "x")));
         prop_assert_eq!(logged[0]["text"].as_str(), Some(text.as_str()));
         prop_assert_eq!(logged[0]["spans"][0]["text"].as_str(), Some(text.as_str()));

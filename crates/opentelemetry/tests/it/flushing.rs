@@ -37,7 +37,7 @@ fn hanging() -> (impl Fn() -> Result<(), String> + Send + Sync, Arc<AtomicUsize>
 }
 
 #[tokio::test]
-async fn exports_are_done_in_their_order_when_the_answer_comes_and_their_errors_change_nothing() {
+async fn exports_run_in_order_before_the_answer_and_may_fail() {
     let log = Arc::new(Mutex::new(Vec::new()));
     let export = |name: &'static str, result: Result<(), &'static str>| {
         let log = Arc::clone(&log);
@@ -59,7 +59,7 @@ async fn exports_are_done_in_their_order_when_the_answer_comes_and_their_errors_
 }
 
 #[tokio::test]
-async fn an_exporter_that_hangs_keeps_the_answer_no_longer_than_the_limit_and_blocks_one_thread() {
+async fn an_exporter_that_hangs_delays_the_answer_by_at_most_the_limit() {
     let (export, entered, release) = hanging();
     let limit = Duration::from_millis(20);
     let consumer = Consumer::new(fine).hook(Telemetry::new().flush(export).flush_timeout(limit));

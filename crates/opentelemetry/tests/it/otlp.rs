@@ -128,7 +128,7 @@ async fn a_collector_has_the_spans_and_metrics_of_a_batch_when_its_answer_comes(
 }
 
 #[tokio::test]
-async fn a_collector_that_hangs_delays_no_answer_past_its_deadline_nor_ends_the_process() {
+async fn a_collector_that_hangs_delays_no_answer_past_its_deadline() {
     let (received, endpoint, _server) = collector().await;
     received.hangs.store(true, Ordering::SeqCst);
     let variables =

@@ -68,7 +68,7 @@ async fn a_call_that_sqs_refuses_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_behind_a_failure_in_its_fifo_group_has_no_span_for_its_handler() {
+async fn a_message_behind_a_failure_in_its_group_has_no_handler_span() {
     let watched = Watched::new();
     let queue = watched.queue("orders.fifo");
     for body in ["fail", "behind"] {

@@ -8,7 +8,7 @@ use crate::once::inbox;
 use crate::server::Database;
 
 #[tokio::test]
-async fn a_key_of_a_transaction_that_has_not_ended_is_busy_and_nobody_waits_for_it() {
+async fn a_key_of_an_open_transaction_is_busy_and_nobody_waits_for_it() {
     let Some(database) = Database::new().await else { return };
     let (mut one, mut other) = (database.connect().await, database.connect().await);
     // A worker that waited would wait for this task, and fail by `statement_timeout`.

@@ -29,7 +29,7 @@ async fn a_record_that_a_snapshot_does_not_show_is_an_error_that_is_retried() {
 }
 
 #[tokio::test]
-async fn a_record_that_was_committed_during_the_transaction_counts_under_read_committed() {
+async fn under_read_committed_a_record_counts_during_the_transaction() {
     let Some(database) = Database::new().await else { return };
     let (mut one, mut other) = (database.connect().await, database.connect().await);
     let late = other.transaction().await.unwrap();

@@ -41,7 +41,7 @@ async fn old_records_of_the_consumer_are_deleted_a_thousand_at_a_time() {
 }
 
 #[tokio::test]
-async fn what_is_old_is_found_by_the_index() {
+async fn old_records_are_found_by_the_index() {
     let Some(database) = Database::new().await else { return };
     let client = database.connect().await;
     records(&client, "payments", 20_000, "1 day").await;

@@ -31,7 +31,7 @@ async fn no_other_bucket_and_no_other_prefix_is_read() {
 }
 
 #[tokio::test]
-async fn a_payload_beyond_the_limit_is_dead_lettered_whatever_its_length_is_said_to_be() {
+async fn a_payload_beyond_the_limit_is_dead_lettered_despite_its_stated_length() {
     let (client, _) = store().await;
     let payloads = Payloads::new(client, ["payloads"]).max_size(10);
     let keys = ["12345678", "123456789", "endless"];
@@ -44,7 +44,7 @@ async fn a_payload_beyond_the_limit_is_dead_lettered_whatever_its_length_is_said
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_ever_is_a_dead_letter_and_what_may_go_better_is_retried() {
+async fn permanent_faults_are_dead_lettered_and_temporary_ones_retried() {
     let (client, asked) = store().await;
     let keys = [
         "missing",

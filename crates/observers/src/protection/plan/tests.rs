@@ -19,7 +19,7 @@ fn act(plan: &mut ProtectionPlan, now: Duration, is_ok: bool) -> ProtectionStep 
 }
 
 #[test]
-fn a_task_is_protected_with_its_first_message_and_released_ten_seconds_after_its_last() {
+fn protection_begins_with_the_first_message_and_ends_10_s_after_the_last() {
     let mut plan = ProtectionPlan::default();
     assert_eq!(act(&mut plan, at(1), true), ProtectionStep::Wait, "nothing to protect");
     plan.in_hand(3, at(2));
@@ -54,7 +54,7 @@ fn protection_is_renewed_before_it_ends() {
 }
 
 #[test]
-fn failures_are_told_once_per_streak_and_tried_again_ever_later() {
+fn failures_are_reported_once_per_streak_and_retried_ever_later() {
     let mut plan = ProtectionPlan::default();
     plan.in_hand(1, at(0));
     let mut now = Duration::ZERO;
