@@ -28,7 +28,7 @@ class Alarm:
         self.put(**parameters)
 
     def put(self, **parameters) -> None:
-        """By the usual rule but for these parameters; one that is None is left out."""
+        """Puts an alarm with the usual rule, except for these parameters. Those that are None are omitted."""
         parameters = {"AlarmName": self.name, **self.metric.itself, **RULE, **parameters}
         self.cloudwatch.put_metric_alarm(**{name: value for name, value in parameters.items() if value is not None})
 

@@ -22,7 +22,7 @@ def protocol(request) -> str:
 
 @pytest.fixture
 def spoken(aws, protocol) -> Metric:
-    """A metric as a client of one protocol sees it."""
+    """Returns a metric as a client of one protocol sees it."""
     return Metric(aws.client("cloudwatch", protocol), Shop="tea & <milk>")
 
 

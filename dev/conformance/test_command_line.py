@@ -13,7 +13,7 @@ from sources import COMMAND_LINE, cloudwatch, source, sqs
 
 @pytest.fixture
 def command(aws, tmp_path):
-    """The AWS command line, version 1, as it comes; gives what it prints."""
+    """Returns a function that runs version 1 of the AWS CLI, and returns its output."""
     settings = {"aws_default_region": REGION, "aws_max_attempts": "1", **KEYS, "home": str(tmp_path)}
     environment = {name.upper(): value for name, value in settings.items()} | {"PATH": os.environ["PATH"]}
 

@@ -112,7 +112,7 @@ def test_an_empty_redrive_policy_takes_it_away(aws):
 @source(MEASURED_SQS_TESTS)
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 def test_a_queue_may_be_its_own_dead_letter_queue(aws, fifo):
-    """`test_set_empty_redrive_policy`. What becomes of a message there, nobody has recorded."""
+    """`test_set_empty_redrive_policy`. Nobody has recorded what happens to a message there."""
     queue = aws.queue(fifo=fifo)
     queue.set(RedrivePolicy=redrive_policy(queue))
     assert json.loads(queue.attribute("RedrivePolicy"))["deadLetterTargetArn"] == queue.arn

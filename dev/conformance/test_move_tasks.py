@@ -12,7 +12,7 @@ NO_SOURCE = "The resource that you specified for the SourceArn parameter doesn't
 
 
 class Letters:
-    """A queue, its dead-letter queue with some letters in it, and the tasks that move them."""
+    """Returns a queue, its dead-letter queue with some letters, and the tasks that move them."""
 
     def __init__(self, aws, letters: int):
         self.sqs, self.clock = aws.sqs, aws.clock

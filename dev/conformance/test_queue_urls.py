@@ -11,7 +11,7 @@ JSON = {"Accept": "application/json"}
 
 @pytest.fixture
 def at(aws, queue):
-    """Gets the URL of a queue, with parameters of the query protocol."""
+    """Returns a call that gets the URL of a queue, with parameters of the query protocol."""
     path = urlparse(queue.url).path
     return lambda headers=None, **parameters: get(aws.url, "sqs", path, headers, **parameters)
 

@@ -11,7 +11,7 @@ from wire import aws_json, query
 
 @pytest.fixture
 def ask(aws):
-    """Asks in the query protocol."""
+    """Returns a call in the query protocol."""
     return lambda action, **parameters: query(aws.url, "sqs", action, **parameters)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "target" / "dist"
 STATIC = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"]
-# What pip may install it on. The first is every Linux with glibc 2.17 or newer, which runs a static executable as well.
+# Platforms on which pip may install it. The first is every Linux with glibc 2.17 or newer, which also runs a static executable.
 LINUX = ["manylinux2014"]
 MUSL = ["manylinux2014", "musllinux_1_1"]
 SHELLS = {"bash": "redrive.bash", "zsh": "_redrive", "fish": "redrive.fish"}
@@ -28,7 +28,7 @@ def main(asked: list[str]) -> None:
     targets = asked or (STATIC if "-linux-" in host else [host])
     if shutil.which("rustup"):
         run("rustup", "target", "add", *targets)
-    # One that runs here prints completions and manual pages.
+    # A command that runs on this machine prints completions and manual pages.
     native = next(target for target in targets if target.split("-")[0] == host.split("-")[0])
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir(parents=True)
@@ -57,7 +57,7 @@ def run(*words: str | Path, **options) -> str:
 
 
 def command(target: str) -> Path:
-    """The command for a target; its wheel is in target/dist then."""
+    """Builds the command for a target, and puts its wheel into target/dist."""
     tags = MUSL if target.endswith("-musl") else LINUX
     linux = ["--zig", *(word for tag in tags for word in ("--compatibility", tag))] if "-linux-" in target else []
     run("maturin", "build", *options(target), "--manifest-path", "crates/cli/Cargo.toml", "--out", DIST, *linux, env=environment(target))
@@ -75,7 +75,7 @@ def options(target: str) -> list[str]:
 
 
 def environment(target: str) -> dict[str, str]:
-    """With maturin and zig, which are beside this Python."""
+    """Returns the environment with maturin and zig, which are beside this Python."""
     static = {"CARGO_ENCODED_RUSTFLAGS": "-Ctarget-feature=+crt-static"} if target.endswith("-musl") else {}
     return os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"} | static
 
@@ -92,7 +92,7 @@ def add_help(redrive: Path, archive: Path) -> None:
 
 
 def pack(name: Path, kind: str, *folders: Path | str) -> None:
-    """What links lead to is packed, under the owner root."""
+    """Packs folders, with the targets of links, under the owner root."""
     shutil.make_archive(str(name), kind, *folders, owner="root", group="root")
 
 

@@ -20,7 +20,7 @@ def version() -> str:
 
 
 def notes(tag: str, version: str, changelog: str) -> str:
-    """What stands between `## [version] - YYYY-MM-DD` and the next heading of that level, or the links at the end."""
+    """Returns the text between `## [version] - YYYY-MM-DD` and the next heading of that level, or the links at the end."""
     if tag != f"v{version}":
         raise SystemExit(f"tag {tag} is not the version in Cargo.toml: v{version}")
     heading = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d\n"
@@ -31,7 +31,7 @@ def notes(tag: str, version: str, changelog: str) -> str:
 
 
 def packages() -> dict[str, Path]:
-    """The folders of those that are published."""
+    """Returns the folders of the packages that are published."""
     command = "cargo metadata --locked --no-deps --format-version 1".split()
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=300).stdout
     return {it["name"]: Path(it["manifest_path"]).parent for it in json.loads(output)["packages"] if it["publish"] != []}
@@ -48,7 +48,7 @@ def is_published(name: str) -> bool:
 
 def publish() -> int:
     missing = [word for name in packages() if not is_published(name) for word in ("--package", name)]
-    # CI has compiled them. Here the build script of any dependency could read the token.
+    # CI has compiled the packages. Here, the build script of any dependency could read the token.
     command = ["cargo", "publish", "--locked", "--no-verify", *missing]
     return subprocess.run(command, cwd=ROOT).returncode if missing else 0
 

@@ -1,4 +1,4 @@
-"""What a release offers has the names and files that pages and cargo-binstall expect. Usage: python -m unittest test_dist, in dev/release/"""
+"""Tests that a release has the names and files that pages and cargo-binstall expect. Usage: python -m unittest test_dist, in dev/release/"""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from unittest import mock
 import dist
 from release import ROOT, version
 
-# Stands for the programs that compile. What they make is a program that prints and writes its name.
+# Stands for the programs that compile. It makes a program that prints and writes its name.
 COMPILER = """#!/bin/sh
 for word; do
   case $last in --target) target=$word ;; --out) out=$word ;; esac

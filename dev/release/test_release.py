@@ -1,4 +1,4 @@
-"""What a release asks of the tag, the changelog and the packages. Usage: python -m unittest test_release, in dev/release/"""
+"""Tests what a release requires of the tag, the changelog and the packages. Usage: python -m unittest test_release, in dev/release/"""
 
 import re
 import unittest

@@ -1,4 +1,4 @@
-"""The pages of docs/ and what stands in them: headings, links, blocks. Pure."""
+"""Reads the pages of docs/: headings, links, blocks. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def prose(page: str) -> str:
-    """The page without its blocks."""
+    """Returns the page without its blocks."""
     return FENCE.sub("", page)
 
 
@@ -35,7 +35,7 @@ def links(page: str) -> list[str]:
 
 
 def anchors(page: str) -> set[str]:
-    """The ids that GitHub and mdBook give to headings."""
+    """Returns the ids that GitHub and mdBook give to headings."""
     seen: dict[str, int] = {}
     for heading in re.findall(r"^#{1,6} +(.+?) *#*$", prose(page), re.MULTILINE):
         text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
@@ -46,7 +46,7 @@ def anchors(page: str) -> set[str]:
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
-    """The cells of the first table below a line that begins with `heading`, without its head."""
+    """Returns the cells of the first table below a line that begins with `heading`, without its head."""
     below = page[page.index(heading) :]
     table = re.search(r"^\|.*?(?=\n\n|\Z)", below, re.MULTILINE | re.DOTALL)
     lines = table[0].splitlines()[2:] if table else []
@@ -54,11 +54,11 @@ def rows(page: str, heading: str) -> list[list[str]]:
 
 
 def missing(expected: str, output: str) -> list[str]:
-    """The lines of `expected` that `output` does not have. Ids, times, ages and dates are anything; `...` is any end, or any lines."""
+    """Returns lines of `expected` that `output` lacks. Ids, times, ages and dates match any other; `...` matches any end, or any lines."""
     mask = lambda text: re.sub(  # noqa: E731
         r"\b[0-9a-f]{8}\b|\b\d+:\d\d:\d\d\b|\(\d\d/\d\d/\d\d[^)]*\)|\d+\.\d+ ?m?s\b| +\d+s\b", "~", text
     )
-    # How many invocations and calls there are depends on what came in time for a batch.
+    # The numbers of invocations and calls depend on which messages arrived in time for a batch.
     varies = re.compile(r" (invocations|AWS calls|  sqs\.|  cloudwatch\.|wall time)|test result")
     found = [mask(line).rstrip() for line in output.splitlines()]
     absent = []

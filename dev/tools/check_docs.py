@@ -1,4 +1,4 @@
-"""Checks that what the pages say is so: links, tables that have a source, code that no compiler sees, commands marked to be run.
+"""Checks the pages: links, tables that have a source, code that no compiler sees, commands marked to be run.
 
     dev/tools/check_docs.py                       without running anything
     dev/tools/check_docs.py --run target/debug    the commands marked <!-- run --> or <!-- demo --> too, with `redrive` from that folder
@@ -30,9 +30,10 @@ GUIDE = "testing.md"
 CRATE = ROOT / "src/crate.md"
 README_WORDS = 450
 BESIDE_CODE = (ROOT / "dev/bench/README.md", ROOT / "dev/conformance/README.md")
-# The list of pages, what stands where no page is, and how to install the command: now, which pages include, and after the first release.
+# The list of pages, the page for missing pages, and how to install the command: now, which pages include, and after the first
+# release.
 NO_CHAPTERS = ("SUMMARY.md", "404.md", "install.md", "install-released.md")
-# What would run the code of whoever registers our names first, as long as nothing is released.
+# Commands that would run the code of anyone who registers redrive's names first, as long as nothing is released.
 INSTALLS = re.compile(
     r"(?:pip|pipx|uv tool|uv pip|npm) install (?:--\w+ )*redrive|uvx redrive|cargo (?:add|binstall|install) (?:--\w+ )*redrive"
     r"|^redrive[\w-]* = (?!.*(?:path|\{\{))|ghcr\.io/redrive|releases/(?:latest|download)",
@@ -50,7 +51,7 @@ def pages() -> dict[Path, str]:
 
 
 def some(pattern: str) -> list[Path]:
-    """The files of a pattern, which would be wrong if it had none."""
+    """Returns the files of a pattern. A pattern without files is an error."""
     found = list(ROOT.glob(pattern))
     if not found:
         raise RuntimeError(f"no file is {pattern}")
@@ -58,7 +59,7 @@ def some(pattern: str) -> list[Path]:
 
 
 def links(pages: dict[Path, str]):
-    """Relative links lead to a file, and to a heading of it; others are https, and docs.rs ones name a crate that is used."""
+    """Checks that relative links lead to a file and a heading, others are https, and docs.rs ones name a crate that is used."""
     locked = {(crate["name"], crate["version"]) for crate in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]}
     for path, page in pages.items():
         for link in book.links(page):
@@ -71,7 +72,7 @@ def problem_of(link: str, path: Path, pages: dict[Path, str], locked: set[tuple[
     of_ours = re.match(r"https://docs\.rs/crate/(redrive[\w-]*)/([^/]+)/source/(.+)", link)
     if of_ours:
         file = ROOT / of_ours[3]
-        # What is below another manifest belongs to another package.
+        # Files below a different manifest belong to a different package.
         folders = [ROOT / folder for folder in file.relative_to(ROOT).parents][:-1]
         is_packaged = file.is_file() and not any((folder / "Cargo.toml").exists() for folder in folders)
         return "" if of_ours.groups()[:2] in locked and is_packaged else "is no file of ours"
@@ -92,14 +93,14 @@ def problem_of(link: str, path: Path, pages: dict[Path, str], locked: set[tuple[
 
 
 def summary(pages: dict[Path, str]):
-    """The book has every page."""
+    """Checks that the book has every page."""
     listed = {DOCS.resolve() / link for link in book.links((DOCS / "SUMMARY.md").read_text())}
     for path in {path for path in pages if path.parent == DOCS.resolve()} - listed - {DOCS.resolve() / name for name in NO_CHAPTERS}:
         yield f"docs/SUMMARY.md does not list {path.name}"
 
 
 def code(pages: dict[Path, str]):
-    """Rust is compiled by tests; what other languages have for a parser is used here."""
+    """Checks code. Tests compile Rust, and this uses the parsers of other languages."""
     tests = "".join(path.read_text() for path in (ROOT / "src/book_tests.rs", *some("crates/*/src/book_tests.rs")))
     of_book = re.findall(r"docs/([\w-]+\.md)", tests)
     compiled = {PROJECT, GUIDE, "README.md", CRATE.name, *of_book}
@@ -130,7 +131,7 @@ def parse(block: book.Block) -> None:
 
 
 def readme(pages: dict[Path, str]):
-    """README is short, and its table is that of the page that explains it."""
+    """Checks that README is short, and has the same table as the page that explains it."""
     page = pages[ROOT.resolve() / "README.md"]
     words = len(page.split())
     if words > README_WORDS:
@@ -141,7 +142,7 @@ def readme(pages: dict[Path, str]):
 
 
 def installs():
-    """Until the first release, nothing that a person reads installs redrive from a registry. dev/release/README.md says what ends this."""
+    """Checks that no text installs redrive from a registry before the first release. dev/release/README.md says how this ends."""
     if not RELEASED.exists():
         return
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
@@ -157,7 +158,7 @@ def installs():
 
 
 def incident(pages: dict[Path, str]):
-    """A page that is opened at night answers first what somebody asks who was woken by it."""
+    """Checks that a page for incidents first answers the questions of someone who was woken at night."""
     for name in INCIDENT:
         begin = pages[DOCS.resolve() / name].split("\n## ")[0]
         for question in ("How urgent", "Which stack", "redrive dlq list", "card", "Whom to call"):
@@ -166,19 +167,19 @@ def incident(pages: dict[Path, str]):
 
 
 def generated(pages: dict[Path, str]):
-    """Measurements for contributors are beside the code, not in the book."""
+    """Checks that measurements for contributors are beside the code, not in the book."""
     for path, page in pages.items():
         if path.parent == DOCS.resolve() and re.search(r"<!-- make bench|\| MiniStack [\d.]+ \|", page):
             yield f"docs/{path.name} has measurements, which belong beside the code"
 
 
 def outside(files: dict[Path, str]):
-    """Pages that rustdoc or a registry shows have no relative links: the files of the repository are not there."""
+    """Checks that pages in rustdoc or a registry have no relative links, because the files of the repository are absent there."""
     for path, text in files.items():
         if path.suffix == ".rs":
             text = "\n".join(re.findall(r"^\s*//[/!] ?(.*)$", text, re.MULTILINE))
         for link in book.links(text):
-            # What has neither a dot nor a slash is an item of Rust, which rustdoc itself checks.
+            # A link with neither a dot nor a slash is an item of Rust, which rustdoc itself checks.
             if not re.match(r"https?:|#", link) and re.search(r"[./]", link.replace("::", "")):
                 yield f"{path.relative_to(ROOT.resolve())}: {link} leads nowhere outside of the repository"
 
@@ -199,7 +200,7 @@ def shown_outside() -> dict[Path, str]:
 
 
 def alarms(pages: dict[Path, str]):
-    """The page names the template's alarms, with metric and threshold."""
+    """Checks that the page names the template's alarms, with metric and threshold."""
     template = (ROOT / "template.yaml").read_text()
     alarm = r'AlarmName: !Sub "\$\{AWS::StackName\}-(\w+)".*?MetricName: (\w+).*?Threshold: (?:!Ref )?(\w+)'
     of_template = [(name, metric, threshold) for name, metric, threshold in re.findall(alarm, template, re.DOTALL)]
@@ -214,7 +215,7 @@ def alarms(pages: dict[Path, str]):
 
 
 def run(pages: dict[Path, str], binaries: str):
-    """Runs what is marked."""
+    """Runs the commands that are marked."""
     environment = os.environ | {"PATH": f"{Path(binaries).resolve()}:{os.environ['PATH']}"}
     for path, page in pages.items():
         blocks = book.blocks(page)
@@ -233,7 +234,7 @@ def commands(blocks: list[tuple[book.Block, book.Block | None]], environment: di
 
 
 def demo(blocks: list[tuple[book.Block, book.Block | None]], environment: dict[str, str]):
-    """What reads the letters of the demo beside it is repeated until the demo has come so far."""
+    """Runs the demo, and repeats the commands that read its letters until the demo has progressed far enough."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = str(listener.getsockname()[1])

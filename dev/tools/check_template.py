@@ -1,4 +1,4 @@
-"""Checks our templates offline, as AWS's own tools do. Usage: check_template.py TEMPLATE...
+"""Checks redrive's templates offline, as AWS's own tools do. Usage: check_template.py TEMPLATE...
 
 `sam validate --lint`, then cfn-lint on what SAM makes of it, since linting the SAM form alone misses wrong values, for
 both kinds of queues with and without a KMS key, FIFO with an idempotency table. What else must hold of them, and what auditors ask: crates/cli/src/doctor/ours.
@@ -23,7 +23,7 @@ from samcli.yamlhelper import yaml_parse  # noqa: E402
 from samtranslator.parser.parser import Parser  # noqa: E402
 from samtranslator.translator.translator import Translator  # noqa: E402
 
-# It warns each time that nobody asked for its own metrics.
+# It warns each time that its own metrics are off.
 logging.getLogger("samtranslator.metrics.metrics").setLevel(logging.ERROR)
 
 
@@ -46,7 +46,7 @@ def main(paths: list[str]) -> int:
 
 
 def lint(template: str, **parameters: str) -> list[str]:
-    """What cfn-lint finds in the CloudFormation template that SAM would deploy with these parameters."""
+    """Returns the findings of cfn-lint in the CloudFormation template that SAM would deploy with these parameters."""
     decoded, errors = decode_str(json.dumps(translate(yaml_parse(template), parameters)))
     matches = errors or Runner(ConfigMixIn([], regions=["us-east-1"])).validate_template(decoded)
     return [f"{match.rule.id} {match.message}" for match in matches]

@@ -1,4 +1,4 @@
-"""Which IAM actions the code needs, read out of the code, and which ones the policies in examples/deploy/permissions allow."""
+"""Compares the IAM actions that the code needs with those that the policies in examples/deploy/permissions allow."""
 
 import json
 import re
@@ -8,28 +8,28 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples/deploy/permissions"
 SERVICES = ("cloudformation", "cloudwatch", "lambda", "logs", "sqs")
-# What Lambda's event source mapping and its log need of the function's role; the code calls none of it.
+# Actions that Lambda's event source mapping and its log need of the function's role. The code does not call them.
 BY_LAMBDA = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "logs:CreateLogStream", "logs:PutLogEvents"}
-# What ECS's agent does for a worker, with the role of its task.
+# Actions of ECS's agent for a worker, with the role of its task.
 BY_AGENT = {"ecs:GetTaskProtection", "ecs:UpdateTaskProtection"}
-# What the function calls stands in `src/`, what an operator's commands call in the others.
+# The calls of the function are in `src/`, and those of an operator's commands in the others.
 FUNCTION, OPERATOR = ("src",), ("crates/cli/src", "crates/local/src/command", "crates/local/src/remote")
-# All that `redrive fleet` calls.
+# The calls of `redrive fleet`.
 FLEET = ("crates/cli/src/fleet", "crates/cli/src/find/queue.rs", "crates/cli/src/live/queues.rs")
-# Payloads are on top, for whoever has them: nothing local serves S3.
+# Additional calls for payloads. No local service has S3.
 PAYLOADS = ("crates/s3/src", "crates/cli/src")
 OF_S3 = {"get_object": "s3:GetObject", "put_object": "s3:PutObject", "delete_object": "s3:DeleteObject"}
-# What a consumer with an idempotency table needs on top.
+# Additional calls of a consumer with an idempotency table.
 OF_RECORDS = {name: f"dynamodb:{name.title().replace('_', '')}" for name in ("put_item", "update_item", "get_item")}
-# What shares history, snoozes and journal in a table.
+# Code that shares history, snoozes and journal in a table.
 JOURNAL = ("crates/cli/src/store/table.rs",)
 OF_JOURNAL = {"query": "dynamodb:Query", "batch_write_item": "dynamodb:BatchWriteItem"}
-# Without it S3 calls a missing object forbidden.
+# Without it, S3 answers that a missing object is forbidden.
 BY_S3 = {"s3:ListBucket"}
 
 
 def operations() -> dict[str, str]:
-    """The action of each call of a client: of what redrive-local serves, so of whatever has a test."""
+    """Returns the action of each call of a client, for the services of redrive-local, with which all calls are tested."""
     found = {}
     for service in SERVICES:
         source = (ROOT / f"crates/local/src/{service}/api.rs").read_text()
@@ -43,12 +43,12 @@ def snake(name: str) -> str:
 
 
 def action(service: str, operation: str) -> str:
-    """A batch of calls needs the permission for one."""
+    """Returns the action of an operation. A batch of calls needs the permission for one."""
     return f"{service}:{operation.removesuffix('Batch')}"
 
 
 def called(folders: tuple[str, ...], known: dict[str, str] | None = None) -> set[str]:
-    """The actions of the calls in these folders, tests apart."""
+    """Returns the actions of the calls in these folders, without tests."""
     known = known or operations()
     found = set()
     for path in (path for folder in folders for path in sources(folder)):
@@ -62,7 +62,7 @@ def called(folders: tuple[str, ...], known: dict[str, str] | None = None) -> set
 
 
 def sources(folder: str) -> list[Path]:
-    """The files of Rust in a folder, or the one of this name."""
+    """Returns the files of Rust in a folder, or the file with this name."""
     found = [ROOT / folder] if folder.endswith(".rs") else list((ROOT / folder).rglob("*.rs"))
     if not found:
         raise RuntimeError(f"{folder} has no code")
@@ -70,7 +70,7 @@ def sources(folder: str) -> list[Path]:
 
 
 def policies() -> dict[str, str]:
-    """The text of each policy by its name."""
+    """Returns the text of each policy by its name."""
     found = {path.stem: path.read_text() for path in FOLDER.glob("*.json")}
     if not found:
         raise RuntimeError(f"{FOLDER} has no policies")
@@ -83,7 +83,7 @@ def allowed(policy: str) -> set[str]:
 
 
 def of_template() -> set[str]:
-    """The actions of the role in template.yaml."""
+    """Returns the actions of the role in template.yaml."""
     role = (ROOT / "template.yaml").read_text().split("Policies:\n", 1)[1].split("\n\n", 1)[0]
     conditions = {"cloudwatch:namespace", "kms:ViaService", "lambda:FunctionArn", "iam:PassedToService"}
     return set(re.findall(r"\b(?:sqs|logs|cloudwatch|kms|dynamodb|lambda|iam):\w+", role)) - conditions

@@ -1,4 +1,4 @@
-"""Whether examples/deploy/consumer.tf, the plan of it that `redrive doctor` is tested with, and template.yaml say the same."""
+"""Compares examples/deploy/consumer.tf, its plan in the tests of `redrive doctor`, and template.yaml."""
 
 import json
 import re
@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "examples/deploy/consumer.tf"
 PLAN = ROOT / "crates/cli/tests/doctor/corpus/terraform-book.json"
 BLOCK = re.compile(r'^(resource|data) "(\w+)" "(\w+)" \{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
-# What does not exist unless a variable is set.
+# Resources that only exist if a variable is set.
 OPTIONAL = re.compile(r"^ +count = var\.(\w+) \? 1 : 0$", re.MULTILINE)
-# An attribute with a constant; what is inside of jsonencode has other names.
+# Attributes with a constant. Those inside of jsonencode have different names.
 CONSTANT = re.compile(r'^ +([a-z_]+) += ("[^"$]*"|\d+|\["[^\]$]*\])(?: +#.*)?$', re.MULTILINE)
 
 
@@ -48,7 +48,7 @@ def problems(code: str) -> Iterator[str]:
 
 
 def holds(values: object, name: str, value: object) -> bool:
-    """Whether an attribute has this value, here or in a block."""
+    """Returns true if an attribute has this value, here or in a block."""
     if isinstance(values, list):
         return any(holds(one, name, value) for one in values)
     if not isinstance(values, dict):

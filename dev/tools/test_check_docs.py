@@ -1,4 +1,4 @@
-"""What is wrong in a page is found. Usage: python -m unittest test_check_docs, in dev/tools/"""
+"""Tests that faults of a page are found. Usage: python -m unittest test_check_docs, in dev/tools/"""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""The linters see each wrong value put into template.yaml and examples/deploy/worker.yaml. Usage: python -m unittest test_check_template, in dev/tools/"""
+"""Tests that the linters find each wrong value in template.yaml and examples/deploy/worker.yaml. Usage: python -m unittest test_check_template, in dev/tools/"""
 
 import unittest
 from pathlib import Path
@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = (ROOT / "template.yaml").read_text()
 WORKER = (ROOT / "examples" / "deploy" / "worker.yaml").read_text()
 
-# What linters find in the translated template: the text, what it becomes, and a word of what is said.
+# Faults that linters find in the translated template: the text, its replacement, and a word of the finding.
 LINTED = [
     ("BatchSize: !Ref BatchSize", "BatchSize: 20000", "E3034"),
     ("MaximumConcurrency: !Ref MaximumConcurrency", "MaximumConcurrency: 1", "E3034"),

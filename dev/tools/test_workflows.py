@@ -1,4 +1,4 @@
-"""What actionlint, zizmor and the schemas do not check of .github/. Usage: python -m unittest test_workflows, in dev/tools/"""
+"""Checks rules for .github/ that actionlint, zizmor and the schemas lack. Usage: python -m unittest test_workflows, in dev/tools/"""
 
 import fnmatch
 import os
@@ -85,7 +85,7 @@ class Dependabot(unittest.TestCase):
 
 
 def sources(pattern: str) -> list[Path]:
-    """Files of that name, but not those of builds and fuzzers, whose lock file `make fuzz` writes."""
+    """Returns files with that name, without those of builds and fuzzers, whose lock file `make fuzz` writes."""
     found = []
     for folder, folders, files in os.walk(ROOT):
         folders[:] = set(folders) - {"target", "fuzz", "node_modules", ".git", ".aws-sam"}

@@ -17,7 +17,7 @@ WARM_UP, MESSAGES = int(os.environ["WARM_UP"]), int(os.environ["MESSAGES"])
 
 
 class Times:
-    """How many messages took so many milliseconds from their sending until they were handled."""
+    """Counts messages by the milliseconds from their sending until they were handled."""
 
     def __init__(self) -> None:
         self.lock, self.taken, self.handled = threading.Lock(), Counter(), 0

@@ -30,7 +30,7 @@ def environment(endpoint: str, queue_url: str, **values) -> dict[str, str]:
 
 class Client:
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
-        # A pipe that nobody reads would stop it.
+        # A file, because a pipe that nobody reads would stop the worker.
         self.output = tempfile.NamedTemporaryFile()
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=self.output)
 
@@ -49,13 +49,13 @@ class Client:
         return cpu(self.process.pid)
 
     def memory(self) -> tuple[float, float]:
-        """What is resident and the most that ever was, in MiB."""
+        """Returns the resident memory and its peak, in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         return tuple(int(lines[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
 
     def times(self) -> dict[int, int]:
-        """How many messages took so many milliseconds; a worker says it once it has handled all."""
+        """Returns the numbers of messages by milliseconds, which a worker prints once it has handled all."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             self.check()
@@ -68,12 +68,12 @@ class Client:
 
 
 def cpu(process: int) -> float:
-    """Seconds of CPU, of all its threads: the clock of the process, where /proc/PID/stat has hundredths of a second."""
+    """Returns the CPU seconds of all threads, by the clock of the process. /proc/PID/stat only has hundredths of a second."""
     return time.clock_gettime((~process << 3) | 2)
 
 
 def percentile(times: dict[int, int], share: float) -> float:
-    """So many milliseconds or less took this share of the messages."""
+    """Returns the milliseconds within which this share of the messages was handled."""
     left = share * sum(times.values())
     for taken, messages in sorted(times.items()):
         left -= messages

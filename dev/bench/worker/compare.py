@@ -22,7 +22,7 @@ from table import inserted, markdown
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "README.md"
-# By how long a handler waits, so that a run takes about as long.
+# Messages by the milliseconds that a handler waits, so that all runs take about as long.
 MESSAGES = {0: 40_000, 20: 20_000}
 STEADY_MESSAGES = 2_000
 MEMORY_MESSAGES = 1_000_000
@@ -64,12 +64,12 @@ def contenders(worker: str, folder: str) -> dict[str, list[str]]:
 
 
 def node(folder: str) -> Path:
-    """The one that was installed with sqs-consumer, which does not support older ones."""
+    """Returns the Node that was installed with sqs-consumer, which does not support older ones."""
     return next(Path(folder, "node_modules").glob("node-linux-*/bin/node"))
 
 
 def conditions(folder: str) -> str:
-    """The machine and the versions of what was compared."""
+    """Describes the machine, and the versions that were compared."""
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     rustc, version = (
         subprocess.run([it, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""What is asked of redrive's worker, each a comparison of measured medians."""
+"""The goals of redrive's worker, each a comparison of measured medians."""
 
 from statistics import median
 from typing import NamedTuple
@@ -11,7 +11,7 @@ HANDLERS = {"no-op": 0, "20 ms": 20}
 LEAST_FASTER = 5.0
 MOST_REQUESTS = 0.25
 MOST_IDLE = 4_320.0
-# Of what is resident after 100,000 messages.
+# Largest growth of the resident memory after 100,000 messages.
 MOST_GROWTH = 1.05
 
 
@@ -40,7 +40,7 @@ def rows(results: Results) -> list[Row]:
 def faster(results: Results, handler: str, other: str) -> Row:
     ours, theirs = (value(results, f"load, {handler}", it, "per_cpu_second") for it in (REDRIVE, other))
     ratio = ours / theirs
-    # Nothing is asked of it beside the loop, which does less.
+    # There is no goal relative to the loop, which does less.
     goal, met = ("-", "-") if other == LOOP else (f"at least {LEAST_FASTER:g} x", verdict(ratio >= LEAST_FASTER))
     what = f"messages per second of CPU, handlers of {handler}"
     return Row(what, goal, in_digits(ours), f"{other} {in_digits(theirs)}", f"{ratio:.1f} x", met)
@@ -74,6 +74,6 @@ def verdict(met: bool) -> str:
 
 
 def in_digits(value: float) -> str:
-    """Three digits that count, or all before the point."""
+    """Formats a value with three significant digits, or all before the point."""
     digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return f"{value:,.{digits}f}"

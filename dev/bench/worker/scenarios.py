@@ -1,4 +1,4 @@
-"""What is measured, each a function of a contender's command."""
+"""The scenarios that are measured, each a function of a contender's command."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ OF_A_WORKER = {
         "ChangeMessageVisibilityBatch",
     )
 }
-# Nothing here takes longer.
+# Time limit of a wait, in seconds.
 PATIENCE = 300
 
 
@@ -55,7 +55,7 @@ def wait_for(server: Server, client: Client, is_it: Callable[[Moment], bool]) ->
 
 
 def start(server: Server, command: list[str], wait: int, warm_up: int = 0, messages: int = 0) -> Client:
-    """It is to say how long so many messages took, after the first few."""
+    """Starts a worker that prints how long the messages after the warm-up took."""
     values = {"HANDLER_MS": wait, "WARM_UP": warm_up, "MESSAGES": messages}
     return Client(command, environment(server.url, server.queue_url, **values))
 
@@ -72,7 +72,7 @@ def between(before: Moment, after: Moment) -> Figures:
 
 
 def load(serve: str, command: list[str], wait: int, messages: int) -> Figures:
-    """All messages are there before the worker is, half as many again for what it compiles while it runs."""
+    """Measures a worker that starts after all messages were sent. Half as many more warm up its compiler."""
     warm_up = messages // 2
     with Server(serve) as server:
         for _ in range((warm_up + messages) // 10):
@@ -84,7 +84,7 @@ def load(serve: str, command: list[str], wait: int, messages: int) -> Figures:
 
 
 def steady(serve: str, command: list[str], wait: int, messages: int) -> Figures:
-    """One message after the other, at a rate that is far below what any of them can do."""
+    """Measures one message after the other, at a rate that all contenders can easily handle."""
     total = STEADY_WARM_UP + messages
     with Server(serve) as server, start(server, command, wait, STEADY_WARM_UP, total) as client:
         wait_for(server, client, lambda now: now.requests > 0)
@@ -101,7 +101,7 @@ def steady(serve: str, command: list[str], wait: int, messages: int) -> Figures:
 
 
 def idle(serve: str, command: list[str], pollers: int) -> Figures:
-    """Nothing is there. Polls of 20 s neither begin nor end at the limits of the minute."""
+    """Measures an empty queue. Polls of 20 s neither begin nor end at the limits of the minute."""
     with Server(serve) as server, start(server, command, 0) as client:
         wait_for(server, client, lambda now: now.requests >= pollers)
         time.sleep(10)
@@ -114,7 +114,7 @@ def idle(serve: str, command: list[str], pollers: int) -> Figures:
 
 
 def memory(serve: str, command: list[str], messages: int) -> Figures:
-    """What is resident after a tenth of the messages and after all; they are sent as they are handled."""
+    """Measures the resident memory after a tenth of the messages and after all. They are sent as they are handled."""
     with Server(serve) as server, start(server, command, 0) as client:
         found, sent = [], 0
         while len(found) < 10:

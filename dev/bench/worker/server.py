@@ -15,7 +15,7 @@ class Server:
         self.process = subprocess.Popen([serve], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
         self.connection = HTTPConnection(self.url.removeprefix("http://"), timeout=PATIENCE)
-        # Longer than a run takes: what is received twice was handled and not deleted.
+        # Longer than a run takes, so a message that is received twice was handled and not deleted.
         attributes = {"VisibilityTimeout": "3600"}
         self.queue_url = self.call("CreateQueue", QueueName="orders", Attributes=attributes)["QueueUrl"]
         self.ten = [{"Id": str(id), "MessageBody": ORDER} for id in range(10)]
@@ -39,13 +39,13 @@ class Server:
         self.call("SendMessage", QueueUrl=self.queue_url, MessageBody=ORDER)
 
     def totals(self) -> dict:
-        """All that was counted so far, without a request."""
+        """Returns the counts so far, without a request."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
     def call(self, operation: str, **values) -> dict:
-        """Without boto3, which would take longer to send than a worker to handle."""
+        """Calls the server without boto3, with which sending would take longer than handling."""
         headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": f"AmazonSQS.{operation}"}
         self.connection.request("POST", "/", json.dumps(values), headers)
         answer = self.connection.getresponse()

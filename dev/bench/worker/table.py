@@ -40,7 +40,7 @@ def drawn(cells: list) -> list[str]:
 
 
 def inserted(document: str, table: str) -> str:
-    """The document with the table between the marks."""
+    """Returns the document with the table between the marks."""
     before, has_begin, rest = document.partition(BEGIN)
     _, has_end, after = rest.partition(END)
     assert has_begin and has_end, f"there is no {BEGIN.strip()} with its end"

@@ -1,4 +1,4 @@
-"""What the report of `make bench ONLY=worker` says, and that the page shows what was measured."""
+"""Tests the report of `make bench ONLY=worker`, and that the page shows what was measured."""
 
 import json
 import unittest
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 
 def results(**of_redrive: float) -> dict:
-    """Of three rounds, in one of which the machine did something else; all goals are just met."""
+    """Returns results of three rounds. The machine did something else in one of them, and all goals are just met."""
     goals = {"per_cpu_second": 5.0, "requests": 0.25, "a_day_and_poller": 4320.0, "first_mib": 20.0, "last_mib": 21.0}
     figures = set(goals) | set(table.LOADED.values()) | set(table.STEADY.values()) | set(table.IDLE.values())
     scenarios = [f"{kind}, {handler}" for kind in ("load", "steady") for handler in HANDLERS]
