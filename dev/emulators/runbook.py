@@ -27,7 +27,7 @@ RUNBOOK = ROOT / "docs" / "runbook.md"
 NAMES = 'eval "$(redrive queue names --stack shop --region us-east-1)"\n'
 # The stack's name on the page.
 STACK = "shop"
-OURS = "template.yaml"
+OWN_TEMPLATE = "template.yaml"
 VARIABLES = "QUEUE QUEUE_URL QUEUE_ARN DEAD_LETTER_QUEUE DEAD_LETTER_QUEUE_URL DEAD_LETTER_QUEUE_ARN FUNCTION LOG_GROUP MAPPING"
 # The letters that the demo leaves, and the block that looks for their log.
 LETTERS = 4
@@ -47,7 +47,7 @@ def main(binaries: Path) -> int:
         with tempfile.TemporaryDirectory() as work, local(binaries, template, Path(work)) as environment:
             check_names(name, environment)
             print(f"docs/runbook.md finds the names of the stack of {name}")
-            if name == OURS:
+            if name == OWN_TEMPLATE:
                 print(f"docs/runbook.md: {check_blocks(environment)} blocks of commands work on it")
     return 0
 
@@ -58,7 +58,7 @@ def templates() -> dict[str, str]:
     tutorial = next(block.text for block in book.blocks(page) if block.language == "yaml")
     existing = (ROOT / "examples/deploy/function.yaml").read_text()
     cdk = (ROOT / "crates/cli/tests/doctor/corpus/cdk-redrive.json").read_text()
-    return {OURS: (ROOT / OURS).read_text(), "first-consumer.md": tutorial, "examples/deploy/function.yaml": existing, "the CDK example": cdk}
+    return {OWN_TEMPLATE: (ROOT / OWN_TEMPLATE).read_text(), "first-consumer.md": tutorial, "examples/deploy/function.yaml": existing, "the CDK example": cdk}
 
 
 @contextmanager
