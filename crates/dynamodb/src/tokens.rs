@@ -55,9 +55,8 @@ pub struct Tokens {
 }
 
 impl DynamoDb {
-    /// Returns the bucket with this key, for [`Consumer::share_rate`](redrive::Consumer::share_rate). Its id is the prefix and
-    /// the key, and must differ from the ids of records. Its client does not retry: after a failed call, the worker leases again
-    /// a second later.
+    /// Returns the bucket with this key, for [`Consumer::share_rate`](redrive::Consumer::share_rate). Its id is the prefix and the key,
+    /// and must differ from the ids of records. Its client does not retry: after a failed call, the worker leases again a second later.
     #[must_use]
     pub fn tokens(mut self, key: &str) -> Tokens {
         let id = self.id(key);

@@ -107,8 +107,7 @@ impl Executor {
         threads::start(&self.0, self.0.queue.add_thread());
     }
 
-    /// Waits until the thread that drives the front has polled all ready tasks. Returns at once if that thread does not poll
-    /// tasks.
+    /// Waits until the thread that drives the front has polled all ready tasks. Returns at once if that thread does not poll tasks.
     pub async fn polled_inline(&self) {
         let mut has_waited = false;
         poll_fn(|_| match !std::mem::replace(&mut has_waited, true) && self.0.queue.awaits_poll() {

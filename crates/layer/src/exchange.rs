@@ -304,8 +304,7 @@ async fn read(mut body: Incoming) -> Result<(Bytes, Option<HeaderMap>), String> 
 static NUMBERED: AtomicU64 = AtomicU64::new(0);
 
 impl Offer {
-    /// Gives the invocation its own ids. Messages of a batch share Lambda's request id, so a late answer to one would count for
-    /// the next.
+    /// Gives the invocation its own ids. Messages of a batch share Lambda's request id, so a late answer to one would count for the next.
     pub(crate) fn numbered(mut self) -> Self {
         let number = NUMBERED.fetch_add(1, Ordering::Relaxed) + 1;
         let of_lambda = self.headers.get(&REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();

@@ -18,8 +18,7 @@ use self::plan::{ProtectionPlan, ProtectionStep};
 /// Target of this module's log lines.
 const TARGET: &str = "redrive::worker::protection";
 
-/// Time that the worker's end waits for the last release. Without it, protection ends by itself, and a task that has ended needs
-/// none.
+/// Time that the worker's end waits for the last release. Without it, protection ends by itself, and a task that has ended needs none.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Protection of the task in which this process runs.

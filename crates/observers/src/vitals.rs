@@ -72,8 +72,7 @@ impl Vitals {
         self.state().pulse.is_paused = is_paused;
     }
 
-    /// Records that a poll returned or failed. Failed polls count as finished, because a restart does not help if SQS cannot be
-    /// reached.
+    /// Records that a poll returned or failed. Failed polls count as finished, because a restart does not help if SQS cannot be reached.
     pub fn poll_ended(&self, is_ok: bool) {
         self.metrics.polls.inc();
         self.metrics.poll_errors.inc_by(u64::from(!is_ok));

@@ -92,8 +92,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Deletes this consumer's records that are older than `older_than`, like
-    /// [`redrive_postgres::Inbox::prune`](crate::Inbox::prune).
+    /// Deletes this consumer's records that are older than `older_than`, like [`redrive_postgres::Inbox::prune`](crate::Inbox::prune).
     ///
     /// # Errors
     /// Postgres refuses or does not answer. Records that were deleted until then stay deleted.

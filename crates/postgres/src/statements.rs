@@ -24,8 +24,7 @@ pub(crate) fn is_first(is_busy: bool, is_first: bool) -> Result<bool, InboxError
     if is_busy { Err(InboxError::busy()) } else { Ok(is_first) }
 }
 
-/// Deletes old records. Its parameters are the name of the consumer and an age in seconds. A step locks few rows, and for a short
-/// time.
+/// Deletes old records. Its parameters are the name of the consumer and an age in seconds. A step locks few rows, and for a short time.
 pub(crate) const PRUNE: &str = include_str!("prune.sql");
 
 /// A step of [`PRUNE`] that deletes less is the last.

@@ -34,8 +34,7 @@ fn main() {
     }
 }
 
-/// Returns a client that waits for an emulator on a busy machine. It makes no call twice, because a release is confirmed only
-/// once.
+/// Returns a client that waits for an emulator on a busy machine. It makes no call twice, because a release is confirmed only once.
 async fn patient() -> Client {
     let timeouts = TimeoutConfig::builder().operation_timeout(Duration::from_secs(60)).build();
     let config = client().await.config().to_builder().retry_config(RetryConfig::disabled());

@@ -41,8 +41,7 @@ async fn break_at_commit(listener: TcpListener, server: &Path, lost: Lost) -> st
     }
 }
 
-/// Handles the next delivery, and returns true if the message was new. The server may not know yet that the first connection is
-/// gone.
+/// Handles the next delivery, and returns true if the message was new. The server may not know yet that the first connection is gone.
 async fn deliver_again(mut client: Client) -> bool {
     loop {
         let transaction = client.transaction().await.unwrap();

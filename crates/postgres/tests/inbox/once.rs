@@ -12,8 +12,7 @@ pub(crate) fn inbox() -> Inbox {
     Inbox::new("payments").unwrap()
 }
 
-/// Tries until the key is done, and returns true if the effect was this worker's. It makes the effect before it gives up a
-/// transaction.
+/// Tries until the key is done, and returns true if the effect was this worker's. It makes the effect before it gives up a transaction.
 async fn work(mut client: Client, given_up: &AtomicU32) -> bool {
     loop {
         let transaction = client.transaction().await.unwrap();
