@@ -1,4 +1,4 @@
-//! `redrive doctor`: subjects, what is wrong with them, and that told.
+//! `redrive doctor` finds and reports what is wrong with a deployment.
 
 mod accept;
 pub(crate) mod checks;
@@ -101,13 +101,13 @@ pub(crate) struct Arguments {
 }
 
 struct Judged {
-    /// One for each subject.
+    /// One report per deployment.
     reports: Vec<Report>,
-    /// What to call all that was looked at.
+    /// Name of everything that was checked.
     name: String,
-    /// Why some could not be read.
+    /// Errors of files that could not be read.
     unread: Vec<Problem>,
-    /// What must be made of others before they can be read.
+    /// Hints on files that another tool must convert first.
     not_yet: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         return Err(Problem::Input(anyhow!("--format sarif: {why}")));
     }
     let Judged { reports, name, mut unread, not_yet } = arguments.judged()?;
-    // What could not be read at all needs no report.
+    // If no file could be read, there is nothing to report.
     if !reports.is_empty() || unread.is_empty() {
         let printed = match format {
             Format::Text => print::text(&reports, &name),
@@ -166,10 +166,10 @@ fn were(count: usize) -> String {
 }
 
 impl Arguments {
-    /// What a run ends with that found nothing.
+    /// Returns the last line of a run that found no problems.
     fn nothing_found(&self, reports: &[Report], name: &str) -> String {
         let is_known = !reports.iter().any(|report| report.subject.may_hold_more());
-        // All of an account is not a template in which nobody wrote a mapping.
+        // The hint suits a template without a mapping, not a whole account.
         match !self.all && is_known && reports.iter().all(Report::is_idle) {
             true => {
                 format!("no queue feeds a function or a worker in {name}, and no other problem was found")
@@ -178,10 +178,10 @@ impl Arguments {
         }
     }
 
-    /// What was checked, and how many lines say what was not.
+    /// Returns what was checked, and how many lines name what was not read.
     fn seen(&self, reports: &[Report], more_lines: usize) -> String {
         let checked = reports.iter().fold(Checked::default(), |all, report| {
-            // In an account two groups may have a queue in common.
+            // Two groups of an account may share a queue, which counts once.
             let name = if self.all { "" } else { &report.subject.name };
             all.and(name, report.checked())
         });
@@ -223,7 +223,7 @@ impl Arguments {
         Ok(Judged { reports, name, unread, not_yet })
     }
 
-    /// Each with the parameters that it declares, if there are several.
+    /// Returns a target per file. If there are several, each gets only the parameters that its file declares.
     fn targets(&self, files: Vec<PathBuf>) -> Result<Vec<Target>, Problem> {
         let given = &self.target.parameters;
         let of = |file, parameters| Target { template: Some(file), parameters, ..self.target.clone() };
@@ -251,7 +251,7 @@ impl Arguments {
         Ok(files.into_iter().map(declared).collect())
     }
 
-    /// Worst first, and at the end what concerns all of them.
+    /// Checks an account: the worst group of queues first, the account as a whole last.
     fn account(&self) -> Result<Judged, Problem> {
         let Account { whole, groups } = wait(async {
             let aws = Aws::connect(&self.target.place).await.or_input()?;
@@ -268,7 +268,7 @@ impl Arguments {
         Ok(Judged { reports, name, unread: Vec::new(), not_yet: Vec::new() })
     }
 
-    /// Of this directory's template.yaml if nothing is said.
+    /// Checks one target, by default this directory's template.yaml.
     fn report(&self, target: &Target) -> Result<Report, Problem> {
         let otherwise = Path::new("template.yaml");
         let subject = target.read(Some(otherwise))?;

@@ -1,4 +1,4 @@
-//! Findings that a template itself accepts, each with a reason: in a comment, or where there are none (JSON), in Metadata.
+//! Findings that a template accepts with a reason: in a comment or, because JSON has no comments, in Metadata.
 
 use std::sync::LazyLock;
 
@@ -11,20 +11,20 @@ use regex::Regex;
 use super::finding::Finding;
 use super::flags;
 
-/// What is to be written.
+/// A comment that accepts a finding.
 static COMMENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*redrive:accept=([^\s:]+):\s*(.*?)\s*$").expect("the expression is right")
 });
 
-/// What may be meant as that.
+/// A comment that is meant to accept a finding, well-formed or not.
 static MEANT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)^\s*redrive\s*:\s*accept\b").expect("the expression is right"));
 
-/// More lines than anybody leaves between a name and its first property. A template may be somebody else's, with many
-/// resources in one line behind many empty ones.
+/// Lines to search for a name above its first property. The bound keeps a stranger's template, with many resources on one line
+/// behind many empty ones, from taking long.
 const MOST_BETWEEN: usize = 100;
 
-/// A finding that the authors of a template know of.
+/// A finding that a template's authors accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Acceptance {
     resource: String,
@@ -34,26 +34,26 @@ pub(super) struct Acceptance {
 }
 
 impl Acceptance {
-    /// What it accepts: a code at a resource.
+    /// Returns the code and the resource that it accepts.
     pub(super) fn key(&self) -> (&str, &str) {
         (self.code, &self.resource)
     }
 
-    /// What accepts a finding at a resource, or at a part of it.
+    /// Returns the key of an acceptance that covers a finding at a resource or at a part of it.
     pub(super) fn key_of(finding: &Finding) -> (&str, &str) {
         let id = &finding.found.id;
         (finding.check.code, id.split_once('.').map_or(id.as_str(), |(resource, _)| resource))
     }
 }
 
-/// All that a template or manifests accept; nothing of what is neither.
+/// Reads what a template or manifests accept. Returns nothing for other files.
 ///
 /// # Errors
-/// A code that is none, no reason, or a comment that is about no resource.
+/// A code is unknown, a reason is missing, or a comment belongs to no resource.
 pub(super) fn read(text: &str) -> anyhow::Result<Vec<Acceptance>> {
     if kubernetes::is_kubernetes(text) {
         let resources = kubernetes::resources(text).unwrap_or_default();
-        // Each is a document, which comments at the left are above.
+        // Each resource is a document, below its unindented comments.
         let names = resources.iter().map(|(name, resource)| (resource.line, 0, name.as_str())).collect();
         return commented(text, &Places { names, end: usize::MAX });
     }
@@ -95,7 +95,7 @@ fn commented(text: &str, places: &Places<'_>) -> anyhow::Result<Vec<Acceptance>>
     Ok(found)
 }
 
-/// Where the names of resources are, from line 1 and column 0, in their order, and the line behind the last resource.
+/// Lines (from 1) and columns (from 0) of resources' names, in order, and the line after the last resource.
 struct Places<'a> {
     names: Vec<(usize, usize, &'a str)>,
     end: usize,
@@ -115,8 +115,8 @@ impl<'a> Places<'a> {
         Self { names, end }
     }
 
-    /// A comment is about the resource that it is in; one that is not indented deeper than the name of a resource is
-    /// about the next.
+    /// Returns the resource that a comment is about: the one that contains it, or the next one if the comment is not indented
+    /// deeper than a resource's name.
     fn about(&self, comment: &Comment) -> Option<&'a str> {
         let before = self.names.iter().rev().find(|(line, ..)| *line <= comment.line);
         let next = self.names.iter().find(|(line, ..)| *line > comment.line);
@@ -131,7 +131,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The line of a resource's name, which its first property may follow.
+/// Returns the place of a resource's name. Its first property may be on a later line.
 fn place<'a>(lines: &[&str], name: &'a str, resource: &Node) -> (usize, usize, &'a str) {
     let quotes = ['"', '\''];
     let column = |line: &str| {
@@ -235,7 +235,7 @@ metadata: {name: scaled}
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn malformed_acceptances_are_refused() {
         for (comment, said) in [
             ("redrive:accept=mapping-disabled:", "line 3: redrive:accept of mapping-disabled has no reason"),
             (

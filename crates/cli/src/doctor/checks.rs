@@ -1,4 +1,4 @@
-//! All that is known to lose or delay messages, a file for each place where it goes wrong.
+//! Checks for known ways to lose or delay messages, grouped by component.
 
 mod alarm_link;
 mod alarm_metric;
@@ -30,7 +30,7 @@ mod visibility;
 
 use super::finding::Check;
 
-/// In the order in which they are told and documented.
+/// All checks, in the order of reports and documentation.
 pub(crate) const ALL: [&Check; 72] = [
     &mapping::BATCH_RESPONSE_MISSING,
     &mapping::MAPPING_WITHOUT_QUEUE,

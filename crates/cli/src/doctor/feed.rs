@@ -1,4 +1,4 @@
-//! Which queue feeds which function or worker, and where its letters end.
+//! Queues with the functions and workers that they feed, and dead-letter queues.
 
 use redrive::Metrics;
 use redrive::tools::{metric_names, variable_of_queue};
@@ -6,7 +6,7 @@ use redrive_iac::subject::{Function, IDEMPOTENCY_TABLE, Mapping, Process, Queue,
 
 pub(super) const DEFAULT_NAMESPACE: &str = "Redrive";
 
-/// A queue with what works on its messages.
+/// A queue with the function or worker that handles its messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Consumer<'a> {
     pub(super) source: &'a Queue,
@@ -21,7 +21,7 @@ pub(super) enum Kind<'a> {
     Worker(&'a Worker),
 }
 
-/// A mapping with both of its ends.
+/// A mapping with its queue and its function.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Feed<'a> {
     pub(super) mapping: &'a Mapping,
@@ -36,7 +36,7 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// The mappings of which both ends were looked at.
+/// Returns the mappings whose queue and function were read.
 pub(super) fn feeds(subject: &Subject) -> impl Iterator<Item = Feed<'_>> {
     subject.mappings.iter().filter_map(|mapping| {
         let (source, function) = (subject.source_of(mapping)?, subject.function_of(mapping)?);
@@ -44,12 +44,12 @@ pub(super) fn feeds(subject: &Subject) -> impl Iterator<Item = Feed<'_>> {
     })
 }
 
-/// The same with functions that can be redrive's.
+/// Returns the mappings whose function may run redrive.
 pub(super) fn redrive_feeds(subject: &Subject) -> impl Iterator<Item = Feed<'_>> {
     feeds(subject).filter(|feed| feed.function.may_run_redrive())
 }
 
-/// Functions and workers with their queues, where both were looked at.
+/// Returns the functions and workers whose queues were read, with these.
 pub(super) fn consumers(subject: &Subject) -> impl Iterator<Item = Consumer<'_>> {
     let functions = feeds(subject).map(Feed::consumer);
     let workers = subject.workers.iter().filter_map(|worker| {
@@ -59,12 +59,12 @@ pub(super) fn consumers(subject: &Subject) -> impl Iterator<Item = Consumer<'_>>
     functions.chain(workers)
 }
 
-/// The same where redrive can run.
+/// Returns the consumers that may run redrive.
 pub(super) fn redrive_consumers(subject: &Subject) -> impl Iterator<Item = Consumer<'_>> {
     consumers(subject).filter(Consumer::may_run_redrive)
 }
 
-/// The queues that feed functions, workers or others, each once, with a word for these.
+/// Returns each queue that feeds something, with a word for its consumer.
 pub(super) fn sources(subject: &Subject) -> impl Iterator<Item = (&Queue, &'static str)> {
     subject.queues.iter().filter_map(|queue| Some((queue, fed_by(subject, queue)?)))
 }
@@ -75,22 +75,22 @@ fn fed_by(subject: &Subject, queue: &Queue) -> Option<&'static str> {
     function.or_else(worker).or_else(|| queue.other_receiver.as_ref().map(|_| "consumer"))
 }
 
-/// Whether it is one of redrive's metrics, by any sink.
+/// Returns true for a metric that redrive publishes to any sink.
 pub(super) fn is_ours(name: &str) -> bool {
     metric_names(Metrics::Emf).contains(&name)
 }
 
-/// The queues in which letters end, of queues or of others, each once.
+/// Returns each queue that receives dead letters, from queues or other senders.
 pub(super) fn letter_queues(subject: &Subject) -> impl Iterator<Item = &Queue> {
     subject.queues.iter().filter(|queue| is_letter_queue(subject, queue))
 }
 
-/// Whether it is one of those.
+/// Returns true if a queue receives dead letters.
 pub(super) fn is_letter_queue(subject: &Subject, queue: &Queue) -> bool {
     queue.takes_other_letters || subject.is_dead_letter_queue(&queue.arn)
 }
 
-/// Whether something receives from a queue.
+/// Returns true if something receives from a queue.
 pub(super) fn is_received_from(subject: &Subject, queue: &Queue) -> bool {
     subject.is_received_from(&queue.arn)
 }
@@ -103,8 +103,8 @@ impl<'a> Consumer<'a> {
         }
     }
 
-    /// A variable as it holds for this queue: that of the queue's entry in `REDRIVE_QUEUES`, if there is one. An empty one
-    /// counts as absent.
+    /// Returns a variable as it applies to this queue: from the queue's entry in `REDRIVE_QUEUES`, if there is one. An empty
+    /// variable counts as absent.
     pub(super) fn variable(&self, name: &str) -> Seen<String> {
         match (self.process.variable("REDRIVE_QUEUES"), self.process.variable(name)) {
             (Seen::Unknown, _) => Seen::Unknown,
@@ -118,12 +118,12 @@ impl<'a> Consumer<'a> {
         }
     }
 
-    /// The name or the ARN of the table, as the consumer's variable has it.
+    /// Returns the name or the ARN of its idempotency table, as in the variable.
     pub(super) fn idempotency_table(&self) -> Option<&'a str> {
         self.process.variable(IDEMPOTENCY_TABLE).there().copied()
     }
 
-    /// Where its metrics go, none if that is not known or cannot be kept.
+    /// Returns the sink of its metrics, or `None` if that is unknown or invalid.
     pub(super) fn sink(&self) -> Option<Metrics> {
         match self.process.variable("REDRIVE_METRICS") {
             Seen::Absent | Seen::There("cloudwatch") => Some(Metrics::CloudWatch),
@@ -133,12 +133,12 @@ impl<'a> Consumer<'a> {
         }
     }
 
-    /// Whether it publishes a metric of redrive's, true if its sink is not known.
+    /// Returns true if it publishes a metric of redrive's, or if its sink is unknown.
     pub(super) fn publishes(&self, name: &str) -> bool {
         self.sink().is_none_or(|sink| metric_names(sink).contains(&name))
     }
 
-    /// Where its metrics are found.
+    /// Returns the namespace of its metrics.
     pub(super) fn namespace(&self) -> Option<&'a str> {
         self.process.variable("REDRIVE_METRICS_NAMESPACE").or(DEFAULT_NAMESPACE)
     }

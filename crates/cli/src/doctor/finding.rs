@@ -1,4 +1,4 @@
-//! What a check is, and what it finds.
+//! Checks and their findings.
 
 use std::fmt;
 use std::iter::Sum;
@@ -12,13 +12,13 @@ use crate::counted::counted;
 /// One known way to lose or delay messages.
 #[derive(Debug)]
 pub(crate) struct Check {
-    /// Stable: it is what people search for, and leave out.
+    /// Stable, because people search for it and exclude it.
     pub(super) code: &'static str,
     pub(super) level: Level,
     /// A sentence without its full stop.
     pub(super) title: &'static str,
     pub(super) why: Words,
-    /// The page that says so.
+    /// The page that documents the reason.
     pub(super) link: &'static str,
     pub(super) fix: Words,
     pub(super) find: fn(&Subject) -> Vec<Found>,
@@ -26,48 +26,48 @@ pub(crate) struct Check {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// Messages will be lost, or nobody will be told.
+    /// Messages will be lost, or nobody will be notified.
     Error,
     /// Messages can be lost or late when something else goes wrong.
     Warning,
 }
 
-/// What a check sees: a sentence with names and numbers, and where.
+/// What a check has found: a sentence with names and numbers, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) what: String,
-    /// The template, unless it is another file.
+    /// The file, if it is not the template.
     pub(super) file: Option<String>,
     pub(super) line: Option<usize>,
     /// The logical id in a template, else the name.
     pub(super) id: String,
     about: About,
-    /// What to do where the check's fix cannot be followed.
+    /// The fix, if the check's fix cannot be followed.
     fix: Option<&'static str>,
 }
 
-/// Whose function a finding concerns.
+/// The consumers that a finding concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum About {
-    /// All that a queue feeds, by its ARN; for a dead-letter queue, those whose letters it has.
+    /// All consumers of a queue, by its ARN. For a dead-letter queue, the consumers whose letters it receives.
     Queue(String),
-    /// By its name, if that is known.
+    /// A function, by its name if that is known.
     Function(Option<String>),
-    /// One of redrive's.
+    /// A worker, which runs redrive.
     Worker,
     Everything,
 }
 
-/// What a check sees, and the check.
+/// A check with one thing that it has found.
 #[derive(Debug)]
 pub(crate) struct Finding {
     pub(super) check: &'static Check,
     pub(super) found: Found,
-    /// Whether it concerns a function that runs redrive, which decides its words.
+    /// True if it concerns a function that runs redrive, which decides the words.
     pub(super) runs_redrive: bool,
 }
 
-/// How many there are.
+/// Numbers of errors and warnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) errors: usize,
@@ -77,7 +77,7 @@ pub(super) struct Counts {
 impl Check {
     pub(crate) fn findings(&'static self, subject: &Subject) -> Vec<Finding> {
         let mut found = (self.find)(subject);
-        // A function that several queues feed is told of once.
+        // A function that several queues feed is reported once.
         found.dedup();
         let finding = |found: Found| {
             let runs_redrive = found.about.runs_redrive(subject);
@@ -104,7 +104,7 @@ impl Finding {
         self.check.why.to(self.runs_redrive)
     }
 
-    /// With values of parameters without which it is not there.
+    /// Names the parameter values that bring the finding about.
     pub(super) fn only_with(mut self, values: &str) -> Self {
         self.found.what = format!("With {values}: {}", self.found.what);
         self
@@ -114,13 +114,13 @@ impl Finding {
         self.found.fix.unwrap_or_else(|| self.check.fix.to(self.runs_redrive))
     }
 
-    /// The file that it is in, if it is in one.
+    /// Returns the file that contains it, if there is one.
     pub(super) fn file<'a>(&'a self, subject: &'a Subject) -> Option<&'a str> {
         let is_in_file = self.found.line.is_some() || subject.is_plan;
         self.found.file.as_deref().or(is_in_file.then_some(subject.name.as_str()))
     }
 
-    /// `FILE:LINE` for a template, else the name.
+    /// Returns `FILE:LINE` for a template, else the name.
     pub(super) fn place(&self, subject: &Subject) -> String {
         let Found { file, line, id, .. } = &self.found;
         match (file, line) {
@@ -164,7 +164,7 @@ impl Level {
     }
 }
 
-/// What a finding is about: a logical id or a name, its line in the template, and whose function that concerns.
+/// Place of a finding: a logical id or a name, its line in the template, and the consumers that it concerns.
 pub(super) struct Place<'a>(&'a str, Option<usize>, About);
 
 impl Found {
@@ -173,12 +173,12 @@ impl Found {
         Self { what, file: None, id: id.to_owned(), line, about, fix: None }
     }
 
-    /// In another file than the template.
+    /// Places the finding in a file other than the template.
     pub(super) fn in_file(self, file: String, line: Option<usize>) -> Self {
         Self { file: Some(file), line, ..self }
     }
 
-    /// With a fix of its own, if the check's cannot be followed here.
+    /// Replaces the check's fix, if that cannot be followed here.
     pub(super) fn fixed_by(self, fix: Option<&'static str>) -> Self {
         Self { fix, ..self }
     }

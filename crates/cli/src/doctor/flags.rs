@@ -1,4 +1,4 @@
-//! Which findings are told, and how.
+//! Options that select findings and their format.
 
 use clap::{Args, ValueEnum};
 

@@ -1,5 +1,5 @@
-//! What must be true of our templates, by the reader that judges everybody's. Each rule has faults that break it.
-//! Nothing is found in them: `nothing_is_found`, and for a worker the case of `examples/deploy/worker.yaml` in `cases.txt`.
+//! Rules that redrive's own templates must keep, checked with the doctor's reader. Each rule has faults that break it.
+//! The doctor finds nothing in them: see `nothing_is_found`, and for a worker the case of `examples/deploy/worker.yaml` in `cases.txt`.
 
 mod descriptions;
 mod encryption;
@@ -21,7 +21,7 @@ const RUNBOOK: &str = include_str!("../../../../docs/runbook.md");
 
 const ALARM: &str = "AWS::CloudWatch::Alarm";
 const TOLD: (&str, &str) = ("NotificationEmail", "me@example.com");
-/// The ARN of the topic that tells them.
+/// ARN of the topic that notifies the address.
 const TOPIC: &str = "arn:aws:sns:eu-west-1:123456789012:stack-AlarmTopic";
 const IDEMPOTENT: (&str, &str) = ("Idempotency", "on");
 const OF_RECORDS: [&str; 3] = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"];
@@ -29,23 +29,23 @@ const KEY: &str = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56e
 
 const FAULTS: &str = include_str!("../../tests/doctor/ours.yaml");
 
-/// What a statement is about, and under which conditions.
+/// Returns the resources and the conditions of a statement.
 fn granted_to(statement: &Statement) -> String {
     let conditions =
         statement.conditions.iter().map(|(key, values)| format!(" if {key}={}", values.join(" ")));
     statement.resources.join(" ") + &conditions.collect::<String>()
 }
 
-/// The key, for messages of queues and for their records.
+/// Returns the expected grant of the key, for messages of queues and for records.
 fn of_key(key: &str, is_idempotent: bool) -> String {
     let records = if is_idempotent { " dynamodb.eu-west-1.amazonaws.com" } else { "" };
     format!("{key} if kms:ViaService=sqs.eu-west-1.amazonaws.com{records}")
 }
 
-/// What a rule finds wrong with a template and its runbook.
+/// A check that returns what is wrong with a template and its runbook.
 type Rule = fn(&Ours<'_>) -> Vec<String>;
 
-/// A template that is to be as ours, and its runbook.
+/// One of redrive's own templates, or a broken copy, with its runbook.
 struct Ours<'a> {
     document: Node,
     runbook: &'a str,
@@ -53,10 +53,10 @@ struct Ours<'a> {
     given: &'a [(&'a str, &'a str)],
 }
 
-/// A stack that is made of it.
+/// A stack that the template would create.
 struct Stack {
     subject: Subject,
-    /// With their kinds.
+    /// Resources with their types.
     resources: Vec<(String, Resource)>,
     outputs: Vec<String>,
 }
@@ -95,7 +95,7 @@ impl<'a> Ours<'a> {
         Stack { subject, resources, outputs: outputs.into_iter().map(|output| output.key).collect() }
     }
 
-    /// What a section of it declares, as it is written.
+    /// Returns what a section declares, as it is written.
     fn declared(&self, section: &str) -> &[(String, Node)] {
         self.document.entries_at(section)
     }

@@ -1,4 +1,4 @@
-//! All codes as text: one explained, and a list.
+//! Codes as text: the explanation of one, and a list of all.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::checks::ALL;
 use super::finding::Check;
 use super::words::Words;
 
-/// One check, with what it means and how to fix it.
+/// Returns the explanation of a check, with its fix.
 ///
 /// # Panics
 /// There is no such code.
@@ -15,7 +15,7 @@ pub(super) fn explanation(code: &str) -> String {
     section(check)
 }
 
-/// A line for each check.
+/// Returns a line for each check.
 pub(super) fn list() -> String {
     let width = ALL.iter().map(|check| check.code.len()).max().unwrap_or_default();
     ALL.iter().fold(String::new(), |mut list, check| {
@@ -34,7 +34,7 @@ fn section(check: &Check) -> String {
     format!("## {code}\n\n{title} ({level}).\n\n{why}\n<{link}>\n\n{fix}\n")
 }
 
-/// What is said to everybody, or what to those without redrive and then to those with it.
+/// Returns the words for everybody, or first those without redrive and then those with it.
 fn said([title, with_redrive]: [&str; 2], words: Words) -> String {
     let other = words.to(false);
     match words.of_redrive_alone() {
@@ -55,7 +55,7 @@ mod tests {
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/doctor.md");
 
     #[test]
-    fn each_type_that_is_recognized_and_not_read_is_told_and_documented() {
+    fn each_type_that_is_not_read_is_reported_and_documented() {
         let page = std::fs::read_to_string(PAGE).unwrap();
         for (start, why) in HOLDERS.iter().chain(&RECEIVERS) {
             assert!(page.contains(&format!("`{start}")), "{start} is not on {PAGE}");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_words_of_their_own_and_sentences_are_whole() {
+    fn codes_are_unique_and_sentences_are_complete() {
         for (at, check) in ALL.iter().enumerate() {
             let Check { code, title, why, link, fix, .. } = check;
             assert!(code.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{code}");

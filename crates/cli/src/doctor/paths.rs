@@ -1,4 +1,4 @@
-//! Which files are meant by the paths on the command line.
+//! The files that the paths on the command line name.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use redrive_iac::subject::{kubernetes, terraform};
 use redrive_iac::{Node, parse};
 use walkdir::{DirEntry, WalkDir};
 
-/// What other tools write or install, in which no template is anybody's own.
+/// Folders that other tools write or install, without templates of the user's own.
 const FOREIGN: [&str; 6] = [".git", ".venv", ".aws-sam", ".terraform", "node_modules", "target"];
 const KINDS: [&str; 4] = ["yaml", "yml", "json", "template"];
-/// What a template names that is worth a look.
+/// Types in a template that make it worth checking.
 const SIGNS: [&str; 4] = ["AWS::SQS::", "AWS::Lambda::", "AWS::Serverless::", "AWS::ECS::TaskDefinition"];
 
-/// Files in the order of the paths, each once; and what could not be read.
+/// Files in the order of the paths, without duplicates, and errors of those that could not be read.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     pub(super) found: Vec<PathBuf>,
     pub(super) unread: Vec<Error>,
-    /// Files of a folder from which something could be made that can be read, the first of each kind.
+    /// Hints on files in folders that another tool must convert first, one of each kind.
     pub(super) not_yet: Vec<String>,
     seen: BTreeSet<PathBuf>,
 }
 
 impl Files {
-    /// A file as it is; of a folder, and of those in it, all that may be templates or plans, but for what is left out.
+    /// Finds the files and, in folders at any depth, all that may be templates, plans or manifests, except `left_out`.
     pub(super) fn of(paths: &[PathBuf], left_out: &[PathBuf]) -> Self {
         let mut files = Self::default();
         for path in paths {
@@ -73,7 +73,7 @@ impl Files {
 
     fn add_hint(&mut self, path: &Path) {
         let Some(text) = input::mentioned(path) else { return };
-        // Of other files than those of workers nothing is known but the name.
+        // A file without a worker counts only by its name.
         let what = match text.contains("REDRIVE_QUEUE_URL") {
             true => not_yet(path, &text),
             false => not_yet(path, "").filter(|_| text.to_ascii_lowercase().contains("sqs")),
@@ -90,7 +90,7 @@ fn is_foreign(entry: &DirEntry) -> bool {
     entry.depth() > 0 && entry.file_type().is_dir() && FOREIGN.iter().any(|name| entry.file_name() == *name)
 }
 
-/// Whether a file is a template or a plan, or would be if it could be read.
+/// Returns true for a template, a plan or a manifest, and for a file that would be one if it could be read.
 fn may_be_meant(path: &Path) -> bool {
     let kind = path.extension().and_then(|kind| kind.to_str()).map(str::to_ascii_lowercase);
     kind.is_some_and(|kind| KINDS.contains(&kind.as_str()))
@@ -109,11 +109,11 @@ fn is_meant(path: &Path, text: &str) -> bool {
     if !SIGNS.iter().any(|sign| text.contains(sign)) {
         return false;
     }
-    // It is refused, whatever it holds.
+    // The file is too large and will be refused.
     if text.len() as u64 > input::TEMPLATE {
         return text.lines().any(begins_resources);
     }
-    // Other files name such resources too, such as those that templates are made from: there they are nested deeper.
+    // Source files of templates name such resources too, but nested deeper.
     let has_resources = |document: &Node| document.get("Resources").is_some();
     parse(text).map_or_else(|_| text.lines().any(begins_resources), |document| has_resources(&document))
 }

@@ -1,4 +1,4 @@
-//! Findings told: as text for people, as JSON for programs.
+//! Prints findings: text for people, JSON for programs, workflow commands for GitHub.
 
 use anstyle::{AnsiColor, Style};
 use redrive_iac::subject::Subject;
@@ -13,7 +13,7 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const BOLD: Style = Style::new().bold();
 
-/// Findings on stdout, errors first; what else is to be said on stderr. As wide as the terminal, if it is one.
+/// Prints findings to stdout, errors first, and notes to stderr. Wraps lines at the terminal's width.
 pub(super) fn text(reports: &[Report], whole: &str) -> anyhow::Result<()> {
     let width = Width::of(Stream::Stdout);
     let found = reports.iter().flat_map(|report| {
@@ -27,7 +27,7 @@ pub(super) fn text(reports: &[Report], whole: &str) -> anyhow::Result<()> {
     Ok(output::tell_all(&told.flat_map(|note| width.wrap("", "  ", note)).collect::<Vec<_>>())?)
 }
 
-/// What was accepted and what was not looked at, after the template's name if that is not the whole.
+/// Returns notes on what was accepted and what was not read. They name the template if it is one of several.
 fn notes(report: &Report, whole: &str) -> Vec<String> {
     let Report { subject, accepted, not_found, .. } = report;
     let of = if subject.name == whole { String::new() } else { format!("{}: ", subject.name) };
@@ -42,7 +42,7 @@ fn notes(report: &Report, whole: &str) -> Vec<String> {
     accepted.chain(not_found).chain(not_seen).chain(notes).collect()
 }
 
-/// The queue of an account that something belongs to, unless it is that itself.
+/// Returns the queue whose group in an account a finding belongs to, unless the finding is at that queue.
 fn group<'a>(report: &'a Report, finding: &Finding, whole: &str) -> Option<&'a str> {
     let name = &report.subject.name;
     let is_group = name != whole && finding.file(&report.subject).is_none();
@@ -68,12 +68,12 @@ fn paragraph(subject: &Subject, finding: &Finding, group: Option<&str>, width: W
     .concat()
 }
 
-/// What a run that does not fail ends with.
+/// Prints the last line of a run that does not fail.
 pub(super) fn end(said: &str) -> anyhow::Result<()> {
     Ok(output::tell_all(&Width::of(Stream::Stderr).wrap("", "  ", said))?)
 }
 
-/// An object for each subject on stdout.
+/// Prints a JSON object for each deployment to stdout.
 pub(super) fn json(reports: &[Report]) -> anyhow::Result<()> {
     reports.iter().try_for_each(|report| Ok(output::print_json(&object(report))?))
 }
@@ -114,7 +114,7 @@ fn object(report: &Report) -> Value {
     })
 }
 
-/// A workflow command for each finding and each note.
+/// Prints a workflow command for each finding and each note.
 /// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
 pub(super) fn github(reports: &[Report], whole: &str) -> anyhow::Result<()> {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");

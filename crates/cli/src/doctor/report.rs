@@ -1,4 +1,4 @@
-//! What is told of one subject.
+//! The report on one deployment.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -17,13 +17,13 @@ use crate::counted::counted;
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) subject: Subject,
-    /// The same with other values of its parameters.
+    /// The same template with other values of its parameters.
     variants: Vec<Variant>,
     /// Errors first, else in the order of the checks.
     pub(super) findings: Vec<Finding>,
-    /// Those that the template accepts, with its reasons.
+    /// Findings that the template accepts, with its reasons.
     pub(super) accepted: Vec<(Finding, String)>,
-    /// What the template accepts without need.
+    /// Acceptances that match no finding.
     pub(super) not_found: Vec<Acceptance>,
 }
 
@@ -60,12 +60,12 @@ impl Report {
         Counts::of(&self.findings)
     }
 
-    /// Whether nothing works on a queue, whatever the values of parameters.
+    /// Returns true if nothing receives from a queue, whatever the values of parameters.
     pub(super) fn is_idle(&self) -> bool {
         self.subject.is_idle() && self.variants.iter().all(|variant| variant.subject.is_idle())
     }
 
-    /// What was checked, also with other values of parameters.
+    /// Returns what was checked, with all values of parameters that were tried.
     pub(super) fn checked(&self) -> Checked {
         let mut checked = Checked::default();
         for subject in self.variants.iter().map(|variant| &variant.subject).chain([&self.subject]) {
@@ -74,13 +74,13 @@ impl Report {
         checked
     }
 
-    /// Resources that may exist, but were not checked.
+    /// Returns resources that may exist, but were not checked.
     pub(super) fn unchecked(&self) -> impl Iterator<Item = &Absent> {
         self.subject.absent.iter().filter(|it| is_unchecked(it))
     }
 }
 
-/// The queues, and what works on these, by their ids.
+/// Ids of the queues, functions and workers that were checked.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     queues: BTreeSet<String>,
@@ -98,7 +98,7 @@ impl Checked {
         self.workers.extend(subject.workers.iter().map(|worker| worker.id.clone()));
     }
 
-    /// With what was checked of another subject, whose names are its own.
+    /// Adds what was checked of another deployment, whose ids `name` tells from others.
     pub(super) fn and(mut self, name: &str, other: Self) -> Self {
         let own = |it: String| format!("{name} {it}");
         self.queues.extend(other.queues.into_iter().map(own));
@@ -121,7 +121,7 @@ impl fmt::Display for Checked {
     }
 }
 
-/// All that is wrong, also with other values of parameters.
+/// Returns all findings, also with other values of parameters.
 fn judge_all(subject: &Subject, variants: &[Variant]) -> Vec<Finding> {
     let mut findings = judge(subject);
     let key = |finding: &Finding| (finding.check.code, finding.found.id.clone());
@@ -135,7 +135,7 @@ fn judge_all(subject: &Subject, variants: &[Variant]) -> Vec<Finding> {
     findings
 }
 
-/// All that is wrong.
+/// Runs all checks. Returns errors first.
 pub(super) fn judge(subject: &Subject) -> Vec<Finding> {
     let find = || ALL.iter().flat_map(|check| check.findings(subject)).collect();
     let mut findings: Vec<Finding> = subject.indexed(find);
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use redrive_iac::subject::template::{Source, read};
 
-    /// What is looked at in a template of so many queues, each with letters, a function and an alarm.
+    /// Returns the lookups for a template with this many queues, each with a dead-letter queue, a function and an alarm.
     fn steps(queues: usize) -> u64 {
         let mut text = "Resources:\n".to_owned();
         for at in 0..queues {

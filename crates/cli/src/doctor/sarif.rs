@@ -11,7 +11,7 @@ use super::report::Report;
 use crate::output;
 use crate::problem::Problem;
 
-/// What a path must not have in a URI reference.
+/// Characters that a path must escape in a URI reference.
 const NOT_IN_PATHS: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -30,12 +30,12 @@ const NOT_IN_PATHS: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b':');
 
-/// One log with one run on stdout.
+/// Prints one log with one run to stdout.
 pub(super) fn print(reports: &[Report], unread: &[Problem]) -> anyhow::Result<()> {
     Ok(output::print_json(&log(reports, unread))?)
 }
 
-/// Without what templates accept: GitHub would show it as open, whatever SARIF says of suppressions.
+/// Leaves out accepted findings: GitHub would show them as open, even if SARIF says that they are suppressed.
 fn log(reports: &[Report], unread: &[Problem]) -> Value {
     let results = reports
         .iter()
@@ -79,7 +79,7 @@ fn rule(check: &Check) -> Value {
     })
 }
 
-/// Of the whole file, where no line is known: code scanning asks for a line.
+/// Code scanning requires a line, so a finding without one gets line 1.
 fn result(subject: &Subject, finding: &Finding) -> Value {
     let found = &finding.found;
     let file = finding.file(subject).unwrap_or(&subject.name);

@@ -1,4 +1,4 @@
-//! A template with other values of its parameters: what exists only then, or is otherwise then, is checked too.
+//! Checks a template with other values of its parameters too, if resources or properties depend on them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,12 +10,12 @@ use super::were;
 use crate::shell::word;
 use crate::target::Target;
 
-/// So many sets of values are read beside the defaults.
+/// Sets of values to read beside the defaults.
 const MOST: usize = 12;
-/// So many resources are named.
+/// Resources to name in a line.
 const NAMED: usize = 3;
 
-/// A template with other values.
+/// A template as it is with other values of its parameters.
 #[derive(Debug)]
 pub(super) struct Variant {
     /// `Stage=prod`.
@@ -23,8 +23,7 @@ pub(super) struct Variant {
     pub(super) subject: Subject,
 }
 
-/// What exists with values that the template itself names. In the subject stays what exists with none of these, and it says
-/// so.
+/// Reads the template with other values that it names itself. The deployment reports resources that exist with none of them.
 pub(super) fn read(subject: &mut Subject, target: &Target, otherwise: &Path) -> Vec<Variant> {
     let (mut variants, mut tried_values) = (Vec::new(), Vec::new());
     let read_with = |values: &[(String, String)]| {
@@ -41,7 +40,7 @@ pub(super) fn read(subject: &mut Subject, target: &Target, otherwise: &Path) -> 
         };
         let before = subject.absent.len();
         subject.absent.retain(|it| is_missing.contains(&it.id));
-        // What stays was tried with these.
+        // The resources that remain were tried with these values.
         let tried = subject.absent.iter_mut().filter(|it| it.values.as_ref() == Some(&values));
         tried.for_each(|it| it.values = None);
         if let Ok(Some(read)) = read {
@@ -54,7 +53,7 @@ pub(super) fn read(subject: &mut Subject, target: &Target, otherwise: &Path) -> 
             variants.push(Variant { values, subject: read });
         }
     }
-    // What exists may be otherwise.
+    // Resources that exist may have other properties.
     let (mut with, mut others) = (Vec::new(), Vec::new());
     for at in 0..subject.varying.len() {
         let Some(values) = subject.varying[at].values.clone() else { continue };
@@ -91,12 +90,12 @@ pub(super) fn read(subject: &mut Subject, target: &Target, otherwise: &Path) -> 
     variants
 }
 
-/// Whether a resource is neither there nor absent on purpose.
+/// Returns true if it is unknown whether a resource exists, or if it exists with other values.
 pub(super) fn is_unchecked(absent: &Absent) -> bool {
     absent.is_doubtful || !absent.parameters.is_empty()
 }
 
-/// A line for each set of parameters. What cannot be worked out has one elsewhere.
+/// Returns a line for each set of parameters. Resources with unknown conditions are reported elsewhere.
 fn lines(absent: &[Absent]) -> Vec<String> {
     let mut sets: Vec<(&Absent, Vec<&str>)> = Vec::new();
     for it in absent.iter().filter(|it| is_unchecked(it) && !it.is_doubtful) {
@@ -109,7 +108,7 @@ fn lines(absent: &[Absent]) -> Vec<String> {
     sets.iter().map(|(one, ids)| line(one, ids)).collect()
 }
 
-/// A line for each set of parameters.
+/// Returns a line for each set of parameters.
 fn lines_of_varying(varying: &[Varying]) -> Vec<String> {
     let mut sets: Vec<(&Varying, Vec<String>)> = Vec::new();
     for it in varying {
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_checked_is_counted_by_what_it_depends_on() {
+    fn unchecked_resources_are_counted_by_parameters() {
         let absent = [
             absent("A", &["Stage"], Some(&[("Stage", "prod")])),
             absent("B", &["Existing"], None),

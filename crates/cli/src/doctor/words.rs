@@ -1,11 +1,11 @@
-//! What is said to those whose function runs redrive, and to all others.
+//! Texts of checks, which may differ for functions with and without redrive.
 
 /// A text of a check.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Words {
-    /// The same to everybody.
+    /// The same text for everybody.
     All(&'static str),
-    /// Of a check that finds nothing about other functions.
+    /// The text of a check that reports only functions with redrive.
     Redrive(&'static str),
     Each {
         redrive: &'static str,
@@ -27,12 +27,12 @@ impl Words {
         }
     }
 
-    /// Whether it says nothing to those without redrive.
+    /// Returns true if there is no text for functions without redrive.
     pub(super) const fn is_of_redrive(self) -> bool {
         matches!(self, Self::Redrive(_))
     }
 
-    /// What it says of functions that run redrive, where that is something else.
+    /// Returns the text for functions with redrive, if it differs from that for others.
     pub(super) const fn of_redrive_alone(self) -> Option<&'static str> {
         match self {
             Self::All(_) | Self::Redrive(_) => None,
@@ -46,12 +46,12 @@ mod tests {
     use super::*;
     use crate::doctor::checks::ALL;
 
-    /// Parts of redrive's library, which others do not have.
+    /// Parts of redrive's library, which functions without it do not have.
     const OURS: [&str; 6] =
         ["REDRIVE_", "Failure::", "Consumer::", "redrive sets", "redrive catches", "With redrive"];
 
     #[test]
-    fn nobody_is_advised_to_call_what_they_do_not_have() {
+    fn texts_without_redrive_do_not_mention_its_library() {
         for check in ALL {
             for words in [check.why, check.fix] {
                 let is_about_ours = |text: &str| OURS.iter().any(|ours| text.contains(ours));

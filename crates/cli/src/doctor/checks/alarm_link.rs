@@ -1,4 +1,4 @@
-//! Links in descriptions of alarms that lead nowhere.
+//! Relative links in descriptions of alarms, which lead nowhere.
 
 use super::alarm_metric::{alarms, concerns};
 use crate::doctor::finding::{Check, Found, Level};
@@ -31,10 +31,10 @@ pub(in crate::doctor) const ALARM_LINK_RELATIVE: Check = Check {
     },
 };
 
-/// What files of pages end in.
+/// File extensions of pages.
 const PAGES: [&str; 9] = ["md", "markdown", "html", "htm", "rst", "adoc", "asciidoc", "txt", "pdf"];
 
-/// The first path to a page that has no scheme and no host.
+/// Returns the first path to a page without a scheme and a host.
 fn relative_link(description: &str) -> Option<&str> {
     let words = description.split(|c: char| c.is_whitespace() || "()[]<>\"'`|,;".contains(c));
     words.map(|word| word.trim_end_matches(['.', ':', '!', '?'])).find(|word| is_relative(word))
@@ -52,7 +52,7 @@ fn is_relative(word: &str) -> bool {
     let is_page = file
         .rsplit_once('.')
         .is_some_and(|(name, end)| !name.is_empty() && PAGES.contains(&&*end.to_lowercase()));
-    // Browsers and mail programs make a link of a host without a scheme.
+    // Browsers and mail programs turn a host without a scheme into a link.
     let has_host =
         folder.and_then(|folder| folder.split('/').next()).is_some_and(|first| first.contains('.'));
     is_page && !has_host

@@ -1,4 +1,4 @@
-//! Alarms on metrics that nobody publishes, or that tell nobody.
+//! Alarms on metrics that nobody publishes, and alarms that notify nobody.
 
 use redrive::Metrics;
 use redrive_iac::subject::{Alarm, Metric, Subject};
@@ -14,17 +14,17 @@ const MISSING_DATA: &str =
 const CONCEPTS: &str =
     "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#Dimension";
 
-/// The alarms that watch one metric.
+/// Returns the alarms that watch a single metric.
 pub(super) fn alarms(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> {
     subject.alarms.iter().flatten().filter_map(|alarm| Some((alarm, alarm.metric.as_ref()?)))
 }
 
-/// The same where that metric is one of redrive's, by its name.
+/// Returns the alarms on a metric that has the name of one of redrive's.
 fn alarms_on_ours(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> {
     alarms(subject).filter(|(_, metric)| is_ours(&metric.name))
 }
 
-/// Whether it is the metric of a consumer's queue, and of nothing else.
+/// Returns true if the only dimension of a metric is a consumer's queue.
 fn is_of(metric: &Metric, consumer: &Consumer<'_>) -> bool {
     let mut dimensions = metric.dimensions.iter();
     matches!((dimensions.next(), dimensions.next()), (Some((name, value)), None) if name == DIMENSION && value == consumer.source.name())
@@ -46,7 +46,7 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
     ),
     find: |subject| {
         let publishes = redrive_consumers(subject).any(|it| it.namespace() == Some(DEFAULT_NAMESPACE));
-        // In a namespace of the user's own there may be metrics of their own.
+        // The user's own namespace may contain metrics of the user's.
         let unknown = alarms(subject).filter(|(_, metric)| {
             publishes && metric.namespace == DEFAULT_NAMESPACE && !is_ours(&metric.name)
         });
@@ -123,7 +123,7 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
     },
 };
 
-/// Whether it can be meant as a metric of the subject's queues: others may publish under the same name elsewhere.
+/// Returns true if it may be a metric of the deployment's queues: others may publish one of the same name elsewhere.
 fn may_be_meant(metric: &Metric, subject: &Subject) -> bool {
     match metric.dimensions.get(DIMENSION) {
         Some(value) => {
@@ -134,7 +134,7 @@ fn may_be_meant(metric: &Metric, subject: &Subject) -> bool {
     }
 }
 
-/// A URL or an ARN is no name; neither of them can be part of one.
+/// Returns true for a URL or an ARN instead of a name, which can contain neither.
 fn wrong_name(metric: &Metric, dimension: &str) -> bool {
     metric.dimensions.get(dimension).is_some_and(|value| value.contains([':', '/']))
 }
@@ -189,8 +189,7 @@ pub(in crate::doctor) const ALARM_WITHOUT_ACTION: Check = Check {
     },
 };
 
-/// Whether it is a metric of the queues that are judged, or of a function that one feeds, and not of something else in the
-/// template.
+/// Returns true for a metric of a checked queue, or of a function that one feeds, and not of something else in the template.
 pub(super) fn concerns(metric: &Metric, subject: &Subject) -> bool {
     let named = |dimension: &str| metric.dimensions.get(dimension);
     let queue = named(DIMENSION).is_some_and(|name| subject.queues.iter().any(|queue| queue.name() == name));

@@ -32,7 +32,7 @@ pub(in crate::doctor) const ALARM_MISSING_DATA: Check = Check {
     },
 };
 
-/// Whether the metric's queue is asked for messages all the time, as far as is known.
+/// Returns true if the metric's queue may be polled all the time: it is not a dead-letter queue, or it feeds something.
 fn is_polled(subject: &Subject, metric: &Metric) -> bool {
     metric
         .dimensions
@@ -60,7 +60,7 @@ fn mistake(alarm: &Alarm, metric: &Metric, is_polled: bool) -> Option<&'static s
     }
 }
 
-/// Whether it counts calls, and so is 1 or more where it has a value.
+/// Returns true for a metric that counts calls, so its values are 1 or more.
 fn has_no_zeros(metric: &Metric) -> bool {
     let names: &[&str] = match metric.namespace.as_str() {
         "AWS/SQS" => &["NumberOfMessagesSent", "NumberOfMessagesReceived", "NumberOfMessagesDeleted"],
@@ -70,7 +70,8 @@ fn has_no_zeros(metric: &Metric) -> bool {
     names.contains(&metric.name.as_str())
 }
 
-/// The depth is 0 while Lambda polls the queue, and missing on a queue that no action names for six hours.
+/// Returns true if the metric has no value while its queue is idle. The depth is 0 while Lambda polls the queue, and missing six
+/// hours after the last call.
 fn is_missing_when_idle(metric: &Metric, is_polled: bool) -> bool {
     let names: &[&str] = match metric.namespace.as_str() {
         "AWS/SQS" if metric.name == "ApproximateNumberOfMessagesVisible" => return !is_polled,
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_alarm_says_of_an_idle_queue_follows_from_what_has_no_value_then() {
+    fn an_alarm_must_expect_metrics_without_values_while_a_queue_is_idle() {
         let (never, always) = (Some("never goes off"), Some("goes off when nothing happens"));
         let (low, low_or_equal) = ("LessThanThreshold", "LessThanOrEqualToThreshold");
         let high = "GreaterThanOrEqualToThreshold";

@@ -1,4 +1,4 @@
-//! How many batches run at a time, and what happens to the others.
+//! Limits of concurrency, and deliveries that Lambda throttles beyond them.
 
 use redrive_iac::subject::{
     Function, MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers, Subject,
@@ -7,7 +7,7 @@ use redrive_iac::subject::{
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
 
-/// Those that invoke it.
+/// Returns the mappings that invoke a function.
 fn mappings_of<'a>(subject: &'a Subject, function: &'a Function) -> impl Iterator<Item = &'a Mapping> {
     let is_meant = |mapping: &&Mapping| {
         mapping.enabled != Some(false) && mapping.function.as_deref() == Some(&function.name)

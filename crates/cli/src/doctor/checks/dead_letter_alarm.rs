@@ -1,4 +1,4 @@
-//! The alarm that says that there is a dead letter.
+//! The alarm on waiting dead letters.
 
 use redrive_iac::subject::{Alarm, Metric, Queue, Seen, Subject};
 
@@ -6,16 +6,16 @@ use crate::doctor::feed::{is_received_from, letter_queues};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
 
-/// The one that counts what waits, however it came.
+/// Counts waiting messages, no matter how they arrived.
 const VISIBLE: &str = "ApproximateNumberOfMessagesVisible";
 
-/// How long the oldest has waited, counted from when it was moved.
+/// Age of the oldest message since SQS moved it.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html>
 const AGE: &str = "ApproximateAgeOfOldestMessage";
 
 const PAGE: &str = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/dead-letter-queues-alarms-cloudwatch.html";
 
-/// Each dead-letter queue with the alarms on it; none if alarms were not read.
+/// Returns each dead-letter queue with the alarms on it, or nothing if alarms were not read.
 fn watched(subject: &Subject) -> Vec<(&Queue, Vec<&Alarm>)> {
     let Some(alarms) = &subject.alarms else { return Vec::new() };
     let queues = letter_queues(subject);
@@ -31,7 +31,7 @@ fn is_of(metric: &Metric, queue: &Queue) -> bool {
         && metric.dimensions.get("QueueName").is_some_and(|name| name == queue.name())
 }
 
-/// Whether an alarm that cannot be judged, on metric math or on what is not known, may watch the queue.
+/// Returns true if an alarm that cannot be checked, on metric math or on an unknown metric, may watch the queue.
 fn may_be_watched(subject: &Subject, queue: &Queue) -> bool {
     let is_on = |alarm: &Alarm| match &alarm.math {
         Seen::There(metrics) => metrics.iter().any(|metric| is_of(metric, queue)),
@@ -46,7 +46,7 @@ fn stands_on(alarm: &Alarm, name: &str) -> bool {
     alarm.metric.as_ref().is_some_and(|metric| metric.name == name)
 }
 
-/// Whether it watches a metric that is higher while letters are waiting, and an age goes off above a threshold.
+/// Returns true if it watches a metric that rises while letters wait. An alarm on the age must go off above its threshold.
 fn shows_letters(alarm: &Alarm) -> bool {
     stands_on(alarm, VISIBLE) || (stands_on(alarm, AGE) && alarm.comparison.starts_with("GreaterThan"))
 }
@@ -68,7 +68,7 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
     ),
     find: |subject| {
         let is_unwatched = |(queue, alarms): &(&Queue, Vec<&Alarm>)| {
-            // What receives the letters sees each of them.
+            // A receiver of the letters sees each of them.
             alarms.is_empty() && !may_be_watched(subject, queue) && !is_received_from(subject, queue)
         };
         let unwatched = watched(subject).into_iter().filter(is_unwatched);
@@ -133,7 +133,7 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_THRESHOLD: Check = Check {
     },
 };
 
-/// True where it is not known.
+/// Returns true if the alarm goes off at one letter and not at none, or if its threshold is unknown.
 fn tells_one_from_none(alarm: &Alarm) -> bool {
     let Some(threshold) = alarm.threshold else { return true };
     let minutes = alarm.period.map_or(1.0, |period| (period.as_secs_f64() / 60.0).max(1.0));

@@ -1,4 +1,4 @@
-//! The queue in which letters end.
+//! Dead-letter queues.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const PAGE: &str =
 const ATTRIBUTES: &str =
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html";
 
-/// Every queue with the ARN of its dead-letter queue, wherever that is.
+/// Returns every queue with the ARN of its dead-letter queue, which may be another template's.
 fn targets(subject: &Subject) -> impl Iterator<Item = (&Queue, &str)> {
     subject.queues.iter().filter_map(|queue| {
         let target = queue.dead_letter_target()?;
@@ -23,7 +23,7 @@ fn targets(subject: &Subject) -> impl Iterator<Item = (&Queue, &str)> {
     })
 }
 
-/// The same where the dead-letter queue was looked at.
+/// Returns every queue with its dead-letter queue, if that was read.
 pub(super) fn pairs(subject: &Subject) -> impl Iterator<Item = (&Queue, &Queue)> {
     targets(subject).filter_map(|(queue, target)| Some((queue, subject.queue(target)?)))
 }
@@ -32,7 +32,7 @@ const LONGEST: Duration = Duration::from_secs(*MESSAGE_RETENTION_PERIOD.end());
 const SOURCE_AT_ITS_LONGEST: &str = "Lower the MessageRetentionPeriod of the source queue, for example to 604800 (7 days): \
                                      that of the dead-letter queue is at its maximum of 14 days already.";
 
-/// Whether a letter, which keeps the time at which it was sent, may expire as it is moved.
+/// Returns true if a letter may expire when it is moved, because it keeps its send time.
 pub(super) fn expires_early(queue: &Queue, dead: &Queue) -> bool {
     let times = queue.retention.zip(dead.retention);
     !queue.is_fifo() && times.is_some_and(|(source, letters)| letters <= source)
@@ -218,7 +218,7 @@ pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
             |name: &str| subject.mappings.iter().any(|mapping| mapping.function.as_deref() == Some(name));
         let functions = subject.functions.iter().filter(|it| fed(&it.name) && !it.invoked_asynchronously);
         let found = functions.filter_map(|function| {
-            // One that leads back is worse, and told elsewhere.
+            // `dead-letters-return` reports a queue that feeds the function, which is worse.
             let mut letters = function.asynchronous_dead_letters.iter();
             let idle = letters.find(|arn| !super::recursion::feeds(subject, arn, function))?;
             let queue = name(subject, idle);
@@ -235,7 +235,7 @@ pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
     },
 };
 
-/// How people know the queue with an ARN.
+/// Returns the logical id of the queue with an ARN, or its name if it was not read.
 fn name<'a>(subject: &'a Subject, arn: &'a str) -> &'a str {
     match subject.queue(arn) {
         Some(queue) => &queue.id,

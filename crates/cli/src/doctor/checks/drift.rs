@@ -1,4 +1,4 @@
-//! What is no longer as it was deployed.
+//! Resources that were changed after their deployment.
 
 use redrive_iac::subject::Drift;
 

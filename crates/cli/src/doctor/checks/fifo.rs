@@ -1,4 +1,4 @@
-//! What only FIFO queues have.
+//! Settings that matter only for FIFO queues.
 
 use super::redrive_policy::FEWEST;
 use crate::counted::counted;
@@ -49,7 +49,7 @@ pub(in crate::doctor) const FIFO_BATCH_USES_DELIVERIES: Check = Check {
     find: |subject| {
         let large = feeds(subject).filter(|feed| feed.source.is_fifo()).filter_map(|feed| {
             let (size, count) = (feed.mapping.batch_size?, feed.source.max_receive_count()?);
-            // With both, as AWS's guide sets it up, a message that fails a few times leaves those behind it deliveries.
+            // With both, as in AWS's guide, a message that fails a few times leaves deliveries for those behind it.
             let is_guarded = count >= FEWEST && feed.mapping.reports_batch_item_failures != Some(false);
             let most = match feed.function.may_run_redrive() {
                 true => count,

@@ -82,11 +82,11 @@ pub(in crate::doctor) const FILTER_UNDOCUMENTED: Check = Check {
     },
 };
 
-/// With a raised quota.
+/// Filters per mapping with a raised quota.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html>
 const MOST_FILTERS: usize = 10;
 
-/// Why Lambda rejects a mapping's filters.
+/// Returns the reasons why Lambda rejects a mapping's filters.
 fn refusals(mapping: &Mapping) -> Vec<String> {
     let (id, filters) = (&mapping.id, &mapping.filters);
     let too_many = (filters.len() > MOST_FILTERS)
@@ -99,7 +99,7 @@ fn refusals(mapping: &Mapping) -> Vec<String> {
         .collect()
 }
 
-/// The first comparison that EventBridge has and Lambda's page does not.
+/// Returns the first comparison that EventBridge has and Lambda's page does not.
 /// <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-create-pattern-operators.html>
 fn of_event_bridge(pattern: &str) -> Option<&'static str> {
     fn find(value: &Value) -> Option<&'static str> {

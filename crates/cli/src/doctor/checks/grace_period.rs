@@ -1,4 +1,4 @@
-//! How long a worker has between SIGTERM and SIGKILL.
+//! The time that a worker has between SIGTERM and SIGKILL.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use redrive_iac::subject::Worker;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
 
-/// redrive's own, where `REDRIVE_DRAIN` is not set.
+/// redrive's default for `REDRIVE_DRAIN`.
 const DRAIN: Duration = Duration::from_secs(25);
-/// For settling what handlers have finished, with some time to spare.
+/// Time to settle the messages that handlers have finished, with a margin.
 const SETTLING: Duration = Duration::from_secs(5);
 
 pub(in crate::doctor) const GRACE_PERIOD_SHORT: Check = Check {
@@ -43,7 +43,7 @@ pub(in crate::doctor) const GRACE_PERIOD_SHORT: Check = Check {
     },
 };
 
-/// None if it is not known, or refused.
+/// Returns the time for handlers to finish, or `None` if it is unknown or invalid.
 fn drain(worker: &Worker) -> Option<Duration> {
     let seconds = worker.process.variable("REDRIVE_DRAIN");
     seconds.map_or(DRAIN, |seconds| Duration::try_from_secs_f64(seconds.parse().ok()?).ok())

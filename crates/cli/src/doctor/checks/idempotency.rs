@@ -1,4 +1,4 @@
-//! The table in which a consumer remembers what it has handled.
+//! The table in which a consumer records the messages that it has handled.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::span::lasting;
 
 const TTL: &str = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html";
 
-/// The attributes of a record that DynamoDB has to know, which are those of Powertools.
+/// Attributes of a record that DynamoDB must know. Powertools has the same.
 const KEY: &str = "id";
 const EXPIRATION: &str = "expiration";
 
-/// How long redrive remembers a message that it has finished.
+/// Time for which redrive remembers a finished message.
 const RECORDS_LAST: Duration = Duration::from_secs(22 * 86_400);
 
 pub(in crate::doctor) const IDEMPOTENCY_TTL: Check = Check {
@@ -112,7 +112,7 @@ pub(in crate::doctor) const IDEMPOTENCY_RETENTION: Check = Check {
     },
 };
 
-/// The tables of this template that a consumer of a queue names, each once.
+/// Returns each table of this template that a queue's consumer names.
 fn tables(subject: &Subject) -> Vec<&Table> {
     let named = consumers(subject).flat_map(|consumer| consumer.process.idempotency_tables());
     let mut tables: Vec<&Table> = named.filter_map(|name| subject.table(name)).collect();

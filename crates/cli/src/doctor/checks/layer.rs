@@ -1,4 +1,4 @@
-//! Whether redrive's Lambda layer stands before a function that is set up for it.
+//! Functions that are set up for redrive's Lambda layer and run without it.
 
 use redrive_iac::subject::{Function, IDEMPOTENCY_TABLE, Seen};
 
@@ -31,7 +31,7 @@ pub(in crate::doctor) const LAYER_NEVER_RUNS: Check = Check {
     },
 };
 
-/// Why Lambda does not run the layer, though the function is set up for it.
+/// Returns why Lambda does not run the layer, if the function is set up for it.
 fn bypass(function: &Function) -> Option<String> {
     let runtime = function.runtime.as_deref();
     let is_compiled = runtime.is_some_and(|runtime| runtime.starts_with("provided"));
@@ -50,7 +50,7 @@ fn bypass(function: &Function) -> Option<String> {
             (None, Some(_) | None) => None,
         };
     }
-    // A compiled program may have redrive in it.
+    // A compiled program may contain redrive.
     let mut variables = function.process.environment.iter().flat_map(|variables| variables.keys());
     let is_set_up = variables.any(|name| name != IDEMPOTENCY_TABLE && KNOWN.contains(&name.as_str()));
     let is_meant = runtime.is_some() && !is_compiled && is_set_up;
@@ -61,7 +61,7 @@ fn bypass(function: &Function) -> Option<String> {
     }
 }
 
-/// Whether an entry point is that of AWS's base images, or redrive's own.
+/// Returns true for the entry point of AWS's base images and for redrive's own.
 fn calls_wrapper(entry: &str) -> bool {
     ["lambda-entrypoint.sh", "/opt/redrive"].iter().any(|own| entry.contains(own))
 }

@@ -1,4 +1,4 @@
-//! Limits of retries that hold for other sources than queues.
+//! Limits of retries that have no effect on queues.
 
 use std::collections::HashMap;
 

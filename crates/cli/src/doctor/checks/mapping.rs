@@ -1,4 +1,4 @@
-//! The event source mapping itself.
+//! Event source mappings.
 
 use redrive_iac::subject::{BATCH_SIZE, Function, Mapping, Queue, Subject};
 
@@ -30,7 +30,7 @@ pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
     find: |subject| {
         let known = subject.mappings.iter().filter(|it| it.lacks.is_none());
         let silent = known.filter(|it| it.reports_batch_item_failures == Some(false));
-        // A message that comes alone takes no other down, but redrive's function returns even if it fails.
+        // A batch of one message cannot fail others, but redrive's function returns even if the message fails.
         let needs = |mapping: &&Mapping| mapping.batch_size != Some(1) || runs_redrive(subject, mapping);
         let what = |id: &str| format!("{id} has no ReportBatchItemFailures in its FunctionResponseTypes.");
         let told = |mapping: &Mapping| {
@@ -63,7 +63,7 @@ pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
         let mut found = Vec::new();
         for mapping in subject.mappings.iter().filter(|mapping| mapping.enabled == Some(false)) {
             let source = subject.source_of(mapping);
-            // A switch for replays: an alarm says what waits, or is missing, which is another finding.
+            // It is a switch for replays. An alarm reports waiting messages, and a missing alarm is another finding.
             let is_switch =
                 |queue: &Queue| is_letter_queue(subject, queue) || is_received_from(subject, queue);
             if source.is_some_and(is_switch) {
@@ -93,7 +93,7 @@ pub(in crate::doctor) const MAPPING_WITHOUT_QUEUE: Check = Check {
     },
 };
 
-/// Without a window, and on a FIFO queue in any case.
+/// Largest batch without a window, and of a FIFO queue in any case.
 const MOST_AT_ONCE: u32 = 10;
 
 pub(in crate::doctor) const BATCH_SIZE_REFUSED: Check = Check {

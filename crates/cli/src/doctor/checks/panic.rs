@@ -1,4 +1,4 @@
-//! What a panic takes with it.
+//! Builds in which a panic ends the whole process.
 
 use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};

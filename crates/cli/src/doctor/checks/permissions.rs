@@ -1,4 +1,4 @@
-//! What the role of a function or a worker must allow.
+//! Permissions that the role of a function or a worker needs.
 
 use redrive::Metrics;
 use redrive_iac::subject::{Arn, Process, Queue, Seen, Subject};
@@ -127,7 +127,7 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
         let mut found = Vec::new();
         for consumer in consumers(subject) {
             let dead = subject.dead_letters_of(consumer.source).filter(|_| consumer.may_run_redrive());
-            // A sender decrypts too, to verify what it encrypted.
+            // A sender decrypts too, to verify the data key.
             let uses: [(_, &[&str]); 2] =
                 [(Some(consumer.source), &["kms:Decrypt"]), (dead, &["kms:GenerateDataKey", "kms:Decrypt"])];
             for (queue, actions) in uses {
@@ -202,12 +202,12 @@ pub(in crate::doctor) const PERMISSION_IDEMPOTENCY: Check = Check {
     },
 };
 
-/// Whether a process may do so with a queue, by its role or perhaps by the queue's own policy.
+/// Returns true if a process may perform an action on a queue, or `None` if the queue's own policy may allow it.
 fn may(process: &Process, action: &str, queue: &Queue) -> Option<bool> {
     process.may(action, &queue.arn).filter(|may| *may || !queue.policy_allows_others)
 }
 
-/// Whether a process may use a queue's key, which an alias does not tell.
+/// Returns true if a process may use a queue's key. An alias does not tell which key that is, so any permitted key counts.
 fn may_use(process: &Process, action: &str, key: &str, queue: &Queue) -> Option<bool> {
     if key.contains("alias/") {
         return process.may_somewhere(action);
@@ -224,7 +224,7 @@ fn lacks(consumer: Consumer<'_>, actions: &[&str], object: &str) -> Option<Found
     (!actions.is_empty()).then(|| Found::at(consumer, what))
 }
 
-/// The ARN and the name of the queue to which letters are sent. A worker that is not told asks the queue.
+/// Returns the ARN and the name of the queue to which redrive sends letters. A worker reads it from SQS by default.
 fn dead_letters_of(subject: &Subject, consumer: &Consumer<'_>) -> Option<(String, String)> {
     match (consumer.variable("REDRIVE_DEAD_LETTER_QUEUE_URL"), consumer.kind) {
         (Seen::There(url), _) => queue_at(subject, &url),
@@ -237,7 +237,7 @@ fn dead_letters_of(subject: &Subject, consumer: &Consumer<'_>) -> Option<(String
     }
 }
 
-/// The ARN and the name of the queue at a URL.
+/// Returns the ARN and the name of the queue at a URL.
 fn queue_at(subject: &Subject, url: &str) -> Option<(String, String)> {
     let named = Arn::of_queue_url(url)?;
     let known =

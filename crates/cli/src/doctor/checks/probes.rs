@@ -1,4 +1,4 @@
-//! What Kubernetes asks a worker for its health.
+//! Probes by which Kubernetes checks a worker's health.
 
 use redrive_iac::subject::{Platform, Probe, Seen, Subject, Worker};
 use redrive_sqs::Quoted;
@@ -8,7 +8,7 @@ use crate::doctor::words::Words::Redrive;
 
 const PAGE: &str = "https://kubernetes.io/docs/concepts/workloads/pods/probes/";
 const HEALTH: &str = "REDRIVE_HEALTH";
-/// What a worker answers to.
+/// Paths that a worker serves.
 const PATHS: [&str; 3] = ["/livez", "/readyz", "/metrics"];
 
 pub(in crate::doctor) const PROBE_FAILS: Check = Check {
@@ -97,7 +97,7 @@ fn probes(subject: &Subject) -> impl Iterator<Item = (&Worker, &Probe)> {
     subject.workers.iter().flat_map(|worker| worker.probes.iter().map(move |probe| (worker, probe)))
 }
 
-/// Of `:8080` or `127.0.0.1:8080`.
+/// Returns the port of `:8080` or `127.0.0.1:8080`.
 fn port_of(address: &str) -> Option<u16> {
     address.rsplit_once(':')?.1.parse().ok()
 }

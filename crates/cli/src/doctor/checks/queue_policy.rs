@@ -1,4 +1,4 @@
-//! The policy of a queue itself.
+//! A queue's own policy.
 
 use redrive_iac::subject::{Seen, Sender};
 

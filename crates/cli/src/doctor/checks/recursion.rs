@@ -1,4 +1,4 @@
-//! Messages that come back to where they came from.
+//! Messages that a consumer sends back to its own queue.
 
 use redrive_iac::subject::{Function, Queue, Seen, Subject};
 
@@ -93,7 +93,7 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
             let (id, source) = (consumer.id, consumer.source);
             let mut variables = consumer.process.environment.iter().flatten();
             let (name, _) = variables.find(|(name, value)| {
-                // A name alone may be that of anything.
+                // A value that equals the queue's name may mean anything, unless the variable is named after a queue.
                 let is_named = |value: &str| value == source.name() && name.to_uppercase().contains("QUEUE");
                 let is_source = |value: &str| source.may_be_at(value) || is_named(value);
                 value.as_deref().is_some_and(is_source) && !name.starts_with("REDRIVE_")
@@ -106,12 +106,12 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
     },
 };
 
-/// Those whose mapping is not disabled: one of a dead-letter queue may be a switch for replays.
+/// Returns the feeds whose mapping is enabled: a disabled one of a dead-letter queue may be a switch for replays.
 fn active(subject: &Subject) -> impl Iterator<Item = Feed<'_>> {
     all_feeds(subject).filter(|feed| feed.mapping.enabled != Some(false))
 }
 
-/// Whether the queue with an ARN feeds a function.
+/// Returns true if the queue with an ARN feeds a function.
 pub(super) fn feeds(subject: &Subject, arn: &str, function: &Function) -> bool {
     subject.queue(arn).is_some() && subject.feeds(arn, &function.name)
 }

@@ -22,7 +22,7 @@ pub(in crate::doctor) const REDRIVE_POLICY_MISSING: Check = Check {
     find: |subject| {
         let without = sources(subject)
             .filter(|(queue, _)| queue.redrive_policy.is_absent() && !queue.takes_other_letters);
-        // A dead-letter queue that feeds a function is another matter.
+        // A dead-letter queue needs none, even if it feeds a function.
         let is_source = |(queue, _): &(&Queue, _)| !subject.is_dead_letter_queue(&queue.arn);
         let what = |id: &str, fed: &str| format!("{id} feeds a {fed} and has no RedrivePolicy.");
         without.filter(is_source).map(|(queue, fed)| Found::at(queue, what(&queue.id, fed))).collect()

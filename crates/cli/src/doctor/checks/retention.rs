@@ -1,4 +1,4 @@
-//! How long a queue keeps its messages.
+//! Retention periods of queues.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(in crate::doctor) const RETENTION_SHORT: Check = Check {
     ),
     find: |subject| {
         let is_dead = |queue: &Queue| is_letter_queue(subject, queue);
-        // The same cause has another finding.
+        // Another finding reports the same cause.
         let is_told = |queue: &Queue| {
             outlive(subject, queue)
                 || pairs(subject).any(|(source, dead)| dead.arn == queue.arn && expires_early(source, dead))

@@ -1,4 +1,4 @@
-//! Whether all deliveries of a message fit into its life.
+//! Retries that take longer than a queue keeps a message.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each};
 use crate::span::lasting;
 
-/// As much as a backoff's jitter can ask for.
+/// Jitter that makes a backoff the longest.
 const LONGEST: f64 = 1.0;
 
 pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
@@ -46,7 +46,7 @@ pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
     },
 };
 
-/// Whether its messages expire before their last delivery.
+/// Returns true if messages of a queue expire before their last delivery.
 pub(super) fn outlive(subject: &Subject, queue: &Queue) -> bool {
     consumers(subject).filter(|consumer| consumer.source.arn == queue.arn).any(|consumer| {
         let waits = queue.max_receive_count().and_then(|count| waits(&consumer, count));
@@ -54,7 +54,7 @@ pub(super) fn outlive(subject: &Subject, queue: &Queue) -> bool {
     })
 }
 
-/// The longest time between a message's first delivery and its last, if every one fails at once.
+/// Returns the longest time between a message's first delivery and its last, if every one fails at once.
 fn waits(consumer: &Consumer<'_>, count: u32) -> Option<Duration> {
     // SQS refuses other counts: another check reports them.
     if !MAX_RECEIVE_COUNT.contains(&count) {
@@ -65,7 +65,7 @@ fn waits(consumer: &Consumer<'_>, count: u32) -> Option<Duration> {
         return Some(consumer.source.visibility_timeout?.saturating_mul(between));
     }
     consumer.process.environment.as_ref()?;
-    // What the queue does counts here; whether the function was told so is another matter.
+    // The queue's count decides here. Another check compares it with the function's variable.
     let variable = |name: &str| match name {
         "REDRIVE_MAX_RECEIVE_COUNT" => Some(count.to_string()),
         "REDRIVE_QUEUES" => None,

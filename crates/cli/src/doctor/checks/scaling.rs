@@ -1,4 +1,4 @@
-//! By what workers are scaled.
+//! Scalers of workers.
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;

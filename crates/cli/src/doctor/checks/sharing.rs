@@ -1,4 +1,4 @@
-//! One function for several queues.
+//! Functions that several queues feed.
 
 use redrive::tools::VARIABLES_OF_ONE_QUEUE;
 use redrive_iac::subject::{Function, Queue};
@@ -7,7 +7,7 @@ use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
 
-/// Whether it is set to something, known or not.
+/// Returns true if a variable has a value, even an unknown one.
 fn is_set(function: &Function, name: &str) -> bool {
     let value = function.process.environment.as_ref().and_then(|variables| variables.get(name));
     value.is_some_and(|value| value.as_deref() != Some(""))
@@ -32,7 +32,7 @@ pub(in crate::doctor) const SETTINGS_SHARED: Check = Check {
             redrive_feeds(subject).filter(|feed| feed.mapping.enabled != Some(false)).collect();
         let mut found = Vec::new();
         for (at, feed) in active.iter().enumerate() {
-            // A queue beside its own dead-letter queue is what `dead-letters-return` finds.
+            // `dead-letters-return` reports a queue beside its own dead-letter queue.
             let is_dead_letters_of = |dead: &Queue, queue: &Queue| {
                 subject.dead_letters_of(queue).is_some_and(|found| found.arn == dead.arn)
             };

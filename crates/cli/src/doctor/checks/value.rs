@@ -1,4 +1,4 @@
-//! Numbers outside of what AWS takes.
+//! Numbers outside the ranges that AWS accepts.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;

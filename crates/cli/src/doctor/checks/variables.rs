@@ -1,4 +1,4 @@
-//! What a function or a worker is told about its queue, and whether that is so.
+//! Variables of a function or a worker that contradict its queue, or that redrive does not accept.
 
 use redrive::tools::Retries;
 use redrive_iac::subject::{Arn, IDEMPOTENCY_TABLE, Process, Queue, Subject};
@@ -19,7 +19,7 @@ const QUEUE_URL: &str = "REDRIVE_QUEUE_URL";
 const DEAD_LETTER_URL: &str = "REDRIVE_DEAD_LETTER_QUEUE_URL";
 const VISIBILITY_TIMEOUT: &str = "REDRIVE_VISIBILITY_TIMEOUT";
 
-/// All that redrive reads.
+/// All variables that redrive reads.
 pub(super) const KNOWN: [&str; 24] = [
     "REDRIVE_ADAPTIVE_CONCURRENCY",
     "REDRIVE_BACKOFF",
@@ -47,13 +47,13 @@ pub(super) const KNOWN: [&str; 24] = [
     VISIBILITY_TIMEOUT,
 ];
 
-/// So many unknown variables are named of each consumer. A file of somebody else's may have any number.
+/// Unknown variables to name per consumer. A stranger's file may have any number.
 const MOST_UNKNOWN: usize = 20;
 
-/// Of the Lambda layer alone.
+/// Variables of the Lambda layer alone.
 const OF_LAYER: [&str; 2] = ["REDRIVE_BATCH", "REDRIVE_CLASSIFY"];
 
-/// Whether a setting is that of another queue that feeds the function: `settings-shared` tells of it.
+/// Returns true if a setting fits another queue that feeds the function, which `settings-shared` reports.
 fn another_of(subject: &Subject, consumer: &Consumer<'_>, is_meant: impl Fn(&Queue) -> bool) -> bool {
     let Kind::Function(function) = consumer.kind else { return false };
     function.process.variable("REDRIVE_QUEUES").is_absent()
@@ -134,7 +134,7 @@ pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
                 "{DEAD_LETTER_URL} of {id} is {url}, but the redrive policy of {} names {}.",
                 source.id, target.rest
             );
-            // That which leads back is told elsewhere.
+            // `dead-letters-return` reports a URL of the source itself.
             let is_told = |arn: &str| Arn::parse(arn).is_some_and(|target| told.may_be(&target));
             let differs = !told.may_be(&target)
                 && !source.may_be_at(url)
@@ -248,7 +248,7 @@ pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
     },
 };
 
-/// What redrive makes of these variables.
+/// Reads these variables as redrive does.
 fn retries(process: &Process, queue: &str) -> Result<Retries, redrive::Error> {
     let variable = |name: &str| process.variable(name).there().map(|value| (*value).to_owned());
     Retries::from_variables(queue, variable)

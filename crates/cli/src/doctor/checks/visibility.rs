@@ -1,4 +1,4 @@
-//! How long a received message stays hidden.
+//! Visibility timeouts of queues.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ impl Times {
         Some(Self { visibility, timeout, window: feed.mapping.window? })
     }
 
-    /// What a single delivery may take.
+    /// Returns the longest time of a single delivery.
     fn least(&self) -> Duration {
         self.timeout.saturating_add(self.window)
     }
 
-    /// What AWS recommends.
+    /// Returns the visibility timeout that AWS recommends.
     fn enough(&self) -> Duration {
         self.timeout.saturating_mul(6).saturating_add(self.window)
     }
@@ -106,7 +106,7 @@ pub(in crate::doctor) const VISIBILITY_TOO_SHORT: Check = Check {
     },
 };
 
-/// Two thirds of it are left when a worker asks for more.
+/// Shortest visibility timeout for a worker, which extends it when two thirds are left.
 const SHORTEST_LEASE: Duration = Duration::from_secs(10);
 
 pub(in crate::doctor) const LEASE_SHORT: Check = Check {
@@ -136,7 +136,7 @@ pub(in crate::doctor) const LEASE_SHORT: Check = Check {
     },
 };
 
-/// The visibility timeout with which a worker receives.
+/// Returns the visibility timeout with which a worker receives.
 fn lease(consumer: &Consumer<'_>) -> Option<Duration> {
     match consumer.variable("REDRIVE_VISIBILITY_TIMEOUT") {
         Seen::There(seconds) => Duration::try_from_secs_f64(seconds.parse().ok()?).ok(),
@@ -145,7 +145,7 @@ fn lease(consumer: &Consumer<'_>) -> Option<Duration> {
     }
 }
 
-/// How much longer than its message's deadline the lease of an idempotency record is.
+/// Time by which the lease of an idempotency record outlasts its message's deadline.
 const MARGIN: Duration = Duration::from_secs(5);
 
 pub(in crate::doctor) const IDEMPOTENCY_LEASE: Check = Check {
@@ -174,7 +174,7 @@ pub(in crate::doctor) const IDEMPOTENCY_LEASE: Check = Check {
     },
 };
 
-/// Whether messages come back when their delivery has ended, but not their lease.
+/// Returns true if messages return after their delivery has ended, but before their lease has.
 fn is_shorter_than_lease(feed: &Feed<'_>, times: &Times) -> bool {
     let has_leases = feed.function.may_run_redrive() && feed.consumer().idempotency_table().is_some();
     has_leases && (times.least()..times.timeout.saturating_add(MARGIN)).contains(&times.visibility)

@@ -1,4 +1,4 @@
-//! What the alarms tell whom they wake.
+//! Descriptions of alarms, for the person on call.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ const LONGEST: usize = 1_024;
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html>
 const LONGEST_STACK: usize = 128;
 
-/// Three sentences: what it means for which stack, whether it can wait, and a command. An alarm on a number stays on, and
-/// tells nobody when the number grows.
+/// Requires three sentences: what the alarm means for which stack, whether it can wait, and a command. An alarm on a number stays
+/// on, and does not notify anybody when the number grows.
 pub(super) fn alarms_say_what_to_type(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (alarm, description) in descriptions(&ours.with(&[])) {
@@ -75,8 +75,8 @@ fn descriptions(stack: &Stack) -> impl Iterator<Item = (&Resource, &str)> {
     stack.all(ALARM).map(|alarm| (alarm, text(&alarm.properties, "AlarmDescription")))
 }
 
-/// One of ours that is understood, or the command of the AWS CLI that searches a log, in version 1 and 2;
-/// dev/emulators/deployment.py types it.
+/// Returns true for a valid `redrive` command, and for the AWS CLI's log search in version 1 and 2, which
+/// dev/emulators/deployment.py types.
 fn is_command(typed: &str) -> bool {
     let words = typed.split(' ');
     match typed.split_once(' ') {
@@ -89,7 +89,7 @@ fn is_command(typed: &str) -> bool {
     }
 }
 
-/// Also those of templates that have no rules.
+/// Includes templates that have no rules.
 #[test]
 fn every_alarm_of_any_template_names_a_command_that_exists() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -118,7 +118,7 @@ fn every_alarm_of_any_template_names_a_command_that_exists() {
     assert!(alarms > 10, "{alarms} say what to type");
 }
 
-/// How many characters its pattern allows after the scheme.
+/// Returns how many characters the pattern of RunbookUrl allows after the scheme.
 fn longest_address(ours: &Ours<'_>) -> usize {
     let parameter = ours.declared("Parameters").iter().find(|(name, _)| name == "RunbookUrl");
     let pattern = parameter.map(|(_, parameter)| text(parameter, "AllowedPattern")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What nobody reads on the way, and what is encrypted where it is kept.
+//! Encryption in transit and at rest.
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ pub(super) fn a_key_reaches_all_that_is_kept(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-/// What the policies of a queue or a topic say.
+/// Returns the statements in the policies of a queue or a topic.
 fn statements(stack: &Stack, reference: &str) -> Vec<Value> {
     let policies = [("AWS::SQS::QueuePolicy", "Queues"), ("AWS::SNS::TopicPolicy", "Topics")];
     let policies =

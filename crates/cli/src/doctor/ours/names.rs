@@ -1,4 +1,4 @@
-//! The names that stacks ask for, which two of them must not share.
+//! Names that two stacks must not share.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::{ALARM, IDEMPOTENT, Ours, Stack, TOLD};
 
 pub(super) fn stacks_do_not_collide(ours: &Ours<'_>) -> Vec<String> {
     const QUEUE: &str = "AWS::SQS::Queue";
-    /// Unique in an account, where the others are in a region of it.
+    /// Types whose names are unique in an account, not only in a region of it.
     const GLOBAL: [&str; 2] = ["AWS::CloudWatch::Dashboard", "AWS::IAM::Role"];
     const REGIONAL: [&str; 7] = [
         ALARM,
@@ -17,7 +17,7 @@ pub(super) fn stacks_do_not_collide(ours: &Ours<'_>) -> Vec<String> {
         "AWS::SNS::Topic",
         QUEUE,
     ];
-    /// Parts of others, for whose names nobody asks.
+    /// Types that are parts of others and ask for no name.
     const NAMELESS: [&str; 5] = [
         "AWS::ApplicationAutoScaling::ScalableTarget",
         "AWS::ApplicationAutoScaling::ScalingPolicy",
@@ -44,7 +44,7 @@ pub(super) fn stacks_do_not_collide(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-/// The names that a stack asks for, by kind. CloudFormation makes the others up.
+/// Returns the names that a stack asks for, with their types. CloudFormation generates the others.
 fn names(stack: &Stack, kinds: &[&str]) -> BTreeSet<String> {
     let name = |kind: &str| format!("{}Name", kind.rsplit(':').next().unwrap_or_default());
     let named = stack.resources.iter().filter(|(kind, _)| kinds.contains(&kind.as_str()));

@@ -1,4 +1,4 @@
-//! The rules.
+//! The rules that templates must keep.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::encryption::{a_key_reaches_all_that_is_kept, requests_need_tls};
 use super::names::stacks_do_not_collide;
 use super::{ALARM, IDEMPOTENT, KEY, Ours, Rule, TOLD, TOPIC, judge, text};
 
-/// Of the template of a function.
+/// Rules for the template of a function.
 const OF_FUNCTIONS: [(&str, Rule); 5] = [
     ("nothing_is_found", nothing_is_found),
     ("the_function_knows_its_queues", the_function_knows_its_queues),
@@ -27,7 +27,7 @@ const OF_FUNCTIONS: [(&str, Rule); 5] = [
     ("permissions_are_the_least", permissions_are_the_least),
 ];
 
-/// Of that of a worker too.
+/// Rules for the templates of a function and of a worker.
 pub(super) const OF_ALL: [(&str, Rule); 12] = [
     ("an_alarm_goes_off_if_an_outage_lasts", an_alarm_goes_off_if_an_outage_lasts),
     ("alarms_tell_the_address_if_there_is_one", alarms_tell_the_address_if_there_is_one),
@@ -50,7 +50,7 @@ pub(super) fn all() -> impl Iterator<Item = (&'static str, Rule)> {
 const TIMEOUTS: [&str; 8] = ["3", "10", "30", "60", "120", "300", "600", "900"];
 const SINKS: [(&str, Metrics); 3] =
     [("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)];
-/// `Fifo` and `BatchingWindow`.
+/// Values of `Fifo` and `BatchingWindow`.
 const KINDS: [(&str, &str); 3] = [("false", "300"), ("false", "0"), ("true", "0")];
 /// `KmsKeyArn`: without a key and with one.
 const KEYS: [&str; 2] = ["", KEY];
@@ -264,7 +264,7 @@ fn letters_outlive_the_stack(ours: &Ours<'_>) -> Vec<String> {
     lost.map(|(id, name)| format!("{id} has no {name}: Retain")).collect()
 }
 
-/// The layout of Powertools' records, by which DynamoDB deletes old ones.
+/// Requires the layout of Powertools' records, and the TTL by which DynamoDB deletes old ones.
 fn records_last_and_expire(ours: &Ours<'_>) -> Vec<String> {
     let stack = ours.with(&[IDEMPOTENT]);
     let [table] = &stack.subject.tables[..] else { return vec!["there is no single table".to_owned()] };
@@ -336,7 +336,7 @@ fn what_is_shown_can_be_read(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-/// Of what checkov asks, that which no other rule here says.
+/// Checks what checkov requires beyond the other rules.
 fn what_auditors_ask_is_answered(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     let stack = ours.with(&[]);

@@ -1,4 +1,4 @@
-//! The template of a worker: what it shares with that of the function, and what it has of its own.
+//! The template of a worker: the parts that it shares with the function's template, and its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ const WORKER: &str = include_str!("../../../../../examples/deploy/worker.yaml");
 pub(super) const GIVEN: [(&str, &str); 4] =
     [("Repository", "orders"), ("ImageTag", "1"), ("Subnets", "subnet-1"), ("SecurityGroups", "sg-1")];
 
-/// What says the same in both, so that what is checked of one holds of the other.
+/// Parts that are equal in both templates, so that rules on one cover the other.
 const SHARED: [(&str, &[&str]); 3] = [
     (
         "Parameters",
@@ -60,7 +60,7 @@ const SHARED: [(&str, &[&str]); 3] = [
         ],
     ),
 ];
-/// But for this.
+/// Properties of shared resources that differ.
 const DIFFERENT: [(&str, &str); 2] =
     [("OrdersQueue", "VisibilityTimeout"), ("QueueAgeAlarm", "AlarmDescription")];
 
