@@ -1,20 +1,21 @@
-//! The comments of a template, which are no part of what it says. Pure.
+//! The comments of a template. Pure.
 
 use granit_parser::{Event, Options, Parser};
 
-/// A comment, where it begins, and whether something stands before it on its line.
+/// A comment, and where it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// From 0, in characters.
+    /// Column in characters, from 0.
     pub column: usize,
     /// Without its `#`.
     pub text: String,
+    /// True if something stands before it on its line.
     pub is_behind: bool,
 }
 
-/// All comments, up to where the text is no YAML. What looks like one inside of a value is none.
+/// Returns all comments, up to text that is not YAML. Text inside a value is not a comment.
 pub fn comments(source: &str) -> Vec<Comment> {
     let mut options = Options::default();
     options.max_buffered_comment_events = source.len();

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::scalar;
 
-/// No sensible template nests deeper; one that does refers to itself.
+/// Deepest nesting. A template that nests deeper refers to itself.
 pub(super) const DEEPEST: usize = 100;
 
 /// A part of the template and the line it begins on (from 1).
@@ -16,7 +16,7 @@ pub struct Node {
     pub value: Value,
 }
 
-/// What a part holds. Short forms such as `!Ref X` have become their long form, `{"Ref": "X"}`.
+/// Value of a part. Short forms such as `!Ref X` have become their long form, `{"Ref": "X"}`.
 #[derive(Debug, Clone)]
 pub enum Value {
     Null,
@@ -24,11 +24,11 @@ pub enum Value {
     Text(String),
     List(Vec<Node>),
     Map(Vec<(String, Node)>),
-    /// What could not be worked out, and why.
+    /// A value that could not be resolved, and the reason.
     Unknown(TemplateError),
 }
 
-/// What is wrong with a template, and where.
+/// An error in a template, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateError {
     pub line: usize,
@@ -48,7 +48,7 @@ impl Node {
         Self { line, value: Value::Text(text.into()) }
     }
 
-    /// The value of a key, `None` for other than a map too.
+    /// Returns the value of a key, or `None` if there is none or this is not a map.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
@@ -90,7 +90,7 @@ impl Node {
         }
     }
 
-    /// Why this could not be worked out, if so.
+    /// Returns the reason if this value is unknown.
     pub fn unknown(&self) -> Option<&TemplateError> {
         match &self.value {
             Value::Unknown(why) => Some(why),
@@ -98,7 +98,7 @@ impl Node {
         }
     }
 
-    /// The first part of this that could not be worked out.
+    /// Returns the reason of the first unknown part.
     pub fn first_unknown(&self) -> Option<&TemplateError> {
         match &self.value {
             Value::Null | Value::Text(_) => None,
@@ -108,7 +108,7 @@ impl Node {
         }
     }
 
-    /// The entries of a map without some; what could not be worked out stays so.
+    /// Removes entries from a map. An unknown value stays unknown.
     pub fn without(&self, unwanted: impl Fn(&str) -> bool) -> Self {
         if self.unknown().is_some() {
             return self.clone();
@@ -117,7 +117,7 @@ impl Node {
         Self { line: self.line, value: Value::Map(wanted) }
     }
 
-    /// This laid over other values as SAM does it: maps are merged, lists go behind, everything else replaces.
+    /// Lays this over other values as SAM does: maps are merged, lists are appended, and anything else replaces.
     pub fn over(&self, base: &Self) -> Self {
         let value = match (&self.value, &base.value) {
             (Value::Map(own), Value::Map(others)) if !self.is_function() && !base.is_function() => {
@@ -134,7 +134,7 @@ impl Node {
         Self { line: self.line, value }
     }
 
-    /// Whether it is a call of one of CloudFormation's functions, which counts as a value.
+    /// Returns true for a call of one of CloudFormation's functions, which counts as a value.
     fn is_function(&self) -> bool {
         matches!(self.entries(), [(name, _)] if name == "Ref" || name.starts_with("Fn::"))
     }
@@ -143,7 +143,7 @@ impl Node {
         TemplateError { line: self.line, message: message.into() }
     }
 
-    /// JSON, all of it on one line.
+    /// Converts JSON, with all nodes on one line.
     pub fn of_json(line: usize, json: &Json) -> Self {
         let value = match json {
             Json::Null => Value::Null,
@@ -158,12 +158,12 @@ impl Node {
         Self { line, value }
     }
 
-    /// The JSON of a document that is a value of a template. YAML has aliases, whose bounds are those of a whole file.
+    /// Parses a document that a template has as JSON text. YAML has aliases, whose bounds are those of a whole file.
     pub fn parse_json(&self) -> Option<Self> {
         serde_json::from_str(self.as_text()?).ok().map(|json| Self::of_json(self.line, &json))
     }
 
-    /// The same without lines; whole numbers become JSON numbers, as SQS writes its policies.
+    /// Converts to JSON without lines. Whole numbers become JSON numbers, as SQS writes its policies.
     pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Null | Value::Unknown(_) => Json::Null,
@@ -185,7 +185,7 @@ mod tests {
     use crate::parse;
 
     #[test]
-    fn laid_over_another_a_map_keeps_what_both_have() {
+    fn a_map_laid_over_another_keeps_the_entries_of_both() {
         let node = |source| parse(source).unwrap();
         let merged = node("{a: 1, b: {c: 2}, d: [x], e: 5}")
             .over(&node("{a: 9, b: {c: 8, f: 7}, d: [y], e: [z], g: 6}"));

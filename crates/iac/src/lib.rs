@@ -1,12 +1,11 @@
-//! SAM and CloudFormation templates with their parameters, conditions and functions worked out, and consumers as [`subject`]
-//! reads them from templates, Terraform's plans and Kubernetes' manifests. Pure.
+//! Resolves SAM and CloudFormation templates, and reads consumers from templates, Terraform's plans and Kubernetes manifests. Pure.
 //!
-//! `yaml` reads YAML or JSON into `document`, `resolve` works out what it says. What cannot be worked out stays in its place as
-//! unknown, with the reason: `subject` reads values from that, and a command that needs a missing one says so.
+//! `yaml` reads YAML or JSON into `document`, and `resolve` evaluates parameters, conditions and functions. What it cannot evaluate stays
+//! in place as unknown, with the reason. [`subject`] reads values from the result, and a command reports a value that it misses.
 //!
-//! For the command `redrive` alone: nothing here is kept as it is for others.
+//! For the command `redrive` alone: this API may change at any time.
 
-// `subject/template` reads templates, `subject/terraform` makes a template of a plan, `subject/kubernetes` reads manifests.
+// `subject/template` reads templates, `subject/terraform` turns a plan into a template, `subject/kubernetes` reads manifests.
 
 #![expect(
     missing_docs,

@@ -1,9 +1,9 @@
-//! The name that somebody may have meant. Pure.
+//! Suggests the name that was probably meant. Pure.
 
-/// How near a name must be: 1 is the same, 0 has nothing in common.
+/// Least similarity of a suggestion: 1 is the same, 0 has nothing in common.
 const NEAR: f64 = 0.7;
 
-/// `; did you mean VisibilityTimeout?`, or nothing if no known name is near.
+/// Returns `; did you mean VisibilityTimeout?`, or nothing if no known name is similar.
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let lower = name.to_lowercase();
     let near = |it: &str| strsim::normalized_damerau_levenshtein(&lower, &it.to_lowercase());
@@ -15,7 +15,7 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
     }
 }
 
-/// The name that was meant, else all that there are: `; did you mean orders?` or `; known: orders, parcels`.
+/// Suggests a similar name, else lists the known ones: `; did you mean orders?` or `; known: orders, parcels`.
 pub fn or_known(name: &str, known: &[impl AsRef<str>]) -> String {
     match did_you_mean(name, known.iter().map(AsRef::as_ref)).as_str() {
         "" => format!("; {}", list(known)),

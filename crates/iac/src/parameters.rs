@@ -1,4 +1,4 @@
-//! A template's parameters: what was given, else the default, checked as CloudFormation checks.
+//! Values of a template's parameters: given ones, else defaults, validated as CloudFormation does.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,21 @@ use crate::document::{Node, TemplateError, Value};
 use crate::nearest::or_known;
 use crate::resolve::Gaps;
 
-/// What CloudFormation gives to every template, as far as somebody can say it beforehand.
+/// Parameters that CloudFormation gives to every template, if their values can be given beforehand.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/pseudo-parameter-reference.html>
 pub(crate) const PSEUDO: [&str; 5] =
     ["AWS::AccountId", "AWS::Partition", "AWS::Region", "AWS::StackName", "AWS::URLSuffix"];
 
-/// Whether a parameter is CloudFormation's own, which no template declares.
+/// Returns true for CloudFormation's own parameters, which no template declares.
 pub fn is_pseudo(name: &str) -> bool {
     PSEUDO.contains(&name)
 }
 
 pub(crate) type Parameters = BTreeMap<String, Value>;
 
-/// Every declared parameter with its value: a text, or a list for the list types.
+/// Returns every declared parameter with its value: a text, or a list for the list types.
 ///
-/// `AllowedPattern` is not looked at. A parameter without a value is [`Value::Unknown`]. Of CloudFormation's own there are
-/// those that were given.
+/// Ignores `AllowedPattern`. A parameter without a value is [`Value::Unknown`]. CloudFormation's own are included if they were given.
 pub(crate) fn check(
     template: &Node,
     given: &[(String, String)],
@@ -46,7 +45,7 @@ pub(crate) fn check(
     let pseudo = given.iter().filter(|(name, _)| is_pseudo(name));
     let pseudo = pseudo.map(|(name, text)| Ok((name.clone(), Value::Text(text.clone()))));
     let declared = declared.iter().map(|(name, parameter)| {
-        // As with most commands, the last one given counts.
+        // As with most commands, the last given value wins.
         let given = given.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         let default = parameter.get("Default").map(|default| default.as_text().unwrap_or_default());
         let is_kept_elsewhere = gaps != Gaps::Filled && kind(parameter).starts_with("AWS::SSM::");
@@ -64,14 +63,14 @@ pub(crate) fn check(
     declared.chain(pseudo).collect()
 }
 
-/// A text or a list, if the parameter allows it.
+/// Reads a text or a list, if the parameter allows it.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html>
 pub(crate) fn read(name: &str, parameter: &Node, text: &str) -> Result<Value, TemplateError> {
     let refuse =
         |allowed: String| Err(parameter.error(format!("{name} is {}, allowed: {allowed}", Quoted(text))));
     if let Some(allowed) = parameter.get("AllowedValues").and_then(Node::as_list) {
         let allowed: Vec<&str> = allowed.iter().filter_map(Node::as_text).collect();
-        // Of a list each item must be allowed.
+        // Each item of a list must be allowed.
         let wrong = match value(parameter, text) {
             Value::List(items) => {
                 items.iter().any(|item| !item.as_text().is_some_and(|it| allowed.contains(&it)))
@@ -149,7 +148,7 @@ Parameters:
     }
 
     #[test]
-    fn what_is_not_allowed_is_refused_with_what_is() {
+    fn a_value_that_is_not_allowed_is_refused_with_the_allowed_ones() {
         for (given, line, message) in [
             (&[("Name", "me"), ("Size", "21")][..], 3, "Size is \"21\", allowed: 1 to 20"),
             (&[("Name", "me"), ("Size", "many")], 3, "Size is \"many\", allowed: a number"),

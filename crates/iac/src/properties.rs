@@ -1,4 +1,4 @@
-//! What must hold of whatever a file says, for the fuzzers of `dev/fuzz/` and for tests.
+//! Properties that hold for any input, for the fuzzers of `dev/fuzz/` and for tests.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use crate::Surroundings;
 use crate::subject::template::{self, Source};
 use crate::subject::terraform;
 
-/// A template is read, the same each time, or refused.
+/// Reads a template twice: both times it is refused, or read with the same result.
 ///
 /// # Panics
-/// It is not.
+/// The results differ.
 pub fn template(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     let read = || {
@@ -19,10 +19,10 @@ pub fn template(text: &[u8]) {
     assert_eq!(read(), read());
 }
 
-/// What Terraform prints of a plan or a state is read, the same each time, or refused.
+/// Reads Terraform's JSON of a plan or a state twice: both times it is refused, or read with the same result.
 ///
 /// # Panics
-/// It is not.
+/// The results differ.
 pub fn plan(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     let read = || {

@@ -1,4 +1,4 @@
-//! CloudFormation's functions worked out: what a template says once its parameters are known. Pure.
+//! Resolves a template: evaluates CloudFormation's functions with values for the parameters. Pure.
 
 mod absent;
 mod conditions;
@@ -18,18 +18,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::document::{DEEPEST, Node, TemplateError, Value};
 use crate::parameters::{self, Parameters};
 
-/// What CloudFormation would know besides the template.
+/// Values that CloudFormation knows besides the template.
 #[derive(Debug, Default)]
 pub struct Surroundings {
-    /// None if nobody says. It then stands as a word in names and ARNs, and nothing is decided by it.
+    /// None if it is unknown. A placeholder then stands in names and ARNs, and no condition is decided by it.
     pub region: Option<String>,
     /// The same.
     pub account: Option<String>,
     /// The same.
     pub stack: Option<String>,
-    /// What queue URLs begin with, such as `http://127.0.0.1:9324`.
+    /// Start of queue URLs, such as `http://127.0.0.1:9324`.
     pub endpoint: String,
-    /// What resources are called, by their logical ids.
+    /// Names of resources, by their logical ids.
     pub names: BTreeMap<String, String>,
     /// Attributes, by `Resource.Attribute`, and outputs of other stacks, by their names.
     pub values: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ pub struct Surroundings {
 #[derive(Debug, Clone)]
 pub struct Resolver<'a> {
     template: &'a Node,
-    /// Of the template, by their logical ids.
+    /// Resources of the template, by their logical ids.
     resources: HashMap<&'a str, &'a Node>,
     conditions: HashMap<&'a str, &'a Node>,
     declared: HashMap<&'a str, &'a Node>,
@@ -48,16 +48,16 @@ pub struct Resolver<'a> {
     gaps: Gaps,
     depth: Cell<usize>,
     steps: Cell<usize>,
-    /// What the value being worked out holds that nobody has said, and why that is not known.
+    /// Why a part of the value that is being resolved is unknown.
     unsaid: Cell<Option<&'static str>>,
-    /// What values could be given for, as far as anything has asked.
+    /// Names requested so far for which values could be given.
     asked: RefCell<BTreeSet<String>>,
     made_up: RefCell<BTreeSet<String>>,
     /// The template's rules that the defaults of its parameters do not meet, in words.
     pub unmet_rules: Vec<String>,
 }
 
-/// What becomes of what only a deployment knows: attributes, other stacks' outputs, parameters kept in SSM, and
+/// Treatment of values that only a deployment knows: attributes, other stacks' outputs, parameters kept in SSM, and
 /// `{{resolve:...}}`. A parameter without a value stays unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gaps {
@@ -69,20 +69,20 @@ pub enum Gaps {
     Filled,
 }
 
-/// A resource that exists, with its properties worked out.
+/// A resource that exists, with its properties resolved.
 #[derive(Debug)]
 pub struct Resource {
     pub id: String,
-    /// Where what follows its logical id begins.
+    /// Line on which the content after its logical id begins.
     pub line: usize,
-    /// What AWS would call it.
+    /// Its name on AWS.
     pub name: String,
     pub properties: Node,
     pub metadata: Option<Node>,
 }
 
 impl Resource {
-    /// Where its code is, as SAM (`CodeUri`), CloudFormation (`Code`) or the CDK (in its metadata) says; none if that is not a path.
+    /// Returns the path of its code from SAM (`CodeUri`), CloudFormation (`Code`) or the CDK (metadata), or `None` if that is not a path.
     /// <https://docs.aws.amazon.com/cdk/v2/guide/assets.html>
     pub fn code(&self) -> Option<&str> {
         let code = ["CodeUri", "Code"].iter().find_map(|name| self.properties.get(name));
@@ -91,7 +91,7 @@ impl Resource {
     }
 }
 
-/// A resource of which it is not known whether it exists, and why.
+/// A resource that may or may not exist, and the reason.
 #[derive(Debug)]
 pub struct Doubtful {
     pub id: String,
@@ -100,24 +100,24 @@ pub struct Doubtful {
 
 type Result<T> = std::result::Result<T, TemplateError>;
 
-/// What adds to the part of a template in which it stands.
+/// The function that adds to the part of a template in which it stands.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference-transform.html>
 pub(crate) const TRANSFORM: &str = "Fn::Transform";
 
-/// What is said of a name that is made of itself.
+/// The error for a name that refers to itself.
 const ENDLESS: &str = "nested too deeply, or refers to itself";
 
-/// A large template takes some ten thousand; one whose names double each other has no end.
+/// Most steps. A large template takes some ten thousand, and one whose names double each other never ends.
 const MOST_STEPS: usize = 1_000_000;
 
-/// So many bytes of text are a step too.
+/// Bytes of text that count as a step.
 const STEP: usize = 64;
 
 impl<'a> Resolver<'a> {
-    /// Takes parameters given as names and values, and the defaults for the rest.
+    /// Uses the given names and values of parameters, and the defaults for the rest.
     ///
     /// # Errors
-    /// A parameter that the template does not declare, or that has a value that is not allowed; a rule that given ones break.
+    /// A parameter is not declared, a value is not allowed, or given values break a rule.
     pub fn new(
         template: &'a Node,
         given: &[(String, String)],
@@ -145,17 +145,17 @@ impl<'a> Resolver<'a> {
         Ok(resolver)
     }
 
-    /// What values could be given for, as far as anything has asked: `Resource.Attribute`, and names of exports.
+    /// Returns the names requested so far for which values could be given: `Resource.Attribute`, and names of exports.
     pub fn asked(&self) -> BTreeSet<String> {
         self.asked.borrow().clone()
     }
 
-    /// What values were given for.
+    /// Returns the names for which values were given.
     pub fn set(&self) -> impl Iterator<Item = &str> {
         self.surroundings.values.keys().map(String::as_str)
     }
 
-    /// What is made up where a part of the template is worked out, by the same names.
+    /// Resolves a part of the template, and returns the names whose values were made up.
     pub fn made_up_in(&self, node: &Node) -> BTreeSet<String> {
         self.made_up.take();
         self.value(node);
@@ -172,7 +172,7 @@ impl<'a> Resolver<'a> {
         self.resources_where(|kind| kinds.contains(&kind))
     }
 
-    /// The same of all kinds that are wanted.
+    /// Returns the same for all types that are wanted.
     pub fn resources_where(&self, is_wanted: impl Fn(&str) -> bool) -> (Vec<Resource>, Vec<Doubtful>) {
         let (mut resources, mut doubtful) = (Vec::new(), Vec::new());
         for (id, resource) in self.template.entries_at("Resources") {
@@ -220,7 +220,7 @@ impl<'a> Resolver<'a> {
         all.map(name).filter(|name| !name.starts_with("AWS::")).collect()
     }
 
-    /// Whether a part of the whole template is in another file.
+    /// Returns true if a part of the template is in another file.
     pub fn includes(&self) -> bool {
         let transform = self.template.get("Transform");
         let all = transform.map(|it| it.as_list().unwrap_or(std::slice::from_ref(it))).unwrap_or_default();
@@ -228,7 +228,7 @@ impl<'a> Resolver<'a> {
         self.template.get(TRANSFORM).is_some() || all.iter().any(is_include)
     }
 
-    /// The same of every resource that is not known to be absent.
+    /// Returns the logical id and the type of every resource that may exist.
     pub fn possible_kinds(&self) -> Vec<(&'a str, &'a str)> {
         let resources = self.template.entries_at("Resources").iter();
         let possible = resources.filter(|(_, resource)| self.exists(resource) != Ok(false));
@@ -236,7 +236,7 @@ impl<'a> Resolver<'a> {
         possible.map(|(id, resource)| (id.as_str(), kind(resource))).collect()
     }
 
-    /// The logical id and the kind of every resource that is known to exist.
+    /// Returns the logical id and the type of every resource that is known to exist.
     pub fn kinds(&self) -> Vec<(&'a str, &'a str)> {
         let resources = self.template.entries_at("Resources").iter();
         let existing = resources.filter(|(_, resource)| self.exists(resource) == Ok(true));
@@ -257,7 +257,7 @@ impl<'a> Resolver<'a> {
         Some(globals.without(is_ignored))
     }
 
-    /// A part of the template worked out; `None` where it says `AWS::NoValue`.
+    /// Resolves a part of the template. Returns `None` for `AWS::NoValue`.
     pub fn value(&self, node: &Node) -> Option<Node> {
         let value = self.step(node, 1).and_then(|()| {
             self.depth.set(self.depth.get() + 1);
@@ -271,7 +271,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// Ends what has no end.
+    /// Counts steps, and fails if there are too many or the nesting is too deep.
     fn step(&self, node: &Node, steps: usize) -> Result<()> {
         self.steps.set(self.steps.get() + steps);
         if self.depth.get() > DEEPEST {
@@ -329,7 +329,7 @@ fn why(value: Option<&Node>) -> Option<TemplateError> {
     value.and_then(Node::unknown).cloned()
 }
 
-/// What a value costs that may be given many times.
+/// Returns the steps of a value, which may be repeated many times.
 fn steps(value: &Node) -> usize {
     match &value.value {
         Value::Null => 1,

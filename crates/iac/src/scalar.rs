@@ -1,8 +1,8 @@
-//! What a scalar is to CloudFormation, which reads YAML 1.1 and takes texts for booleans and numbers. Pure.
+//! Reads scalars as CloudFormation does: as YAML 1.1, and texts as booleans and numbers. Pure.
 
 use std::str::FromStr;
 
-/// A scalar without quotes, as CloudFormation passes it on: `yes` is `true` wherever it stands, and `0200` is 128.
+/// Returns a scalar without quotes as CloudFormation passes it on: `yes` is `true` everywhere, and `0200` is 128.
 /// <https://yaml.org/type/bool.html>, <https://yaml.org/type/int.html>
 pub(super) fn plain(text: &str) -> String {
     const TRUE: [&str; 9] = ["true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"];
@@ -16,7 +16,7 @@ pub(super) fn plain(text: &str) -> String {
     whole(text).map_or_else(|| text.to_owned(), |number| number.to_string())
 }
 
-/// A whole number: decimal, binary, octal, hexadecimal, or with colons in base 60.
+/// Reads a whole number: decimal, binary, octal, hexadecimal, or with colons in base 60.
 fn whole(text: &str) -> Option<i128> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     // Underscores stand between digits only.
@@ -43,13 +43,13 @@ fn unsigned(digits: &str, radix: u32) -> Option<i128> {
     i128::from_str_radix(digits, radix).ok().filter(|_| !is_signed)
 }
 
-/// A text where a boolean belongs.
+/// Reads a text as a boolean.
 pub fn flag(text: &str) -> Option<bool> {
     let is = |word: &str| text.eq_ignore_ascii_case(word);
     is("true").then_some(true).or_else(|| is("false").then_some(false))
 }
 
-/// A text where a number belongs. A whole one may be written as `60.0`.
+/// Reads a text as a number. A whole number may be written as `60.0`.
 pub fn number<T: FromStr>(text: &str) -> Option<T> {
     let text = text.trim();
     let whole = || {

@@ -1,4 +1,4 @@
-//! YAML or JSON to nodes, within bounds: a template may be somebody else's. Pure.
+//! Reads YAML or JSON into nodes, within bounds: a template may be a stranger's. Pure.
 
 use std::collections::{HashMap, HashSet, hash_map};
 
@@ -8,37 +8,36 @@ use redrive_sqs::Quoted;
 use crate::document::{DEEPEST, Node, TemplateError, Value};
 use crate::scalar;
 
-/// What a file may take of memory once its aliases are replaced, all of its documents together, in bytes, roughly. The
-/// largest template that CloudFormation accepts has 1 MB of text.
+/// Rough limit on the memory for a file in bytes, for all its documents, after its aliases are replaced. The largest template that
+/// CloudFormation accepts has 1 MB of text.
 const MOST: usize = 32 * 1_024 * 1_024;
 
-/// A node without its text.
+/// Bytes of a node without its text.
 const NODE: usize = 64;
 
-/// More than the manifests of a large cluster have.
+/// Most documents. The manifests of a large cluster have fewer.
 const MOST_DOCUMENTS: usize = 5_000;
 
-/// As long as YAML lets a key be that no `?` marks. Keys are names, which reports repeat.
+/// Longest key in bytes: YAML allows more only after a `?`. Keys are names, which reports repeat.
 const LONGEST_KEY: usize = 1_024;
 
-/// What is read again for these, in bytes.
+/// Bytes to read again for unquoted dashes.
 const MOST_READ_AGAIN: usize = 4 * 1_024 * 1_024;
 
 type Result<T> = std::result::Result<T, TemplateError>;
 
-/// More `-` without quotes than any template has in its lists.
+/// Most `-` without quotes in lists. No template has as many.
 const MOST_DASHES: usize = 64;
 
-/// Reads the one document that a template is.
+/// Reads a template, which is a single document.
 ///
 /// # Errors
-/// It is no YAML, has a key that is no text, is nested deeper than 100 levels, or has aliases that make more of it than
-/// any template holds.
+/// It is not YAML, has a key that is not text, is nested deeper than 100 levels, or is too large after its aliases are replaced.
 pub fn parse(source: &str) -> Result<Node> {
     read(source).map(|(document, _)| document)
 }
 
-/// The same, with what is odd about it.
+/// Returns the same, with remarks on what is odd about it.
 pub fn read(source: &str) -> Result<(Node, Vec<TemplateError>)> {
     let (documents, remarks) = read_stream(source)?;
     let mut documents = documents.into_iter();
@@ -51,12 +50,12 @@ pub fn read(source: &str) -> Result<(Node, Vec<TemplateError>)> {
 /// Reads all documents of a file.
 ///
 /// # Errors
-/// As [`parse`], where the bounds are those of all documents together; more documents than any file has.
+/// As [`parse`], with bounds for all documents together. There are more documents than any file has.
 pub(crate) fn parse_stream(source: &str) -> Result<Vec<Node>> {
     read_stream(source).map(|(documents, _)| documents)
 }
 
-/// The documents of a file, and what is odd about them.
+/// The documents of a file, and remarks on what is odd about them.
 type Stream = (Vec<Node>, Vec<TemplateError>);
 
 fn read_stream(source: &str) -> Result<Stream> {
@@ -70,8 +69,7 @@ fn read_stream(source: &str) -> Result<Stream> {
     read_strictly(&text).map_err(|(error, _)| error)
 }
 
-/// Errors come with the place of a `-` that is a text, which `[-, a]` is to YAML 1.1 and to CloudFormation, but not to
-/// YAML 1.2.
+/// Reads YAML 1.2. Errors have the place of a `-` that is text to YAML 1.1 and to CloudFormation, as in `[-, a]`.
 fn read_strictly(source: &str) -> std::result::Result<Stream, (TemplateError, Option<usize>)> {
     let mut builder = Builder::default();
     let mut options = Options::default();
@@ -100,14 +98,14 @@ struct Builder {
     spent: usize,
 }
 
-/// A list or map whose end has not come.
+/// A list or map that has not ended.
 struct Open {
     part: Part,
-    /// Where in the map they stand.
+    /// Positions of the keys in the map.
     keys: HashMap<String, usize>,
     /// The key whose value comes next.
     key: Option<Key>,
-    /// What its merge keys bring.
+    /// Values of its merge keys.
     merged: Vec<Node>,
     anchor: usize,
     tag: Option<Tag>,
@@ -118,7 +116,7 @@ enum Key {
     Merge,
 }
 
-/// How a node is written, where that matters.
+/// Form in which a node is written, if that matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// `<<` without quotes.
@@ -128,7 +126,7 @@ enum Form {
     Other,
 }
 
-/// A node with what it takes: bytes, and the levels below it.
+/// A node with its size in bytes and the levels below it.
 #[derive(Clone)]
 struct Part {
     node: Node,
@@ -177,7 +175,7 @@ impl Builder {
                 self.anchors.clear();
                 Ok(())
             }
-            // Where the stream begins and ends, and where documents begin; the others come only if asked for.
+            // The stream begins or ends, or a document begins. The parser sends other events only on request.
             _ => Ok(()),
         }
     }
@@ -228,7 +226,7 @@ impl Builder {
                     place.insert(entries.len());
                     entries.push((key, value));
                 }
-                // As to CloudFormation, whose parser does not mind.
+                // CloudFormation's parser also accepts this.
                 hash_map::Entry::Occupied(place) => {
                     let remark = format!("the key {} appears twice; the last one is used", Quoted(&key));
                     self.remarks.push(value.error(remark));
@@ -249,7 +247,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Whether what comes next is merged into a map, as the value of `<<` or in its list.
+    /// Returns true if the next value is merged into a map, as the value of `<<` or in its list.
     fn is_merging(&self) -> bool {
         let merges = |open: &Open| matches!(open.key, Some(Key::Merge));
         match self.open.as_slice() {
@@ -277,7 +275,7 @@ impl Builder {
     }
 }
 
-/// What a short form such as `!Ref` stands for.
+/// Returns the long form of a short form such as `!Ref`.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html>
 fn long_form(tag: &Tag) -> Option<String> {
     (tag.handle() == "!").then(|| match tag.suffix() {
@@ -296,8 +294,8 @@ const MERGED: &str = "a merge key (<<) takes a map or a list of maps";
 const REMARK: &str = "SAM and aws cloudformation package apply this merge key (<<); CloudFormation itself \
                       does not support merge keys";
 
-/// Puts what a map merges behind what it says itself, and remarks on it. As in Python, the last merge key goes before the
-/// others, but the first map of a list.
+/// Adds merged entries behind a map's own, and returns remarks. As in Python, the last merge key wins, but in a list of maps the
+/// first one does.
 fn apply_merged(node: &mut Node, merged: Vec<Node>) -> Result<Vec<TemplateError>> {
     let Value::Map(entries) = &mut node.value else { return Ok(Vec::new()) };
     let remarks = merged.iter().map(|merged| merged.error(REMARK)).collect();

@@ -1,4 +1,4 @@
-//! What a template has only with other values of its parameters: resources, and values of properties.
+//! Resources and values of properties that a template has only with other values of its parameters.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -6,22 +6,22 @@ use super::{Resolver, Result};
 use crate::document::{Node, Value};
 use crate::parameters;
 
-/// So many values of a parameter are tried.
+/// Values to try per parameter.
 const MOST_VALUES: usize = 16;
-/// So many sets of values are tried, of all conditions together.
+/// Sets of values to try for all conditions together.
 const MOST_TRIALS: usize = 256;
-/// What these may take.
+/// Most steps for all of them.
 const MOST_STEPS: usize = 1_000_000;
 
-/// A resource whose condition is false, or cannot be worked out.
+/// A resource whose condition is false or unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absent {
     pub id: String,
-    /// What its condition depends on, without parameters whose value was given. None if it is false with any of theirs.
+    /// Parameters that its condition depends on, without given ones. Empty if it is false with all their values.
     pub parameters: Vec<String>,
     /// Values with which the condition is true, if the template itself names them.
     pub values: Option<Vec<(String, String)>>,
-    /// Whether the condition cannot be worked out.
+    /// True if the condition is unknown.
     pub is_doubtful: bool,
 }
 
@@ -31,13 +31,13 @@ pub struct Varying {
     /// The logical id of its resource.
     pub id: String,
     pub property: String,
-    /// What it depends on, without parameters whose value was given.
+    /// Parameters that it depends on, without given ones.
     pub parameters: Vec<String>,
-    /// Values with which it is another one, if the template itself names them.
+    /// Values with which it differs, if the template itself names them.
     pub values: Option<Vec<(String, String)>>,
 }
 
-/// What a value depends on.
+/// A condition or a key that decides a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Branch<'a> {
     Condition(&'a str),
@@ -45,20 +45,20 @@ enum Branch<'a> {
     Key(&'a str, &'a str),
 }
 
-/// A property as it is written: the logical id of its resource, and its name.
+/// A property as it is written: the logical id of its resource, its name, and its value.
 pub type Property<'a> = (&'a str, &'a str, &'a Node);
 
-/// Whether a condition holds, and else what it depends on, and values with which it does.
+/// Result of a condition. If it is not true: the parameters that it depends on, and values with which it is.
 type Known = (Result<bool>, Vec<String>, Option<Vec<(String, String)>>);
 
-/// What something depends on, and values with which it is otherwise.
+/// Parameters that something depends on, and values that change it.
 type Found = (Vec<String>, Option<Vec<Choice<String>>>);
 
 /// A parameter, and a value that a template compares it with or allows.
 type Choice<T> = (T, T);
 
 impl<'a> Resolver<'a> {
-    /// Those of some resources that do not exist with the parameters that were given to this resolver.
+    /// Returns the resources that matter and do not exist with the parameters of this resolver.
     pub fn absent(&self, given: &[(String, String)], matters: impl Fn(&Node) -> bool) -> Vec<Absent> {
         let mut search = Search::new(self, given);
         let mut conditions: HashMap<&str, Known> = HashMap::new();
@@ -80,7 +80,7 @@ impl<'a> Resolver<'a> {
         absent
     }
 
-    /// Those of some properties that have other values with other parameters, once for each of their other values.
+    /// Returns the properties that have other values with other parameters, once for each of their other values.
     pub fn varying(&self, given: &[(String, String)], properties: &[Property<'a>]) -> Vec<Varying> {
         let mut search = Search::new(self, given);
         let mut known: HashMap<Branch<'a>, Found> = HashMap::new();
@@ -108,7 +108,7 @@ impl<'a> Resolver<'a> {
         varying
     }
 
-    /// What a value depends on: the conditions of `Fn::If`, and the keys of `Fn::FindInMap`.
+    /// Finds the conditions of `Fn::If` and the keys of `Fn::FindInMap` that decide a value.
     fn branches(&self, node: &'a Node, found: &mut Vec<Branch<'a>>, visits: &mut usize) {
         *visits += 1;
         if *visits > MOST_STEPS {
@@ -135,7 +135,7 @@ impl<'a> Resolver<'a> {
         node.as_list().unwrap_or_default().iter().for_each(|item| self.branches(item, found, visits));
     }
 
-    /// The parameters that a condition depends on, also through others, and the values that are named for them.
+    /// Returns the parameters that a condition depends on, directly or through others, and the values that the template names for them.
     fn choices(&self, condition: &str, visits: &mut usize) -> (BTreeSet<&'a str>, Vec<Choice<&'a str>>) {
         let named = |name: &str| self.conditions.get(name).copied();
         let (mut parameters, mut choices) = (BTreeSet::new(), Vec::new());
@@ -182,7 +182,7 @@ impl<'a> Resolver<'a> {
 struct Search<'r, 'a> {
     resolver: &'r Resolver<'a>,
     given: &'r [(String, String)],
-    /// The same resolver with values that are tried, and what was there before these.
+    /// A copy of the resolver with the values on trial, and the values that they replaced.
     trial: Resolver<'a>,
     before: Vec<(String, Option<Value>)>,
     trials: usize,
@@ -195,8 +195,8 @@ impl<'r, 'a> Search<'r, 'a> {
         Self { resolver, given, trial: resolver.clone(), before: Vec::new(), trials: 0, steps: 0, visits: 0 }
     }
 
-    /// The parameters that a condition depends on, and values with which it is true, or false if that is wanted: one, or
-    /// two if one is not enough. Where it cannot be worked out, only what CloudFormation gives is tried.
+    /// Returns the parameters that a condition depends on, and one or two values with which it is `wanted`. For an unknown
+    /// condition it tries only CloudFormation's own parameters.
     fn of(&mut self, condition: &str, wanted: bool) -> Found {
         let is_unknown = self.resolver.named_condition(&Node::text(0, condition)).is_err();
         let (mut parameters, mut choices) = self.resolver.choices(condition, &mut self.visits);
@@ -235,12 +235,12 @@ impl<'r, 'a> Search<'r, 'a> {
         if is_unknown {
             return (Vec::new(), None);
         }
-        // One of two values each, of which all were tried: it exists with none.
+        // If all values of at most two parameters were tried, it exists with none.
         let is_possible = parameters.len() > 2 || !parameters.iter().all(|name| self.is_closed(name));
         (if is_possible { parameters } else { Vec::new() }, None)
     }
 
-    /// The same for another value of a parameter, if it is allowed.
+    /// Returns the same for another value of a parameter, if that is allowed.
     fn of_key(&mut self, name: &str, value: &str) -> Found {
         let is_given = self.given.iter().any(|(given, _)| given == name);
         let is_other = match self.resolver.parameters.get(name) {
@@ -258,14 +258,14 @@ impl<'r, 'a> Search<'r, 'a> {
         }
     }
 
-    /// Whether a parameter allows nothing but what was tried.
+    /// Returns true if a parameter allows only values that were tried.
     fn is_closed(&self, name: &str) -> bool {
         let parameter = self.resolver.declared.get(name);
         let allowed = parameter.and_then(|it| it.get("AllowedValues")?.as_list());
         allowed.is_some_and(|allowed| allowed.len() <= MOST_VALUES)
     }
 
-    /// None if it cannot be worked out, or if the values are not allowed.
+    /// Evaluates a condition with these values. Returns `None` if it is unknown or if the values are not allowed.
     fn holds(&mut self, condition: &str, values: &[(String, String)]) -> Option<bool> {
         self.try_values(values)?;
         let holds = self.trial.named_condition(&Node::text(0, condition)).ok();
@@ -273,7 +273,7 @@ impl<'r, 'a> Search<'r, 'a> {
         holds
     }
 
-    /// None if the values are not allowed, by their parameters or by the rules of the template.
+    /// Puts values on trial. Returns `None` if their parameters or the rules of the template do not allow them.
     fn try_values(&mut self, values: &[(String, String)]) -> Option<()> {
         self.trials += 1;
         for (name, value) in self.before.drain(..) {
@@ -343,7 +343,7 @@ Resources:
     }
 
     #[test]
-    fn what_does_not_exist_is_found_with_the_values_that_make_it_exist() {
+    fn an_absent_resource_is_found_with_values_that_create_it() {
         let row = |id: &str, parameters: &str, values: Option<&str>| {
             (id.to_owned(), parameters.to_owned(), values.map(str::to_owned))
         };
@@ -369,7 +369,7 @@ Resources:
     }
 
     #[test]
-    fn what_has_another_value_is_found_with_the_values_that_make_it_so() {
+    fn a_varying_property_is_found_with_values_that_change_it() {
         let properties = "
   OfCondition: !If [IsProd, 10, !If [HasExisting, 20, 30]]
   OfKey: {a: [!FindInMap [ByStage, !Ref Stage, Timeout]]}
@@ -412,7 +412,7 @@ Resources:
     }
 
     #[test]
-    fn conditions_without_number_end() {
+    fn thousands_of_conditions_that_refer_to_each_other_end() {
         let conditions: String = (0..5_000)
             .map(|at| format!("  C{at}: !And [!Equals [!Ref P{at}, a], !Condition C{}]\n", (at + 1) % 5_000))
             .collect();

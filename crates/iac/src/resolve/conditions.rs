@@ -1,10 +1,10 @@
-//! What is true of a template: conditions, and the rules its parameters must obey.
+//! Evaluates conditions, and the rules that parameters must obey.
 
 use super::{Resolver, Result};
 use crate::document::Node;
 
 impl Resolver<'_> {
-    /// The rules that defaults alone do not meet, in words. One that a given parameter breaks is an error.
+    /// Returns the rules that the defaults do not meet, in words. A rule that a given parameter breaks is an error.
     pub(super) fn unmet_rules(&self, given: &[(String, String)]) -> Result<Vec<String>> {
         let mut unmet = Vec::new();
         for (name, rule) in self.template.entries_at("Rules") {
@@ -22,7 +22,7 @@ impl Resolver<'_> {
         Ok(unmet)
     }
 
-    /// The first assertion that does not hold, and its words. One on what is not known is let be.
+    /// Returns the first assertion that is false, and its words. Assertions on unknown values are skipped.
     fn broken<'n>(&self, rule: &'n Node) -> Result<Option<(&'n Node, &'n str)>> {
         if rule.get("RuleCondition").is_some_and(|condition| self.condition(condition) != Ok(true)) {
             return Ok(None);
@@ -91,7 +91,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether no condition is this, which one that is decides, whatever is not known of the others.
+    /// Returns true if no condition is `decisive`. One that is decides, even if others are unknown.
     fn unless_any(&self, items: &[Node], decisive: bool) -> Result<bool> {
         let holds: Vec<Result<bool>> = items.iter().map(|item| self.condition(item)).collect();
         if holds.contains(&Ok(decisive)) {

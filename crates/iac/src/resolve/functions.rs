@@ -1,11 +1,11 @@
-//! The functions that give a value.
+//! Evaluates the functions that return a value.
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html>
 
 use super::{Gaps, Resolver, Result, STEP};
 use crate::document::{Node, Value};
 
 impl Resolver<'_> {
-    /// `None` where it gives `AWS::NoValue`.
+    /// Evaluates a function. Returns `None` for `AWS::NoValue`.
     pub(super) fn call(&self, function: &str, argument: &Node) -> Result<Option<Node>> {
         let line = argument.line;
         let text = |text: String| Ok(Some(Node::text(line, text)));
@@ -42,7 +42,7 @@ impl Resolver<'_> {
                 )
             }
             "Fn::FindInMap" => self.find_in_map(argument).map(Some),
-            // What is encoded says more than its code to those who only read it.
+            // Readers need the text itself, not its encoding.
             "Fn::Base64" if self.gaps == Gaps::Kept => Ok(self.value(argument)),
             "Fn::Equals" | "Fn::Not" | "Fn::And" | "Fn::Or" | "Fn::Contains" => {
                 text(self.call_condition(function, argument)?.to_string())
@@ -64,7 +64,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// `${Name}` and `${Resource.Attribute}` are replaced, `${!Literal}` becomes `${Literal}`.
+    /// Replaces `${Name}` and `${Resource.Attribute}`, and turns `${!Literal}` into `${Literal}`.
     fn substitute(&self, argument: &Node) -> Result<String> {
         let (pattern, names) = match argument.as_list() {
             Some([pattern, names]) => (pattern, Some(names)),
@@ -197,7 +197,7 @@ Resources:
     }
 
     #[test]
-    fn what_cannot_be_worked_out_is_refused_with_its_line() {
+    fn an_invalid_expression_is_refused_with_its_line() {
         for (expression, message) in [
             ("!Ref Nothing", "line 1: no such parameter or resource: Nothing"),
             ("\n  !Ref Topic", "line 2: Topic does not exist: its condition is false"),
@@ -218,7 +218,7 @@ Resources:
     }
 
     #[test]
-    fn a_rule_that_does_not_hold_is_told_in_its_own_words() {
+    fn a_broken_rule_is_reported_in_its_own_words() {
         let rules = "
 Parameters: {Size: {Type: Number, Default: 11}}
 Rules:
@@ -240,7 +240,7 @@ Rules:
     }
 
     #[test]
-    fn what_is_given_again_and_again_counts() {
+    fn each_repetition_of_a_long_value_counts() {
         let (long, many) = ("x".repeat(100_000), "x,".repeat(50_000));
         let template = format!(
             "Parameters:\n  Long: {{Default: {long}}}\n  Many: {{Type: CommaDelimitedList, Default: '{many}'}}\nMappings:\n  \
@@ -265,7 +265,7 @@ Rules:
     }
 
     #[test]
-    fn what_globals_give_to_each_function_counts() {
+    fn globals_count_for_each_function() {
         let long = "x".repeat(100_000);
         for given in [long.clone(), format!("'{{{{resolve:{long}}}}}'"), format!("!Ref {long}")] {
             let template = parse(&format!("Globals: {{Function: {{Description: {given}}}}}")).unwrap();
@@ -277,7 +277,7 @@ Rules:
         }
     }
 
-    /// What is said where the last part of a value could not be worked out for its size.
+    /// Returns the reason why the last part of a value is unknown.
     fn too_much(value: &Node) -> Option<&String> {
         let last = match &value.value {
             Value::List(items) => items.last()?,

@@ -1,4 +1,4 @@
-//! What resources are called: `Ref`, `Fn::GetAtt`, names, ARNs and URLs.
+//! Names of resources: `Ref`, `Fn::GetAtt`, names, ARNs and URLs.
 
 use redrive_sqs::dns_suffix;
 
@@ -7,14 +7,14 @@ use crate::document::{Node, Value};
 use crate::nearest::did_you_mean;
 use crate::scalar;
 
-/// What stands for what is known at deployment only.
+/// Placeholders for values that are known only at deployment.
 pub(crate) const REGION: &str = "REGION";
 pub(crate) const ACCOUNT: &str = "ACCOUNT";
 const STACK: &str = "STACK";
-/// The end of a stack's id, of which templates take parts. As `redrive_local` has it.
+/// The end of a stack's id, parts of which templates use. The same as in `redrive_local`.
 const STACK_UUID: &str = "a1b2c3d4-a1b2-41b2-81b2-a1b2c3d4e5f6";
 
-/// What `redrive local` has under the name that it gives.
+/// Types that `redrive local` has under the names that it gives.
 const RUN_HERE: [&str; 5] = [
     "AWS::CloudWatch::Alarm",
     "AWS::Lambda::Function",
@@ -112,7 +112,7 @@ impl<'a> Resolver<'a> {
         Ok(Some(Node::text(argument.line, text)))
     }
 
-    /// The function that an alias or a version belongs to.
+    /// Returns the function that an alias or a version belongs to.
     /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-lambda-alias.html>
     fn function_of(&self, id: &str, published: &Node, place: &Node) -> Result<String> {
         let function = published.get("Properties").and_then(|properties| properties.get("FunctionName"));
@@ -120,7 +120,7 @@ impl<'a> Resolver<'a> {
         self.text(function)
     }
 
-    /// The function for which SAM makes an alias and versions: `Work.Alias`, `Work.Version` and `WorkAliasNAME`.
+    /// Returns the function for which SAM makes an alias and versions: `Work.Alias`, `Work.Version` and `WorkAliasNAME`.
     /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification-generated-resources-function.html>
     fn function_published_as(&self, name: &str) -> Option<Result<String>> {
         if self.resources.contains_key(name) {
@@ -142,7 +142,7 @@ impl<'a> Resolver<'a> {
         Some(self.physical_name(id, function))
     }
 
-    /// The ARN of a function's alias or version, of which only the function matters here.
+    /// Returns the function's ARN for its alias or version: only the function matters here.
     fn published(&self, function: String) -> String {
         if function.starts_with("arn:") {
             function
@@ -166,13 +166,14 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The name a resource asks for (`QueueName` of a Queue, `FunctionName` of a Function), else the stack's and its own.
+    /// Returns the name that a resource asks for (`QueueName` of a Queue, `FunctionName` of a Function), else one from the stack
+    /// and its id.
     pub(super) fn physical_name(&self, id: &str, resource: &Node) -> Result<String> {
         let name = self.chosen_name(id, resource)?;
         Ok(name.unwrap_or_else(|| self.own_name(id, resource)))
     }
 
-    /// The same, remembered as made up if nobody chose it and nothing here has it.
+    /// Returns the same, and records it as made up if nobody chose it and nothing here has it.
     fn deployed_name(&self, id: &str, resource: &Node) -> Result<String> {
         let chosen = self.chosen_name(id, resource)?;
         if chosen.is_none() && self.gaps == Gaps::Filled && !RUN_HERE.contains(&kind(resource)) {
@@ -187,7 +188,7 @@ impl<'a> Resolver<'a> {
         format!("{}-{id}{}", self.stack(), if is_fifo { ".fifo" } else { "" })
     }
 
-    /// The name that the template or a flag gives.
+    /// Returns the name from the template or a flag.
     fn chosen_name(&self, id: &str, resource: &Node) -> Result<Option<String>> {
         let Surroundings { names, values, .. } = self.surroundings;
         if let Some(name) = names.get(id).or_else(|| values.get(id)) {
@@ -218,7 +219,7 @@ impl<'a> Resolver<'a> {
         Ok(self.queue_url_of(&self.physical_name(id, queue)?))
     }
 
-    /// The queues that are known to exist, by their logical ids, with their URLs.
+    /// Returns the queues that are known to exist, by their logical ids, with their URLs.
     pub fn queue_ids(&self) -> Vec<(String, String)> {
         let queues = self.kinds().into_iter().filter(|(_, kind)| *kind == "AWS::SQS::Queue");
         let url = |id: &str| self.reference(&Node::text(0, id)).ok().flatten()?.as_text().map(str::to_owned);
@@ -246,7 +247,7 @@ impl<'a> Resolver<'a> {
         let property = |name: &str| self.value(resource.get("Properties")?.get(name)?);
         match kind(resource) {
             "AWS::Events::Rule" => {
-                // Of a bus of one's own it is called BUS|NAME.
+                // A rule of a custom bus is called BUS|NAME.
                 let name = self.physical_name(id, resource).ok()?;
                 let name = name.rsplit('|').next().unwrap_or_default();
                 let bus = match property("EventBusName") {
@@ -264,7 +265,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Of a name, or of what CloudFormation calls a topic, which is its ARN.
+    /// Returns a topic's ARN from its name, which may be the ARN already.
     fn topic_arn(&self, name: &str) -> String {
         if name.starts_with("arn:") { name.to_owned() } else { self.arn("sns", name) }
     }
@@ -274,7 +275,7 @@ impl<'a> Resolver<'a> {
         format!("arn:{partition}:{service}:{}:{}:{resource}", self.region(), self.account())
     }
 
-    /// What somebody says for one of CloudFormation's own parameters.
+    /// Returns the given value of one of CloudFormation's own parameters.
     fn pseudo(&self, name: &str) -> Option<&str> {
         match self.parameters.get(name) {
             Some(Value::Text(text)) => Some(text),
@@ -282,7 +283,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Whether nobody says what one of CloudFormation's own parameters is.
+    /// Returns true if one of CloudFormation's own parameters has no known value.
     pub(super) fn is_unsaid(&self, name: &str) -> bool {
         let Surroundings { region, account, stack, .. } = self.surroundings;
         let said = match name {
@@ -296,13 +297,13 @@ impl<'a> Resolver<'a> {
         said.or_else(|| self.pseudo(name)).is_none()
     }
 
-    /// `aws` if nobody says the region.
+    /// Returns the partition, `aws` if the region is unknown.
     fn partition(&self) -> &str {
         let region = self.pseudo("AWS::Region").or(self.surroundings.region.as_deref());
         self.pseudo("AWS::Partition").unwrap_or_else(|| partition_of(region.unwrap_or(REGION)))
     }
 
-    /// The same where something may be decided by it.
+    /// Returns the partition. If the region is unknown, no condition is decided by it.
     fn said_partition(&self) -> &str {
         self.pseudo("AWS::Partition").unwrap_or_else(|| partition_of(self.region()))
     }
@@ -338,7 +339,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// What is decided by, which must not be a word that stands for what nobody said.
+    /// Evaluates what a decision depends on. Fails if a placeholder for an unknown value is part of it.
     pub(super) fn said<T>(&self, place: &Node, value: impl FnOnce() -> Result<T>) -> Result<T> {
         let outer = self.unsaid.take();
         let value = value();
@@ -349,7 +350,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// What only a deployment knows: as it is given, else by the resolver's [`Gaps`].
+    /// Returns a value that only a deployment knows: the given one, else what the resolver's [`Gaps`] say.
     pub(super) fn beyond(
         &self,
         place: &Node,
@@ -378,7 +379,7 @@ fn kind(resource: &Node) -> &str {
     resource.text_at("Type").unwrap_or_default()
 }
 
-/// What stands between the account and the name, where that is not nothing.
+/// Text between the account and the name, if there is any.
 /// <https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html>
 const BEFORE_NAMES: [(&str, &str); 8] = [
     ("AWS::DynamoDB::Table", "table/"),
@@ -391,7 +392,7 @@ const BEFORE_NAMES: [(&str, &str); 8] = [
     ("AWS::StepFunctions::StateMachine", "stateMachine:"),
 ];
 
-/// An ARN in the form of its service, as far as that is known here.
+/// Makes up an ARN in the form of its service, as far as that is known here.
 fn made_up(kind: &str, name: &str, (partition, region, account): (&str, &str, &str)) -> String {
     let service = match kind {
         "AWS::Serverless::SimpleTable" => "dynamodb".to_owned(),

@@ -1,15 +1,15 @@
-//! What CloudFormation says of a stack: its parameters, outputs and resources.
+//! What CloudFormation lists for a stack: parameters, outputs and resources.
 
 use std::collections::BTreeMap;
 
 use super::Resolver;
 use crate::document::{Node, Value};
 
-/// What SAM makes of its resources.
+/// Types into which SAM turns its own.
 /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification-generated-resources.html>
 const GENERATED: [(&str, &str); 1] = [("AWS::Serverless::Function", "AWS::Lambda::Function")];
 
-/// An output with its value worked out.
+/// An output with its resolved value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Output {
     pub key: String,
@@ -26,7 +26,7 @@ pub struct DeployedResource {
 }
 
 impl Resolver<'_> {
-    /// All parameters, lists as CloudFormation writes them.
+    /// Returns all parameters, with lists as CloudFormation writes them.
     pub fn parameters(&self) -> BTreeMap<String, String> {
         let text = |value: &Value| match value {
             Value::List(items) => items.iter().filter_map(Node::as_text).collect::<Vec<_>>().join(","),
@@ -36,7 +36,7 @@ impl Resolver<'_> {
         self.parameters.iter().map(|(name, value)| (name.clone(), text(value))).collect()
     }
 
-    /// The outputs whose condition is not false, and the keys of those that cannot be worked out here.
+    /// Returns the outputs whose condition is not false, and the keys of those that cannot be resolved here.
     pub fn outputs(&self) -> (Vec<Output>, Vec<String>) {
         let (mut outputs, mut unknown) = (Vec::new(), Vec::new());
         for (key, output) in self.template.entries_at("Outputs") {
@@ -56,7 +56,7 @@ impl Resolver<'_> {
         (outputs, unknown)
     }
 
-    /// All resources that exist, as they are once SAM's transform is over.
+    /// Returns all resources that exist, as they are after SAM's transform.
     pub fn deployed(&self) -> Vec<DeployedResource> {
         let resources = self.kinds().into_iter();
         let deployed = resources.map(|(id, kind)| {

@@ -1,7 +1,7 @@
-//! The part of AWS that a region is in. Pure.
+//! The partition of AWS that contains a region. Pure.
 //! <https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html>
 
-/// How the regions of a partition begin, and its name. All others are in `aws`.
+/// Prefixes of regions, with their partitions. All other regions are in `aws`.
 const PARTITIONS: [(&str, &str); 7] = [
     ("cn-", "aws-cn"),
     ("us-gov-", "aws-us-gov"),

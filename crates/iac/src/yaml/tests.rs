@@ -38,7 +38,7 @@ fn errors_name_the_line() {
 }
 
 #[test]
-fn what_python_reads_is_read() {
+fn yaml_that_python_reads_is_accepted() {
     for (source, expected) in [
         ("a:\n  k: [\n    \"x\",\n    'y'\n  ]\n  z: 1\n", json!({"a": {"k": ["x", "y"], "z": 1}})),
         ("a:\n  k: [\n    \"x\"\n]\nz: 1\n", json!({"a": {"k": ["x"]}, "z": 1})),
@@ -79,7 +79,7 @@ fn merge_keys_are_applied_and_remarked_on() {
 }
 
 #[test]
-fn of_two_merge_keys_the_last_goes_first_as_in_python() {
+fn the_last_of_two_merge_keys_wins_as_in_python() {
     let (document, remarks) = read("m:\n  <<: {a: 1, c: 1}\n  <<: {a: 2, b: 3}\n  b: 9\n").unwrap();
     assert_eq!(document.to_json()["m"], json!({"a": 2, "b": 9, "c": 1}));
     assert_eq!(remarks.iter().map(|remark| remark.line).collect::<Vec<_>>(), [2, 3]);
@@ -130,7 +130,7 @@ fn aliases_that_make_too_much_are_refused() {
 }
 
 #[test]
-fn what_nests_too_deep_is_refused_before_a_stack_is_needed() {
+fn too_deep_nesting_is_refused_before_the_stack_overflows() {
     let chain = doubling(101, "[x]", |one| format!("[*a{one}]"));
     let tags = doubling(101, "!A x", |one| format!("!A {{k: *a{one}}}"));
     let mappings: String = (0..2_000).map(|level| format!("{}k:\n", " ".repeat(level))).collect();
