@@ -9,7 +9,7 @@ pub struct Comment {
     pub line: usize,
     /// Column in characters, from 0.
     pub column: usize,
-    /// Without its `#`.
+    /// Text without its `#`.
     pub text: String,
     /// True if something stands before it on its line.
     pub is_behind: bool,

@@ -1,7 +1,7 @@
-//! A consumer with everything around it: what a template would deploy, or what is deployed. Pure values, which the
-//! doctor judges and from which the schedule is worked out.
+//! Consumers with everything around them, as a template would deploy them or as they are deployed. Pure values, which the doctor
+//! checks and from which the schedule is computed.
 //!
-//! What nobody could look at is `None` or [`Seen::Unknown`], so that no judge takes it for absent.
+//! A value that could not be read is `None` or [`Seen::Unknown`], so that no check takes it for absent.
 
 mod arn;
 mod index;
@@ -35,35 +35,35 @@ pub use worker::{Platform, Probe, Scaler, Worker};
 
 use crate::{Absent, Node, Varying};
 
-/// All there is to judge.
+/// Everything that the doctor checks.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
     /// The template's path, or the name of the stack or function.
     pub name: String,
-    /// Whether that is a file without lines of its own: Terraform prints its JSON in one.
+    /// True for a file without lines of its own: Terraform prints its JSON on one line.
     pub is_plan: bool,
     pub queues: Vec<Queue>,
     pub functions: Vec<Function>,
-    /// Those of SQS queues only.
+    /// Mappings of SQS queues only.
     pub mappings: Vec<Mapping>,
     /// Containers that poll a queue themselves.
     pub workers: Vec<Worker>,
-    /// What scales those.
+    /// Scalers of the workers.
     pub scalers: Vec<Scaler>,
     pub tables: Vec<Table>,
-    /// None where alarms could not be read.
+    /// None if alarms could not be read.
     pub alarms: Option<Vec<Alarm>>,
-    /// Whether there may be more alarms, which a condition, a macro or another stack decides.
+    /// True if there may be more alarms, which a condition, a macro or another stack decides.
     pub hides_alarms: bool,
-    /// Where what is deployed is not as its stack's template has it.
+    /// Differences between deployed resources and their stack's template.
     pub drift: Vec<Drift>,
     /// Resources that do not exist with these values of a template's parameters.
     pub absent: Vec<Absent>,
     /// Properties that have other values with other values of a template's parameters.
     pub varying: Vec<Varying>,
-    /// What was not looked at, and why.
+    /// Parts that were not read, and the reasons.
     pub not_seen: Vec<NotRead>,
-    /// What else is worth a word: rules that are not met, and what CloudFormation reads otherwise than it looks.
+    /// Other remarks: rules that are not met, and text that CloudFormation reads differently than it looks.
     pub notes: Vec<String>,
     /// For frequent lookups.
     #[doc(hidden)]
@@ -78,7 +78,7 @@ pub struct Drift {
     pub what: String,
 }
 
-/// What may be absent, and what may not have been looked at.
+/// A value that may be absent or unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Seen<T> {
     There(T),
@@ -98,21 +98,21 @@ pub struct Queue {
     pub redrive_allow_policy: Seen<RedriveAllowPolicy>,
     /// `KmsMasterKeyId`: an id, an ARN or an alias.
     pub kms_key: Seen<String>,
-    /// In bytes.
+    /// Size in bytes.
     pub maximum_message_size: Option<u32>,
-    /// Whether something else than a queue ends its letters here: a subscription, a rule or a function.
+    /// True if something other than a queue sends its letters here: a subscription, a rule or a function.
     pub takes_other_letters: bool,
-    /// What sends to it: rules, topics and buckets of the template.
+    /// Rules, topics and buckets of the template that send to it.
     pub senders: Vec<Sender>,
-    /// What it allows itself, with the statements of all policies of it.
+    /// Its own policy, with the statements of all its policies.
     pub policy: Seen<Node>,
-    /// The id of what receives from it, but is neither a mapping nor a worker.
+    /// Id of a receiver that is neither a mapping nor a worker.
     pub other_receiver: Option<String>,
-    /// Whether a custom resource names it, which may watch it.
+    /// True if a custom resource names it, and so may watch it.
     pub may_be_watched_elsewhere: bool,
-    /// Whether its own policy allows something to roles or accounts, to which ones was not worked out.
+    /// True if its own policy allows something to roles or accounts, which are not read.
     pub policy_allows_others: bool,
-    /// What it allows to everybody, such as `sqs:SendMessage`.
+    /// Actions that it allows to everybody, such as `sqs:SendMessage`.
     pub open_actions: BTreeSet<&'static str>,
     /// Line of the template.
     pub line: Option<usize>,
@@ -133,14 +133,14 @@ pub struct Function {
     /// `provided.al2023` and others; none for an image.
     pub runtime: Option<String>,
     pub timeout: Option<Duration>,
-    /// In MB.
+    /// Memory in MB.
     pub memory: Option<u32>,
     pub reserved_concurrency: Seen<u32>,
-    /// Whether it has a layer, if that is known.
+    /// True if it has a layer. None if that is unknown.
     pub has_layers: Option<bool>,
     /// The command that replaces the entry point of the image.
     pub entry_point: Option<String>,
-    /// Whether it runs on Lambda Managed Instances.
+    /// True if it runs on Lambda Managed Instances.
     pub has_capacity_provider: bool,
     pub process: Process,
     /// ARNs of queues, topics and others that Lambda itself sends to: the function's own dead-letter queue and
@@ -148,24 +148,24 @@ pub struct Function {
     pub asynchronous_dead_letters: Vec<String>,
     /// The properties that limit retries of asynchronous invocations.
     pub asynchronous_limits: Vec<&'static str>,
-    /// Whether something invokes it asynchronously.
+    /// True if something invokes it asynchronously.
     pub invoked_asynchronously: bool,
-    /// Whether the Cargo project beside the template depends on redrive.
+    /// True if the Cargo project beside the template depends on redrive.
     pub depends_on_redrive: bool,
-    /// How the panics of a release build end, for a template beside a Cargo project.
+    /// Panic settings of the release build, for a template beside a Cargo project.
     pub panics: Option<Panics>,
     pub line: Option<usize>,
     pub id: String,
 }
 
-/// What Cargo manifests say of panics.
+/// Panic settings in Cargo manifests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panics {
     /// The manifest that counts: the workspace's, if there is one.
     pub manifest: PathBuf,
     /// `panic` of the release profile, with its line.
     pub strategy: Option<(String, usize)>,
-    /// Whether cargo-lambda builds, which adds `panic = "abort"` where nothing is said.
+    /// True if cargo-lambda builds it, which sets `panic = "abort"` unless the profile sets `panic`.
     pub by_cargo_lambda: bool,
 }
 
@@ -173,13 +173,13 @@ pub struct Panics {
 #[derive(Debug, Clone, Default)]
 pub struct Alarm {
     pub name: String,
-    /// What those who are notified read. Empty if there is none, or if it is not known.
+    /// Text for the people who are notified. Empty if it is absent or unknown.
     pub description: String,
-    /// None for metric math, and if a template does not say.
+    /// None for metric math, and if it is unknown.
     pub metric: Option<Metric>,
-    /// Whether the metric may be that of a queue, if it is not known.
+    /// True if an unknown metric may be that of a queue.
     pub may_be_of_a_queue: bool,
-    /// What an expression uses; unknown if one of its metrics is.
+    /// Metrics that an expression uses. Unknown if one of them is.
     pub math: Seen<Vec<Metric>>,
     /// `Sum`, `Maximum`, ... or a percentile.
     pub statistic: String,
@@ -191,14 +191,14 @@ pub struct Alarm {
     pub comparison: String,
     /// `notBreaching`, ...
     pub missing_data: String,
-    /// What it does when it goes off: ARNs of topics and others. Unknown where that is decided at deployment.
+    /// ARNs of topics and others that it notifies. Unknown if the deployment decides that.
     pub actions: Seen<Vec<String>>,
     pub actions_enabled: bool,
     pub line: Option<usize>,
     pub id: String,
 }
 
-/// What an alarm watches.
+/// A metric that an alarm watches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metric {
     pub namespace: String,
@@ -207,7 +207,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Whether an expression of metric math names no metrics, but searches for them.
+    /// Returns true if an expression of metric math searches for metrics instead of naming them.
     /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html>
     pub fn are_found_by(expression: &str) -> bool {
         ["SEARCH", "SELECT"].iter().any(|function| expression.contains(function))
@@ -215,17 +215,17 @@ impl Metric {
 }
 
 impl Subject {
-    /// The queue that feeds a mapping's function.
+    /// Returns the queue that feeds a mapping's function.
     pub fn source_of(&self, mapping: &Mapping) -> Option<&Queue> {
         self.queue(mapping.queue_arn.as_deref()?)
     }
 
-    /// Whether nothing works on a queue.
+    /// Returns true if it has neither mappings nor workers.
     pub const fn is_idle(&self) -> bool {
         self.mappings.is_empty() && self.workers.is_empty()
     }
 
-    /// The queue that a worker polls.
+    /// Returns the queue that a worker polls.
     pub fn polled_by(&self, worker: &Worker) -> Option<&Queue> {
         self.queue(worker.queue_arn.as_deref()?)
     }
@@ -234,7 +234,7 @@ impl Subject {
         self.function(mapping.function.as_deref()?)
     }
 
-    /// Where a queue's letters end, if that queue was looked at.
+    /// Returns a queue's dead-letter queue, if that was read.
     pub fn dead_letters_of(&self, queue: &Queue) -> Option<&Queue> {
         self.queue(queue.dead_letter_target()?)
     }
@@ -248,12 +248,12 @@ impl<T> Seen<T> {
         }
     }
 
-    /// The value, or that which an absent one stands for.
+    /// Returns the value, the default if it is absent, or `None` if it is unknown.
     pub fn or(self, default: T) -> Option<T> {
         self.map_or(default, Some)
     }
 
-    /// What is found in the value.
+    /// Looks for something in the value.
     pub fn and_then<U>(self, look: impl FnOnce(T) -> Seen<U>) -> Seen<U> {
         match self {
             Self::There(value) => look(value),
@@ -262,7 +262,7 @@ impl<T> Seen<T> {
         }
     }
 
-    /// What follows from the value, or what does if it is absent.
+    /// Reads the value. Returns `absent` if there is none, or `None` if it is unknown.
     pub fn map_or<U>(self, absent: U, read: impl FnOnce(T) -> Option<U>) -> Option<U> {
         match self {
             Self::There(value) => read(value),
@@ -276,7 +276,7 @@ impl<T> Seen<T> {
     }
 }
 
-/// What was looked at: there or absent.
+/// A value that was read is there or absent.
 impl<T> From<Option<T>> for Seen<T> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Absent, Self::There)
@@ -284,7 +284,7 @@ impl<T> From<Option<T>> for Seen<T> {
 }
 
 impl Queue {
-    /// The ARN of its dead-letter queue, wherever that is.
+    /// Returns the ARN of its dead-letter queue, which may be another template's.
     pub fn dead_letter_target(&self) -> Option<&str> {
         self.redrive_policy.there()?.dead_letter_target_arn.as_deref()
     }
@@ -293,7 +293,7 @@ impl Queue {
         self.redrive_policy.there()?.max_receive_count
     }
 
-    /// Whether a URL or an ARN can be its own, as far as both are known.
+    /// Returns true if a URL or an ARN may be its own, as far as both are known.
     pub fn may_be_at(&self, text: &str) -> bool {
         let named = Arn::of_queue_url(text).or_else(|| Arn::parse(text));
         named.zip(Arn::parse(&self.arn)).is_some_and(|(named, own)| named.may_be(&own))
@@ -309,7 +309,7 @@ impl Queue {
 }
 
 impl Function {
-    /// Whether redrive can run in it: it has the layer, or it is a binary on a runtime without a language, with a sign of redrive.
+    /// Returns true if it may run redrive: it has the layer, or it is a binary on an OS-only runtime with a sign of redrive.
     pub fn may_run_redrive(&self) -> bool {
         self.process.is_behind_layer()
             || self.runtime.as_deref().is_none_or(|runtime| runtime.starts_with("provided"))

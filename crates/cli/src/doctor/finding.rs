@@ -32,7 +32,7 @@ pub(super) enum Level {
     Warning,
 }
 
-/// What a check has found: a sentence with names and numbers, and its place.
+/// The result of a check: a sentence with names and numbers, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) what: String,

@@ -1,4 +1,4 @@
-//! What CloudFormation lists for a stack: parameters, outputs and resources.
+//! A stack as CloudFormation lists it: parameters, outputs and resources.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The parts of an ARN that tell where something is.
+//! ARNs, and the places of resources in them.
 
 use redrive_sqs::{Address, Quoted};
 
@@ -25,7 +25,7 @@ impl<'a> Arn<'a> {
         Some(Self { partition: part()?, service: part()?, region: part()?, account: part()?, rest: part()? })
     }
 
-    /// A queue by its URL, as `https://sqs.REGION.amazonaws.com/ACCOUNT/NAME` and in the older forms.
+    /// Parses a queue's URL: `https://sqs.REGION.amazonaws.com/ACCOUNT/NAME` or one of the older forms.
     /// <https://docs.aws.amazon.com/general/latest/gr/sqs-service.html>
     pub fn of_queue_url(url: &'a str) -> Option<Self> {
         let url = url.trim_end_matches('/');
@@ -35,7 +35,7 @@ impl<'a> Arn<'a> {
         Some(Self { partition: partition_of(region), service: "sqs", region, account, rest: name })
     }
 
-    /// Whether both can be the same queue, as far as both are known.
+    /// Returns true if both may be the same queue, as far as both are known.
     pub fn may_be(&self, other: &Arn<'_>) -> bool {
         let is_same = self.service == other.service && self.rest == other.rest;
         is_same
@@ -44,7 +44,7 @@ impl<'a> Arn<'a> {
             && !self.differs_in_account(other)
     }
 
-    /// The region tells the partition.
+    /// Returns true if the partitions differ, which only known regions tell.
     pub fn differs_in_partition(&self, other: &Arn<'_>) -> bool {
         self.partition != other.partition && self.region != REGION && other.region != REGION
     }
@@ -58,15 +58,15 @@ impl<'a> Arn<'a> {
     }
 }
 
-/// Whether a text is the ARN or the URL of a queue, or holds such a URL.
+/// Returns true if a text is the ARN or the URL of a queue, or contains such a URL.
 pub(super) fn is_of_a_queue(text: &str) -> bool {
     let is_arn = || Arn::parse(text).is_some_and(|arn| arn.service == "sqs");
     let has_region = || Address::parse(text).is_ok_and(|it| it.region().is_some());
     text.contains("://sqs.") || is_arn() || has_region()
 }
 
-/// What a text is that stands where a queue's ARN belongs, `None` if it is an ARN. `queues` are the template's, by their
-/// logical ids, with their URLs.
+/// Describes a text in the place of a queue's ARN, or returns `None` for an ARN. `queues` are the template's, by their logical ids,
+/// with their URLs.
 pub fn not_an_arn(text: &str, queues: &[(String, String)]) -> Option<String> {
     if text.starts_with("arn:") {
         return None;
@@ -81,7 +81,7 @@ pub fn not_an_arn(text: &str, queues: &[(String, String)]) -> Option<String> {
     })
 }
 
-/// The name in `arn:aws:lambda:REGION:ACCOUNT:function:NAME[:VERSION]`, or in a name.
+/// Returns the name in `arn:aws:lambda:REGION:ACCOUNT:function:NAME[:VERSION]`, or in a name.
 pub fn function_name(arn: &str) -> &str {
     let name = arn.split_once(":function:").map_or(arn, |(_, name)| name);
     name.split(':').next().unwrap_or(name)

@@ -1,4 +1,4 @@
-//! What is asked of a subject again and again, looked up instead of searched for: checks do so for each of its queues.
+//! An index of a deployment. Checks look up the same things for each of its queues.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Function, Queue, Subject};
 
-/// Places in the lists of a subject, while nobody changes these.
+/// Positions in the lists of a deployment, while nobody changes these.
 #[derive(Debug, Default)]
 pub struct Index {
     places: RefCell<Option<Arc<Places>>>,
@@ -17,22 +17,22 @@ pub struct Index {
 struct Places {
     queues: HashMap<String, usize>,
     functions: HashMap<String, usize>,
-    /// Of the queues of mappings, the functions that one of them invokes unless it is disabled, by their names.
+    /// Names of the functions that enabled mappings invoke, by the ARN of their queue.
     feeds: HashMap<String, HashSet<String>>,
     polled: HashSet<String>,
-    /// Queues that a worker polls, or a mapping that is not disabled.
+    /// Queues that a worker or an enabled mapping receives from.
     received_from: HashSet<String>,
     dead_letter_queues: HashSet<String>,
-    /// Names of queues that something works on, and of those in which letters end.
+    /// Names of queues that feed something, and names of dead-letter queues.
     names_of_sources: HashSet<String>,
     names_of_dead_letter_queues: HashSet<String>,
-    /// Queues, and those of their letters, that something with redrive works on.
+    /// Queues that feed something with redrive, and their dead-letter queues.
     with_redrive: HashSet<String>,
     /// Functions with redrive that a mapping names.
     running_redrive: HashSet<String>,
 }
 
-/// A copy may be changed, and has none.
+/// A copy starts without an index, because it may be changed.
 impl Clone for Index {
     fn clone(&self) -> Self {
         Self::default()
@@ -40,12 +40,12 @@ impl Clone for Index {
 }
 
 impl Index {
-    /// How many items were looked at so far.
+    /// Returns the number of items that were looked at so far.
     pub fn steps(&self) -> u64 {
         self.steps.get()
     }
 
-    /// Counts one.
+    /// Counts an item.
     pub fn step(&self) {
         self.steps.set(self.steps.get() + 1);
     }
@@ -99,7 +99,7 @@ impl Places {
 }
 
 impl Subject {
-    /// Does something that asks a lot, and changes nothing.
+    /// Runs work that looks up a lot and changes nothing.
     pub fn indexed<T>(&self, work: impl FnOnce() -> T) -> T {
         self.index.places.replace(Some(Arc::new(Places::of(self))));
         let done = work();
@@ -129,52 +129,52 @@ impl Subject {
         }
     }
 
-    /// Whether a mapping of a queue, which is not disabled, invokes a function of this name.
+    /// Returns true if an enabled mapping of a queue invokes a function of this name.
     pub fn feeds(&self, arn: &str, function: &str) -> bool {
         self.places().feeds.get(arn).is_some_and(|functions| functions.contains(function))
     }
 
-    /// Whether a mapping receives from a queue.
+    /// Returns true if a mapping receives from a queue.
     pub fn feeds_a_function(&self, arn: &str) -> bool {
         self.places().feeds.contains_key(arn)
     }
 
-    /// Whether a worker receives from a queue.
+    /// Returns true if a worker receives from a queue.
     pub fn feeds_a_worker(&self, arn: &str) -> bool {
         self.places().polled.contains(arn)
     }
 
-    /// Whether a worker or a mapping that is not disabled receives from a queue.
+    /// Returns true if a worker or an enabled mapping receives from a queue.
     pub fn is_received_from(&self, arn: &str) -> bool {
         self.places().received_from.contains(arn)
     }
 
-    /// Whether the letters of a queue end in this one.
+    /// Returns true if this is the dead-letter queue of another.
     pub fn is_dead_letter_queue(&self, arn: &str) -> bool {
         self.places().dead_letter_queues.contains(arn)
     }
 
-    /// Whether a queue of this name feeds anything.
+    /// Returns true if a queue of this name feeds anything.
     pub fn is_name_of_a_source(&self, name: &str) -> bool {
         self.places().names_of_sources.contains(name)
     }
 
-    /// Whether the letters of a queue end in one of this name.
+    /// Returns true if a queue of this name is the dead-letter queue of another.
     pub fn is_name_of_a_dead_letter_queue(&self, name: &str) -> bool {
         self.places().names_of_dead_letter_queues.contains(name)
     }
 
-    /// Whether a worker, or a function with redrive, works on a queue or on the one whose letters end in it.
+    /// Returns true if a queue, or a queue whose letters it receives, feeds a worker or a function with redrive.
     pub fn is_queue_of_redrive(&self, arn: &str) -> bool {
         self.places().with_redrive.contains(arn)
     }
 
-    /// Whether a mapping names a function of this name, which runs redrive.
+    /// Returns true if a mapping names this function, which runs redrive.
     pub fn is_mapped_with_redrive(&self, function: &str) -> bool {
         self.places().running_redrive.contains(function)
     }
 
-    /// Whether any mapping names a function that runs redrive.
+    /// Returns true if any mapping names a function that runs redrive.
     pub fn has_mapping_with_redrive(&self) -> bool {
         !self.places().running_redrive.is_empty()
     }

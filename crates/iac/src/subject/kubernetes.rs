@@ -1,4 +1,4 @@
-//! What Kubernetes manifests would deploy: workers, and what scales them. Their queues, roles and alarms are elsewhere. Pure.
+//! Reads Kubernetes manifests: workers, and their scalers. Queues, roles and alarms are defined elsewhere. Pure.
 
 mod containers;
 
@@ -16,17 +16,17 @@ use super::{NotRead, Platform, Scaler, Subject, Worker};
 use crate::{Absent, Node, TemplateError, Value, parse_stream, scalar};
 use containers::{Maps, Read, container};
 
-/// What runs pods that poll. All have their pods in the same place.
+/// Kinds that run pods that poll. All have their pods in the same place.
 const WORKLOADS: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Rollout"];
 /// KEDA's own default.
 const COUNTS_IN_FLIGHT: bool = true;
-/// More than the manifests of a large cluster have. Each may have several findings.
+/// Most resources. The manifests of a large cluster have fewer. Each may have several findings.
 const MOST_RESOURCES: usize = 5_000;
-/// As long as a name may be.
+/// Longest name.
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/names/>
 const LONGEST_NAME: usize = 253;
 
-/// Whether a text is manifests, as YAML or JSON.
+/// Returns true if a text contains manifests, as YAML or JSON.
 pub fn is_kubernetes(text: &str) -> bool {
     if text.trim_start().starts_with('{') {
         return serde_json::from_str::<Signs>(text).is_ok();
@@ -36,7 +36,7 @@ pub fn is_kubernetes(text: &str) -> bool {
     is_key("apiVersion") && is_key("kind")
 }
 
-/// What all of its JSON has.
+/// Keys of every manifest in JSON.
 #[derive(Deserialize)]
 struct Signs {
     #[serde(rename = "apiVersion")]
@@ -45,8 +45,8 @@ struct Signs {
     _kind: IgnoredAny,
 }
 
-/// Whether a text is the template of a chart, which is not a manifest before Helm has filled it in. Manifests may hold
-/// templates of others, such as those of Prometheus.
+/// Returns true for the template of a Helm chart, which is not a manifest until Helm has filled it in. Manifests may contain other
+/// templates, such as those of Prometheus.
 pub fn is_chart(text: &str) -> bool {
     let calls = text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
     let mut calls = calls.map(|call| call.trim_start_matches(['-', ' ']));
@@ -55,10 +55,10 @@ pub fn is_chart(text: &str) -> bool {
     })
 }
 
-/// The resources of a file with their names, those of lists too.
+/// Reads the resources of a file with their names, including those in lists.
 ///
 /// # Errors
-/// A document is no YAML; there are more than any file has.
+/// A document is not YAML, or there are too many resources.
 pub fn resources(text: &str) -> Result<Vec<(String, Node)>, TemplateError> {
     let mut found = Vec::new();
     for document in parse_stream(text)? {
@@ -67,7 +67,7 @@ pub fn resources(text: &str) -> Result<Vec<(String, Node)>, TemplateError> {
     Ok(found)
 }
 
-/// A resource, or those of a list: of any (`List`), or of one kind (`DeploymentList`), which need not say it.
+/// Adds a resource, or the items of a list: of any kind (`List`), or of one (`DeploymentList`), whose items need not name it.
 fn add_resources(mut document: Node, found: &mut Vec<(String, Node)>) -> Result<(), TemplateError> {
     let of_list = text_at(&document, &["kind"]).and_then(|kind| kind.strip_suffix("List")).map(str::to_owned);
     let Value::Map(entries) = &mut document.value else { return Ok(()) };
@@ -97,7 +97,7 @@ fn add_resources(mut document: Node, found: &mut Vec<(String, Node)>) -> Result<
 /// Reads manifests.
 ///
 /// # Errors
-/// A document is no YAML, or parameters are given, of which manifests have none.
+/// A document is not YAML, or parameters are given, which manifests do not have.
 pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     if let Some((name, _)) = source.parameters.first() {
         let message = format!("no parameter {name}: Kubernetes manifests have none");
@@ -155,7 +155,7 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     })
 }
 
-/// Whether a container in it, wherever that is, has a queue to poll.
+/// Returns true if any container in it has a queue to poll.
 fn has_worker(node: &Node, maps: &Maps, namespace: Option<&str>) -> Result<bool, TemplateError> {
     let is_container = ["env", "envFrom", "command", "args"].iter().any(|name| node.get(name).is_some());
     if is_container && (works_by_arguments(node) || !matches!(container(node, maps, namespace)?, Read::Other))
@@ -171,12 +171,12 @@ fn has_worker(node: &Node, maps: &Maps, namespace: Option<&str>) -> Result<bool,
     Ok(false)
 }
 
-/// What a container runs.
+/// Returns the command line of a container.
 fn words(container: &Node) -> impl Iterator<Item = &str> {
     ["command", "args"].into_iter().flat_map(|name| list_at(container, &[name])).filter_map(Node::as_text)
 }
 
-/// Whether a container runs `redrive work --queue NAME`.
+/// Returns true if a container runs `redrive work --queue NAME`.
 fn works_by_arguments(container: &Node) -> bool {
     let words: Vec<&str> = words(container).collect();
     words.contains(&"work") && words.iter().any(|it| *it == "--queue" || it.starts_with("--queue="))
@@ -198,7 +198,7 @@ fn list_at<'a>(node: &'a Node, path: &[&str]) -> &'a [Node] {
     at(node, path).and_then(Node::as_list).unwrap_or_default()
 }
 
-/// Its workers, and why it may have more.
+/// Returns a workload's workers, and why it may have more.
 fn workers_of(
     name: &str,
     workload: &Node,
@@ -256,7 +256,7 @@ fn workers_of(
     Ok((workers, doubt))
 }
 
-/// Those of a worker: by its name, by its own pod, by its queue, or by the variable that has its queue.
+/// Returns the scalers of workers, found by name, by their own pod, by queue, or by the variable that has the queue.
 /// <https://keda.sh/docs/latest/reference/scaledobject-spec/>
 fn scalers(
     name: &str,

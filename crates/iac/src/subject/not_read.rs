@@ -1,16 +1,16 @@
-//! Parts of a deployment that were not read. Each is reported; one that can hold a consumer fails `--strict`.
+//! Parts of a deployment that were not read. Each is reported. One that can hold a consumer fails `--strict`.
 
 use super::Subject;
 
 /// Something that was not read, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotRead {
-    /// In words for people.
+    /// A description for people.
     pub what: String,
     pub may_hold: MayHold,
 }
 
-/// What something that was not read can hold.
+/// The contents that a part that was not read can have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum MayHold {
     /// A queue, a function, a worker or a mapping, or a value of one.
@@ -25,7 +25,7 @@ impl NotRead {
         Self { what: what.into(), may_hold }
     }
 
-    /// The same in other words.
+    /// Changes the description.
     #[must_use]
     pub fn worded(self, words: impl FnOnce(&str) -> String) -> Self {
         Self { what: words(&self.what), ..self }
@@ -33,12 +33,12 @@ impl NotRead {
 }
 
 impl Subject {
-    /// The lines of what was not read.
+    /// Returns the descriptions of parts that were not read.
     pub fn lines_not_read(&self) -> Vec<&str> {
         self.not_seen.iter().map(|it| it.what.as_str()).collect()
     }
 
-    /// Whether a queue, a function, a worker or a mapping may be in what was not read.
+    /// Returns true if parts that were not read may hold a queue, a function, a worker or a mapping.
     pub fn may_hold_more(&self) -> bool {
         self.not_seen.iter().any(|it| it.may_hold == MayHold::Consumer)
     }

@@ -1,4 +1,4 @@
-//! What runs handlers, in a function or in a container: what it is told, and what it may do.
+//! A process that runs handlers, in a function or in a container: its environment and its permissions.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use crate::{ACCOUNT, REGION};
 
 #[derive(Debug, Clone, Default)]
 pub struct Process {
-    /// None if it could not be read at all, and None for the value of a variable that is not known.
+    /// None if it could not be read at all. The value of a variable is None if it is unknown.
     pub environment: Option<BTreeMap<String, Option<String>>>,
-    /// Whether it has more variables, from a place that was not looked at.
+    /// True if it has more variables, from a place that was not read.
     pub has_more_variables: bool,
-    /// What its role allows; none if that was not read.
+    /// Statements of its role. None if the role was not read.
     pub statements: Option<Vec<Statement>>,
 }
 
-/// A statement of an IAM policy. What could not be worked out stands as `*` where it allows.
+/// A statement of an IAM policy. In one that allows, `*` stands for what is unknown.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_statement.html>
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statement {
-    /// `Allow`, else `Deny`.
+    /// True for `Allow`, false for `Deny`.
     pub allows: bool,
-    /// With `*` and `?`, such as `sqs:Send*`.
+    /// Patterns with `*` and `?`, such as `sqs:Send*`.
     pub actions: Vec<String>,
     pub resources: Vec<String>,
     /// Condition keys with their values, such as `cloudwatch:namespace`.
@@ -30,7 +30,7 @@ pub struct Statement {
 }
 
 impl Process {
-    /// A variable of its environment; an empty one counts as absent, as it does for redrive.
+    /// Returns a variable of its environment. An empty one counts as absent, as it does for redrive.
     pub fn variable(&self, name: &str) -> Seen<&str> {
         match self.environment.as_ref().map(|variables| variables.get(name)) {
             None | Some(Some(None)) => Seen::Unknown,
@@ -41,31 +41,31 @@ impl Process {
         }
     }
 
-    /// Whether redrive's Lambda layer stands before its runtime.
+    /// Returns true if redrive's Lambda layer wraps its runtime.
     pub fn is_behind_layer(&self) -> bool {
         self.variable("AWS_LAMBDA_EXEC_WRAPPER").there().is_some_and(|wrapper| *wrapper == "/opt/redrive")
     }
 
-    /// Whether it has a variable of redrive's.
+    /// Returns true if it has a variable of redrive's.
     pub fn is_set_up(&self) -> bool {
         self.environment.iter().flatten().any(|(name, _)| name.starts_with("REDRIVE_"))
     }
 }
 
-/// The condition key that narrows `cloudwatch:PutMetricData`, which knows no resources.
+/// The condition key that narrows `cloudwatch:PutMetricData`, which has no resources.
 const NAMESPACE: &str = "cloudwatch:namespace";
 
 impl Process {
-    /// Whether its role allows an action, `None` if the role was not read.
+    /// Returns true if its role allows an action, or `None` if the role was not read.
     /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html>
     ///
-    /// A condition is taken to hold where something is allowed, and not to where it is denied.
+    /// It assumes that conditions of allowing statements hold, and that those of denying ones do not.
     pub fn may(&self, action: &str, resource: &str) -> Option<bool> {
         let concerned = |statement: &&Statement| statement.concerns(action, resource);
         self.decide(concerned)
     }
 
-    /// Whether it may put metrics into a namespace.
+    /// Returns true if it may put metrics into a namespace.
     pub fn may_put_metrics(&self, namespace: &str) -> Option<bool> {
         self.decide(|statement| {
             let narrowed = statement.conditions.iter().find(|(key, _)| key.eq_ignore_ascii_case(NAMESPACE));
@@ -76,7 +76,7 @@ impl Process {
         })
     }
 
-    /// Whether it may do so to anything, where it is not known to what.
+    /// Returns true if it may perform an action on some resource, if the actual one is unknown.
     pub fn may_somewhere(&self, action: &str) -> Option<bool> {
         let denied = |it: &Statement| !it.allows && it.concerns(action, "*") && it.conditions.is_empty();
         let statements = self.statements.as_ref()?;
@@ -102,7 +102,7 @@ impl Statement {
     }
 }
 
-/// Whether a pattern names a resource, as far as a template knows where that is.
+/// Returns true if a pattern matches a resource, as far as a template knows its region and account.
 pub(super) fn names(pattern: &str, resource: &str) -> bool {
     if is_like(resource, pattern) {
         return true;
@@ -118,11 +118,11 @@ pub(super) fn names(pattern: &str, resource: &str) -> bool {
         && is_like(resource.rest, pattern.rest)
 }
 
-/// `*` stands for any text, `?` for any character.
+/// Matches a pattern, in which `*` stands for any text and `?` for any character.
 pub(super) fn is_like(text: &str, pattern: &str) -> bool {
     let (text, pattern): (Vec<char>, Vec<char>) = (text.chars().collect(), pattern.chars().collect());
     let (mut at, mut in_pattern) = (0, 0);
-    // Where to go on if what stands after the last star does not fit.
+    // Where to continue if the text after the last star does not match.
     let mut star: Option<(usize, usize)> = None;
     while at < text.len() {
         match pattern.get(in_pattern) {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_template_will_be_deployed_is_not_known_yet() {
+    fn an_unknown_region_or_account_matches_any() {
         let process = Process {
             statements: Some(vec![statement(true, "sqs:*", "arn:aws:sqs:eu-west-1:123456789012:or*")]),
             ..Process::default()
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_denied_somewhere_is_not_denied_everywhere() {
+    fn a_denial_for_one_resource_does_not_deny_the_others() {
         let decide = |denied: &str| {
             let statements = vec![statement(true, "*", "*"), statement(false, "*", denied)];
             let process = Process { statements: Some(statements), ..Process::default() };

@@ -1,4 +1,4 @@
-//! Tables in which consumers keep what they have handled.
+//! Tables in which consumers record the messages that they have handled.
 
 use super::{Process, Seen, Subject};
 
@@ -20,7 +20,7 @@ pub struct Table {
 pub const IDEMPOTENCY_TABLE: &str = "REDRIVE_IDEMPOTENCY_TABLE";
 
 impl Process {
-    /// The tables of idempotency records, by the variable of redrive and by that of Powertools' examples.
+    /// Returns the tables of idempotency records, by the variable of redrive and by that of Powertools' examples.
     pub fn idempotency_tables(&self) -> impl Iterator<Item = &str> {
         let variables = self.environment.iter().flatten();
         let named = variables.filter(|(name, _)| name.ends_with("IDEMPOTENCY_TABLE"));
@@ -29,7 +29,7 @@ impl Process {
 }
 
 impl Subject {
-    /// The table with a name or an ARN.
+    /// Returns the table with a name or an ARN.
     pub fn table(&self, name: &str) -> Option<&Table> {
         table_named(&self.tables, name)
     }

@@ -1,4 +1,4 @@
-//! What a template would deploy. Nothing in it is refused here: what cannot be worked out is named as not seen.
+//! Reads what a template would deploy. It refuses nothing: values that cannot be resolved are reported as not read.
 
 mod alarms;
 mod elsewhere;
@@ -44,9 +44,9 @@ pub struct Source<'a> {
     pub text: &'a str,
     /// Values of its parameters, before their defaults.
     pub parameters: &'a [(String, String)],
-    /// Where it will be deployed, if somebody says.
+    /// Region of its deployment, if that is given.
     pub region: Option<&'a str>,
-    /// What has become of it, if it is deployed.
+    /// Its stack, if it is deployed.
     pub deployment: Option<Deployment<'a>>,
     /// Reads a file beside it: a Cargo manifest.
     pub file: &'a dyn Fn(&Path) -> Option<String>,
@@ -59,20 +59,20 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What is known of a template once it is deployed.
+/// The stack of a deployed template.
 pub struct Deployment<'a> {
     pub account: &'a str,
     pub stack: &'a str,
-    /// What queue URLs begin with, if that is not as everywhere on AWS.
+    /// Start of queue URLs, if that is not AWS's.
     pub endpoint: Option<&'a str>,
-    /// What the resources are called, by their logical ids.
+    /// Names of the resources, by their logical ids.
     pub names: BTreeMap<String, String>,
 }
 
 /// Reads a whole template, what Terraform prints of a plan, or manifests of Kubernetes.
 ///
 /// # Errors
-/// It is no template, or a parameter is not declared or not allowed, or given ones break a rule of its own.
+/// It is not a template, a parameter is not declared or not allowed, or given ones break one of its rules.
 pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     if terraform::is_terraform(source.text) {
         return terraform::read(source);
@@ -98,19 +98,19 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     };
     let resolver = Resolver::new(&document, source.parameters, &surroundings, Gaps::Kept)?;
     let mut subject = of(&resolver, source)?;
-    // What is deployed has the values that it has.
+    // The values of a deployed stack are fixed.
     if deployment.is_none() {
         subject.absent = absent(&resolver, source);
         subject.varying = varying(&resolver, source.parameters);
     }
-    // A queue may be what a remark is about, such as the first of two keys.
+    // A remark may be about a queue, such as the first of two keys.
     if source.text.contains("SQS") {
         subject.notes.extend(remarks.iter().map(ToString::to_string));
     }
     Ok(subject)
 }
 
-/// Reads what a template would deploy where its resolver says.
+/// Reads what a template would deploy in the region and account of its resolver.
 ///
 /// # Errors
 /// It has no resources.
@@ -138,7 +138,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     elsewhere::tell_senders(resolver, &mut queues);
     let mut hides_alarms =
         unread::read(resolver, &mut queues, (&functions, &mappings), &roles, &about_others);
-    // What may hold alarms may hold policies too, and connectors make them.
+    // Parts that may hold alarms may hold policies too, and connectors create these.
     if hides_alarms || roles.has_connectors {
         let without = queues.iter_mut().filter(|queue| queue.policy.is_absent());
         without.for_each(|queue| queue.policy = Seen::Unknown);
@@ -213,7 +213,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
     })
 }
 
-/// What has to do with queues, but does not exist with these parameters.
+/// Returns resources that concern queues, but do not exist with these parameters.
 fn absent(resolver: &Resolver<'_>, source: &Source<'_>) -> Vec<Absent> {
     let has_records = source.text.contains(IDEMPOTENCY_TABLE);
     let resources = resolver.document().entries_at("Resources");
@@ -237,7 +237,7 @@ fn absent(resolver: &Resolver<'_>, source: &Source<'_>) -> Vec<Absent> {
     })
 }
 
-/// What is judged of a queue and of a function, besides its mappings.
+/// Properties of a queue and of a function, besides its mappings, that are checked.
 const OF_QUEUES: [&str; 6] = [
     "FifoQueue",
     "MaximumMessageSize",
@@ -247,10 +247,10 @@ const OF_QUEUES: [&str; 6] = [
     "VisibilityTimeout",
 ];
 const OF_FUNCTIONS: [&str; 2] = ["ReservedConcurrentExecutions", "Timeout"];
-/// A mapping that is switched on to replay letters, and off otherwise, is as its authors want it; the others do not matter.
+/// Properties of mappings to ignore. `Enabled` may be a switch for replays, as the authors want it.
 const NOT_OF_MAPPINGS: [&str; 3] = ["Enabled", "KmsKeyArn", "Tags"];
 
-/// What has to do with queues, but has other values with other parameters.
+/// Returns properties that concern queues, but have other values with other parameters.
 fn varying(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Varying> {
     let resources = resolver.document().entries_at("Resources");
     let kind = |resource: &'_ Node| resource.text_at("Type").map(str::to_owned);
@@ -291,7 +291,7 @@ fn varying(resolver: &Resolver<'_>, given: &[(String, String)]) -> Vec<Varying> 
     resolver.varying(given, &found)
 }
 
-/// Whether SAM makes a mapping of a queue for a function.
+/// Returns true if SAM makes a mapping of a queue for a function.
 fn has_queue_event(function: &Node) -> bool {
     queue_events(function).next().is_some()
 }
@@ -306,7 +306,7 @@ fn is_fed(function: &str, mappings: &[Mapping]) -> bool {
     mappings.iter().any(|mapping| mapping.function.as_deref() == Some(function))
 }
 
-/// Whether a function, or a role or policy, is of a function that a queue feeds.
+/// Returns true if a function, a role or a policy belongs to a function that a queue feeds.
 fn concerns_a_queue(id: &str, functions: &[Function], mappings: &[Mapping], document: &Node) -> bool {
     let is_fed = |function: &&Function| is_fed(&function.name, mappings);
     let raw = document.get("Resources").and_then(|resources| resources.get(id));

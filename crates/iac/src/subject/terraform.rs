@@ -1,7 +1,7 @@
-//! What Terraform would deploy, or has deployed: `terraform show -json` of a plan or a state, read as a template. Pure.
+//! Reads what Terraform would deploy, or has deployed: `terraform show -json` of a plan or a state, as a template. Pure.
 //!
-//! `plan` reads the JSON, `resources` makes resources of a template of Terraform's, whose logical ids are the addresses, and
-//! `subject/template` reads those. What a plan does not show, `references` follows to the resource that it comes from.
+//! `plan` reads the JSON, `resources` turns Terraform's resources into a template's with addresses as logical ids, and
+//! `subject/template` reads those. `references` follows what a plan does not show to the resource that it comes from.
 
 mod attributes;
 mod companions;
@@ -22,15 +22,15 @@ use plan::{Kind, Plan};
 use references::References;
 use resources::Resource;
 
-/// More would take minutes to judge; no plan has as many.
+/// Most resources. More would take minutes to check, and no plan has as many.
 const MOST_RESOURCES: usize = 20_000;
 
-/// Whether a text is JSON of Terraform's, and not a template.
+/// Returns true if a text is JSON of Terraform's, and not a template.
 pub fn is_terraform(text: &str) -> bool {
     plan::kind(text).is_some()
 }
 
-/// Whether a text is what `terraform show -json` prints.
+/// Returns true if a text is the output of `terraform show -json`.
 pub fn is_shown(text: &str) -> bool {
     plan::kind(text) == Some(Kind::Shown)
 }
@@ -38,7 +38,7 @@ pub fn is_shown(text: &str) -> bool {
 /// Reads a plan or a state.
 ///
 /// # Errors
-/// It is another of Terraform's files, it is larger than any plan, or parameters are given, of which it has none.
+/// It is another of Terraform's files, it is larger than any plan, or parameters are given, which it does not have.
 pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     if plan::kind(source.text) == Some(Kind::Other) {
         return Err(error("neither planned_values nor values: pass the output of terraform show -json"));
@@ -64,7 +64,7 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     let lacks = lacks.into_iter().chain(notes).map(|it| NotRead::new(MayHold::Consumer, it));
     let others = subject.not_seen.into_iter().map(|it| it.worded(resources::in_words_of_terraform));
     subject.not_seen = lacks.chain(others).collect();
-    // The place is the address.
+    // The address is the place, instead of a line.
     subject.is_plan = true;
     subject.queues.iter_mut().for_each(|queue| queue.line = None);
     subject.functions.iter_mut().for_each(|function| function.line = None);
@@ -75,7 +75,7 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     Ok(subject)
 }
 
-/// A template that says the same, and what it leaves out.
+/// Returns an equivalent template, and notes on what it leaves out.
 fn document(references: &References<'_>, names: &Names) -> Result<(Node, Vec<String>), TemplateError> {
     let of = |instance| Attributes::of(instance, references, names);
     let managed = || references.plan.instances.iter().filter(|instance| !instance.is_data);
@@ -98,8 +98,8 @@ fn document(references: &References<'_>, names: &Names) -> Result<(Node, Vec<Str
     Ok((attributes::map([("Resources", resources)]), notes))
 }
 
-/// Leaves out queues and functions that another one has the name of: they are in another region or account, which their
-/// names do not tell.
+/// Leaves out queues and functions that have the name of an earlier one, and returns notes on them. They are in another region or
+/// account, which their names do not tell.
 fn without_namesakes(resources: &mut Vec<Resource>) -> Vec<String> {
     let mut first: HashMap<(&'static str, String), String> = HashMap::new();
     let mut notes = Vec::new();

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::Process;
 
-/// What makes a container a worker.
+/// The variable that makes a container a worker.
 pub(super) const QUEUE_URL: &str = "REDRIVE_QUEUE_URL";
 
-/// Whether a variable is for a queue's URL, by its name.
+/// Returns true if a variable's name says that it holds a queue's URL.
 pub(super) fn is_variable(name: &str) -> bool {
     name.ends_with("QUEUE_URL")
 }
@@ -16,11 +16,11 @@ pub(super) fn is_variable(name: &str) -> bool {
 pub struct Worker {
     pub process: Process,
     pub platform: Platform,
-    /// The ARN of the queue at `REDRIVE_QUEUE_URL`, if that is one of the subject's.
+    /// ARN of the queue at `REDRIVE_QUEUE_URL`, if the deployment has that queue.
     pub queue_arn: Option<String>,
-    /// How long after SIGTERM the platform kills it.
+    /// Time from SIGTERM until the platform kills it.
     pub grace_period: Option<Duration>,
-    /// What asks it for its health over HTTP.
+    /// Probes of its health over HTTP.
     pub probes: Vec<Probe>,
     pub line: Option<usize>,
     /// Logical id in a template, else the name.
@@ -40,26 +40,26 @@ pub struct Probe {
     /// `livenessProbe`, ...
     pub kind: &'static str,
     pub path: String,
-    /// None if it is not known.
+    /// None if it is unknown.
     pub port: Option<u16>,
 }
 
-/// What KEDA scales a worker by.
+/// A trigger by which KEDA scales a worker.
 /// <https://keda.sh/docs/latest/scalers/aws-sqs/>
 #[derive(Debug, Clone, Default)]
 pub struct Scaler {
-    /// Whether messages in flight count as waiting (`scaleOnInFlight`).
+    /// True if messages in flight count as waiting (`scaleOnInFlight`).
     pub counts_in_flight: Option<bool>,
     pub line: Option<usize>,
     pub id: String,
 }
 
 impl Platform {
-    /// Where nothing is said: that of Fargate and of the ECS agent, and that of Kubernetes.
+    /// Default of Fargate, of the ECS agent, and of Kubernetes.
     /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html#ECS-Type-ContainerDefinition-stopTimeout>
     pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
 
-    /// What sets the grace period.
+    /// Returns the property that sets the grace period.
     pub const fn grace_property(self) -> &'static str {
         match self {
             Self::Ecs => "StopTimeout",

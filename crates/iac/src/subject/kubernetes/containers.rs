@@ -1,4 +1,4 @@
-//! The containers of a pod: what they are told, and what asks for their health.
+//! The containers of a pod: their environment and their probes.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -13,12 +13,12 @@ use crate::{Node, TemplateError, scalar};
 
 const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
 
-/// What containers may get from the ConfigMaps of a file, in bytes: each of them could get all of it.
+/// Bytes that containers may copy from the ConfigMaps of a file: each of them could copy all.
 const MOST_COPIED: usize = 32 * 1_024 * 1_024;
-/// A variable without its text.
+/// Bytes of a variable without its text.
 const VARIABLE: usize = 64;
 
-/// A ConfigMap with its namespace, if it says one.
+/// A ConfigMap with its namespace, if it names one.
 type Map = (Option<String>, BTreeMap<String, String>);
 
 /// The ConfigMaps of the same file.
@@ -32,7 +32,7 @@ pub(super) struct Container {
     pub(super) name: String,
     pub(super) process: Process,
     pub(super) probes: Vec<Probe>,
-    /// What is set, but not to what.
+    /// Variables with unknown values.
     pub(super) unknown: Vec<String>,
     pub(super) line: usize,
 }
@@ -55,8 +55,8 @@ impl Maps {
         Self { by_name, copied: Cell::new(0) }
     }
 
-    /// The one that a pod of a namespace gets: `kubectl` puts what says none into the namespace of its own flag. The last
-    /// of several is the one that stays.
+    /// Returns the ConfigMap that a pod of a namespace gets. `kubectl` puts one without a namespace into that of its own flag. The
+    /// last of several wins.
     fn named(&self, name: &str, namespace: Option<&str>) -> Option<&BTreeMap<String, String>> {
         let maps = self.by_name.get(name)?;
         let same = |it: &&Map| it.0.as_deref() == namespace;
@@ -68,7 +68,7 @@ impl Maps {
         found.map(|(_, data)| data)
     }
 
-    /// A copy of a variable, within bounds.
+    /// Copies a variable, within bounds.
     fn copy(&self, of: &Node, prefix: &str, (key, value): (&str, &str)) -> Result<Variable, TemplateError> {
         let size = VARIABLE + prefix.len() + key.len() + value.len();
         self.copied.set(self.copied.get() + size);
@@ -79,15 +79,15 @@ impl Maps {
     }
 }
 
-/// Its value is none if it is not known.
+/// A name and a value, which is `None` if it is unknown.
 type Variable = (String, Option<String>);
 
-/// What a container is.
+/// The kinds of containers.
 pub(super) enum Read {
     Worker(Container),
-    /// It has a setting of redrive, and what is not in this file may name its queue.
+    /// It has a setting of redrive, and its queue may be named outside this file.
     Doubtful,
-    /// It has a queue, but not as redrive does.
+    /// It has a queue, but not in redrive's variable.
     OfQueue,
     Other,
 }
@@ -95,7 +95,7 @@ pub(super) enum Read {
 /// Reads a container of a pod in a namespace.
 ///
 /// # Errors
-/// ConfigMaps make more of the file than any holds.
+/// The file is too large with its ConfigMaps in its containers.
 pub(super) fn container(node: &Node, maps: &Maps, namespace: Option<&str>) -> Result<Read, TemplateError> {
     let (mut environment, mut has_more_variables) = (BTreeMap::new(), false);
     for from in list_at(node, &["envFrom"]) {
@@ -109,7 +109,7 @@ pub(super) fn container(node: &Node, maps: &Maps, namespace: Option<&str>) -> Re
             environment.extend([maps.copy(from, prefix, (key, value))?]);
         }
     }
-    // A variable of its own takes the place of one with this name from elsewhere.
+    // The container's own variable replaces one with the same name from elsewhere.
     for variable in list_at(node, &["env"]) {
         let name = text_at(variable, &["name"]).unwrap_or_default();
         environment.insert(name.to_owned(), value(variable, maps, namespace)?);
@@ -150,11 +150,11 @@ fn value(variable: &Node, maps: &Maps, namespace: Option<&str>) -> Result<Option
         return own().map_or(Ok(None), |(key, value)| Ok(maps.copy(from, "", (key, value))?.1));
     }
     let value = text_at(variable, &["value"]).unwrap_or_default();
-    // It stands for another variable.
+    // `$(` refers to another variable.
     Ok((!value.contains("$(")).then(|| value.to_owned()))
 }
 
-/// None for one that does not ask over HTTP.
+/// Returns a probe, or `None` if it does not use HTTP.
 fn probe(container: &Node, kind: &'static str) -> Option<Probe> {
     let get = at(container, &[kind, "httpGet"])?;
     let port = text_at(get, &["port"]).unwrap_or_default();

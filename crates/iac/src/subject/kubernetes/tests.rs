@@ -174,7 +174,7 @@ spec:
 }
 
 #[test]
-fn what_is_no_manifest_is_not_read_as_one() {
+fn other_files_are_not_read_as_manifests() {
     assert!(is_kubernetes(&deployment("image: x")));
     assert!(!is_kubernetes("Resources:\n  Q: {Type: AWS::SQS::Queue}\n"));
     let error = read(&Source::new(Path::new("k8s.yaml"), "kind: A\n---\napiVersion: [\n", &[])).unwrap_err();

@@ -9,7 +9,7 @@ use crate::{Node, Resolver, Resource};
 
 const MATH: &str = "only alarms on a single metric are checked";
 
-/// The alarms, and whether they are all.
+/// Reads the alarms, and returns true if these are all.
 pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool) {
     let document = resolver.document();
     let (resources, mut unknown) = resolver.resources(&["AWS::CloudWatch::Alarm"]);
@@ -24,7 +24,7 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool)
         alarm(resource, actions, document, notes)
     };
     let mut alarms: Vec<Alarm> = resources.iter().map(read).collect();
-    // A composite alarm may notify for the alarms in its rule, at a time that a template does not tell.
+    // A composite alarm may notify for the alarms in its rule. The template does not tell when.
     let (composites, unknown) = resolver.resources(&["AWS::CloudWatch::CompositeAlarm"]);
     let is_unknown = !unknown.is_empty();
     notes.add_all(&unknown);
@@ -48,11 +48,11 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool)
     (alarms, all)
 }
 
-/// What names an alarm without acting on it.
+/// Types that name an alarm without acting on it.
 const SHOWING: [&str; 3] = ["AWS::CloudWatch::", "AWS::IAM::", "AWS::SSM::Parameter"];
 
-/// What other resources name, by logical ids and by names: those that act on an alarm, such as a deployment that is rolled
-/// back, need none of its actions.
+/// Returns the logical ids and names in other resources. An alarm on which one of these acts, such as a deployment that is rolled
+/// back, needs no actions of its own.
 /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/deployment-alarm-failure.html>
 fn named_by_others(resolver: &Resolver<'_>) -> HashSet<String> {
     let mut named = HashSet::new();
@@ -70,7 +70,7 @@ fn named_by_others(resolver: &Resolver<'_>) -> HashSet<String> {
     named
 }
 
-/// All texts, the resources that functions name, and the names in ARNs of alarms.
+/// Finds all texts, the resources that functions name, and the names in ARNs of alarms.
 pub(super) fn references(node: &Node, found: &mut HashSet<String>) {
     if let Some(text) = node.as_text() {
         let in_text = text.split("${").skip(1).filter_map(|rest| rest.split(['.', '}']).next());
@@ -82,7 +82,7 @@ pub(super) fn references(node: &Node, found: &mut HashSet<String>) {
     node.as_list().unwrap_or_default().iter().for_each(|item| references(item, found));
 }
 
-/// Whether an alarm watches no metric of AWS's other services.
+/// Returns true unless an alarm watches only metrics of AWS's other services.
 pub(super) fn may_concern_a_queue(properties: &Node) -> bool {
     let is_others = |metric: &Node| {
         let namespace = metric.text_at("Namespace").unwrap_or_default();
@@ -103,7 +103,7 @@ fn alarm(resource: &Resource, raw_actions: Option<&Node>, document: &Node, notes
     let statistic = text("Statistic").or_else(|| text("ExtendedStatistic"));
     Alarm {
         name: resource.name.clone(),
-        // Nothing is lost by a description that is known only at deployment, hence no note.
+        // No message is lost by an unknown description, hence no note.
         description: resource.properties.text_at("AlarmDescription").unwrap_or_default().to_owned(),
         metric: metric(look),
         may_be_of_a_queue: may_be_of_a_queue(look),
@@ -145,13 +145,13 @@ fn math(look: Look<'_>) -> Seen<Vec<Metric>> {
     Seen::There(metrics)
 }
 
-/// Whether it searches for metrics, and not in namespaces of other services only.
+/// Returns true if it searches for metrics, and not only in namespaces of other services.
 fn may_find_queues(expression: &str) -> bool {
     let is_elsewhere = expression.contains("AWS/") && !expression.contains("AWS/SQS");
     Metric::are_found_by(expression) && !is_elsewhere
 }
 
-/// Whether an alarm may watch one of the queues, or a function that a queue feeds.
+/// Returns true if an alarm may watch one of the queues, or a function that a queue feeds.
 pub(super) fn may_concern(
     alarm: &Alarm,
     queues: &[Queue],
@@ -172,7 +172,7 @@ pub(super) fn may_concern(
     })
 }
 
-/// Whether it may watch a queue, as far as its namespace tells.
+/// Returns true if it may watch a queue, judging by its namespace.
 fn may_be_of_a_queue(look: Look<'_>) -> bool {
     look.node.get("Namespace").is_none_or(|namespace| namespace.as_text().is_none_or(|it| it == "AWS/SQS"))
 }
@@ -204,7 +204,7 @@ fn one(look: Look<'_>) -> Option<Metric> {
     Some(Metric { namespace, name, dimensions })
 }
 
-/// The actions as far as they are known: unknown where a condition that hangs on a parameter leaves them out.
+/// Returns the actions as far as they are known. They are unknown if a condition on a parameter leaves them out.
 fn actions(look: Look<'_>, raw: Option<&Node>, document: &Node) -> Seen<Vec<String>> {
     let actions = look.texts("AlarmActions").into_iter().collect::<Option<Vec<String>>>();
     let Some(actions) = actions else { return Seen::Unknown };
@@ -224,7 +224,7 @@ fn actions(look: Look<'_>, raw: Option<&Node>, document: &Node) -> Seen<Vec<Stri
     Seen::Unknown
 }
 
-/// Looks for the parameters on which conditions hang.
+/// Finds the parameters on which conditions depend.
 struct Search<'a> {
     document: &'a Node,
     visited: Vec<&'a str>,

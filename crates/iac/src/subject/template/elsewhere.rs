@@ -1,4 +1,4 @@
-//! What other resources have to do with queues: those whose letters end there, and those that may watch them.
+//! Other resources that concern queues: those that send messages or letters there, and those that may watch them.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::look::Notes;
 use super::places::Places;
 use crate::{Node, Resolver, Resource};
 
-/// What has a dead-letter queue without being a queue.
+/// Types other than queues that have a dead-letter queue.
 const WITH_LETTERS: [&str; 10] = [
     "AWS::Events::EventBus",
     "AWS::Events::Rule",
@@ -40,13 +40,13 @@ pub(super) fn read(resolver: &Resolver<'_>, queues: &mut [Queue], notes: &Notes)
     }
 }
 
-/// What CloudFormation itself does not know.
+/// Returns the custom resources.
 fn custom(resolver: &Resolver<'_>) -> Vec<Resource> {
     let is_custom = |kind: &str| !kind.starts_with("AWS::") || kind == "AWS::CloudFormation::CustomResource";
     resolver.resources_where(is_custom).0
 }
 
-/// The ARNs in a `RedrivePolicy`, in a `DeadLetterConfig` and wherever else letters end.
+/// Finds the ARNs of a `RedrivePolicy`, a `DeadLetterConfig` and other properties that name a queue for letters.
 fn targets(node: &Node, found: &mut Vec<String>) {
     for (key, value) in node.entries() {
         let target = match key.as_str() {
@@ -66,7 +66,7 @@ fn targets(node: &Node, found: &mut Vec<String>) {
     node.as_list().unwrap_or_default().iter().for_each(|item| targets(item, found));
 }
 
-/// Whether a queue is named anywhere by its name, its ARN or its URL.
+/// Returns true if a node names a queue anywhere by its name, its ARN or its URL.
 fn names(node: &Node, queue: &Queue) -> bool {
     node.as_text().is_some_and(|text| text == queue.name() || queue.may_be_at(text))
         || node.entries().iter().any(|(_, value)| names(value, queue))
@@ -76,7 +76,7 @@ fn names(node: &Node, queue: &Queue) -> bool {
 const KINDS: [&str; 4] =
     ["AWS::Events::Rule", "AWS::S3::Bucket", "AWS::SNS::Subscription", "AWS::SNS::Topic"];
 
-/// Tells each queue what sends to it, messages and letters.
+/// Adds to each queue the senders of its messages and letters.
 pub(super) fn tell_senders(resolver: &Resolver<'_>, queues: &mut [Queue]) {
     let topics = resolver.resources(&["AWS::SNS::Topic"]).0.into_iter();
     let unnamed = topics.filter(|topic| topic.properties.get("TopicName").is_none());
@@ -91,7 +91,7 @@ pub(super) fn tell_senders(resolver: &Resolver<'_>, queues: &mut [Queue]) {
     }
 }
 
-/// The ARNs of the queues that it sends to, each with what sends there.
+/// Returns the ARNs of the queues that a resource sends to, each with the sender.
 fn sent(
     resolver: &Resolver<'_>,
     kind: &str,

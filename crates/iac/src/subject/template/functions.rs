@@ -14,7 +14,7 @@ use crate::{Node, Resolver, Resource};
 
 pub(super) const KINDS: [&str; 2] = ["AWS::Serverless::Function", "AWS::Lambda::Function"];
 
-/// The functions, and the resources that they are.
+/// Reads the functions. Returns them with their resources.
 pub(super) fn read(
     resolver: &Resolver<'_>,
     source: &Source<'_>,
@@ -96,7 +96,7 @@ fn entry_point(words: &Look<'_>) -> String {
 fn environment(look: Look<'_>) -> Option<BTreeMap<String, Option<String>>> {
     let variables = look.part("Environment").and_then(|environment| environment.part("Variables"));
     variables.map_or(BTreeMap::new(), |variables| {
-        // Only what redrive reads is worth a note.
+        // Only redrive's own variables are worth a note.
         let value = |(name, node): &(String, Node)| match node.as_text() {
             None if name.starts_with("REDRIVE_") => variables.text(name).there().cloned(),
             text => text.map(str::to_owned),
@@ -106,7 +106,7 @@ fn environment(look: Look<'_>) -> Option<BTreeMap<String, Option<String>>> {
     })
 }
 
-/// By one of SAM's events, of which these are pulled, or wait for the answer.
+/// Returns true if one of SAM's events invokes it asynchronously. Lambda polls these others, or their callers wait for the answer.
 /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-eventsource.html>
 fn invoked_asynchronously(function: &Resource) -> bool {
     const OTHERS: [&str; 12] = [
@@ -127,7 +127,7 @@ fn invoked_asynchronously(function: &Resource) -> bool {
     events.iter().any(|(_, event)| event.text_at("Type").is_none_or(|kind| !OTHERS.contains(&kind)))
 }
 
-/// By a service that does not wait for the answer, as far as it is allowed to.
+/// Returns true if a service that does not wait for the answer may invoke it.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/lambda-services.html>
 fn invoked_by_a_service(function: &Resource, permissions: &[Resource]) -> bool {
     const SERVICES: [&str; 8] = ["codecommit", "config", "events", "iot", "logs", "s3", "ses", "sns"];
@@ -139,7 +139,7 @@ fn invoked_by_a_service(function: &Resource, permissions: &[Resource]) -> bool {
     })
 }
 
-/// What limits the retries of asynchronous invocations.
+/// Properties that limit the retries of asynchronous invocations.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-configuring.html>
 pub const ASYNCHRONOUS_LIMITS: [&str; 2] = ["MaximumRetryAttempts", "MaximumEventAgeInSeconds"];
 
@@ -147,10 +147,10 @@ fn limits(config: &Node) -> Vec<&'static str> {
     ASYNCHRONOUS_LIMITS.into_iter().filter(|name| config.get(name).is_some()).collect()
 }
 
-/// Where a failed asynchronous invocation goes, in an `EventInvokeConfig`.
+/// Path of the destination of failed asynchronous invocations in an `EventInvokeConfig`.
 const FAILED: [&str; 3] = ["DestinationConfig", "OnFailure", "Destination"];
 
-/// SAM says `DeadLetterQueue` and `EventInvokeConfig`, CloudFormation `DeadLetterConfig`.
+/// Reads SAM's `DeadLetterQueue` and `EventInvokeConfig`, and CloudFormation's `DeadLetterConfig`.
 fn asynchronous_dead_letters(look: Look<'_>) -> Vec<String> {
     let own = [["DeadLetterQueue", "TargetArn"], ["DeadLetterConfig", "TargetArn"]];
     let own = own.iter().filter_map(|path| target(look.node, path));

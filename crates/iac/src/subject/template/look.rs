@@ -1,4 +1,4 @@
-//! A resource's properties, of which each may be there, absent, or not known.
+//! Reads a resource's properties, each of which may be there, absent or unknown.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -22,7 +22,7 @@ impl<'a> Look<'a> {
         Self { node: &resource.properties, id: &resource.id, notes }
     }
 
-    /// A property as it is, with a note if it is not known.
+    /// Returns a property as it is, with a note if it is unknown.
     pub(super) fn part(self, name: &str) -> Seen<Self> {
         let why = self.node.unknown();
         match (why, self.node.get(name)) {
@@ -41,7 +41,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// That a property is not known.
+    /// Notes that a property is unknown.
     pub(super) fn note(self, name: &str, why: &str) {
         self.notes.add(self.id, format!("{name} of {}", self.id), why);
     }
@@ -62,8 +62,7 @@ impl<'a> Look<'a> {
         self.parsed(name, "true or false", scalar::flag)
     }
 
-    /// The texts of a list, or the one text that stands for a list of one. What is no text is none, as is what is not
-    /// known.
+    /// Returns the texts of a list, or the one text that stands for a list of one. An item is `None` if it is unknown or not a text.
     pub(super) fn texts(self, name: &str) -> Vec<Option<String>> {
         let part = match self.part(name) {
             Seen::There(part) => part,
@@ -79,7 +78,7 @@ impl<'a> Look<'a> {
         part.items().iter().map(text).collect()
     }
 
-    /// The items of a list, or the one that stands for a list of one.
+    /// Returns the items of a list, or the one that stands for a list of one.
     pub(super) fn items(self) -> &'a [Node] {
         self.node.as_list().unwrap_or(std::slice::from_ref(self.node))
     }
@@ -95,34 +94,34 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Why it is not known what a macro gives.
+/// Why the result of a macro is unknown.
 pub(super) const EXPANDED: &str = "CloudFormation expands it only at deployment";
 
-/// So many are named of those that have the same reason.
+/// Parts to name that have the same reason.
 const NAMED: usize = 3;
 
-/// What could not be looked at of one part of a template, each once.
+/// Parts of a template that could not be read, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     all: RefCell<(Vec<Note>, HashSet<Note>)>,
-    /// Whether a macro may add to whatever a template says.
+    /// True if a macro may add to any part of the template.
     has_macro: bool,
     may_hold: MayHold,
 }
 
-/// Something that was not looked at, in words.
+/// A part that was not read, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Note {
     /// The logical id of the resource that it is about, or of one of its events: `Work.Queue`.
     pub(super) id: String,
     what: String,
-    /// Empty where that says all.
+    /// The reason. Empty if `what` says all.
     why: String,
     may_hold: MayHold,
 }
 
 impl Notes {
-    /// About parts that can hold this.
+    /// Creates notes about parts that can hold this.
     pub(super) fn of(resolver: &Resolver<'_>, may_hold: MayHold) -> Self {
         Self { has_macro: !resolver.macros().is_empty(), may_hold, ..Self::default() }
     }
@@ -135,7 +134,7 @@ impl Notes {
         }
     }
 
-    /// The resources of some kinds, with a note for each that may not exist.
+    /// Returns the resources of some types, and adds a note for each that may not exist.
     pub(super) fn resources(&self, resolver: &Resolver<'_>, kinds: &[&str]) -> Vec<Resource> {
         let (resources, doubtful) = resolver.resources(kinds);
         self.add_all(&doubtful);
@@ -151,7 +150,7 @@ impl Notes {
     }
 }
 
-/// A line for each reason, in the order in which they came up.
+/// Returns a line for each reason, in the order of their first notes.
 pub(super) fn lines(notes: &[Note]) -> Vec<NotRead> {
     let mut reasons: Vec<((&str, MayHold), Vec<&str>)> = Vec::new();
     let mut places: HashMap<(&str, MayHold), usize> = HashMap::new();

@@ -1,5 +1,4 @@
-//! What the Cargo project beside a template says of a function: whether it depends on redrive, and how panics end in its
-//! release build.
+//! Reads the Cargo project beside a template: its dependency on redrive, and the panic settings of its release build.
 //! <https://doc.rust-lang.org/cargo/reference/profiles.html#panic>
 
 use std::cell::{Cell, RefCell};
@@ -14,7 +13,7 @@ use super::super::Panics;
 use super::Source;
 use crate::{Node, Resource};
 
-/// A project's root is not further up.
+/// Levels to search above a folder for the project's root.
 const LEVELS: usize = 8;
 
 #[derive(Deserialize)]
@@ -37,7 +36,7 @@ struct Release {
     panic: Option<Spanned<String>>,
 }
 
-/// More manifests, and more bytes of these, than a workspace has.
+/// Most manifests, and most bytes of them. A workspace has fewer.
 const MOST_FILES: usize = 1_000;
 const MOST_BYTES: usize = 8 * 1_024 * 1_024;
 
@@ -48,7 +47,7 @@ pub(super) struct Manifests<'a> {
     bytes: Cell<usize>,
 }
 
-/// A manifest, as it is written too.
+/// A manifest with its text.
 struct Text {
     path: PathBuf,
     text: String,
@@ -60,7 +59,7 @@ impl<'a> Manifests<'a> {
         Self { source, known: RefCell::default(), bytes: Cell::default() }
     }
 
-    /// Whether there are more than are read.
+    /// Returns true if there are more than are read.
     pub(super) fn are_too_many(&self) -> bool {
         self.known.borrow().len() >= MOST_FILES || self.bytes.get() > MOST_BYTES
     }
@@ -83,7 +82,7 @@ impl<'a> Manifests<'a> {
         read
     }
 
-    /// That of the workspace above a folder.
+    /// Returns the manifest of the workspace above a folder.
     fn workspace(&self, folder: &Path) -> Option<Rc<Text>> {
         let mut folder = folder.to_owned();
         for _ in 0..LEVELS {
@@ -97,7 +96,7 @@ impl<'a> Manifests<'a> {
     }
 }
 
-/// Whether its manifest depends on redrive: the project's own, or that of the workspace's member that makes it.
+/// Returns true if the project's own manifest depends on redrive, or that of the workspace's member that makes the function.
 pub(super) fn is_redrive(resource: &Resource, manifests: &Manifests<'_>) -> bool {
     let Some(Project { folder, binary, .. }) = Project::of(resource, manifests.source) else { return false };
     let Some(own) = manifests.of(&folder) else { return false };
@@ -105,7 +104,7 @@ pub(super) fn is_redrive(resource: &Resource, manifests: &Manifests<'_>) -> bool
     let mut seen = HashSet::new();
     own.manifest.depends_on_redrive()
         || own.manifest.members().filter(|member| seen.insert(*member)).take(MOST_FILES).any(|member| {
-            // What a pattern covers cannot be listed, but most folders are named like what is in them.
+            // The members of a pattern cannot be listed, but most folders are named after their packages.
             let member = manifests.of(&folder.join(member.replace('*', name)));
             let makes = |it: &Manifest| (name.is_empty() || it.makes(name)) && it.depends_on_redrive();
             member.is_some_and(|it| makes(&it.manifest))
@@ -124,7 +123,7 @@ impl Manifest {
         members.into_iter().flatten().filter_map(toml::Value::as_str)
     }
 
-    /// Whether it makes a binary of this name.
+    /// Returns true if it makes a binary of this name.
     fn makes(&self, binary: &str) -> bool {
         let mut named = self.package.iter().chain(&self.bin).filter_map(|it| it.get("name")?.as_str());
         named.any(|name| name == binary)
@@ -134,7 +133,7 @@ impl Manifest {
 pub(super) fn read(resource: &Resource, manifests: &Manifests<'_>) -> Option<Panics> {
     let Project { folder, by_cargo_lambda, .. } = Project::of(resource, manifests.source)?;
     let own = manifests.of(&folder)?;
-    // Profiles count at the workspace's root only.
+    // Cargo reads profiles at the workspace's root only.
     let root = match own.manifest.workspace {
         Some(_) => own,
         None => manifests.workspace(&folder).unwrap_or(own),
@@ -147,16 +146,16 @@ pub(super) fn read(resource: &Resource, manifests: &Manifests<'_>) -> Option<Pan
     Some(Panics { manifest: root.path.clone(), strategy, by_cargo_lambda })
 }
 
-/// Where a function's code is made.
+/// The Cargo project of a function.
 struct Project {
     folder: PathBuf,
     by_cargo_lambda: bool,
-    /// What the function's binary is called, where the template tells.
+    /// Name of the function's binary, if the template tells it.
     binary: Option<String>,
 }
 
 impl Project {
-    /// None for code that is elsewhere, or that no compiler makes.
+    /// Returns `None` for code that is elsewhere, or that is not compiled.
     fn of(resource: &Resource, source: &Source<'_>) -> Option<Self> {
         let text = |name: &str| resource.properties.text_at(name);
         if text("Runtime").is_some_and(|runtime| !runtime.starts_with("provided"))
@@ -181,7 +180,7 @@ impl Project {
     }
 }
 
-/// The project's folder for `target/lambda/NAME`, where cargo-lambda puts what it builds.
+/// Returns the project's folder, and true if the code is in `target/lambda/NAME`, where cargo-lambda puts what it builds.
 fn project(code: &Path) -> (PathBuf, bool) {
     let mut folder = PathBuf::new();
     let mut components = code.components().peekable();
@@ -195,7 +194,7 @@ fn project(code: &Path) -> (PathBuf, bool) {
     (folder, false)
 }
 
-/// Without `.` and `x/..`, as others write the paths of files.
+/// Removes `.` and `x/..` from a path.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

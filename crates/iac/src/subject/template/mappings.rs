@@ -1,4 +1,4 @@
-//! Event source mappings of SQS queues, as SAM's `Events` and plain.
+//! Reads event source mappings of SQS queues, from SAM's `Events` and as resources.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::look::{Look, Notes};
 use crate::subject::{function_name, not_an_arn};
 use crate::{Node, Resolver, Resource, scalar};
 
-/// What Lambda takes for streams and topics of Kafka only.
+/// Properties that Lambda accepts for streams and topics of Kafka only.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html>
 const OF_STREAMS: [&str; 6] = [
     "MaximumRetryAttempts",
@@ -18,10 +18,10 @@ const OF_STREAMS: [&str; 6] = [
     "TumblingWindowInSeconds",
 ];
 
-/// Why it is not read.
+/// Why resources that SAM makes are not read.
 pub(super) const MADE_BY_SAM: &str = "SAM makes it at deployment";
 
-/// The mappings of queues, and the ids of those of which it is not known what they are of.
+/// Reads the mappings of queues. Returns them with the ids of mappings whose source is unknown.
 pub(super) fn read(
     resolver: &Resolver<'_>,
     functions: &[Resource],
@@ -103,7 +103,7 @@ fn events(function: &Resource, notes: &Notes) -> Vec<Mapping> {
     mappings
 }
 
-/// A dead-letter queue, and the mapping of a subscription, perhaps with its queue.
+/// Notes a dead-letter queue, or the mapping of a subscription and its queue, that SAM makes for an event.
 /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-property-function-sns.html>
 fn made_by_sam(event: &Node, id: &str, notes: &Notes) {
     let property = |name: &str| event.get("Properties").and_then(|it| it.get(name));
@@ -151,7 +151,7 @@ fn mapping(
     }
 }
 
-/// Whether the list of this name has an item, if that is known.
+/// Returns true if the list of this name has an item, or `None` if that is unknown.
 fn has(look: Seen<Look<'_>>, name: &str, item: &str) -> Option<bool> {
     look.map_or(false, |look| {
         let items = look.texts(name);

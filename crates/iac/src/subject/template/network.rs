@@ -1,11 +1,11 @@
-//! Whether a function in a VPC reaches what redrive calls: SQS, and CloudWatch unless its metrics go elsewhere.
+//! Functions in a VPC that may not reach what redrive calls: SQS, and CloudWatch unless their metrics go elsewhere.
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-internetwork-traffic-privacy.html>
 
 use super::super::{Function, Mapping, Seen};
 use super::look::Notes;
 use crate::{Resolver, Resource};
 
-/// What may lead out of a VPC, or to endpoints of another one.
+/// Types that may lead out of a VPC, or to endpoints of another one.
 const WAYS_OUT: [&str; 5] = [
     "AWS::EC2::Instance",
     "AWS::EC2::NatGateway",
@@ -14,7 +14,7 @@ const WAYS_OUT: [&str; 5] = [
     "AWS::EC2::VPCPeeringConnection",
 ];
 
-/// A note for each function of which no way is seen. A network may be defined elsewhere, so it is no more than a note.
+/// Adds a note for each function without a visible way out. The network may be defined elsewhere, so it is only a note.
 pub(super) fn read(
     resolver: &Resolver<'_>,
     (functions, resources): (&[Function], &[Resource]),

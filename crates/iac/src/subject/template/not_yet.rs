@@ -1,4 +1,4 @@
-//! Files from which another tool makes what can be read here.
+//! Source files that another tool must convert before they can be read.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const CHART: &str = "this is a template of a Helm chart; run `helm template CHAR
 const KUSTOMIZATION: &str = "this is a kustomization; run `kubectl kustomize FOLDER > manifests.yaml`, where FOLDER is its folder, \
                              and check manifests.yaml";
 
-/// What such a file is, and what to do, in words; none for a template, a plan or manifests.
+/// Returns what such a file is and how to convert it, or `None` for a template, a plan or manifests.
 pub fn not_yet(path: &Path, text: &str) -> Option<&'static str> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_lowercase();
     let is = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_told_from_what_is_made_of_it() {
+    fn source_files_are_distinguished_from_what_is_made_of_them() {
         let service = "service: shop\nprovider: {name: aws}\nfunctions: {}\n";
         let block = "resource \"aws_sqs_queue\" \"q\" {\n}\n";
         for (name, text, expected) in [

@@ -1,10 +1,10 @@
-//! Where queues are in their list, by what names them.
+//! Positions of queues in their list, by name, ARN or URL.
 
 use std::collections::HashMap;
 
 use super::super::{Arn, Queue};
 
-/// Places and ARNs, by the names of the queues.
+/// Positions and ARNs, by the names of the queues.
 pub(super) struct Places(HashMap<String, Vec<(usize, String)>>);
 
 impl Places {
@@ -16,7 +16,7 @@ impl Places {
         Self(places)
     }
 
-    /// The queues of a URL or an ARN, as far as it is known where they are.
+    /// Returns the queues at a URL or an ARN, as far as their region and account are known.
     pub(super) fn at(&self, text: &str) -> impl Iterator<Item = usize> {
         let named = Arn::of_queue_url(text).or_else(|| Arn::parse(text));
         let same = named.and_then(|named| Some((named, self.0.get(named.rest)?)));
@@ -26,7 +26,7 @@ impl Places {
         })
     }
 
-    /// The queues of a name.
+    /// Returns the queues of a name.
     pub(super) fn named(&self, name: &str) -> impl Iterator<Item = usize> {
         self.0.get(name).into_iter().flatten().map(|(at, _)| *at)
     }

@@ -1,4 +1,4 @@
-//! What the policy of a queue itself allows.
+//! A queue's own policy.
 
 use std::collections::BTreeSet;
 
@@ -6,29 +6,29 @@ use super::super::Seen;
 use super::super::process::{is_like, names};
 use crate::{Node, Value};
 
-/// What sends to a queue by the queue's own policy.
+/// A sender that needs permission from the queue's own policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sender {
     pub id: String,
-    /// Of the rule, the topic or the bucket, which `aws:SourceArn` is.
+    /// ARN of the rule, the topic or the bucket, which becomes `aws:SourceArn`.
     pub arn: String,
-    /// Whether CloudFormation will end its name with what nobody knows yet.
+    /// True if CloudFormation will end its name with unknown characters.
     pub is_named_at_deployment: bool,
 }
 
 impl Sender {
-    /// `sns` of `arn:aws:sns:...`
+    /// Returns `sns` for `arn:aws:sns:...`
     fn service(&self) -> &str {
         self.arn.split(':').nth(2).unwrap_or_default()
     }
 
-    /// Whether a principal is its service, which in some regions has the region in its name.
+    /// Returns true if a principal is its service, which in some regions has the region in its name.
     fn is(&self, principal: &str) -> bool {
         let rest = principal.strip_prefix(self.service());
         principal == "*" || rest.is_some_and(|rest| rest.starts_with('.') && rest.contains(".amazonaws.com"))
     }
 
-    /// Why a policy does not let it send, none if it does or if that is not known.
+    /// Returns why a policy does not allow it to send, or `None` if it does or if that is unknown.
     pub fn refused_by(&self, policy: &Node) -> Option<String> {
         let statements = policy.get("Statement").filter(|it| it.unknown().is_none()).map(list)?;
         let mut meant = statements.iter().filter(|it| !denies(it)).filter(|it| self.is_meant(it)).peekable();
@@ -42,7 +42,7 @@ impl Sender {
         Some(format!("its aws:SourceArn is {}", sources?.join(" or ")))
     }
 
-    /// Whether a statement is about its service and about sending, as far as that is known.
+    /// Returns true if a statement is about its service and about sending, as far as that is known.
     fn is_meant(&self, statement: &Node) -> bool {
         let is = |node: &Node, fits: &dyn Fn(&str) -> bool| {
             list(node).iter().any(|it| it.unknown().is_some() || it.as_text().is_some_and(fits))
@@ -57,7 +57,7 @@ impl Sender {
         principal.is_none_or(of_service) && statement.get("Action").is_none_or(|actions| is(actions, &sends))
     }
 
-    /// What a statement's condition names instead of it, none if it may name it.
+    /// Returns what a statement's condition names instead of it, or `None` if it may name it.
     fn other_sources(&self, statement: &Node) -> Option<String> {
         let conditions = statement.get("Condition")?.entries().iter();
         let keys = conditions.flat_map(|(test, keys)| keys.entries().iter().map(move |key| (test, key)));
@@ -77,7 +77,7 @@ impl Sender {
     }
 }
 
-/// The tests of a condition that hold for what they name.
+/// Condition operators that match the values that they name.
 const POSITIVE: [&str; 4] = ["ArnEquals", "ArnLike", "StringEquals", "StringLike"];
 
 /// Adds the statements of another policy of the same queue.
@@ -96,10 +96,10 @@ pub(super) fn join(policy: &mut Seen<Node>, other: Option<&Node>) {
     }
 }
 
-/// What loses messages or brings wrong ones.
+/// Calls that can lose messages or add wrong ones.
 const CALLS: [&str; 4] = ["sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:PurgeQueue"];
 
-/// Whether a queue's policy allows something to somebody else than a service.
+/// Returns true if a queue's policy allows something to a principal that is not a service.
 pub fn policy_allows_others(document: &Node) -> bool {
     let Some(statements) = document.get("Statement") else { return true };
     list(statements).iter().any(|statement| {
@@ -108,7 +108,7 @@ pub fn policy_allows_others(document: &Node) -> bool {
     })
 }
 
-/// Which calls it allows to everybody, as far as it is known. A denial that may narrow that is taken to do so.
+/// Returns the calls that it allows to everybody, as far as that is known. It assumes that a denial narrows them.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html>
 pub fn open_actions(document: &Node) -> BTreeSet<&'static str> {
     let statements = document.get("Statement").map(list).unwrap_or_default();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_without_number_are_joined() {
+    fn thousands_of_policies_are_joined() {
         let document =
             parse(&format!("Statement: [{}]", "{Effect: Allow}, ".repeat(20))).expect("it is YAML");
         let mut policy = Seen::Absent;

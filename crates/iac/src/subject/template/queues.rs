@@ -13,7 +13,7 @@ use super::queue_policy::{join, open_actions, policy_allows_others};
 use crate::nearest::did_you_mean;
 use crate::{Resolver, Resource};
 
-/// All that a queue may have.
+/// All properties of a queue.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sqs-queue.html>
 pub const PROPERTIES: [&str; 16] = [
     "QueueName",
@@ -34,7 +34,7 @@ pub const PROPERTIES: [&str; 16] = [
     "Tags",
 ];
 
-/// The names that CloudFormation refuses, each with its line.
+/// Returns an error for each unknown property, which CloudFormation refuses, with its line.
 pub(super) fn unknown_properties(resolver: &Resolver<'_>) -> Vec<String> {
     let (resources, _) = resolver.resources(&["AWS::SQS::Queue"]);
     let of = |resource: &Resource| {
@@ -108,7 +108,7 @@ fn queue(resolver: &Resolver<'_>, resource: &Resource, notes: &Notes) -> Queue {
     }
 }
 
-/// A policy is a map, or its JSON as a text.
+/// Reads a policy, which is a map or its JSON as a text.
 fn policy<T>(look: Look<'_>, name: &str, read: impl Fn(Look<'_>) -> Seen<T>) -> Seen<T> {
     look.part(name).and_then(|part| {
         if part.node.as_text().is_none() {
@@ -134,7 +134,7 @@ fn redrive_policy(look: Look<'_>) -> Seen<PartialRedrivePolicy> {
 fn redrive_allow_policy(look: Look<'_>) -> Seen<RedriveAllowPolicy> {
     let permission = look.node.text_at("redrivePermission");
     let policy = match (permission, look.node.first_unknown()) {
-        // Whatever else it says.
+        // Its other keys do not matter.
         (Some("denyAll"), _) => Ok(RedriveAllowPolicy::DenyAll),
         (_, Some(why)) => Err(why.message.clone()),
         (_, None) => {

@@ -1,4 +1,4 @@
-//! What a function's role allows, from everything in the template that adds to it.
+//! Permissions of a function's role, from everything in the template that adds to it.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use super::super::{Seen, Statement};
 use super::look::{Look, Notes};
 use crate::{Node, Resolver, Resource};
 
-/// What is allowed, or none if a part of that is not known.
+/// Statements, or `None` if a part of them is unknown.
 type Known = Option<Vec<Statement>>;
 
 /// The template's roles and policies.
 pub(super) struct Roles<'a> {
     resolver: &'a Resolver<'a>,
     notes: &'a Notes,
-    /// By the roles' names.
+    /// Roles, by their names.
     roles: BTreeMap<String, Known>,
-    /// Those of the template, by their names.
+    /// Managed policies of the template, by their names.
     managed: BTreeMap<String, Known>,
-    /// Whether something adds to roles that are not known by name: those that SAM makes.
+    /// True if something adds to roles whose names are unknown: those that SAM makes.
     adds_to_others: bool,
-    /// SAM's connectors add to roles too, and to the policies of queues.
+    /// True if there are SAM connectors, which add to roles and to the policies of queues.
     pub(super) has_connectors: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Roles<'a> {
         roles
     }
 
-    /// What a function may do.
+    /// Returns the permissions of a function.
     pub(super) fn of(&self, function: &Resource) -> Known {
         let look = Look::at(function, self.notes);
         if self.has_connectors {
@@ -71,7 +71,7 @@ impl<'a> Roles<'a> {
         }
     }
 
-    /// What the containers of a task on ECS may do: nothing without a role on Fargate, but what the instance may on EC2.
+    /// Returns the permissions of a task's containers on ECS. Without a role it has none on Fargate, and the instance's on EC2.
     /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html>
     pub(super) fn of_task(&self, look: Look<'_>) -> Known {
         match look.text("TaskRoleArn") {
@@ -96,7 +96,7 @@ impl<'a> Roles<'a> {
         self.notes.add(of.id, format!("the permissions of {}", of.id), why);
     }
 
-    /// The role that SAM makes.
+    /// Returns the permissions of the role that SAM makes.
     /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-resource-function.html>
     fn generated(&self, look: Look<'_>) -> Known {
         let mut known = managed_policy_of_aws("AWSLambdaSQSQueueExecutionRole");
@@ -110,7 +110,7 @@ impl<'a> Roles<'a> {
         known
     }
 
-    /// A managed policy's name or ARN, a document, or a template of SAM's with its parameters.
+    /// Reads a managed policy's name or ARN, a document, or a policy template of SAM with its parameters.
     fn sam_policy(&self, look: Look<'_>) -> Known {
         match (look.node.as_text(), look.node.entries()) {
             (Some(name), _) => self.managed_policy(look, name),
@@ -159,7 +159,7 @@ impl<'a> Roles<'a> {
         };
         for name in look.texts("Roles").into_iter().chain(look.texts("RoleName")) {
             let Some(name) = name else {
-                // It may be any of them.
+                // It may be any role.
                 self.roles.values_mut().for_each(|role| *role = None);
                 self.adds_to_others = true;
                 continue;
@@ -172,7 +172,7 @@ impl<'a> Roles<'a> {
     }
 }
 
-/// Two parts make a whole only if both are known.
+/// Adds statements. The sum is unknown unless both parts are known.
 fn join(known: &mut Known, more: Known) {
     *known = known.take().zip(more).map(|(mut known, more)| {
         known.extend(more);
@@ -180,13 +180,13 @@ fn join(known: &mut Known, more: Known) {
     });
 }
 
-/// A list's items, none if one of them is no text.
+/// Returns a list's items, or `None` if one of them is not a text.
 fn texts(node: &Node) -> Option<Vec<String>> {
     let items = node.as_list().unwrap_or(std::slice::from_ref(node));
     items.iter().map(|item| item.as_text().map(str::to_owned)).collect()
 }
 
-/// What those of AWS's managed policies allow that functions with a queue often have.
+/// AWS's managed policies that functions with a queue often have, with the actions that matter.
 /// <https://docs.aws.amazon.com/aws-managed-policy/latest/reference/policy-list.html>
 const CONCERNED: [(&str, &[&str]); 10] = [
     (
@@ -204,7 +204,7 @@ const CONCERNED: [(&str, &[&str]); 10] = [
     ("AdministratorAccess", &["*"]),
 ];
 
-/// What those allow is no concern of ours.
+/// AWS's managed policies that allow nothing that matters.
 const UNCONCERNED: [&str; 11] = [
     "AWSLambdaBasicExecutionRole",
     "AWSLambdaVPCAccessExecutionRole",
@@ -219,7 +219,7 @@ const UNCONCERNED: [&str; 11] = [
     "AmazonS3ReadOnlyAccess",
 ];
 
-/// None for a policy that is not known here.
+/// Returns the statements of one of AWS's managed policies, or `None` if it is not known here.
 fn managed_policy_of_aws(name: &str) -> Known {
     if UNCONCERNED.contains(&name) {
         return Some(Vec::new());
@@ -233,7 +233,7 @@ fn managed_policy_of_aws(name: &str) -> Known {
     }])
 }
 
-/// What a policy template of SAM's allows: nothing of ours for most of them.
+/// Returns the statements of a SAM policy template. Most allow nothing that matters.
 /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/serverless-policy-template-list.html>
 fn policy_of_sam(template: &str, parameters: Look<'_>, resolver: &Resolver<'_>) -> Known {
     let actions: &[&str] = match template {
@@ -280,7 +280,7 @@ fn statements_of(look: Look<'_>) -> Known {
     statements.items().iter().map(statement).collect()
 }
 
-/// None if it cannot be told what is denied. Where something is allowed to what is not known, it is allowed to all.
+/// Reads a statement. Returns `None` for a denial with unknown parts. In a statement that allows, unknown parts become `*`.
 fn statement(node: &Node) -> Option<Statement> {
     let allows = match node.text_at("Effect") {
         Some("Allow") => true,
@@ -299,7 +299,7 @@ fn statement(node: &Node) -> Option<Statement> {
     Some(Statement { allows, actions, resources, conditions: conditions(node) })
 }
 
-/// Keys with their values, whatever the operator.
+/// Returns condition keys with their values, whatever the operator.
 fn conditions(node: &Node) -> BTreeMap<String, Vec<String>> {
     let operators = node.entries_at("Condition");
     let keys = operators.iter().flat_map(|(_, keys)| keys.entries());

@@ -1,4 +1,4 @@
-//! One ARN for each queue: a template may name its own queues by literal ARNs too.
+//! One ARN for each queue: a template may also name its own queues by literal ARNs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,8 +6,7 @@ use redrive_sqs::RedriveAllowPolicy;
 
 use super::super::{Arn, Function, Mapping, Queue, Seen};
 
-/// Lets whatever names one of the queues do so by the ARN that the queue has here, where region and account may not be
-/// known.
+/// Replaces literal ARNs of queues by the ARNs that they have here, in which region and account may be unknown.
 pub(super) fn call(queues: &mut [Queue], functions: &mut [Function], mappings: &mut [Mapping]) {
     let known = Known::of(queues.iter().map(|queue| queue.arn.clone()).collect());
     for queue in queues {
@@ -26,7 +25,7 @@ pub(super) fn call(queues: &mut [Queue], functions: &mut [Function], mappings: &
     }
 }
 
-/// ARNs of queues, and the same by their names.
+/// ARNs of queues, also by the queues' names.
 struct Known {
     all: HashSet<String>,
     by_name: HashMap<String, Vec<String>>,

@@ -16,7 +16,7 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> Vec<Table> {
     resources.iter().map(|resource| table(resolver, resource, notes)).collect()
 }
 
-/// What is not known of the tables that these consumers name, by their ids.
+/// Returns notes on the tables that these consumers, given by their ids, name.
 pub(super) fn notes<'a>(
     tables: &[Table],
     consumers: impl Iterator<Item = (&'a String, &'a Process)>,

@@ -106,7 +106,7 @@ Resources:
     }
 }
 
-/// How the panics end of a function with these properties, beside these files.
+/// Returns the panic settings of a function with these properties, beside these files.
 fn panics_of(properties: &str, files: &[(&str, &str)]) -> Option<crate::subject::Panics> {
     let text = format!("Resources:\n  Work: {{Type: AWS::Serverless::Function, {properties}}}");
     let file = |path: &Path| {

@@ -1,4 +1,4 @@
-//! What is recognized and not read, and what is not known: it may hold queues and functions, or receive from a queue.
+//! Resources that are recognized but not read, and unknown ones. They may hold queues and functions, or receive from a queue.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -19,7 +19,7 @@ const INTEGRATIONS: &str = "the integrations of API Gateway are not checked";
 const MANIFESTS: &str = "check its manifests";
 const UNKNOWN: &str = "its type is not known here";
 
-/// How the types begin that hold other resources, and why these are not read.
+/// Prefixes of types that hold other resources, and why these are not read.
 pub const HOLDERS: [(&str, &str); 9] = [
     ("AWS::CloudFormation::Stack", NESTED),
     ("AWS::Serverless::Application", NESTED),
@@ -32,7 +32,7 @@ pub const HOLDERS: [(&str, &str); 9] = [
     ("helm_release", MANIFESTS),
 ];
 
-/// How the types begin that may receive from a queue, and why these are not read.
+/// Prefixes of types that may receive from a queue, and why these are not read.
 pub const RECEIVERS: [(&str, &str); 22] = [
     ("AWS::ApiGateway", INTEGRATIONS),
     ("AWS::AppRunner::Service", POLLERS),
@@ -58,8 +58,8 @@ pub const RECEIVERS: [(&str, &str); 22] = [
     ("AWS::CloudFormation::CustomResource", UNKNOWN),
 ];
 
-/// Names what can hold a queue, a function or a mapping, tells queues what else receives from them, and says whether it
-/// found anything that may hold alarms.
+/// Notes resources that can hold a queue, a function or a mapping, and adds other receivers to queues. Returns true if it found
+/// anything that may hold alarms.
 pub(super) fn read(
     resolver: &Resolver<'_>,
     queues: &mut [Queue],
@@ -88,7 +88,7 @@ fn holders(resolver: &Resolver<'_>, notes: &Notes) -> bool {
     for (id, kind) in resolver.possible_kinds() {
         let expanded = id.starts_with("Fn::").then_some(EXPANDED);
         let Some(why) = why_not_opened(kind).or(expanded) else { continue };
-        // It holds nothing else.
+        // The entry is the transform alone.
         if id == TRANSFORM {
             hide(id, format!("what {id} adds to the resources"), why);
         } else {
@@ -98,17 +98,17 @@ fn holders(resolver: &Resolver<'_>, notes: &Notes) -> bool {
     hides
 }
 
-/// Why a resource of this type is not read, if it holds other resources.
+/// Returns why a resource of this type is not read, if it holds other resources.
 fn why_not_opened(kind: &str) -> Option<&'static str> {
     let known = HOLDERS.iter().find(|(start, _)| kind.starts_with(start)).map(|(_, why)| *why);
-    // The types of the registry that are not AWS's own.
+    // Types of the registry that are not AWS's own.
     let is_of_others =
         kind.contains("::") && !["AWS::", "Custom::", "Alexa::"].iter().any(|it| kind.starts_with(it));
     let other = || if kind.ends_with("::MODULE") { EXPANDED } else { UNKNOWN };
     known.or_else(|| is_of_others.then(other))
 }
 
-/// Why a resource of this type is not read, if it may receive from a queue.
+/// Returns why a resource of this type is not read, if it may receive from a queue.
 fn why_not_read(kind: &str) -> Option<&'static str> {
     if why_not_opened(kind).is_some() {
         return None;
@@ -117,7 +117,7 @@ fn why_not_read(kind: &str) -> Option<&'static str> {
     known.or_else(|| (!kind.starts_with("AWS::")).then_some(UNKNOWN))
 }
 
-/// Whether a resource that may not exist holds others, or may receive from a queue that it names, as it is written.
+/// Returns true if a resource that may not exist, as it is written, holds others or may receive from a queue that it names.
 pub(super) fn matters(resolver: &Resolver<'_>, resource: &Node) -> bool {
     let kind = resource.text_at("Type").unwrap_or_default();
     let may_receive = |it: &&Node| why_not_read(kind).is_some() && !may_not(kind, it);
@@ -155,7 +155,7 @@ fn receivers(resolver: &Resolver<'_>, queues: &mut [Queue], roles: &Roles<'_>, n
         let mut found = Named::default();
         let others = others_in(resource, kind);
         others.iter().for_each(|it| found.add_all(it, &places));
-        // Variables that are elsewhere may name what its role tells.
+        // Variables from elsewhere may name the queues that its role allows.
         let has_more = |it: &Node| it.get("Secrets").or_else(|| it.get("EnvironmentFiles")).is_some();
         let containers = resource.properties.items_at("ContainerDefinitions");
         if others.len() == containers.len() && others.iter().any(has_more) {
@@ -179,7 +179,7 @@ fn receivers(resolver: &Resolver<'_>, queues: &mut [Queue], roles: &Roles<'_>, n
         let own = match kind {
             "AWS::Pipes::Pipe" => source(properties).is_none(),
             kind if kind.starts_with("AWS::ElasticBeanstalk::") => has_text(properties, "worker"),
-            // What Terraform does not tell.
+            // Terraform does not tell all references.
             _ => why != UNKNOWN && properties.items_at("References").iter().any(|it| it.unknown().is_some()),
         };
         if found.queues.is_empty() && (found.is_elsewhere && !may_not(kind, properties) || own) {
@@ -188,7 +188,7 @@ fn receivers(resolver: &Resolver<'_>, queues: &mut [Queue], roles: &Roles<'_>, n
     }
 }
 
-/// Functions that may receive from a queue that has no mapping. Several may share a role.
+/// Adds functions that may receive from a queue without a mapping. Several may share a role.
 fn functions_that_poll(
     queues: &mut [Queue],
     (functions, mappings): (&[Function], &[Mapping]),
@@ -207,7 +207,7 @@ fn functions_that_poll(
     }
 }
 
-/// The resources of statements that allow to receive, and do not just allow everything.
+/// Returns the resources of statements that explicitly allow receiving, not just every action.
 fn may_receive(statements: Option<&[Statement]>) -> impl Iterator<Item = &str> {
     let receives = |action: &String| action.to_ascii_lowercase().starts_with("sqs:receive");
     let statements = statements.unwrap_or_default().iter();
@@ -215,7 +215,7 @@ fn may_receive(statements: Option<&[Statement]>) -> impl Iterator<Item = &str> {
     allowed.flat_map(|it| &it.resources).map(String::as_str)
 }
 
-/// What is not read of a resource: of a task definition, the containers that are no workers.
+/// Returns the parts of a resource that are not read: of a task definition, the containers that are not workers.
 fn others_in(resource: &Resource, kind: &str) -> Vec<Node> {
     if kind != "AWS::ECS::TaskDefinition" {
         return vec![resource.properties.clone()];
@@ -224,12 +224,12 @@ fn others_in(resource: &Resource, kind: &str) -> Vec<Node> {
     containers.filter(|container| !workers::polls(container)).cloned().collect()
 }
 
-/// Whether it cannot receive from a queue, whichever it names.
+/// Returns true if it cannot receive from a queue, whichever it names.
 fn may_not(kind: &str, properties: &Node) -> bool {
     match kind {
         "AWS::Pipes::Pipe" => source(properties).is_some_and(|source| !source.contains(":sqs:")),
         kind if kind.ends_with("::StateMachine") => {
-            // In another file.
+            // The definition is in another file.
             let elsewhere = ["DefinitionUri", "DefinitionS3Location"];
             elsewhere.iter().all(|it| properties.get(it).is_none()) && !has_text(properties, "receivemessage")
         }
@@ -242,7 +242,7 @@ fn is_api(kind: &str) -> bool {
     RECEIVERS.iter().any(|(start, why)| *why == INTEGRATIONS && kind.starts_with(start))
 }
 
-/// Whether it receives from a queue that it names; none if that cannot be told.
+/// Returns true if it receives from a queue that it names, or `None` if that is unknown.
 fn receives(
     kind: &str,
     resource: &Resource,
@@ -272,23 +272,23 @@ fn receives(
     }
 }
 
-/// The source of a pipe; none if it is not known.
+/// Returns the source of a pipe, or `None` if it is unknown.
 fn source(pipe: &Node) -> Option<&str> {
     ["Source", "source"].iter().find_map(|name| pipe.text_at(name))
 }
 
-/// Whether a text holds another one, in lower case.
+/// Returns true if any text in it, in lower case, contains another one.
 fn has_text(node: &Node, wanted: &str) -> bool {
     node.as_text().is_some_and(|text| text.to_ascii_lowercase().contains(wanted))
         || node.entries().iter().any(|(_, value)| has_text(value, wanted))
         || node.as_list().unwrap_or_default().iter().any(|item| has_text(item, wanted))
 }
 
-/// What a resource names.
+/// Queues that a resource names.
 #[derive(Default)]
 struct Named {
     queues: BTreeSet<usize>,
-    /// Whether it names a queue that is not in the template.
+    /// True if it names a queue that is not in the template.
     is_elsewhere: bool,
 }
 
@@ -310,7 +310,7 @@ impl Named {
         node.as_list().unwrap_or_default().iter().for_each(|it| self.add_all(it, places));
     }
 
-    /// By its name, its ARN or its URL.
+    /// Adds a queue by its name, its ARN or its URL.
     fn add(&mut self, text: &str, places: &Places) {
         let before = self.queues.len();
         self.queues.extend(places.named(text).chain(places.at(text)));

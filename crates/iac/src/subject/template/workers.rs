@@ -1,4 +1,4 @@
-//! Containers of `AWS::ECS::TaskDefinition` that poll a queue.
+//! Reads containers of `AWS::ECS::TaskDefinition` that poll a queue.
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-ecs-taskdefinition-containerdefinition.html>
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::{Node, Resolver};
 
 const KIND: &str = "AWS::ECS::TaskDefinition";
 
-/// The workers. Of a task that may have none, nothing is noted.
+/// Reads the workers. A task that may not exist gets no note.
 pub(super) fn read(
     resolver: &Resolver<'_>,
     queues: &[Queue],
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_task_is_not_told_here_is_not_known() {
+    fn variables_from_elsewhere_are_unknown() {
         let secret = "{Name: REDRIVE_QUEUE_URL, ValueFrom: 'arn:aws:ssm:::parameter/queue'}";
         let found = subject(&format!("Secrets: [{secret}], EnvironmentFiles: [{{Value: x}}]"), "Cpu: 256");
         let worker = &found.workers[0];

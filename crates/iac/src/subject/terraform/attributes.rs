@@ -1,4 +1,4 @@
-//! Attributes of a resource as values of a template: known, absent, or known after apply only.
+//! Attributes of a resource as values of a template: known, absent, or known only after apply.
 
 use serde_json::Value as Json;
 
@@ -7,12 +7,12 @@ use super::plan::Instance;
 use super::references::{Ends, References};
 use crate::{Node, TemplateError, Value};
 
-/// Nodes of a plan have no lines of their own: Terraform prints it in one.
+/// Nodes of a plan have no lines of their own: Terraform prints it on one line.
 const LINE: usize = 1;
 
 const AFTER_APPLY: &str = "known only after apply";
 
-/// Those that refer to something, in blocks too.
+/// Finds the expressions that refer to something, in blocks too.
 fn expressions_in<'p>(written: &'p Json, found: &mut Vec<&'p Json>) {
     if written.get("references").is_some_and(Json::is_array) {
         found.push(written);
@@ -22,7 +22,7 @@ fn expressions_in<'p>(written: &'p Json, found: &mut Vec<&'p Json>) {
     written.as_array().into_iter().flatten().for_each(|value| expressions_in(value, found));
 }
 
-/// Whether a part of a value is known after apply only.
+/// Returns true if a part of a value is known only after apply.
 fn has_true(unknown: &Json) -> bool {
     unknown == &Json::Bool(true)
         || unknown.as_object().into_iter().flatten().any(|(_, it)| has_true(it))
@@ -35,11 +35,11 @@ pub(super) struct Attributes<'p> {
     pub(super) instance: &'p Instance,
     pub(super) references: &'p References<'p>,
     pub(super) names: &'p Names,
-    /// As they are written: none in a state.
+    /// Expressions as they are written. None in a state.
     written: Option<&'p Json>,
 }
 
-/// One of them, or a part.
+/// An attribute, or a part of one.
 #[derive(Debug, Clone, Copy)]
 struct Part<'p> {
     value: &'p Json,
@@ -54,13 +54,13 @@ impl<'p> Attributes<'p> {
         Self { instance, references, names, written }
     }
 
-    /// An attribute, or one of its only block: `scaling_config.maximum_concurrency`. None if it is not set.
+    /// Returns an attribute, or one of its only block: `scaling_config.maximum_concurrency`. Returns `None` if it is not set.
     pub(super) fn get(&self, path: &str) -> Option<Node> {
         let (mut part, mut name) = (self.all(), "");
         for step in path.split('.') {
             part = part.only_block().get(step);
             name = step;
-            // What nobody has written has its default.
+            // An attribute that is not written has its default.
             if part.is_unknown() && part.written.is_none() && self.written.is_some() {
                 return None;
             }
@@ -68,7 +68,7 @@ impl<'p> Attributes<'p> {
         self.node(part, name)
     }
 
-    /// The blocks of a kind, each with what it says.
+    /// Reads each block of a kind.
     pub(super) fn blocks(
         &self,
         name: &str,
@@ -80,7 +80,7 @@ impl<'p> Attributes<'p> {
         (0..count).map(block).collect()
     }
 
-    /// The ARNs of the queues that it refers to anywhere, and whether what is known after apply only may be more of them.
+    /// Returns the ARNs of all queues that it refers to, and true if values that are known only after apply may name more.
     pub(super) fn queues(&self) -> (Vec<String>, bool) {
         let (mut queues, mut may_be_more) = (Vec::new(), false);
         // A pipe sends to its other queues.
@@ -98,14 +98,14 @@ impl<'p> Attributes<'p> {
         (queues, may_be_more)
     }
 
-    /// What an attribute refers to, where it is known after apply only.
+    /// Returns what an attribute refers to, if it is known only after apply.
     pub(super) fn ends(&self, name: &str) -> Option<Ends<'p>> {
         let part = self.all().get(name);
         let written = part.written.filter(|_| part.is_unknown())?;
         Some(self.references.of(written, self.instance))
     }
 
-    /// What the lists of blocks refer to: the block's place, and its attribute.
+    /// Returns what an attribute of a block refers to, by the block's place.
     pub(super) fn ends_in_block(&self, blocks: &str, at: usize, name: &str) -> Option<Ends<'p>> {
         let written = self.all().get(blocks).at(at).get(name).written?;
         Some(self.references.of(written, self.instance))
@@ -144,7 +144,7 @@ impl<'p> Attributes<'p> {
         Some((key.to_owned(), self.node(part.get(key), key)?))
     }
 
-    /// What an expression must be that refers to one thing only.
+    /// Returns the value of an expression, if it refers to one thing only.
     fn only_text(&self, written: &'p Json, name: &str) -> Option<Node> {
         let ends = self.references.of(written, self.instance);
         let [target] = ends.targets.as_slice() else { return None };
@@ -160,7 +160,7 @@ impl<'p> Part<'p> {
         self.unknown == &Json::Bool(true)
     }
 
-    /// What is in a part that is not known is not known either, and stands in the same expression.
+    /// Returns a part of this one. Parts of an unknown part are unknown too, and stand in the same expression.
     fn get(self, name: &str) -> Self {
         let below = |json: &'p Json| json.get(name).unwrap_or(NULL);
         Self {
@@ -209,7 +209,7 @@ pub(super) fn of_json(json: &Json) -> Node {
     Node::of_json(LINE, json)
 }
 
-/// A value that is the JSON of a document.
+/// Parses a value that is the JSON of a document.
 pub(super) fn document(node: Node) -> Node {
     node.parse_json().unwrap_or(node)
 }

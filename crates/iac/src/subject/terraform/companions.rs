@@ -1,4 +1,4 @@
-//! Resources that say something of another one: policies and attachments.
+//! Resources that add to another one: policies and attachments.
 
 use super::attributes::{Attributes, list, map, text, unknown};
 use super::policies;
@@ -6,7 +6,7 @@ use super::resources::Resource;
 use crate::subject::function_name;
 use crate::{Node, Value};
 
-/// Adds what a resource says of another one.
+/// Adds to other resources what a resource says of them.
 pub(super) fn add(resources: &mut Vec<Resource>, attributes: &Attributes<'_>) {
     match attributes.instance.kind.as_str() {
         "aws_sqs_queue" => {
@@ -35,7 +35,7 @@ pub(super) fn add(resources: &mut Vec<Resource>, attributes: &Attributes<'_>) {
             let destination = attributes
                 .get("destination_config.on_failure.destination")
                 .map(|it| ("DestinationConfig", map([("OnFailure", map([("Destination", it)]))])));
-            // With the values that the provider has for what is not set.
+            // The provider has these values for limits that are not set.
             let limits = [
                 ("maximum_retry_attempts", "MaximumRetryAttempts", &["2"][..]),
                 ("maximum_event_age_in_seconds", "MaximumEventAgeInSeconds", &["0", "21600"]),
@@ -56,7 +56,7 @@ pub(super) fn add(resources: &mut Vec<Resource>, attributes: &Attributes<'_>) {
     }
 }
 
-/// The policy of a queue, or of any, if it is not known of which.
+/// Sets the policy of a queue, or makes it unknown on all queues without one if the queue is unknown.
 fn of_queue(resources: &mut [Resource], attributes: &Attributes<'_>, name: &str, policy: Option<Node>) {
     let (Some(url), Some(policy)) = (attributes.get("queue_url"), policy) else { return };
     match url.as_text().map(|url| url.rsplit(['/', ':']).next().unwrap_or(url)) {
@@ -88,7 +88,7 @@ fn attach(resources: &mut Vec<Resource>, attributes: &Attributes<'_>, role: Opti
     }
 }
 
-/// The queue or function of a name.
+/// Returns the queue or function of a name.
 fn of<'r>(
     resources: &'r mut [Resource],
     property: &str,

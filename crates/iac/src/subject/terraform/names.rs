@@ -1,4 +1,4 @@
-//! What resources are called that do not exist yet.
+//! Names of resources that do not exist yet.
 
 use redrive_sqs::dns_suffix;
 use serde_json::Value as Json;
@@ -8,7 +8,7 @@ use super::references::Target;
 use crate::subject::Arn;
 use crate::{ACCOUNT, REGION, partition_of};
 
-/// Where the resources are.
+/// The place of the resources.
 #[derive(Debug)]
 pub(super) struct Names {
     pub(super) region: String,
@@ -17,7 +17,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// By what somebody says, by the provider, or by the ARNs of what exists already.
+    /// Takes the given region, else the provider's, else that of a queue that exists already, whose account it uses.
     pub(super) fn new(plan: &Plan, region: Option<&str>) -> Self {
         let existing = plan.instances.iter().filter(|it| it.kind == "aws_sqs_queue" && !it.is_data);
         let existing = existing.filter_map(|queue| Arn::parse(queue.text("arn")?)).next();
@@ -29,7 +29,7 @@ impl Names {
         Self { endpoint: format!("https://sqs.{region}.{suffix}"), region, account }
     }
 
-    /// An attribute of a resource, as far as it can be told before it exists. `wanted` is where it goes.
+    /// Returns an attribute of a resource, as far as it is known before the resource exists. `wanted` is the attribute that uses it.
     pub(super) fn text(&self, target: &Target<'_>, wanted: &str) -> Option<String> {
         let instance = target.instance;
         let attribute = target.attribute.unwrap_or_else(|| own_attribute(instance, wanted));
@@ -77,7 +77,7 @@ impl Names {
     }
 }
 
-/// The attribute that is meant where the reference does not say.
+/// Returns the attribute that a reference means if it names none.
 fn own_attribute(instance: &Instance, wanted: &str) -> &'static str {
     match (instance.kind.as_str(), wanted) {
         (_, "queue_url") => "url",
@@ -87,7 +87,7 @@ fn own_attribute(instance: &Instance, wanted: &str) -> &'static str {
     }
 }
 
-/// The name that it asks for, else one made of its address.
+/// Returns the name that it asks for, else one made of its address.
 pub(super) fn name(instance: &Instance) -> String {
     let attribute = match instance.kind.as_str() {
         "aws_lambda_function" => "function_name",
@@ -97,7 +97,7 @@ pub(super) fn name(instance: &Instance) -> String {
     instance.text(attribute).map_or_else(
         || {
             let is_fifo = instance.values.get("fifo_queue") == Some(&Json::Bool(true));
-            // What would be taken for a pattern or a part of an ARN.
+            // These characters would be taken for a pattern or a part of an ARN.
             let name = instance.address.replace(['*', '?', '/', ':'], "-");
             if is_fifo { name + ".fifo" } else { name }
         },

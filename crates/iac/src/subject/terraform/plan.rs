@@ -1,4 +1,4 @@
-//! What `terraform show -json` prints of a plan or a state.
+//! The JSON of a plan or a state, as `terraform show -json` prints it.
 //! <https://developer.hashicorp.com/terraform/internals/json-format>
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use serde_json::{Error, Value as Json};
 
 use super::references::{Step, split_key, steps};
 
-/// The values of these are read, and what their configuration refers to.
+/// Prefixes of types whose values are read, and the references of their configuration.
 const READ: [&str; 11] = [
     "aws_appconfig_environment",
     "aws_cloudwatch_",
@@ -26,10 +26,10 @@ const READ: [&str; 11] = [
     "aws_vpc_endpoint",
 ];
 
-/// What the values of others have that may receive from a queue.
+/// Signs in the values of other types that may receive from a queue.
 const SIGNS: [&str; 5] = [":sqs:", "://sqs.", "QUEUE_URL", "ReceiveMessage", "aws:elasticbeanstalk:"];
 
-/// A plan of 64 MiB has fewer. In memory each takes many times what a `0` does in a file.
+/// Most values. A plan of 64 MiB has fewer. In memory each takes many times what a `0` does in a file.
 const MOST_VALUES: usize = 3_000_000;
 
 /// A plan or a state.
@@ -38,17 +38,17 @@ pub(super) struct Plan {
     pub(super) instances: Vec<Instance>,
     /// The instances of each resource, by its address.
     by_address: HashMap<String, Vec<usize>>,
-    /// The addresses of all modules but the root.
+    /// Addresses of all modules but the root.
     pub(super) modules: BTreeSet<String>,
-    /// A state has none.
+    /// None in a state.
     pub(super) configuration: Option<Configuration>,
     /// Values of the root's variables.
     pub(super) variables: BTreeMap<String, Json>,
-    /// Why it may lack resources.
+    /// The reason why it may lack resources.
     pub(super) lacks: Option<&'static str>,
 }
 
-/// A resource, or one of those that `count` or `for_each` make of it.
+/// A resource, or one instance of it by `count` or `for_each`.
 #[derive(Debug, Default)]
 pub(super) struct Instance {
     pub(super) address: String,
@@ -61,7 +61,7 @@ pub(super) struct Instance {
     pub(super) values: Json,
     /// `true` for what is known after apply only, in the shape of the values.
     pub(super) unknown: Json,
-    /// What it is called in its module: `aws_sqs_queue.orders`.
+    /// Address in its module: `aws_sqs_queue.orders`.
     pub(super) name: String,
 }
 
@@ -137,7 +137,7 @@ struct Given {
     value: Json,
 }
 
-/// What tells which JSON it is.
+/// Keys that tell the kinds of JSON apart.
 #[derive(Deserialize)]
 struct Signs {
     terraform_version: Option<IgnoredAny>,
@@ -147,16 +147,16 @@ struct Signs {
     lineage: Option<IgnoredAny>,
 }
 
-/// Whose JSON a text is.
+/// Kinds of Terraform's JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `terraform show -json` prints it.
+    /// Output of `terraform show -json`.
     Shown,
     /// A file such as `terraform.tfstate`, or a state that holds nothing.
     Other,
 }
 
-/// None for what is not Terraform's.
+/// Returns the kind of JSON, or `None` if it is not Terraform's.
 pub(super) fn kind(text: &str) -> Option<Kind> {
     let signs: Signs = text.trim_start().starts_with('{').then(|| serde_json::from_str(text).ok())??;
     signs.terraform_version?;
@@ -165,7 +165,7 @@ pub(super) fn kind(text: &str) -> Option<Kind> {
     Some(if is_shown && !is_file { Kind::Shown } else { Kind::Other })
 }
 
-/// How many values JSON has, at least: commas and what opens, outside of strings.
+/// Returns how many values JSON has at least, by its commas and opening brackets outside of strings.
 fn values(text: &str) -> usize {
     let (mut count, mut is_in_string, mut is_escaped) = (1, false, false);
     for byte in text.bytes() {
@@ -201,7 +201,7 @@ impl Plan {
         };
         let mut plan = Self { configuration: document.configuration, variables, lacks, ..Self::default() };
         let planned = document.planned_values.or(document.values).and_then(|values| values.root_module);
-        // What data sources read is in the state, unless they are read after apply.
+        // Values that data sources read are in the state, unless they are read after apply.
         let prior = document.prior_state.and_then(|state| state.values?.root_module);
         for (module, data_only) in planned.map(|it| (it, false)).into_iter().chain(prior.map(|it| (it, true)))
         {
@@ -250,13 +250,13 @@ impl Plan {
         child_modules.into_iter().try_for_each(|child| self.take(child, unknowns, data_only))
     }
 
-    /// The instances of a resource by its address, without a key.
+    /// Returns the instances of a resource by its address, without a key.
     pub(super) fn instances_of(&self, address: &str) -> impl Iterator<Item = &Instance> {
         let all = self.by_address.get(address).into_iter().flatten();
         all.map(|instance| &self.instances[*instance])
     }
 
-    /// The module at an address as it is written.
+    /// Returns the module at an address as it is written.
     pub(super) fn module(&self, address: &str) -> Option<&Module> {
         let mut module = &self.configuration.as_ref()?.root_module;
         for name in module_names(address) {
@@ -266,7 +266,7 @@ impl Plan {
     }
 }
 
-/// `a` and `b` of `module.a["x"].module.b`.
+/// Returns `a` and `b` for `module.a["x"].module.b`.
 fn module_names(address: &str) -> impl Iterator<Item = &str> {
     let names = steps(address).into_iter().filter_map(|step| match step {
         Step::Name(name) => Some(name),
@@ -276,7 +276,7 @@ fn module_names(address: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Instance {
-    /// An attribute that is known.
+    /// Returns an attribute that is known.
     pub(super) fn text(&self, attribute: &str) -> Option<&str> {
         self.values.get(attribute)?.as_str().filter(|text| !text.is_empty())
     }

@@ -1,4 +1,4 @@
-//! Policies: documents as JSON, which a plan does not show where they name what does not exist yet.
+//! Policies: documents as JSON, which a plan does not show if they name resources that do not exist yet.
 
 use serde_json::Value as Json;
 
@@ -6,7 +6,7 @@ use super::attributes::{Attributes, document, list, map, text, unknown};
 use super::references::{Ends, Target};
 use crate::{Node, Value};
 
-/// A redrive policy. One that is known after apply only still says which queue it leads to.
+/// Reads a redrive policy. One that is known only after apply still refers to its queue.
 pub(super) fn redrive_policy(attributes: &Attributes<'_>, name: &str) -> Option<Node> {
     let Some(ends) = attributes.ends(name) else { return attributes.get(name).map(document) };
     let queues = queues(&ends, attributes);
@@ -15,7 +15,7 @@ pub(super) fn redrive_policy(attributes: &Attributes<'_>, name: &str) -> Option<
     Some(map([("deadLetterTargetArn", target), ("maxReceiveCount", count)]))
 }
 
-/// A redrive allow policy. One that names queues is `byQueue`.
+/// Reads a redrive allow policy. One that names queues is `byQueue`.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 pub(super) fn allow_policy(attributes: &Attributes<'_>, name: &str) -> Option<Node> {
     let Some(ends) = attributes.ends(name) else { return attributes.get(name).map(document) };
@@ -37,14 +37,14 @@ fn queues(ends: &Ends<'_>, attributes: &Attributes<'_>) -> Vec<String> {
     arns
 }
 
-/// The only number that a redrive policy can hold, if a variable gives it.
+/// Returns the only number that a redrive policy can have, if a variable gives it.
 fn receive_count(ends: &Ends<'_>) -> Option<u64> {
     let count = |constant: &&Json| constant.get("maxReceiveCount").unwrap_or(constant).as_u64();
     let mut counts = ends.constants.iter().filter_map(count);
     counts.next().filter(|_| counts.next().is_none())
 }
 
-/// A policy document, also by the data source that writes it.
+/// Reads a policy document, also from the data source that writes it.
 pub(super) fn permissions(attributes: &Attributes<'_>, name: &str) -> Option<Node> {
     let Some(ends) = attributes.ends(name) else { return attributes.get(name).map(document) };
     let [Target { instance, .. }] = ends.targets.as_slice() else { return Some(unknown()) };
@@ -87,7 +87,7 @@ fn statements(source: &Attributes<'_>) -> Node {
     list(known.into_iter().take(count).enumerate().map(statement).collect())
 }
 
-/// With the ARNs of resources that do not exist yet.
+/// Adds the ARNs of resources that do not exist yet.
 fn with_resources(source: &Attributes<'_>, at: usize, mut statement: Node) -> Node {
     let Some(ends) = source.ends_in_block("statement", at, "resources") else { return statement };
     let Value::Map(entries) = &mut statement.value else { return statement };
@@ -115,7 +115,7 @@ fn principals_of(principals: &Node) -> Node {
     all.map_or_else(unknown, |all| map(all.iter().map(|(kind, it)| (kind.as_str(), it.clone()))))
 }
 
-/// A role's name, also where its ARN or id is given.
+/// Returns a role's name from its name, ARN or id.
 pub(super) fn role_name(attributes: &Attributes<'_>, name: &str) -> Option<Node> {
     attributes.get(name).map(|node| match node.as_text() {
         Some(role) => text(role.rsplit('/').next().unwrap_or(role)),

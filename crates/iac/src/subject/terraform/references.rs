@@ -1,4 +1,4 @@
-//! What an expression refers to, through the inputs and outputs of modules.
+//! Follows the references of expressions through the inputs and outputs of modules.
 
 use std::cell::Cell;
 
@@ -6,43 +6,43 @@ use serde_json::Value as Json;
 
 use super::plan::{Instance, Plan};
 
-/// No sensible module leads further.
+/// Longest chain of references. No sensible module has a longer one.
 const DEEPEST: usize = 32;
 
-/// A large plan takes some ten thousand.
+/// Most steps. A large plan takes some ten thousand.
 const MOST_STEPS: usize = 1_000_000;
 
-/// So many bytes of a reference are a step too.
+/// Bytes of a reference that count as a step.
 const STEP: usize = 64;
 
-/// In one expression.
+/// Most references in one expression.
 const MOST_REFERENCES: usize = 1_000;
 
-/// Follows references in a plan, in bounds.
+/// Follows references in a plan, within bounds.
 #[derive(Debug)]
 pub(super) struct References<'p> {
     pub(super) plan: &'p Plan,
     steps: Cell<usize>,
 }
 
-/// What is at the end of an expression.
+/// The resources and values that an expression refers to.
 #[derive(Debug, Default)]
 pub(super) struct Ends<'p> {
     pub(super) targets: Vec<Target<'p>>,
     /// Values of variables.
     pub(super) constants: Vec<&'p Json>,
-    /// Whether there may be more, which a plan does not tell: locals have no references.
+    /// True if there may be more, which a plan does not tell: locals have no references.
     pub(super) is_partial: bool,
 }
 
-/// A resource, and what is taken of it: nothing where an index is worked out, as in `aws_sqs_queue.all[each.key].arn`.
+/// A resource and the attribute that is used, which a computed index hides, as in `aws_sqs_queue.all[each.key].arn`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target<'p> {
     pub(super) instance: &'p Instance,
     pub(super) attribute: Option<&'p str>,
 }
 
-/// Where an expression stands: the module's address, the key of what it is a part of, and what `each.value` is of.
+/// Scope of an expression: the module's address, the key of its own resource, and the `for_each` behind `each.value`.
 #[derive(Debug, Clone, Copy)]
 struct Scope<'a, 'p> {
     module: &'a str,
@@ -56,7 +56,7 @@ impl<'p> References<'p> {
         Self { plan, steps: Cell::new(0) }
     }
 
-    /// What an expression of a resource refers to.
+    /// Returns what an expression of a resource refers to.
     pub(super) fn of(&self, expression: &'p Json, instance: &'p Instance) -> Ends<'p> {
         let mut ends = Ends::default();
         let module = self.plan.module(&instance.module);
@@ -77,7 +77,7 @@ impl<'p> References<'p> {
             return;
         }
         let references = whole(written.iter().filter_map(Json::as_str));
-        // `all[each.key]`: the one that has the key of what it is a part of.
+        // `all[each.key]` is the instance with the key of the expression's own resource.
         let is_keyed = references.iter().any(|it| matches!(*it, "each.key" | "count.index"));
         let scope = Scope { key: scope.key.filter(|_| is_keyed), depth: scope.depth + 1, ..scope };
         for reference in references {
@@ -110,13 +110,13 @@ impl<'p> References<'p> {
         }
     }
 
-    /// What an item of `for_each` refers to, if all of them refer to one thing.
+    /// Follows an item of `for_each`, if all items refer to one thing.
     fn follow_each(&self, scope: Scope<'_, 'p>, ends: &mut Ends<'p>) {
         let mut items = Ends::default();
         if let Some(for_each) = scope.for_each {
             self.follow(for_each, Scope { for_each: None, ..scope }, &mut items);
         }
-        // Locals say there which items count.
+        // Locals decide there which items count.
         ends.is_partial |= items.targets.len() != 1;
         ends.targets.extend(items.targets);
         ends.constants.extend(items.constants);
@@ -165,7 +165,7 @@ impl<'p> References<'p> {
                     Some(output) => self.follow(&output.expression, scope, ends),
                     None => ends.is_partial = true,
                 },
-                // Which one it is, the index hides.
+                // The index hides which output it is.
                 _ => module.outputs.values().for_each(|output| self.follow(&output.expression, scope, ends)),
             }
         }
@@ -194,7 +194,7 @@ impl<'p> References<'p> {
     }
 }
 
-/// The key that is written, or that of what the expression is a part of.
+/// Returns the written key, else that of the expression's own resource, and the steps after it.
 fn key_and_rest<'s, 'p: 'k, 'k>(
     rest: &'s [Step<'p>],
     own: Option<&'k str>,
@@ -214,11 +214,11 @@ fn below(module: &str, name: &str) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step<'a> {
     Name(&'a str),
-    /// What stands in brackets, as it is written: `0` or `"a"`.
+    /// The text in brackets as it is written: `0` or `"a"`.
     Key(&'a str),
 }
 
-/// The parts of an address, as far as it can be read.
+/// Returns the parts of an address, as far as it can be read.
 pub(super) fn steps(address: &str) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
     let mut rest = address;
@@ -240,7 +240,7 @@ pub(super) fn steps(address: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// Where the bracket ends; one in a quoted text does not count.
+/// Returns where the bracket ends. One in a quoted text does not count.
 fn end_of_key(inside: &str) -> Option<usize> {
     let mut quoted = false;
     let mut escaped = false;
@@ -256,14 +256,14 @@ fn end_of_key(inside: &str) -> Option<usize> {
     None
 }
 
-/// An address without its last key, and that key: `aws_sqs_queue.this` and `0`.
+/// Splits an address from its last key: `aws_sqs_queue.this` and `0`.
 pub(super) fn split_key(address: &str) -> (&str, Option<&str>) {
     let Some(Step::Key(key)) = steps(address).last().copied() else { return (address, None) };
     let base = address.strip_suffix(']').and_then(|rest| rest.strip_suffix(key)?.strip_suffix('['));
     base.map_or((address, None), |base| (base, Some(key)))
 }
 
-/// Without those that only lead to the one before them: Terraform names `a.b.c`, `a.b` and `a` where `a.b.c` is written.
+/// Drops references that only lead to the one before them: Terraform names `a.b.c`, `a.b` and `a` where `a.b.c` is written.
 fn whole<'a>(references: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut all: Vec<&str> = Vec::new();
     for reference in references {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_leads_to_a_reference_is_none() {
+    fn steps_that_lead_to_a_reference_are_dropped() {
         let references = ["q.a[0].arn", "q.a[0]", "q.a", "var.x", "q.ab", "q.a", "q.ab"];
         assert_eq!(whole(references.into_iter()), ["q.a[0].arn", "var.x", "q.ab", "q.a"]);
     }

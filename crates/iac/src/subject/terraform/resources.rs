@@ -1,4 +1,4 @@
-//! Terraform's resources as those of a template.
+//! Turns Terraform's resources into those of a template.
 //! <https://registry.terraform.io/providers/hashicorp/aws/latest/docs>
 
 use super::attributes::{Attributes, document, list, map, text, unknown};
@@ -14,7 +14,7 @@ pub(super) struct Resource {
     pub(super) properties: Vec<(String, Node)>,
 }
 
-/// An attribute, which may be in a block, and the property that it is: `ScalingConfig.MaximumConcurrency`.
+/// An attribute, which may be in a block, and its property: `ScalingConfig.MaximumConcurrency`.
 type Row = (&'static str, &'static str);
 
 const QUEUE: &[Row] = &[
@@ -82,7 +82,7 @@ const SUBSCRIPTION: &[Row] = &[("topic_arn", "TopicArn"), ("protocol", "Protocol
 
 const PERMISSION: &[Row] = &[("function_name", "FunctionName"), ("principal", "Principal")];
 
-/// Those of which the rows say all.
+/// Types that their rows describe completely.
 const PLAIN: &[(&str, &str, &[Row])] = &[
     ("aws_appconfig_environment", "AWS::AppConfig::Environment", &[("monitor.alarm_arn", "AlarmArn")]),
     (
@@ -108,10 +108,10 @@ const PLAIN: &[(&str, &str, &[Row])] = &[
     ("aws_ec2_transit_gateway_vpc_attachment", "AWS::EC2::TransitGatewayVpcAttachment", &[]),
 ];
 
-/// All tables, for what is told of properties by their names.
+/// All tables, to find the attributes of properties in messages.
 const ROWS: [&[Row]; 7] = [QUEUE, FUNCTION, MAPPING, ALARM, COMPOSITE, TABLE, PERMISSION];
 
-/// What others are in a template, which is not read there either.
+/// Types that are not read, with their types in a template, which are not read there either.
 const NOT_READ: [(&str, &str); 15] = [
     ("aws_api_gateway_", "AWS::ApiGateway::Method"),
     ("aws_apigatewayv2_", "AWS::ApiGatewayV2::Integration"),
@@ -130,7 +130,7 @@ const NOT_READ: [(&str, &str); 15] = [
     ("aws_spot_", "AWS::EC2::SpotFleet"),
 ];
 
-/// What else can hold a queue, a function or a mapping, with the queues that it refers to.
+/// Returns another resource that can hold a queue, a function or a mapping, with the queues that it refers to.
 pub(super) fn not_read(attributes: &Attributes<'_>) -> Option<Resource> {
     let instance = attributes.instance;
     let kind = instance.kind.as_str();
@@ -160,7 +160,7 @@ pub(super) fn not_read(attributes: &Attributes<'_>) -> Option<Resource> {
     Some(Resource { id: instance.address.clone(), kind, properties })
 }
 
-/// What a resource is in a template; none if it concerns no consumer.
+/// Returns the resource of a template, or `None` if it concerns no consumer.
 pub(super) fn resource(attributes: &Attributes<'_>) -> Option<Resource> {
     let instance = attributes.instance;
     let mut properties = Properties(Vec::new());
@@ -175,16 +175,16 @@ pub(super) fn resource(attributes: &Attributes<'_>) -> Option<Resource> {
         "aws_lambda_function" => {
             properties.add("FunctionName", text(name(instance)));
             properties.add_rows(attributes, FUNCTION);
-            // What the provider calls "unreserved".
+            // The provider calls -1 "unreserved".
             properties.0.retain(|(name, node)| {
                 name != "ReservedConcurrentExecutions" || node.as_text() != Some("-1")
             });
-            // A path to a package, from which a Cargo project is found, or what is none.
+            // A Cargo project is found from the path of a package, but not from an empty map.
             properties.add("Code", attributes.get("filename").unwrap_or_else(|| map([])));
             "AWS::Lambda::Function"
         }
         "aws_lambda_event_source_mapping" => {
-            // One of brokers that AWS does not manage, which Terraform has checked.
+            // A mapping without it is for a broker that AWS does not manage. Terraform has checked that.
             attributes.get("event_source_arn")?;
             properties.add_rows(attributes, MAPPING);
             let filters = attributes.get("filter_criteria.filter").map(|filters| filters_of(&filters));
@@ -210,7 +210,7 @@ pub(super) fn resource(attributes: &Attributes<'_>) -> Option<Resource> {
         "aws_cloudwatch_metric_alarm" => {
             properties.add("AlarmName", text(name(instance)));
             properties.add_rows(attributes, ALARM);
-            // In a state, what is not set.
+            // In a state, 0 means that it is not set.
             properties.0.retain(|(name, node)| name != "DatapointsToAlarm" || node.as_text() != Some("0"));
             properties.add("Dimensions", attributes.get("dimensions").map(|it| dimensions(&it)));
             let queries = attributes
@@ -266,7 +266,7 @@ impl Properties {
         }
     }
 
-    /// At a path; nothing if there is no value.
+    /// Adds a property at a path, if there is a value.
     fn add(&mut self, path: &str, node: impl Into<Option<Node>>) {
         let Some(node) = node.into() else { return };
         let Some((outer, inner)) = path.split_once('.') else {
@@ -315,11 +315,11 @@ fn each(items: &Node, read: impl Fn(&Node) -> Node) -> Node {
     }
 }
 
-/// What is called otherwise and stands in no table.
+/// Attributes that have other names and are in no table.
 const OTHERS: [(&str, &str); 3] =
     [("policy", "PolicyDocument"), ("role", "RoleName"), ("queue_url", "Queues")];
 
-/// `VisibilityTimeout of aws_sqs_queue.orders` has the attribute's name, and what is not in the template is not in the plan.
+/// Puts attributes in the place of properties, as in `VisibilityTimeout of aws_sqs_queue.orders`, and a plan in that of a template.
 pub(super) fn in_words_of_terraform(line: &str) -> String {
     let line = line.replace("in this template", "in this plan or state");
     let words: Vec<&str> = line.split(' ').collect();
@@ -334,7 +334,7 @@ pub(super) fn in_words_of_terraform(line: &str) -> String {
     told.join(" ")
 }
 
-/// The attribute that a property is.
+/// Returns the attribute of a property.
 fn attribute(property: &str) -> String {
     let is_it = |row: &&(&str, &str)| row.1.split('.').next_back() == Some(property);
     if let Some((path, _)) = ROWS.into_iter().flatten().chain(&OTHERS).find(is_it) {

@@ -118,7 +118,7 @@ fn references_lead_through_modules_to_what_does_not_exist_yet() {
 }
 
 #[test]
-fn what_concerns_a_queue_may_stand_elsewhere() {
+fn settings_in_other_resources_are_read() {
     let mut plan = plan();
     let resources = plan.pointer_mut("/planned_values/root_module/resources").unwrap();
     resources[0]["values"]["policy"] = json!(
@@ -187,7 +187,7 @@ fn an_item_of_for_each_is_followed_if_there_is_one_only() {
 }
 
 #[test]
-fn what_leads_nowhere_is_not_looked_at() {
+fn references_that_lead_nowhere_are_reported_as_not_read() {
     for (at, references, told) in [
         (
             "/configuration/root_module/resources/2/expressions/event_source_arn",
@@ -243,7 +243,7 @@ fn queues_of_one_name_are_in_several_regions() {
 }
 
 #[test]
-fn what_is_no_plan_is_refused() {
+fn files_that_are_not_plans_are_refused() {
     let deep =
         format!(r#"{{"terraform_version": "1", "values": {}1{}}}"#, "[".repeat(10_000), "]".repeat(10_000));
     let queue = r#"{"address": "aws_sqs_queue.q", "mode": "managed", "type": "aws_sqs_queue"}"#;
