@@ -74,7 +74,7 @@ impl Target {
             text: &text,
             parameters: &self.parameters,
             region: self.place.region.as_deref(),
-            deployment: None,
+            deployed: None,
             file: &input::mentioned,
         };
         template::read(&source).with_context(|| path.display().to_string()).or_input()

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use aws_sdk_cloudformation::types::{Parameter, StackResourceSummary, TemplateStage};
-use redrive_iac::subject::template::{self, Deployment, Source};
+use redrive_iac::subject::template::{self, DeployedStack, Source};
 use redrive_iac::subject::{Arn, Subject};
 use redrive_sqs::queue_name;
 
@@ -103,7 +103,7 @@ impl Stack {
 
     /// What the template says, with the names that the stack's resources really have.
     pub(super) fn template(&self, unseen: &mut Unseen) -> Option<Subject> {
-        let deployment = Deployment {
+        let deployed = DeployedStack {
             account: &self.account,
             stack: &self.name,
             endpoint: self.endpoint(),
@@ -114,7 +114,7 @@ impl Stack {
             text: self.text.as_deref()?,
             parameters: &self.parameters,
             region: Some(&self.region),
-            deployment: Some(deployment),
+            deployed: Some(deployed),
             file: &|_| None,
         };
         let read = template::read(&source).map_err(|error| anyhow::anyhow!("{error}"));

@@ -47,7 +47,7 @@ pub struct Source<'a> {
     /// Region of its deployment, if that is given.
     pub region: Option<&'a str>,
     /// Its stack, if it is deployed.
-    pub deployment: Option<Deployment<'a>>,
+    pub deployed: Option<DeployedStack<'a>>,
     /// Reads a file beside it: a Cargo manifest.
     pub file: &'a dyn Fn(&Path) -> Option<String>,
 }
@@ -55,12 +55,12 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// A template alone, not deployed.
     pub fn new(path: &'a Path, text: &'a str, parameters: &'a [(String, String)]) -> Self {
-        Self { path, text, parameters, region: None, deployment: None, file: &|_| None }
+        Self { path, text, parameters, region: None, deployed: None, file: &|_| None }
     }
 }
 
 /// The stack of a deployed template.
-pub struct Deployment<'a> {
+pub struct DeployedStack<'a> {
     pub account: &'a str,
     pub stack: &'a str,
     /// Start of queue URLs, if that is not AWS's.
@@ -84,22 +84,22 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         return kubernetes::read(source);
     }
     let (document, remarks) = crate::read(source.text)?;
-    let deployment = source.deployment.as_ref();
-    let endpoint = deployment.and_then(|it| it.endpoint).map(str::to_owned);
+    let deployed = source.deployed.as_ref();
+    let endpoint = deployed.and_then(|it| it.endpoint).map(str::to_owned);
     let region = source.region.unwrap_or(REGION);
     let surroundings = Surroundings {
         region: source.region.map(str::to_owned),
-        account: deployment.map(|it| it.account.to_owned()),
-        stack: deployment.map(|it| it.stack.to_owned()),
+        account: deployed.map(|it| it.account.to_owned()),
+        stack: deployed.map(|it| it.stack.to_owned()),
         endpoint: endpoint
             .unwrap_or_else(|| format!("https://sqs.{region}.{}", dns_suffix(partition_of(region)))),
-        names: deployment.map(|it| it.names.clone()).unwrap_or_default(),
+        names: deployed.map(|it| it.names.clone()).unwrap_or_default(),
         ..Surroundings::default()
     };
     let resolver = Resolver::new(&document, source.parameters, &surroundings, Gaps::Kept)?;
     let mut subject = of(&resolver, source)?;
     // The values of a deployed stack are fixed.
-    if deployment.is_none() {
+    if deployed.is_none() {
         subject.absent = absent(&resolver, source);
         subject.varying = varying(&resolver, source.parameters);
     }
