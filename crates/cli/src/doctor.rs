@@ -143,7 +143,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         return Err(problem);
     }
     let counts: Counts = reports.iter().map(Report::counts).sum();
-    let may_hold_more = !not_yet.is_empty() || reports.iter().any(|it| it.subject.may_hold_more());
+    let may_hold_more = !not_yet.is_empty() || reports.iter().any(|it| it.deployment.may_hold_more());
     let seen = arguments.seen(&reports, not_yet.len());
     let total = format!("{counts} in {name}; {seen}");
     if !unread.is_empty() {
@@ -168,7 +168,7 @@ fn were(count: usize) -> String {
 impl Arguments {
     /// Returns the last line of a run that found no problems.
     fn nothing_found(&self, reports: &[Report], name: &str) -> String {
-        let is_known = !reports.iter().any(|report| report.subject.may_hold_more());
+        let is_known = !reports.iter().any(|report| report.deployment.may_hold_more());
         // The hint suits a template without a mapping, not a whole account.
         match !self.all && is_known && reports.iter().all(Report::is_idle) {
             true => {
@@ -182,10 +182,10 @@ impl Arguments {
     fn seen(&self, reports: &[Report], more_lines: usize) -> String {
         let checked = reports.iter().fold(Checked::default(), |all, report| {
             // Two groups of an account may share a queue, which counts once.
-            let name = if self.all { "" } else { &report.subject.name };
+            let name = if self.all { "" } else { &report.deployment.name };
             all.and(name, report.checked())
         });
-        let lines = more_lines + reports.iter().map(|it| it.subject.not_seen.len()).sum::<usize>();
+        let lines = more_lines + reports.iter().map(|it| it.deployment.not_seen.len()).sum::<usize>();
         match lines {
             0 => format!("checked {checked}"),
             1 => format!("checked {checked}; 1 line above says what was not read"),
@@ -200,7 +200,7 @@ impl Arguments {
         if self.paths.is_empty() {
             let report = self.report(&self.target)?;
             return Ok(Judged {
-                name: report.subject.name.clone(),
+                name: report.deployment.name.clone(),
                 reports: vec![report],
                 unread: Vec::new(),
                 not_yet: Vec::new(),
@@ -217,7 +217,7 @@ impl Arguments {
             }
         }
         let name = match &reports[..] {
-            [report] => report.subject.name.clone(),
+            [report] => report.deployment.name.clone(),
             reports => counted(reports.len(), "template"),
         };
         Ok(Judged { reports, name, unread, not_yet })
@@ -257,11 +257,11 @@ impl Arguments {
             let aws = Aws::connect(&self.target.place).await.or_input()?;
             Account::read(&aws).await.or_failed()
         })?;
-        let report = |subject| Report::new(subject, Vec::new(), &self.chosen, Vec::new());
+        let report = |deployment| Report::new(deployment, Vec::new(), &self.chosen, Vec::new());
         let mut reports: Vec<Report> = groups.into_iter().map(report).collect();
         reports.sort_by_cached_key(|report| {
             let Counts { errors, warnings } = report.counts();
-            (Reverse(errors), Reverse(warnings), report.subject.name.clone())
+            (Reverse(errors), Reverse(warnings), report.deployment.name.clone())
         });
         let name = whole.name.clone();
         reports.push(report(whole));
@@ -271,17 +271,18 @@ impl Arguments {
     /// Checks one target, by default this directory's template.yaml.
     fn report(&self, target: &Target) -> Result<Report, Problem> {
         let otherwise = Path::new("template.yaml");
-        let subject = target.read(Some(otherwise))?;
-        let mut subject =
-            subject.context("nothing to check: pass --template, --stack, --function or --all").or_input()?;
-        let variants = variants::read(&mut subject, target, otherwise);
+        let deployment = target.read(Some(otherwise))?;
+        let mut deployment = deployment
+            .context("nothing to check: pass --template, --stack, --function or --all")
+            .or_input()?;
+        let variants = variants::read(&mut deployment, target, otherwise);
         let is_deployed = target.stack.is_some() || target.function.is_some();
         let accepted = match target.template.as_deref().or((!is_deployed).then_some(otherwise)) {
             Some(path) => input::mentioned(path).map_or(Ok(Vec::new()), |text| accept::read(&text)),
             None => Ok(Vec::new()),
         };
-        let accepted = accepted.with_context(|| subject.name.clone()).or_input()?;
-        Ok(Report::new(subject, variants, &self.chosen, accepted))
+        let accepted = accepted.with_context(|| deployment.name.clone()).or_input()?;
+        Ok(Report::new(deployment, variants, &self.chosen, accepted))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::problem::{OrProblem, Problem};
 pub(crate) use all::WhichOrAll;
 pub(crate) use mappings::{Of, mappings};
 pub(crate) use queue::{Queue, queue_address};
-pub(crate) use redrive_iac::subject::function_name;
+pub(crate) use redrive_iac::deployment::function_name;
 pub(crate) use source::WhichSource;
 pub(crate) use stack::StackOutputs;
 

@@ -14,7 +14,7 @@ mod stack;
 mod unseen;
 
 use anyhow::bail;
-use redrive_iac::subject::{Function, MayHold, NotRead, Queue, Subject, Worker};
+use redrive_iac::deployment::{Deployment, Function, MayHold, NotRead, Queue, Worker};
 
 use crate::aws::Aws;
 use crate::find::function_name;
@@ -34,7 +34,7 @@ pub(crate) enum Deployed<'a> {
 ///
 /// # Errors
 /// There is no such stack or function; nothing of it could be read.
-pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Subject> {
+pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Deployment> {
     let (mut unseen, mut others) = (Unseen::default(), Unseen::default());
     let (name, stack) = match deployed {
         Deployed::Stack(name) => (name, Some(Stack::read(aws, name, &mut unseen).await?)),
@@ -97,7 +97,7 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
     let hides_alarms = listed.as_ref().is_some_and(|listed| listed.hides_some(&mut others));
     let alarms = listed.map(|listed| listed.of(&queues, &functions, &own));
     let tables = template.as_ref().map(|template| template.tables.clone()).unwrap_or_default();
-    let mut subject = Subject {
+    let mut subject = Deployment {
         name: name.to_owned(),
         queues,
         functions,
@@ -105,7 +105,7 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
         tables,
         alarms,
         hides_alarms,
-        ..Subject::default()
+        ..Deployment::default()
     };
     match template {
         Some(template) if is_listed => {
@@ -129,7 +129,7 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Su
 }
 
 /// What the role of a function allows, as its stack's template has it.
-fn permit(function: &mut Function, template: Option<&Subject>, unseen: &mut Unseen) {
+fn permit(function: &mut Function, template: Option<&Deployment>, unseen: &mut Unseen) {
     let what = format!("the permissions of {}", function.name);
     match template.map(|template| template.function(&function.name)) {
         Some(Some(known)) if known.process.statements.is_some() => {

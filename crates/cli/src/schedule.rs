@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use redrive_iac::subject::Subject;
+use redrive_iac::deployment::Deployment;
 
 use crate::flags::Output;
 use crate::output::{self, Stream};
@@ -71,7 +71,7 @@ pub(crate) fn read(
     target: &Target,
     queue: Option<&str>,
     flags: &Flags,
-) -> Result<(Option<Subject>, Known), Problem> {
+) -> Result<(Option<Deployment>, Known), Problem> {
     let here = Some(Path::new(TEMPLATE)).filter(|path| target.names_nothing() && path.exists());
     let subject = target.read(here)?;
     // Of a template that somebody else needs nothing is known here, and that is no mistake.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use redrive_iac::subject::Subject;
-use redrive_iac::subject::template::{self, Source};
+use redrive_iac::deployment::Deployment;
+use redrive_iac::deployment::template::{self, Source};
 use redrive_local::command::arguments::key_and_value;
 
 use crate::aws::{Aws, Place};
@@ -47,7 +47,7 @@ impl Target {
     ///
     /// # Errors
     /// No such file, stack or function; it cannot be understood; no permission.
-    pub(crate) fn read(&self, otherwise: Option<&Path>) -> Result<Option<Subject>, Problem> {
+    pub(crate) fn read(&self, otherwise: Option<&Path>) -> Result<Option<Deployment>, Problem> {
         let deployed = match (&self.stack, &self.function) {
             (Some(name), _) => Deployed::Stack(name),
             (None, Some(name)) => Deployed::Function(name),
@@ -66,7 +66,7 @@ impl Target {
         subject.map(Some)
     }
 
-    fn of_template(&self, path: &Path) -> Result<Subject, Problem> {
+    fn of_template(&self, path: &Path) -> Result<Deployment, Problem> {
         let text = input::template(path).or_input()?;
         let path = input::named(path);
         let source = Source {

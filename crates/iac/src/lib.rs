@@ -1,11 +1,11 @@
 //! Resolves SAM and CloudFormation templates, and reads consumers from templates, Terraform's plans and Kubernetes manifests. Pure.
 //!
 //! `yaml` reads YAML or JSON into `document`, and `resolve` evaluates parameters, conditions and functions. What it cannot evaluate stays
-//! in place as unknown, with the reason. [`subject`] reads values from the result, and a command reports a value that it misses.
+//! in place as unknown, with the reason. [`deployment`] reads values from the result, and a command reports a value that it misses.
 //!
 //! For the command `redrive` alone: this API may change at any time.
 
-// `subject/template` reads templates, `subject/terraform` turns a plan into a template, `subject/kubernetes` reads manifests.
+// `deployment/template` reads templates, `deployment/terraform` turns a plan into a template, `deployment/kubernetes` reads manifests.
 
 #![expect(
     missing_docs,
@@ -20,7 +20,7 @@ pub mod nearest;
 mod parameters;
 mod resolve;
 pub mod scalar;
-pub mod subject;
+pub mod deployment;
 mod yaml;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::Surroundings;
-use crate::subject::template::{self, Source};
-use crate::subject::terraform;
+use crate::deployment::template::{self, Source};
+use crate::deployment::terraform;
 
 /// Reads a template twice: both times it is refused, or read with the same result.
 ///

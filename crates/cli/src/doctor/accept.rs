@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use anyhow::{anyhow, bail, ensure};
-use redrive_iac::subject::kubernetes;
+use redrive_iac::deployment::kubernetes;
 use redrive_iac::{Comment, Node, comments, parse};
 use redrive_sqs::Quoted;
 use regex::Regex;

@@ -2,7 +2,9 @@
 
 use redrive::Metrics;
 use redrive::tools::{metric_names, variable_of_queue};
-use redrive_iac::subject::{Function, IDEMPOTENCY_TABLE, Mapping, Process, Queue, Seen, Subject, Worker};
+use redrive_iac::deployment::{
+    Deployment, Function, IDEMPOTENCY_TABLE, Mapping, Process, Queue, Seen, Worker,
+};
 
 pub(super) const DEFAULT_NAMESPACE: &str = "Redrive";
 
@@ -37,41 +39,41 @@ impl<'a> Feed<'a> {
 }
 
 /// Returns the mappings whose queue and function were read.
-pub(super) fn feeds(subject: &Subject) -> impl Iterator<Item = Feed<'_>> {
-    subject.mappings.iter().filter_map(|mapping| {
-        let (source, function) = (subject.source_of(mapping)?, subject.function_of(mapping)?);
+pub(super) fn feeds(deployment: &Deployment) -> impl Iterator<Item = Feed<'_>> {
+    deployment.mappings.iter().filter_map(|mapping| {
+        let (source, function) = (deployment.source_of(mapping)?, deployment.function_of(mapping)?);
         Some(Feed { mapping, source, function })
     })
 }
 
 /// Returns the mappings whose function may run redrive.
-pub(super) fn redrive_feeds(subject: &Subject) -> impl Iterator<Item = Feed<'_>> {
-    feeds(subject).filter(|feed| feed.function.may_run_redrive())
+pub(super) fn redrive_feeds(deployment: &Deployment) -> impl Iterator<Item = Feed<'_>> {
+    feeds(deployment).filter(|feed| feed.function.may_run_redrive())
 }
 
 /// Returns the functions and workers whose queues were read, with these.
-pub(super) fn consumers(subject: &Subject) -> impl Iterator<Item = Consumer<'_>> {
-    let functions = feeds(subject).map(Feed::consumer);
-    let workers = subject.workers.iter().filter_map(|worker| {
-        let source = subject.polled_by(worker)?;
+pub(super) fn consumers(deployment: &Deployment) -> impl Iterator<Item = Consumer<'_>> {
+    let functions = feeds(deployment).map(Feed::consumer);
+    let workers = deployment.workers.iter().filter_map(|worker| {
+        let source = deployment.polled_by(worker)?;
         Some(Consumer { source, id: &worker.id, process: &worker.process, kind: Kind::Worker(worker) })
     });
     functions.chain(workers)
 }
 
 /// Returns the consumers that may run redrive.
-pub(super) fn redrive_consumers(subject: &Subject) -> impl Iterator<Item = Consumer<'_>> {
-    consumers(subject).filter(Consumer::may_run_redrive)
+pub(super) fn redrive_consumers(deployment: &Deployment) -> impl Iterator<Item = Consumer<'_>> {
+    consumers(deployment).filter(Consumer::may_run_redrive)
 }
 
 /// Returns each queue that feeds something, with a word for its consumer.
-pub(super) fn sources(subject: &Subject) -> impl Iterator<Item = (&Queue, &'static str)> {
-    subject.queues.iter().filter_map(|queue| Some((queue, fed_by(subject, queue)?)))
+pub(super) fn sources(deployment: &Deployment) -> impl Iterator<Item = (&Queue, &'static str)> {
+    deployment.queues.iter().filter_map(|queue| Some((queue, fed_by(deployment, queue)?)))
 }
 
-fn fed_by(subject: &Subject, queue: &Queue) -> Option<&'static str> {
-    let function = subject.feeds_a_function(&queue.arn).then_some("function");
-    let worker = || subject.feeds_a_worker(&queue.arn).then_some("worker");
+fn fed_by(deployment: &Deployment, queue: &Queue) -> Option<&'static str> {
+    let function = deployment.feeds_a_function(&queue.arn).then_some("function");
+    let worker = || deployment.feeds_a_worker(&queue.arn).then_some("worker");
     function.or_else(worker).or_else(|| queue.other_receiver.as_ref().map(|_| "consumer"))
 }
 
@@ -81,18 +83,18 @@ pub(super) fn is_ours(name: &str) -> bool {
 }
 
 /// Returns each queue that receives dead letters, from queues or other senders.
-pub(super) fn letter_queues(subject: &Subject) -> impl Iterator<Item = &Queue> {
-    subject.queues.iter().filter(|queue| is_letter_queue(subject, queue))
+pub(super) fn letter_queues(deployment: &Deployment) -> impl Iterator<Item = &Queue> {
+    deployment.queues.iter().filter(|queue| is_letter_queue(deployment, queue))
 }
 
 /// Returns true if a queue receives dead letters.
-pub(super) fn is_letter_queue(subject: &Subject, queue: &Queue) -> bool {
-    queue.takes_other_letters || subject.is_dead_letter_queue(&queue.arn)
+pub(super) fn is_letter_queue(deployment: &Deployment, queue: &Queue) -> bool {
+    queue.takes_other_letters || deployment.is_dead_letter_queue(&queue.arn)
 }
 
 /// Returns true if something receives from a queue.
-pub(super) fn is_received_from(subject: &Subject, queue: &Queue) -> bool {
-    subject.is_received_from(&queue.arn)
+pub(super) fn is_received_from(deployment: &Deployment, queue: &Queue) -> bool {
+    deployment.is_received_from(&queue.arn)
 }
 
 impl<'a> Consumer<'a> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::iter::Sum;
 
-use redrive_iac::subject::{Alarm, Drift, Function, Mapping, Queue, Scaler, Subject, Table, Worker};
+use redrive_iac::deployment::{Alarm, Deployment, Drift, Function, Mapping, Queue, Scaler, Table, Worker};
 
 use super::feed::{Consumer, Kind};
 use super::words::Words;
@@ -21,7 +21,7 @@ pub(crate) struct Check {
     /// The page that documents the reason.
     pub(super) link: &'static str,
     pub(super) fix: Words,
-    pub(super) find: fn(&Subject) -> Vec<Found>,
+    pub(super) find: fn(&Deployment) -> Vec<Found>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,12 +75,12 @@ pub(super) struct Counts {
 }
 
 impl Check {
-    pub(crate) fn findings(&'static self, subject: &Subject) -> Vec<Finding> {
-        let mut found = (self.find)(subject);
+    pub(crate) fn findings(&'static self, deployment: &Deployment) -> Vec<Finding> {
+        let mut found = (self.find)(deployment);
         // A function that several queues feed is reported once.
         found.dedup();
         let finding = |found: Found| {
-            let runs_redrive = found.about.runs_redrive(subject);
+            let runs_redrive = found.about.runs_redrive(deployment);
             debug_assert!(runs_redrive || !self.fix.is_of_redrive(), "{found:?} needs redrive");
             Finding { check: self, found, runs_redrive }
         };
@@ -89,12 +89,14 @@ impl Check {
 }
 
 impl About {
-    fn runs_redrive(&self, subject: &Subject) -> bool {
+    fn runs_redrive(&self, deployment: &Deployment) -> bool {
         match self {
-            Self::Queue(arn) => subject.is_queue_of_redrive(arn),
-            Self::Function(name) => name.as_deref().is_some_and(|name| subject.is_mapped_with_redrive(name)),
+            Self::Queue(arn) => deployment.is_queue_of_redrive(arn),
+            Self::Function(name) => {
+                name.as_deref().is_some_and(|name| deployment.is_mapped_with_redrive(name))
+            }
             Self::Worker => true,
-            Self::Everything => !subject.workers.is_empty() || subject.has_mapping_with_redrive(),
+            Self::Everything => !deployment.workers.is_empty() || deployment.has_mapping_with_redrive(),
         }
     }
 }
@@ -115,19 +117,19 @@ impl Finding {
     }
 
     /// Returns the file that contains it, if there is one.
-    pub(super) fn file<'a>(&'a self, subject: &'a Subject) -> Option<&'a str> {
-        let is_in_file = self.found.line.is_some() || subject.is_plan;
-        self.found.file.as_deref().or(is_in_file.then_some(subject.name.as_str()))
+    pub(super) fn file<'a>(&'a self, deployment: &'a Deployment) -> Option<&'a str> {
+        let is_in_file = self.found.line.is_some() || deployment.is_plan;
+        self.found.file.as_deref().or(is_in_file.then_some(deployment.name.as_str()))
     }
 
     /// Returns `FILE:LINE` for a template, else the name.
-    pub(super) fn place(&self, subject: &Subject) -> String {
+    pub(super) fn place(&self, deployment: &Deployment) -> String {
         let Found { file, line, id, .. } = &self.found;
         match (file, line) {
             (Some(file), Some(line)) => format!("{file}:{line}"),
             (Some(file), None) => file.clone(),
-            (None, Some(line)) => format!("{}:{line}", subject.name),
-            (None, None) if subject.is_plan => format!("{}: {id}", subject.name),
+            (None, Some(line)) => format!("{}:{line}", deployment.name),
+            (None, None) if deployment.is_plan => format!("{}: {id}", deployment.name),
             (None, None) => id.clone(),
         }
     }

@@ -10,8 +10,8 @@ mod worker;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use redrive_iac::subject::template::{Source, of};
-use redrive_iac::subject::{Alarm, Statement, Subject};
+use redrive_iac::deployment::template::{Source, of};
+use redrive_iac::deployment::{Alarm, Deployment, Statement};
 use redrive_iac::{Gaps, Node, Resolver, Resource, Surroundings, parse};
 
 use super::judge;
@@ -55,7 +55,7 @@ struct Ours<'a> {
 
 /// A stack that the template would create.
 struct Stack {
-    subject: Subject,
+    deployment: Deployment,
     /// Resources with their types.
     resources: Vec<(String, Resource)>,
     outputs: Vec<String>,
@@ -82,7 +82,7 @@ impl<'a> Ours<'a> {
             values: [].into(),
         };
         let resolver = Resolver::new(&self.document, &parameters, &surroundings, Gaps::Settable).unwrap();
-        let subject = of(&resolver, &Source::new(Path::new("template.yaml"), "", &parameters)).unwrap();
+        let deployment = of(&resolver, &Source::new(Path::new("template.yaml"), "", &parameters)).unwrap();
         let kinds: BTreeSet<_> = resolver.kinds().into_iter().map(|(_, kind)| kind).collect();
         let of_kind = |kind: &'_ str| {
             let (resources, doubtful) = resolver.resources(&[kind]);
@@ -92,7 +92,7 @@ impl<'a> Ours<'a> {
         let resources = kinds.into_iter().flat_map(of_kind).collect();
         let (outputs, unknown) = resolver.outputs();
         assert!(unknown.is_empty(), "{unknown:?}");
-        Stack { subject, resources, outputs: outputs.into_iter().map(|output| output.key).collect() }
+        Stack { deployment, resources, outputs: outputs.into_iter().map(|output| output.key).collect() }
     }
 
     /// Returns what a section declares, as it is written.
@@ -107,7 +107,7 @@ impl Stack {
     }
 
     fn alarm(&self, id: &str) -> Option<&Alarm> {
-        self.subject.alarms.iter().flatten().find(|alarm| alarm.id == id)
+        self.deployment.alarms.iter().flatten().find(|alarm| alarm.id == id)
     }
 }
 

@@ -47,8 +47,8 @@ fn said([title, with_redrive]: [&str; 2], words: Words) -> String {
 mod tests {
     use std::path::Path;
 
-    use redrive_iac::subject::template::{Source, read};
-    use redrive_iac::subject::{HOLDERS, RECEIVERS};
+    use redrive_iac::deployment::template::{Source, read};
+    use redrive_iac::deployment::{HOLDERS, RECEIVERS};
 
     use super::*;
 
@@ -72,10 +72,10 @@ mod tests {
       Definition: 'arn:aws:states:::aws-sdk:sqs:receiveMessage'
 "
             );
-            let subject = read(&Source::new(Path::new("t.yaml"), &text, &[])).unwrap();
-            let lines = subject.lines_not_read();
+            let deployment = read(&Source::new(Path::new("t.yaml"), &text, &[])).unwrap();
+            let lines = deployment.lines_not_read();
             assert!(lines.iter().any(|it| it.starts_with('R') && it.ends_with(why)), "{kind}: {lines:?}");
-            assert!(subject.may_hold_more(), "{kind}");
+            assert!(deployment.may_hold_more(), "{kind}");
         }
     }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::input;
 use anyhow::{Error, anyhow};
-use redrive_iac::subject::template::not_yet;
-use redrive_iac::subject::{kubernetes, terraform};
+use redrive_iac::deployment::template::not_yet;
+use redrive_iac::deployment::{kubernetes, terraform};
 use redrive_iac::{Node, parse};
 use walkdir::{DirEntry, WalkDir};
 

@@ -1,7 +1,7 @@
 //! Prints findings: text for people, JSON for programs, workflow commands for GitHub.
 
 use anstyle::{AnsiColor, Style};
-use redrive_iac::subject::Subject;
+use redrive_iac::deployment::Deployment;
 use serde_json::{Value, json};
 
 use super::finding::{Counts, Finding, Level};
@@ -18,7 +18,7 @@ pub(super) fn text(reports: &[Report], whole: &str) -> anyhow::Result<()> {
     let width = Width::of(Stream::Stdout);
     let found = reports.iter().flat_map(|report| {
         report.findings.iter().flat_map(move |finding| {
-            paragraph(&report.subject, finding, group(report, finding, whole), width)
+            paragraph(&report.deployment, finding, group(report, finding, whole), width)
         })
     });
     output::print_all(&found.collect::<Vec<_>>())?;
@@ -29,28 +29,28 @@ pub(super) fn text(reports: &[Report], whole: &str) -> anyhow::Result<()> {
 
 /// Returns notes on what was accepted and what was not read. They name the template if it is one of several.
 fn notes(report: &Report, whole: &str) -> Vec<String> {
-    let Report { subject, accepted, not_found, .. } = report;
-    let of = if subject.name == whole { String::new() } else { format!("{}: ", subject.name) };
+    let Report { deployment, accepted, not_found, .. } = report;
+    let of = if deployment.name == whole { String::new() } else { format!("{}: ", deployment.name) };
     let accepted = accepted.iter().map(|(finding, reason)| {
-        format!("accepted: {} at {}: {reason}", finding.check.code, finding.place(subject))
+        format!("accepted: {} at {}: {reason}", finding.check.code, finding.place(deployment))
     });
     let not_found = not_found
         .iter()
-        .map(|it| format!("accepted, but not found: {} at {}:{}", it.code, subject.name, it.line));
-    let not_seen = subject.lines_not_read().into_iter().map(|unseen| format!("not checked: {of}{unseen}"));
-    let notes = subject.notes.iter().map(|note| format!("note: {of}{note}"));
+        .map(|it| format!("accepted, but not found: {} at {}:{}", it.code, deployment.name, it.line));
+    let not_seen = deployment.lines_not_read().into_iter().map(|unseen| format!("not checked: {of}{unseen}"));
+    let notes = deployment.notes.iter().map(|note| format!("note: {of}{note}"));
     accepted.chain(not_found).chain(not_seen).chain(notes).collect()
 }
 
 /// Returns the queue whose group in an account a finding belongs to, unless the finding is at that queue.
 fn group<'a>(report: &'a Report, finding: &Finding, whole: &str) -> Option<&'a str> {
-    let name = &report.subject.name;
-    let is_group = name != whole && finding.file(&report.subject).is_none();
+    let name = &report.deployment.name;
+    let is_group = name != whole && finding.file(&report.deployment).is_none();
     (is_group && finding.found.id != *name).then_some(name)
 }
 
-fn paragraph(subject: &Subject, finding: &Finding, group: Option<&str>, width: Width) -> Vec<Line> {
-    let (check, mut place) = (finding.check, finding.place(subject));
+fn paragraph(deployment: &Deployment, finding: &Finding, group: Option<&str>, width: Width) -> Vec<Line> {
+    let (check, mut place) = (finding.check, finding.place(deployment));
     if let Some(group) = group {
         place = format!("{place} ({group})");
     }
@@ -79,7 +79,7 @@ pub(super) fn json(reports: &[Report]) -> anyhow::Result<()> {
 }
 
 fn object(report: &Report) -> Value {
-    let Report { subject, findings, accepted, not_found, .. } = report;
+    let Report { deployment, findings, accepted, not_found, .. } = report;
     let Counts { errors, warnings } = report.counts();
     let told = |finding: &Finding| {
         let (check, found) = (finding.check, &finding.found);
@@ -88,7 +88,7 @@ fn object(report: &Report) -> Value {
             "level": check.level.word(),
             "title": check.title,
             "what": found.what,
-            "place": { "id": found.id, "file": finding.file(subject), "line": found.line },
+            "place": { "id": found.id, "file": finding.file(deployment), "line": found.line },
             "why": finding.why(),
             "link": check.link,
             "fix": finding.fix(),
@@ -100,7 +100,7 @@ fn object(report: &Report) -> Value {
         finding
     };
     json!({
-        "subject": subject.name,
+        "subject": deployment.name,
         "errors": errors,
         "warnings": warnings,
         "findings": findings.iter().map(told).collect::<Vec<_>>(),
@@ -108,9 +108,9 @@ fn object(report: &Report) -> Value {
         "accepted_but_not_found":
             not_found.iter().map(|it| json!({ "code": it.code, "line": it.line })).collect::<Vec<_>>(),
         "checked": report.checked().to_json(),
-        "not_seen": subject.lines_not_read(),
+        "not_seen": deployment.lines_not_read(),
         "resources_not_checked": report.unchecked().map(|it| &it.id).collect::<Vec<_>>(),
-        "notes": subject.notes,
+        "notes": deployment.notes,
     })
 }
 
@@ -121,7 +121,7 @@ pub(super) fn github(reports: &[Report], whole: &str) -> anyhow::Result<()> {
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
     let line = |report: &Report, finding: &Finding| {
         let (found, level) = (&finding.found, finding.check.level.word());
-        let file = finding.file(&report.subject).map(|file| format!("file={},", property(file)));
+        let file = finding.file(&report.deployment).map(|file| format!("file={},", property(file)));
         let at = found.line.map(|line| format!("line={line},"));
         let group = group(report, finding, whole).map(|group| format!("{group}: ")).unwrap_or_default();
         let text = data(&format!("{group}{} Fix: {}", found.what, finding.fix()));

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 use redrive_iac::Absent;
-use redrive_iac::subject::{Function, Subject};
+use redrive_iac::deployment::{Deployment, Function};
 use serde_json::{Value, json};
 
 use super::accept::Acceptance;
@@ -16,7 +16,7 @@ use crate::counted::counted;
 
 #[derive(Debug)]
 pub(super) struct Report {
-    pub(super) subject: Subject,
+    pub(super) deployment: Deployment,
     /// The same template with other values of its parameters.
     variants: Vec<Variant>,
     /// Errors first, else in the order of the checks.
@@ -29,7 +29,7 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn new(
-        subject: Subject,
+        deployment: Deployment,
         variants: Vec<Variant>,
         chosen: &Chosen,
         acceptances: Vec<Acceptance>,
@@ -40,7 +40,7 @@ impl Report {
         for (at, acceptance) in acceptances.iter().enumerate() {
             places.entry(acceptance.key()).or_insert(at);
         }
-        for finding in judge_all(&subject, &variants) {
+        for finding in judge_all(&deployment, &variants) {
             match places.get(&Acceptance::key_of(&finding)).copied() {
                 Some(which) => {
                     is_found[which] = true;
@@ -53,7 +53,7 @@ impl Report {
         accepted.retain(|(finding, _)| chosen.has(finding.check.code));
         let not_found = acceptances.into_iter().zip(is_found).filter(|(_, is_found)| !is_found);
         let not_found = not_found.map(|(acceptance, _)| acceptance).collect();
-        Self { subject, variants, findings, accepted, not_found }
+        Self { deployment, variants, findings, accepted, not_found }
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -62,21 +62,21 @@ impl Report {
 
     /// Returns true if nothing receives from a queue, whatever the values of parameters.
     pub(super) fn is_idle(&self) -> bool {
-        self.subject.is_idle() && self.variants.iter().all(|variant| variant.subject.is_idle())
+        self.deployment.is_idle() && self.variants.iter().all(|variant| variant.deployment.is_idle())
     }
 
     /// Returns what was checked, with all values of parameters that were tried.
     pub(super) fn checked(&self) -> Checked {
         let mut checked = Checked::default();
-        for subject in self.variants.iter().map(|variant| &variant.subject).chain([&self.subject]) {
-            checked.add(subject);
+        for deployment in self.variants.iter().map(|variant| &variant.deployment).chain([&self.deployment]) {
+            checked.add(deployment);
         }
         checked
     }
 
     /// Returns resources that may exist, but were not checked.
     pub(super) fn unchecked(&self) -> impl Iterator<Item = &Absent> {
-        self.subject.absent.iter().filter(|it| is_unchecked(it))
+        self.deployment.absent.iter().filter(|it| is_unchecked(it))
     }
 }
 
@@ -89,13 +89,13 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    fn add(&mut self, subject: &Subject) {
+    fn add(&mut self, deployment: &Deployment) {
         let fed = |function: &&Function| {
-            subject.mappings.iter().any(|it| it.function.as_deref() == Some(function.name.as_str()))
+            deployment.mappings.iter().any(|it| it.function.as_deref() == Some(function.name.as_str()))
         };
-        self.queues.extend(subject.queues.iter().map(|queue| queue.id.clone()));
-        self.functions.extend(subject.functions.iter().filter(fed).map(|it| it.id.clone()));
-        self.workers.extend(subject.workers.iter().map(|worker| worker.id.clone()));
+        self.queues.extend(deployment.queues.iter().map(|queue| queue.id.clone()));
+        self.functions.extend(deployment.functions.iter().filter(fed).map(|it| it.id.clone()));
+        self.workers.extend(deployment.workers.iter().map(|worker| worker.id.clone()));
     }
 
     /// Adds what was checked of another deployment, whose ids `name` tells from others.
@@ -122,12 +122,12 @@ impl fmt::Display for Checked {
 }
 
 /// Returns all findings, also with other values of parameters.
-fn judge_all(subject: &Subject, variants: &[Variant]) -> Vec<Finding> {
-    let mut findings = judge(subject);
+fn judge_all(deployment: &Deployment, variants: &[Variant]) -> Vec<Finding> {
+    let mut findings = judge(deployment);
     let key = |finding: &Finding| (finding.check.code, finding.found.id.clone());
     let mut known: HashSet<_> = findings.iter().map(key).collect();
-    for Variant { values, subject } in variants {
-        let more: Vec<_> = judge(subject).into_iter().filter(|it| !known.contains(&key(it))).collect();
+    for Variant { values, deployment } in variants {
+        let more: Vec<_> = judge(deployment).into_iter().filter(|it| !known.contains(&key(it))).collect();
         known.extend(more.iter().map(key));
         findings.extend(more.into_iter().map(|finding| finding.only_with(values)));
     }
@@ -136,9 +136,9 @@ fn judge_all(subject: &Subject, variants: &[Variant]) -> Vec<Finding> {
 }
 
 /// Runs all checks. Returns errors first.
-pub(super) fn judge(subject: &Subject) -> Vec<Finding> {
-    let find = || ALL.iter().flat_map(|check| check.findings(subject)).collect();
-    let mut findings: Vec<Finding> = subject.indexed(find);
+pub(super) fn judge(deployment: &Deployment) -> Vec<Finding> {
+    let find = || ALL.iter().flat_map(|check| check.findings(deployment)).collect();
+    let mut findings: Vec<Finding> = deployment.indexed(find);
     findings.sort_by_key(|finding| finding.check.level);
     findings
 }
@@ -149,7 +149,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use redrive_iac::subject::template::{Source, read};
+    use redrive_iac::deployment::template::{Source, read};
 
     /// Returns the lookups for a template with this many queues, each with a dead-letter queue, a function and an alarm.
     fn steps(queues: usize) -> u64 {
@@ -178,9 +178,9 @@ mod tests {
             )
             .expect("a text takes all");
         }
-        let subject = read(&Source::new(Path::new("t.yaml"), &text, &[])).expect("it is a template");
-        assert!(judge(&subject).len() > 5 * queues);
-        subject.index.steps()
+        let deployment = read(&Source::new(Path::new("t.yaml"), &text, &[])).expect("it is a template");
+        assert!(judge(&deployment).len() > 5 * queues);
+        deployment.index.steps()
     }
 
     #[test]

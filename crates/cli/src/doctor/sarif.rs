@@ -2,7 +2,7 @@
 //! <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use redrive_iac::subject::Subject;
+use redrive_iac::deployment::Deployment;
 use serde_json::{Value, json};
 
 use super::checks::ALL;
@@ -37,15 +37,15 @@ pub(super) fn print(reports: &[Report], unread: &[Problem]) -> anyhow::Result<()
 
 /// Leaves out accepted findings: GitHub would show them as open, even if SARIF says that they are suppressed.
 fn log(reports: &[Report], unread: &[Problem]) -> Value {
-    let results = reports
-        .iter()
-        .flat_map(|Report { subject, findings, .. }| findings.iter().map(|finding| result(subject, finding)));
+    let results = reports.iter().flat_map(|Report { deployment, findings, .. }| {
+        findings.iter().map(|finding| result(deployment, finding))
+    });
     let failed = unread.iter().map(
         |problem| json!({ "level": "error", "message": { "text": without_links(&problem.to_string()) } }),
     );
-    let notes = reports.iter().flat_map(|Report { subject, .. }| {
-        let text = |unseen: &str| without_links(&format!("not checked: {}: {unseen}", subject.name));
-        let lines = subject.lines_not_read().into_iter();
+    let notes = reports.iter().flat_map(|Report { deployment, .. }| {
+        let text = |unseen: &str| without_links(&format!("not checked: {}: {unseen}", deployment.name));
+        let lines = deployment.lines_not_read().into_iter();
         lines.map(move |unseen| json!({ "level": "note", "message": { "text": text(unseen) } }))
     });
     json!({
@@ -80,9 +80,9 @@ fn rule(check: &Check) -> Value {
 }
 
 /// Code scanning requires a line, so a finding without one gets line 1.
-fn result(subject: &Subject, finding: &Finding) -> Value {
+fn result(deployment: &Deployment, finding: &Finding) -> Value {
     let found = &finding.found;
-    let file = finding.file(subject).unwrap_or(&subject.name);
+    let file = finding.file(deployment).unwrap_or(&deployment.name);
     json!({
         "ruleId": finding.check.code,
         "ruleIndex": ALL.iter().position(|check| check.code == finding.check.code),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use redrive_iac::subject::{MayHold, NotRead, Subject};
+use redrive_iac::deployment::{Deployment, MayHold, NotRead};
 use redrive_iac::{Absent, Varying};
 
 use super::were;
@@ -20,48 +20,48 @@ const NAMED: usize = 3;
 pub(super) struct Variant {
     /// `Stage=prod`.
     pub(super) values: String,
-    pub(super) subject: Subject,
+    pub(super) deployment: Deployment,
 }
 
 /// Reads the template with other values that it names itself. The deployment reports resources that exist with none of them.
-pub(super) fn read(subject: &mut Subject, target: &Target, otherwise: &Path) -> Vec<Variant> {
+pub(super) fn read(deployment: &mut Deployment, target: &Target, otherwise: &Path) -> Vec<Variant> {
     let (mut variants, mut tried_values) = (Vec::new(), Vec::new());
     let read_with = |values: &[(String, String)]| {
         let parameters = [&target.parameters[..], values].concat();
         Target { parameters, ..target.clone() }.read(Some(otherwise))
     };
     for _ in 0..MOST {
-        let Some(values) = subject.absent.iter().find_map(|it| it.values.clone()) else { break };
+        let Some(values) = deployment.absent.iter().find_map(|it| it.values.clone()) else { break };
         let read = read_with(&values);
         tried_values.push(values.clone());
         let is_missing: HashSet<String> = match &read {
             Ok(Some(read)) => read.absent.iter().map(|it| it.id.clone()).collect(),
-            _ => subject.absent.iter().map(|it| it.id.clone()).collect(),
+            _ => deployment.absent.iter().map(|it| it.id.clone()).collect(),
         };
-        let before = subject.absent.len();
-        subject.absent.retain(|it| is_missing.contains(&it.id));
+        let before = deployment.absent.len();
+        deployment.absent.retain(|it| is_missing.contains(&it.id));
         // The resources that remain were tried with these values.
-        let tried = subject.absent.iter_mut().filter(|it| it.values.as_ref() == Some(&values));
+        let tried = deployment.absent.iter_mut().filter(|it| it.values.as_ref() == Some(&values));
         tried.for_each(|it| it.values = None);
         if let Ok(Some(read)) = read {
             let values = written(&values);
-            let added = before - subject.absent.len();
+            let added = before - deployment.absent.len();
             let exist = if added == 1 { "exists" } else { "exist" };
             let added = were(added);
             let added = added.rsplit_once(' ').map_or(added.as_str(), |(added, _)| added);
-            subject.notes.push(format!("also checked with {values}: {added} {exist} only then"));
-            variants.push(Variant { values, subject: read });
+            deployment.notes.push(format!("also checked with {values}: {added} {exist} only then"));
+            variants.push(Variant { values, deployment: read });
         }
     }
     // Resources that exist may have other properties.
     let (mut with, mut others) = (Vec::new(), Vec::new());
-    for at in 0..subject.varying.len() {
-        let Some(values) = subject.varying[at].values.clone() else { continue };
+    for at in 0..deployment.varying.len() {
+        let Some(values) = deployment.varying[at].values.clone() else { continue };
         if variants.len() == MOST || tried_values.contains(&values) {
             continue;
         }
         if let Ok(Some(read)) = read_with(&values) {
-            let same = subject.varying.iter().filter(|it| it.values.as_ref() == Some(&values));
+            let same = deployment.varying.iter().filter(|it| it.values.as_ref() == Some(&values));
             for name in same.map(called) {
                 if !others.contains(&name) {
                     others.push(name);
@@ -69,24 +69,24 @@ pub(super) fn read(subject: &mut Subject, target: &Target, otherwise: &Path) -> 
             }
             let values = written(&values);
             with.push(values.clone());
-            variants.push(Variant { values, subject: read });
+            variants.push(Variant { values, deployment: read });
         }
         tried_values.push(values);
     }
     if !with.is_empty() {
         let (with, have) =
             (with.join(" or "), if others.len() == 1 { "has another value" } else { "have other values" });
-        subject.notes.push(format!("also checked with {with}: {} {have} then", some_of(&others)));
+        deployment.notes.push(format!("also checked with {with}: {} {have} then", some_of(&others)));
     }
-    subject.varying.retain(|it| it.values.as_ref().is_none_or(|values| !tried_values.contains(values)));
-    let known: HashSet<&str> = subject.lines_not_read().into_iter().collect();
+    deployment.varying.retain(|it| it.values.as_ref().is_none_or(|values| !tried_values.contains(values)));
+    let known: HashSet<&str> = deployment.lines_not_read().into_iter().collect();
     let more = variants.iter().flat_map(|variant| {
-        let more = variant.subject.not_seen.iter().filter(|unseen| !known.contains(unseen.what.as_str()));
+        let more = variant.deployment.not_seen.iter().filter(|unseen| !known.contains(unseen.what.as_str()));
         more.map(|unseen| unseen.clone().worded(|what| format!("with {}: {what}", variant.values)))
     });
-    let absent = lines(&subject.absent).into_iter().chain(lines_of_varying(&subject.varying));
+    let absent = lines(&deployment.absent).into_iter().chain(lines_of_varying(&deployment.varying));
     let more: Vec<NotRead> = more.chain(absent.map(|line| NotRead::new(MayHold::Consumer, line))).collect();
-    subject.not_seen.extend(more);
+    deployment.not_seen.extend(more);
     variants
 }
 

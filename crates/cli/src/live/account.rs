@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, stream};
-use redrive_iac::subject::{Arn, Function, Subject};
+use redrive_iac::deployment::{Arn, Deployment, Function};
 
 use super::groups::groups;
 use super::unseen::Unseen;
@@ -22,9 +22,9 @@ const ATTEMPTS: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct Account {
     /// Nothing but its name, such as `14 queues of account 123456789012, eu-west-1`, and what was not looked at.
-    pub(crate) whole: Subject,
+    pub(crate) whole: Deployment,
     /// Its queues, those that belong together in one.
-    pub(crate) groups: Vec<Subject>,
+    pub(crate) groups: Vec<Deployment>,
 }
 
 impl Account {
@@ -76,7 +76,7 @@ impl Account {
             group.hides_alarms = hides_alarms;
         }
         Ok(Self {
-            whole: Subject { name, not_seen: super::not_read(unseen, others), ..Subject::default() },
+            whole: Deployment { name, not_seen: super::not_read(unseen, others), ..Deployment::default() },
             groups,
         })
     }

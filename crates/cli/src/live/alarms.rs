@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_sdk_cloudwatch::types::{AlarmType, CompositeAlarm, Dimension, MetricAlarm};
-use redrive_iac::subject::{Alarm, Function, Metric, Queue, Seen};
+use redrive_iac::deployment::{Alarm, Function, Metric, Queue, Seen};
 
 use super::unseen::{Most, Unseen};
 use crate::aws::{Aws, DescribeError};

@@ -2,12 +2,12 @@
 
 use std::fmt::Debug;
 
-use redrive_iac::subject::{Alarm, Drift, Function, Mapping, Queue, Seen, Subject};
+use redrive_iac::deployment::{Alarm, Deployment, Drift, Function, Mapping, Queue, Seen};
 
 use crate::counted::counted;
 
 /// What somebody has changed since the deployment, or has deleted; only what both sides tell.
-pub(super) fn between(template: &Subject, live: &Subject) -> Vec<Drift> {
+pub(super) fn between(template: &Deployment, live: &Deployment) -> Vec<Drift> {
     let mut drifts = Vec::new();
     for (known, found) in pairs(&template.queues, &live.queues, |queue| Some(queue.arn.clone())) {
         queue(known, found, &mut Of { id: &found.id, drifts: &mut drifts });
@@ -158,13 +158,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use redrive_iac::subject::Process;
+    use redrive_iac::deployment::Process;
 
-    fn subject(queue: Queue, alarm: Option<Alarm>) -> Subject {
-        Subject { queues: vec![queue], alarms: Some(alarm.into_iter().collect()), ..Subject::default() }
+    fn subject(queue: Queue, alarm: Option<Alarm>) -> Deployment {
+        Deployment { queues: vec![queue], alarms: Some(alarm.into_iter().collect()), ..Deployment::default() }
     }
 
-    fn told(template: &Subject, live: &Subject) -> Vec<String> {
+    fn told(template: &Deployment, live: &Deployment) -> Vec<String> {
         between(template, live).into_iter().map(|drift| drift.what).collect()
     }
 
@@ -182,7 +182,7 @@ mod tests {
 
         let gone = told(&template, &subject(queue.clone(), None));
         assert_eq!(gone, ["the alarm late is in the template, but no longer exists"]);
-        let unseen = Subject { alarms: None, ..subject(queue, None) };
+        let unseen = Deployment { alarms: None, ..subject(queue, None) };
         assert_eq!(told(&template, &unseen), [""; 0]);
     }
 
@@ -193,7 +193,7 @@ mod tests {
             let environment = Some(variables.iter().map(pair).collect());
             let process = Process { environment, ..Process::default() };
             let function = Function { id: "work".to_owned(), process, ..Function::default() };
-            Subject { functions: vec![function], ..Subject::default() }
+            Deployment { functions: vec![function], ..Deployment::default() }
         };
         let template = function(&[("REDRIVE_MAX_RECEIVE_COUNT", "10"), ("TABLE", "a")]);
         let live = function(&[("REDRIVE_METRICS", "off"), ("TABLE", "b"), ("REDRIVE_MAX_RECEIVE_COUNT", "")]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_sdk_lambda::operation::get_function_configuration::GetFunctionConfigurationOutput;
-use redrive_iac::subject::{ASYNCHRONOUS_LIMITS, Function, Process, Seen};
+use redrive_iac::deployment::{ASYNCHRONOUS_LIMITS, Function, Process, Seen};
 
 use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError, code_of};

@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use redrive_iac::subject::{Function, Mapping, Queue, Subject};
+use redrive_iac::deployment::{Deployment, Function, Mapping, Queue};
 
 /// Each in one subject, which has the name of a queue whose letters end elsewhere, if there is one.
-pub(super) fn groups(queues: Vec<Queue>, functions: Vec<Function>, mappings: Vec<Mapping>) -> Vec<Subject> {
+pub(super) fn groups(
+    queues: Vec<Queue>,
+    functions: Vec<Function>,
+    mappings: Vec<Mapping>,
+) -> Vec<Deployment> {
     let mut joined = Joined::default();
     for queue in &queues {
         if let Some(target) = queue.dead_letter_target() {
@@ -17,7 +21,7 @@ pub(super) fn groups(queues: Vec<Queue>, functions: Vec<Function>, mappings: Vec
             joined.join(queue, function);
         }
     }
-    let mut groups: BTreeMap<String, Subject> = BTreeMap::new();
+    let mut groups: BTreeMap<String, Deployment> = BTreeMap::new();
     let first = |name: &str| joined.first(name).to_owned();
     // Neither the order of a list nor that of its pages is told.
     for queue in sorted(queues, |queue| &queue.arn) {
@@ -30,7 +34,7 @@ pub(super) fn groups(queues: Vec<Queue>, functions: Vec<Function>, mappings: Vec
         let name = mapping.queue_arn.clone().or_else(|| mapping.function.clone()).unwrap_or_default();
         groups.entry(first(&name)).or_default().mappings.push(mapping);
     }
-    let named = |subject: Subject| Subject { name: name(&subject).to_owned(), ..subject };
+    let named = |subject: Deployment| Deployment { name: name(&subject).to_owned(), ..subject };
     groups.into_values().map(named).collect()
 }
 
@@ -39,7 +43,7 @@ fn sorted<T>(mut list: Vec<T>, key: impl Fn(&T) -> &String) -> Vec<T> {
     list
 }
 
-fn name(subject: &Subject) -> &str {
+fn name(subject: &Deployment) -> &str {
     let takes_letters =
         |queue: &&Queue| subject.queues.iter().any(|other| other.dead_letter_target() == Some(&queue.arn));
     let source = subject.queues.iter().find(|queue| !takes_letters(queue)).or(subject.queues.first());
@@ -71,7 +75,7 @@ impl Joined {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use redrive_iac::subject::{PartialRedrivePolicy, Seen};
+    use redrive_iac::deployment::{PartialRedrivePolicy, Seen};
 
     fn arn(name: &str) -> String {
         format!("arn:aws:sqs:eu-west-1:123456789012:{name}")

@@ -3,7 +3,7 @@
 use aws_sdk_lambda::types::{
     EventSourceMappingConfiguration, EventSourceMappingMetric, FunctionResponseType, ProvisionedPollerConfig,
 };
-use redrive_iac::subject::{Mapping, Pollers};
+use redrive_iac::deployment::{Mapping, Pollers};
 
 use super::functions::seconds;
 use super::unseen::Most;

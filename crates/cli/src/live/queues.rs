@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use aws_sdk_sqs::types::QueueAttributeName;
 use futures_util::{StreamExt, stream};
-use redrive_iac::parse;
-use redrive_iac::subject::{
+use redrive_iac::deployment::{
     Arn, Mapping, PartialRedrivePolicy, Queue, Seen, open_actions, policy_allows_others,
 };
+use redrive_iac::parse;
 use redrive_sqs::{InvalidPolicy, RedriveAllowPolicy, RedrivePolicy, queue_name};
 
 use super::unseen::{Most, Unseen};

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use aws_sdk_cloudformation::types::{Parameter, StackResourceSummary, TemplateStage};
-use redrive_iac::subject::template::{self, DeployedStack, Source};
-use redrive_iac::subject::{Arn, Subject};
+use redrive_iac::deployment::template::{self, DeployedStack, Source};
+use redrive_iac::deployment::{Arn, Deployment};
 use redrive_sqs::queue_name;
 
 use super::unseen::Unseen;
@@ -77,7 +77,7 @@ impl Stack {
     }
 
     /// Where nobody may list what the stack holds, these and the others are those of its template.
-    pub(super) fn functions(&self, template: Option<&Subject>) -> Vec<String> {
+    pub(super) fn functions(&self, template: Option<&Deployment>) -> Vec<String> {
         self.physical("AWS::Lambda::Function").unwrap_or_else(|| {
             let functions = template.map(|template| template.functions.as_slice()).unwrap_or_default();
             functions.iter().map(|function| function.name.clone()).collect()
@@ -85,7 +85,7 @@ impl Stack {
     }
 
     /// By their URLs or ARNs.
-    pub(super) fn queues(&self, template: Option<&Subject>) -> Vec<String> {
+    pub(super) fn queues(&self, template: Option<&Deployment>) -> Vec<String> {
         self.physical("AWS::SQS::Queue").unwrap_or_else(|| {
             let queues = template.map(|template| template.queues.as_slice()).unwrap_or_default();
             queues.iter().map(|queue| queue.arn.clone()).collect()
@@ -102,7 +102,7 @@ impl Stack {
     }
 
     /// What the template says, with the names that the stack's resources really have.
-    pub(super) fn template(&self, unseen: &mut Unseen) -> Option<Subject> {
+    pub(super) fn template(&self, unseen: &mut Unseen) -> Option<Deployment> {
         let deployed = DeployedStack {
             account: &self.account,
             stack: &self.name,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use redrive_iac::subject::Subject;
+use redrive_iac::deployment::Deployment;
 use redrive_sqs::is_fifo;
 
 use crate::schedule::Known;
@@ -25,7 +25,7 @@ pub(super) struct Terms {
 impl Terms {
     /// Takes from a template what is known; otherwise, what redrive's own template has. What AWS would refuse is cut to what
     /// it allows.
-    pub(super) fn of(subject: Option<&Subject>, known: Known) -> anyhow::Result<Self> {
+    pub(super) fn of(subject: Option<&Deployment>, known: Known) -> anyhow::Result<Self> {
         let Some(max_receive_count) = known.max_receive_count else {
             bail!("{} has no redrive policy, so no message becomes a dead letter", known.name);
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use redrive::tools::{Retries, variable_of_queue};
-use redrive_iac::subject::{Queue, Subject};
+use redrive_iac::deployment::{Deployment, Queue};
 use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, Quoted, in_words};
 
 use crate::span;
@@ -144,7 +144,7 @@ impl Flags {
 ///
 /// # Errors
 /// No queue feeds a function, none has this name, or several do and none is named.
-pub(super) fn known(subject: &Subject, name: Option<&str>, flags: &Flags) -> anyhow::Result<Known> {
+pub(super) fn known(subject: &Deployment, name: Option<&str>, flags: &Flags) -> anyhow::Result<Known> {
     let sources = sources(subject);
     let names = || sources.iter().map(|queue| queue.id.as_str()).collect::<Vec<_>>().join(", ");
     let queue = match (name, sources.as_slice()) {
@@ -171,11 +171,11 @@ pub(super) fn known(subject: &Subject, name: Option<&str>, flags: &Flags) -> any
 }
 
 /// Whether a queue feeds a function.
-pub(super) fn has_source(subject: &Subject) -> bool {
+pub(super) fn has_source(subject: &Deployment) -> bool {
     !sources(subject).is_empty()
 }
 
-fn sources(subject: &Subject) -> Vec<&Queue> {
+fn sources(subject: &Deployment) -> Vec<&Queue> {
     let fed = |queue: &&Queue| {
         subject.mappings.iter().any(|mapping| mapping.queue_arn.as_deref() == Some(queue.arn.as_str()))
     };
@@ -183,14 +183,14 @@ fn sources(subject: &Subject) -> Vec<&Queue> {
 }
 
 /// What was not seen, as far as it matters here.
-pub(super) fn notes(subject: &Subject) -> impl Iterator<Item = &str> {
+pub(super) fn notes(subject: &Deployment) -> impl Iterator<Item = &str> {
     subject
         .lines_not_read()
         .into_iter()
         .filter(|note| note.contains("REDRIVE_") || note.contains("environment"))
 }
 
-fn of_queue(subject: &Subject, queue: &Queue, flags: &Flags) -> anyhow::Result<Known> {
+fn of_queue(subject: &Deployment, queue: &Queue, flags: &Flags) -> anyhow::Result<Known> {
     let unknown =
         |what: &str| format!("{what} of {} is unknown in {}: pass it as a flag", queue.id, subject.name);
     let max_receive_count = match (flags.max_receive_count, queue.redrive_policy.there()) {

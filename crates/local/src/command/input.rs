@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::{Context, ensure};
-use redrive_iac::subject::kubernetes::is_kubernetes;
-use redrive_iac::subject::terraform::is_terraform;
+use redrive_iac::deployment::kubernetes::is_kubernetes;
+use redrive_iac::deployment::terraform::is_terraform;
 
 /// Largest template in bytes: slightly more than CloudFormation's limit of 1 MB.
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html>

@@ -19,9 +19,9 @@ pub(in crate::doctor) const ALARM_LINK_RELATIVE: Check = Check {
             ${AWS::StackName} --logs.",
         other: "Write the full address, beginning with https://, or write what to do.",
     },
-    find: |subject| {
+    find: |deployment| {
         let found =
-            alarms(subject).filter(|(_, metric)| concerns(metric, subject)).filter_map(|(alarm, _)| {
+            alarms(deployment).filter(|(_, metric)| concerns(metric, deployment)).filter_map(|(alarm, _)| {
                 let link = relative_link(&alarm.description)?;
                 let what =
                     format!("The description of {} links to {link}, which is a relative link.", alarm.id);

@@ -1,7 +1,7 @@
 //! Alarms on metrics that nobody publishes, and alarms that notify nobody.
 
 use redrive::Metrics;
-use redrive_iac::subject::{Alarm, Metric, Subject};
+use redrive_iac::deployment::{Alarm, Deployment, Metric};
 use redrive_sqs::queue_name;
 
 use crate::doctor::feed::{Consumer, DEFAULT_NAMESPACE, feeds, is_ours, redrive_consumers};
@@ -15,13 +15,13 @@ const CONCEPTS: &str =
     "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#Dimension";
 
 /// Returns the alarms that watch a single metric.
-pub(super) fn alarms(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> {
-    subject.alarms.iter().flatten().filter_map(|alarm| Some((alarm, alarm.metric.as_ref()?)))
+pub(super) fn alarms(deployment: &Deployment) -> impl Iterator<Item = (&Alarm, &Metric)> {
+    deployment.alarms.iter().flatten().filter_map(|alarm| Some((alarm, alarm.metric.as_ref()?)))
 }
 
 /// Returns the alarms on a metric that has the name of one of redrive's.
-fn alarms_on_ours(subject: &Subject) -> impl Iterator<Item = (&Alarm, &Metric)> {
-    alarms(subject).filter(|(_, metric)| is_ours(&metric.name))
+fn alarms_on_ours(deployment: &Deployment) -> impl Iterator<Item = (&Alarm, &Metric)> {
+    alarms(deployment).filter(|(_, metric)| is_ours(&metric.name))
 }
 
 /// Returns true if the only dimension of a metric is a consumer's queue.
@@ -44,10 +44,10 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
          Discarded, Replayed, NotStarted or SettleErrors. REDRIVE_METRICS=emf adds Succeeded, MaxAttempt, WorkerDuration and \
          ResponseTime; workers add LeaseLost, InHand and Workers.",
     ),
-    find: |subject| {
-        let publishes = redrive_consumers(subject).any(|it| it.namespace() == Some(DEFAULT_NAMESPACE));
+    find: |deployment| {
+        let publishes = redrive_consumers(deployment).any(|it| it.namespace() == Some(DEFAULT_NAMESPACE));
         // The user's own namespace may contain metrics of the user's.
-        let unknown = alarms(subject).filter(|(_, metric)| {
+        let unknown = alarms(deployment).filter(|(_, metric)| {
             publishes && metric.namespace == DEFAULT_NAMESPACE && !is_ours(&metric.name)
         });
         let found = unknown.map(|(alarm, Metric { name, namespace, .. })| {
@@ -69,9 +69,9 @@ pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
     fix: Redrive(
         "Set Namespace to the value of REDRIVE_METRICS_NAMESPACE, or to Redrive if the variable is not set.",
     ),
-    find: |subject| {
-        let elsewhere = alarms_on_ours(subject).filter_map(|(alarm, metric)| {
-            let published = redrive_consumers(subject).filter(|it| is_of(metric, it));
+    find: |deployment| {
+        let elsewhere = alarms_on_ours(deployment).filter_map(|(alarm, metric)| {
+            let published = redrive_consumers(deployment).filter(|it| is_of(metric, it));
             let published: Vec<_> = published.map(|it| it.namespace()).collect();
             let ours = (*published.first()?)?;
             let what = format!(
@@ -96,16 +96,17 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
         "For a queue, set Dimensions: [{Name: QueueName, Value: !GetAtt QUEUE.QueueName}]. For Lambda's own metrics, \
          set Dimensions: [{Name: FunctionName, Value: !Ref FUNCTION}].",
     ),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for (alarm, metric) in alarms(subject) {
+        for (alarm, metric) in alarms(deployment) {
             let wrong = match metric.namespace.as_str() {
                 "AWS/SQS" => wrong_name(metric, DIMENSION),
                 "AWS/Lambda" => wrong_name(metric, "FunctionName"),
                 space => {
-                    is_ours(&metric.name) && may_be_meant(metric, subject) && {
-                        let mut ours =
-                            redrive_consumers(subject).filter(|it| it.namespace() == Some(space)).peekable();
+                    is_ours(&metric.name) && may_be_meant(metric, deployment) && {
+                        let mut ours = redrive_consumers(deployment)
+                            .filter(|it| it.namespace() == Some(space))
+                            .peekable();
                         ours.peek().is_some() && !ours.any(|it| is_of(metric, &it))
                     }
                 }
@@ -124,11 +125,11 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
 };
 
 /// Returns true if it may be a metric of the deployment's queues: others may publish one of the same name elsewhere.
-fn may_be_meant(metric: &Metric, subject: &Subject) -> bool {
+fn may_be_meant(metric: &Metric, deployment: &Deployment) -> bool {
     match metric.dimensions.get(DIMENSION) {
         Some(value) => {
             let name = queue_name(value);
-            subject.queues.iter().any(|queue| queue.name() == name)
+            deployment.queues.iter().any(|queue| queue.name() == name)
         }
         None => metric.dimensions.is_empty() || metric.namespace == DEFAULT_NAMESPACE,
     }
@@ -151,9 +152,9 @@ pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
     fix: Redrive(
         "Set REDRIVE_METRICS to emf, or to cloudwatch for the counters of failures, or remove the alarm.",
     ),
-    find: |subject| {
-        let unpublished = alarms_on_ours(subject).filter_map(|(alarm, metric)| {
-            let meant: Vec<_> = redrive_consumers(subject)
+    find: |deployment| {
+        let unpublished = alarms_on_ours(deployment).filter_map(|(alarm, metric)| {
+            let meant: Vec<_> = redrive_consumers(deployment)
                 .filter(|it| it.namespace() == Some(&metric.namespace) && is_of(metric, it))
                 .collect();
             let is_off = meant.iter().any(|it| it.sink() == Some(Metrics::Off));
@@ -178,11 +179,11 @@ pub(in crate::doctor) const ALARM_WITHOUT_ACTION: Check = Check {
     fix: All(
         "Set AlarmActions: [!Ref TOPIC] with an SNS topic that somebody reads, and remove ActionsEnabled: false.",
     ),
-    find: |subject| {
-        let silent = alarms(subject).filter_map(|(alarm, metric)| {
+    find: |deployment| {
+        let silent = alarms(deployment).filter_map(|(alarm, metric)| {
             let none = alarm.actions.there().is_some_and(Vec::is_empty);
             let why = if alarm.actions_enabled { "no AlarmActions" } else { "ActionsEnabled: false" };
-            let is_silent = (none || !alarm.actions_enabled) && concerns(metric, subject);
+            let is_silent = (none || !alarm.actions_enabled) && concerns(metric, deployment);
             is_silent.then(|| Found::at(alarm, format!("{} has {why}.", alarm.id)))
         });
         silent.collect()
@@ -190,10 +191,11 @@ pub(in crate::doctor) const ALARM_WITHOUT_ACTION: Check = Check {
 };
 
 /// Returns true for a metric of a checked queue, or of a function that one feeds, and not of something else in the template.
-pub(super) fn concerns(metric: &Metric, subject: &Subject) -> bool {
+pub(super) fn concerns(metric: &Metric, deployment: &Deployment) -> bool {
     let named = |dimension: &str| metric.dimensions.get(dimension);
-    let queue = named(DIMENSION).is_some_and(|name| subject.queues.iter().any(|queue| queue.name() == name));
+    let queue =
+        named(DIMENSION).is_some_and(|name| deployment.queues.iter().any(|queue| queue.name() == name));
     let function =
-        named("FunctionName").is_some_and(|name| feeds(subject).any(|it| it.function.name == *name));
+        named("FunctionName").is_some_and(|name| feeds(deployment).any(|it| it.function.name == *name));
     queue || function
 }

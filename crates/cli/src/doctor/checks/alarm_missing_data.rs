@@ -1,6 +1,6 @@
 //! Alarms that misread a minute without data.
 
-use redrive_iac::subject::{Alarm, Metric, Subject};
+use redrive_iac::deployment::{Alarm, Deployment, Metric};
 
 use super::alarm_metric::{alarms, concerns};
 use crate::doctor::feed::is_ours;
@@ -21,23 +21,23 @@ pub(in crate::doctor) const ALARM_MISSING_DATA: Check = Check {
         "Set TreatMissingData to breaching on alarms that detect inactivity, and to notBreaching on all \
          others.",
     ),
-    find: |subject| {
-        let found =
-            alarms(subject).filter(|(_, metric)| concerns(metric, subject)).filter_map(|(alarm, metric)| {
+    find: |deployment| {
+        let found = alarms(deployment).filter(|(_, metric)| concerns(metric, deployment)).filter_map(
+            |(alarm, metric)| {
                 let Alarm { id, comparison, missing_data, .. } = alarm;
-                let what = mistake(alarm, metric, is_polled(subject, metric))?;
+                let what = mistake(alarm, metric, is_polled(deployment, metric))?;
                 Some(Found::at(alarm, format!("{id} ({} {comparison}, {missing_data}) {what}.", metric.name)))
-            });
+            },
+        );
         found.collect()
     },
 };
 
 /// Returns true if the metric's queue may be polled all the time: it is not a dead-letter queue, or it feeds something.
-fn is_polled(subject: &Subject, metric: &Metric) -> bool {
-    metric
-        .dimensions
-        .get("QueueName")
-        .is_none_or(|name| subject.is_name_of_a_source(name) || !subject.is_name_of_a_dead_letter_queue(name))
+fn is_polled(deployment: &Deployment, metric: &Metric) -> bool {
+    metric.dimensions.get("QueueName").is_none_or(|name| {
+        deployment.is_name_of_a_source(name) || !deployment.is_name_of_a_dead_letter_queue(name)
+    })
 }
 
 fn mistake(alarm: &Alarm, metric: &Metric, is_polled: bool) -> Option<&'static str> {

@@ -1,18 +1,18 @@
 //! Limits of concurrency, and deliveries that Lambda throttles beyond them.
 
-use redrive_iac::subject::{
-    Function, MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers, Subject,
+use redrive_iac::deployment::{
+    Deployment, Function, MAXIMUM_CONCURRENCY, MAXIMUM_POLLERS, MINIMUM_POLLERS, Mapping, Pollers,
 };
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
 
 /// Returns the mappings that invoke a function.
-fn mappings_of<'a>(subject: &'a Subject, function: &'a Function) -> impl Iterator<Item = &'a Mapping> {
+fn mappings_of<'a>(deployment: &'a Deployment, function: &'a Function) -> impl Iterator<Item = &'a Mapping> {
     let is_meant = |mapping: &&Mapping| {
         mapping.enabled != Some(false) && mapping.function.as_deref() == Some(&function.name)
     };
-    subject.mappings.iter().filter(is_meant)
+    deployment.mappings.iter().filter(is_meant)
 }
 
 pub(in crate::doctor) const RESERVED_BELOW_MAXIMUM: Check = Check {
@@ -29,10 +29,10 @@ pub(in crate::doctor) const RESERVED_BELOW_MAXIMUM: Check = Check {
         "Set ReservedConcurrentExecutions to at least the sum of MaximumConcurrency over the function's \
           mappings; with provisioned pollers, of 10 times MaximumPollers.",
     ),
-    find: |subject| {
-        let found = subject.functions.iter().filter_map(|function| {
+    find: |deployment| {
+        let found = deployment.functions.iter().filter_map(|function| {
             let reserved = function.reserved_concurrency.there()?;
-            let maxima = mappings_of(subject, function).filter_map(Mapping::most_batches);
+            let maxima = mappings_of(deployment, function).filter_map(Mapping::most_batches);
             let sum: u32 = maxima.fold(0, u32::saturating_add);
             let what = format!(
                 "{} has a reserved concurrency of {reserved}, but its mappings can run {sum} batches at a \
@@ -62,11 +62,11 @@ pub(in crate::doctor) const RESERVED_WITHOUT_MAXIMUM: Check = Check {
         "Set ScalingConfig.MaximumConcurrency of the mapping to at most the reserved concurrency, or remove the \
            reservation.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for function in &subject.functions {
+        for function in &deployment.functions {
             let Some(reserved) = function.reserved_concurrency.there() else { continue };
-            let unlimited = mappings_of(subject, function)
+            let unlimited = mappings_of(deployment, function)
                 .filter(|mapping| mapping.maximum_concurrency.is_absent() && mapping.pollers.is_absent());
             let has = format!("{} has a reserved concurrency of {reserved}", function.id);
             let least = (reserved < MAXIMUM_CONCURRENCY.start()).then_some(RESERVED_BELOW_LEAST);
@@ -92,8 +92,8 @@ pub(in crate::doctor) const MAXIMUM_CONCURRENCY_REFUSED: Check = Check {
         "Set ScalingConfig.MaximumConcurrency to 2 or more. To run one batch at a time, use a FIFO queue \
          whose messages share one group id.",
     ),
-    find: |subject| {
-        let refused = subject.mappings.iter().filter_map(|mapping| {
+    find: |deployment| {
+        let refused = deployment.mappings.iter().filter_map(|mapping| {
             let maximum =
                 mapping.maximum_concurrency.there().filter(|it| !MAXIMUM_CONCURRENCY.contains(it))?;
             Some(Found::at(mapping, format!("MaximumConcurrency of {} is {maximum}.", mapping.id)))
@@ -115,8 +115,8 @@ pub(in crate::doctor) const POLLERS_REFUSED: Check = Check {
         "Set MinimumPollers to 2 to 200, and MaximumPollers to at least that. Each poller runs up to 10 \
          batches at a time, so use MaximumPollers instead of MaximumConcurrency to limit concurrency.",
     ),
-    find: |subject| {
-        let refused = subject.mappings.iter().filter_map(|mapping| {
+    find: |deployment| {
+        let refused = deployment.mappings.iter().filter_map(|mapping| {
             let pollers = mapping.pollers.there()?;
             let reason = match mapping.maximum_concurrency.there() {
                 Some(maximum) => {
@@ -155,10 +155,10 @@ pub(in crate::doctor) const MANAGED_INSTANCES_THROTTLE: Check = Check {
     link: "https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-troubleshooting.html",
     fix: All("Set ScalingConfig.MaximumConcurrency of the mapping to the function's smallest capacity: the \
          minimum number of execution environments times PerExecutionEnvironmentMaxConcurrency."),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for function in subject.functions.iter().filter(|function| function.has_capacity_provider) {
-            let unlimited = mappings_of(subject, function)
+        for function in deployment.functions.iter().filter(|function| function.has_capacity_provider) {
+            let unlimited = mappings_of(deployment, function)
                 .filter(|mapping| mapping.maximum_concurrency.is_absent() && mapping.pollers.is_absent());
             found.extend(unlimited.map(|mapping| {
                 let (id, function) = (&mapping.id, &function.id);

@@ -1,6 +1,6 @@
 //! The alarm on waiting dead letters.
 
-use redrive_iac::subject::{Alarm, Metric, Queue, Seen, Subject};
+use redrive_iac::deployment::{Alarm, Deployment, Metric, Queue, Seen};
 
 use crate::doctor::feed::{is_received_from, letter_queues};
 use crate::doctor::finding::{Check, Found, Level};
@@ -16,9 +16,9 @@ const AGE: &str = "ApproximateAgeOfOldestMessage";
 const PAGE: &str = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/dead-letter-queues-alarms-cloudwatch.html";
 
 /// Returns each dead-letter queue with the alarms on it, or nothing if alarms were not read.
-fn watched(subject: &Subject) -> Vec<(&Queue, Vec<&Alarm>)> {
-    let Some(alarms) = &subject.alarms else { return Vec::new() };
-    let queues = letter_queues(subject);
+fn watched(deployment: &Deployment) -> Vec<(&Queue, Vec<&Alarm>)> {
+    let Some(alarms) = &deployment.alarms else { return Vec::new() };
+    let queues = letter_queues(deployment);
     queues.map(|queue| (queue, alarms.iter().filter(|alarm| is_on(alarm, queue)).collect())).collect()
 }
 
@@ -32,14 +32,14 @@ fn is_of(metric: &Metric, queue: &Queue) -> bool {
 }
 
 /// Returns true if an alarm that cannot be checked, on metric math or on an unknown metric, may watch the queue.
-fn may_be_watched(subject: &Subject, queue: &Queue) -> bool {
+fn may_be_watched(deployment: &Deployment, queue: &Queue) -> bool {
     let is_on = |alarm: &Alarm| match &alarm.math {
         Seen::There(metrics) => metrics.iter().any(|metric| is_of(metric, queue)),
         Seen::Absent => alarm.may_be_of_a_queue,
         Seen::Unknown => true,
     };
-    let mut unclear = subject.alarms.iter().flatten().filter(|alarm| alarm.metric.is_none());
-    subject.hides_alarms || queue.may_be_watched_elsewhere || unclear.any(is_on)
+    let mut unclear = deployment.alarms.iter().flatten().filter(|alarm| alarm.metric.is_none());
+    deployment.hides_alarms || queue.may_be_watched_elsewhere || unclear.any(is_on)
 }
 
 fn stands_on(alarm: &Alarm, name: &str) -> bool {
@@ -66,12 +66,12 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
          ComparisonOperator: GreaterThanOrEqualToThreshold, Threshold: 1, TreatMissingData: notBreaching and AlarmActions \
          with a topic that somebody reads.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let is_unwatched = |(queue, alarms): &(&Queue, Vec<&Alarm>)| {
             // A receiver of the letters sees each of them.
-            alarms.is_empty() && !may_be_watched(subject, queue) && !is_received_from(subject, queue)
+            alarms.is_empty() && !may_be_watched(deployment, queue) && !is_received_from(deployment, queue)
         };
-        let unwatched = watched(subject).into_iter().filter(is_unwatched);
+        let unwatched = watched(deployment).into_iter().filter(is_unwatched);
         let what = |id: &str| format!("No alarm watches a metric of {id}.");
         unwatched.map(|(queue, _)| Found::at(queue, what(&queue.id))).collect()
     },
@@ -88,10 +88,10 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_METRIC: Check = Check {
     ),
     link: PAGE,
     fix: All("Set MetricName to ApproximateNumberOfMessagesVisible."),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for (queue, alarms) in watched(subject) {
-            if alarms.iter().any(|alarm| shows_letters(alarm)) || may_be_watched(subject, queue) {
+        for (queue, alarms) in watched(deployment) {
+            if alarms.iter().any(|alarm| shows_letters(alarm)) || may_be_watched(deployment, queue) {
                 continue;
             }
             found.extend(alarms.into_iter().map(|alarm| {
@@ -113,9 +113,9 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_THRESHOLD: Check = Check {
     ),
     link: PAGE,
     fix: All("Set Statistic: Maximum, ComparisonOperator: GreaterThanOrEqualToThreshold, Threshold: 1."),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for (queue, alarms) in watched(subject) {
+        for (queue, alarms) in watched(deployment) {
             let alarms: Vec<_> = alarms.into_iter().filter(|alarm| stands_on(alarm, VISIBLE)).collect();
             if alarms.iter().any(|alarm| tells_one_from_none(alarm)) {
                 continue;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_iac::subject::{Arn, Queue, Subject};
+use redrive_iac::deployment::{Arn, Deployment, Queue};
 use redrive_sqs::{MESSAGE_RETENTION_PERIOD, RedriveAllowPolicy, is_fifo, queue_name};
 
 use crate::doctor::feed::redrive_consumers;
@@ -16,16 +16,16 @@ const ATTRIBUTES: &str =
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html";
 
 /// Returns every queue with the ARN of its dead-letter queue, which may be another template's.
-fn targets(subject: &Subject) -> impl Iterator<Item = (&Queue, &str)> {
-    subject.queues.iter().filter_map(|queue| {
+fn targets(deployment: &Deployment) -> impl Iterator<Item = (&Queue, &str)> {
+    deployment.queues.iter().filter_map(|queue| {
         let target = queue.dead_letter_target()?;
         (target != queue.arn).then_some((queue, target))
     })
 }
 
 /// Returns every queue with its dead-letter queue, if that was read.
-pub(super) fn pairs(subject: &Subject) -> impl Iterator<Item = (&Queue, &Queue)> {
-    targets(subject).filter_map(|(queue, target)| Some((queue, subject.queue(target)?)))
+pub(super) fn pairs(deployment: &Deployment) -> impl Iterator<Item = (&Queue, &Queue)> {
+    targets(deployment).filter_map(|(queue, target)| Some((queue, deployment.queue(target)?)))
 }
 
 const LONGEST: Duration = Duration::from_secs(*MESSAGE_RETENTION_PERIOD.end());
@@ -52,8 +52,8 @@ pub(in crate::doctor) const DEAD_LETTER_RETENTION: Check = Check {
         "Set MessageRetentionPeriod: 1209600 (14 days, the maximum) on the dead-letter queue, or at least more than on the \
            source queue.",
     ),
-    find: |subject| {
-        let early = pairs(subject).filter(|(queue, _)| !queue.is_fifo()).filter_map(|(queue, dead)| {
+    find: |deployment| {
+        let early = pairs(deployment).filter(|(queue, _)| !queue.is_fifo()).filter_map(|(queue, dead)| {
             let (source, letters) = (queue.retention?, dead.retention?);
             let what = format!(
                 "{} keeps letters for {}, but {} keeps messages for {}.",
@@ -83,9 +83,9 @@ pub(in crate::doctor) const DEAD_LETTER_SIZE: Check = Check {
         "Set the MaximumMessageSize of the dead-letter queue to at least that of the source queue, or remove it: the \
          default is the maximum of 1048576 (1 MiB).",
     ),
-    find: |subject| {
-        let smaller = redrive_consumers(subject).filter_map(|consumer| {
-            let dead = subject.dead_letters_of(consumer.source)?;
+    find: |deployment| {
+        let smaller = redrive_consumers(deployment).filter_map(|consumer| {
+            let dead = deployment.dead_letters_of(consumer.source)?;
             let (source, letters) = (consumer.source.maximum_message_size?, dead.maximum_message_size?);
             let what = format!(
                 "{} accepts messages of up to {letters} bytes, {} of up to {source} bytes.",
@@ -107,12 +107,12 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_KIND: Check = Check {
     ),
     link: ATTRIBUTES,
     fix: All("Set FifoQueue: true on both queues, or remove it from both."),
-    find: |subject| {
+    find: |deployment| {
         let kind = |fifo| if fifo { "a FIFO queue" } else { "a standard queue" };
-        let differing = targets(subject).filter(|(queue, target)| queue.is_fifo() != is_fifo(target));
+        let differing = targets(deployment).filter(|(queue, target)| queue.is_fifo() != is_fifo(target));
         let found = differing.map(|(queue, target)| {
             let (ours, theirs) = (kind(queue.is_fifo()), kind(is_fifo(target)));
-            let what = format!("{} is {ours}, but {} is {theirs}.", queue.id, name(subject, target));
+            let what = format!("{} is {ours}, but {} is {theirs}.", queue.id, name(deployment, target));
             Found::at(queue, what)
         });
         found.collect()
@@ -132,9 +132,9 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_ELSEWHERE: Check = Check {
         "Use a dead-letter queue in the same account and region: name it with !GetAtt, or with AWS::Region and \
            AWS::AccountId in its ARN.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for (queue, target) in targets(subject) {
+        for (queue, target) in targets(deployment) {
             let (Some(ours), Some(theirs)) = (Arn::parse(&queue.arn), Arn::parse(target)) else { continue };
             let partition = ours.differs_in_partition(&theirs);
             let partition = partition.then_some((ours.partition, theirs.partition));
@@ -160,8 +160,8 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_REDRIVES: Check = Check {
         watches."),
     link: PAGE,
     fix: All("Remove the RedrivePolicy from the dead-letter queue."),
-    find: |subject| {
-        let chained = pairs(subject).filter(|(_, dead)| dead.redrive_policy.there().is_some());
+    find: |deployment| {
+        let chained = pairs(deployment).filter(|(_, dead)| dead.redrive_policy.there().is_some());
         let what = |queue: &Queue, dead: &Queue| {
             format!("{}, the dead-letter queue of {}, has a RedrivePolicy.", dead.id, queue.id)
         };
@@ -181,8 +181,8 @@ pub(in crate::doctor) const ALLOW_POLICY_REFUSES: Check = Check {
     fix: All(
         "Add the queue's ARN to sourceQueueArns of the RedriveAllowPolicy, or set redrivePermission to allowAll.",
     ),
-    find: |subject| {
-        let refused = pairs(subject).filter_map(|(queue, dead)| {
+    find: |deployment| {
+        let refused = pairs(deployment).filter_map(|(queue, dead)| {
             let refused = match dead.redrive_allow_policy.there()? {
                 RedriveAllowPolicy::DenyAll => "denyAll".to_owned(),
                 RedriveAllowPolicy::ByQueue(arns) if !arns.iter().any(|arn| queue.may_be_at(arn)) => {
@@ -213,15 +213,15 @@ pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
          function, and remove DeadLetterQueue, DeadLetterConfig or DestinationConfig from the function. To notify a \
          topic, set an alarm on the dead-letter queue.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let fed =
-            |name: &str| subject.mappings.iter().any(|mapping| mapping.function.as_deref() == Some(name));
-        let functions = subject.functions.iter().filter(|it| fed(&it.name) && !it.invoked_asynchronously);
+            |name: &str| deployment.mappings.iter().any(|mapping| mapping.function.as_deref() == Some(name));
+        let functions = deployment.functions.iter().filter(|it| fed(&it.name) && !it.invoked_asynchronously);
         let found = functions.filter_map(|function| {
             // `dead-letters-return` reports a queue that feeds the function, which is worse.
             let mut letters = function.asynchronous_dead_letters.iter();
-            let idle = letters.find(|arn| !super::recursion::feeds(subject, arn, function))?;
-            let queue = name(subject, idle);
+            let idle = letters.find(|arn| !super::recursion::feeds(deployment, arn, function))?;
+            let queue = name(deployment, idle);
             let what = match Arn::parse(idle).map(|arn| arn.service) {
                 Some("sns") => format!("{} names the SNS topic {queue} as its destination.", function.id),
                 Some("sqs") => {
@@ -236,8 +236,8 @@ pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
 };
 
 /// Returns the logical id of the queue with an ARN, or its name if it was not read.
-fn name<'a>(subject: &'a Subject, arn: &'a str) -> &'a str {
-    match subject.queue(arn) {
+fn name<'a>(deployment: &'a Deployment, arn: &'a str) -> &'a str {
+    match deployment.queue(arn) {
         Some(queue) => &queue.id,
         None => queue_name(arn),
     }

@@ -1,6 +1,6 @@
 //! Resources that were changed after their deployment.
 
-use redrive_iac::subject::Drift;
+use redrive_iac::deployment::Drift;
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
@@ -16,8 +16,8 @@ pub(in crate::doctor) const STACK_DRIFTS: Check = Check {
     fix: All(
         "Make the same change in the template and deploy it, or set the resource back to its value in the template.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let found = |drift: &Drift| Found::at(drift, format!("{}.", drift.what));
-        subject.drift.iter().map(found).collect()
+        deployment.drift.iter().map(found).collect()
     },
 };

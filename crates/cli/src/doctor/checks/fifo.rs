@@ -15,8 +15,8 @@ pub(in crate::doctor) const FIFO_BATCHING_WINDOW: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
     fix: All("Remove MaximumBatchingWindowInSeconds."),
-    find: |subject| {
-        let windows = feeds(subject).filter(|feed| feed.source.is_fifo()).filter_map(|feed| {
+    find: |deployment| {
+        let windows = feeds(deployment).filter(|feed| feed.source.is_fifo()).filter_map(|feed| {
             let seconds = feed.mapping.window.filter(|window| !window.is_zero())?.as_secs();
             let (mapping, source) = (&feed.mapping.id, &feed.source.id);
             let what =
@@ -46,8 +46,8 @@ pub(in crate::doctor) const FIFO_BATCH_USES_DELIVERIES: Check = Check {
           stop at the first failure and return the rest: the ids of the failed message and of all behind it as \
           batchItemFailures. Or set BatchSize to 1.",
     },
-    find: |subject| {
-        let large = feeds(subject).filter(|feed| feed.source.is_fifo()).filter_map(|feed| {
+    find: |deployment| {
+        let large = feeds(deployment).filter(|feed| feed.source.is_fifo()).filter_map(|feed| {
             let (size, count) = (feed.mapping.batch_size?, feed.source.max_receive_count()?);
             // With both, as in AWS's guide, a message that fails a few times leaves deliveries for those behind it.
             let is_guarded = count >= FEWEST && feed.mapping.reports_batch_item_failures != Some(false);

@@ -1,6 +1,6 @@
 //! Filter criteria.
 
-use redrive_iac::subject::Mapping;
+use redrive_iac::deployment::Mapping;
 use redrive_local::Filter;
 use serde_json::Value;
 
@@ -24,8 +24,8 @@ pub(in crate::doctor) const FILTER_DELETES: Check = Check {
          decide. If you want these messages deleted, set MetricsConfig.Metrics to [EventCount] on the \
          mapping: the metric FilteredOutEventCount then counts them.",
     ),
-    find: |subject| {
-        let filtered = subject.mappings.iter();
+    find: |deployment| {
+        let filtered = deployment.mappings.iter();
         let deletes = |it: &&Mapping| {
             !it.filters.is_empty() && it.counts_events == Some(false) && refusals(it).is_empty()
         };
@@ -46,9 +46,9 @@ pub(in crate::doctor) const FILTER_REFUSED: Check = Check {
          else, and the deployment fails."),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html",
     fix: All("Correct the Pattern, or combine filters; `redrive local` shows which messages match."),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for mapping in &subject.mappings {
+        for mapping in &deployment.mappings {
             found.extend(refusals(mapping).into_iter().map(|what| Found::at(mapping, what)));
         }
         found
@@ -67,9 +67,9 @@ pub(in crate::doctor) const FILTER_UNDOCUMENTED: Check = Check {
         "Filter by the body, or filter before the queue: SNS subscriptions and EventBridge rules support \
          more.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for mapping in &subject.mappings {
+        for mapping in &deployment.mappings {
             let used = mapping.filters.iter().filter_map(|pattern| match pattern.parse::<Filter>() {
                 Ok(filter) => filter.field_beside_body().map(str::to_owned),
                 Err(_) => of_event_bridge(pattern).map(str::to_owned),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_iac::subject::Worker;
+use redrive_iac::deployment::Worker;
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
@@ -26,8 +26,8 @@ pub(in crate::doctor) const GRACE_PERIOD_SHORT: Check = Check {
         "Set StopTimeout (ECS; on Fargate at most 120) or terminationGracePeriodSeconds (Kubernetes) to at least \
          REDRIVE_DRAIN + 5, or lower REDRIVE_DRAIN.",
     ),
-    find: |subject| {
-        let short = subject.workers.iter().filter_map(|worker| {
+    find: |deployment| {
+        let short = deployment.workers.iter().filter_map(|worker| {
             let (grace, drain) = (worker.grace_period?, drain(worker)?);
             let what = format!(
                 "{} of {} is {} s, but REDRIVE_DRAIN ({} s) and 5 s for settling are {} s.",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_iac::subject::{Seen, Subject, Table};
+use redrive_iac::deployment::{Deployment, Seen, Table};
 
 use crate::doctor::feed::{Consumer, consumers, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
@@ -32,11 +32,11 @@ pub(in crate::doctor) const IDEMPOTENCY_TTL: Check = Check {
         other: "Set TimeToLiveSpecification: {AttributeName: NAME, Enabled: true} on the table, where NAME is the attribute in \
                 which your code stores when a record expires. Powertools stores it in expiration unless you choose a name.",
     },
-    find: |subject| {
-        let everlasting = tables(subject).into_iter().filter_map(|table| {
-            let mut named = consumers(subject).filter_map(|consumer| consumer.idempotency_table());
+    find: |deployment| {
+        let everlasting = tables(deployment).into_iter().filter_map(|table| {
+            let mut named = consumers(deployment).filter_map(|consumer| consumer.idempotency_table());
             let is_of_redrive =
-                named.any(|name| subject.table(name).is_some_and(|named| named.id == table.id));
+                named.any(|name| deployment.table(name).is_some_and(|named| named.id == table.id));
             let what = match &table.ttl_attribute {
                 // Other libraries let their users choose the attribute.
                 Seen::There(_) if !is_of_redrive => return None,
@@ -66,9 +66,9 @@ pub(in crate::doctor) const IDEMPOTENCY_KEY: Check = Check {
     fix: Redrive(
         "Create the table with KeySchema: [{AttributeName: id, KeyType: HASH}]. A key cannot be changed.",
     ),
-    find: |subject| {
-        let other = redrive_consumers(subject).filter_map(|consumer| {
-            let table = subject.table(consumer.idempotency_table()?)?;
+    find: |deployment| {
+        let other = redrive_consumers(deployment).filter_map(|consumer| {
+            let table = deployment.table(consumer.idempotency_table()?)?;
             let keys = table.keys.there().filter(|keys| *keys != &[KEY])?;
             let what =
                 format!("The key of {}, which {} names, is {}.", table.id, consumer.id, keys.join(" and "));
@@ -92,11 +92,11 @@ pub(in crate::doctor) const IDEMPOTENCY_RETENTION: Check = Check {
         "Lower the MessageRetentionPeriod of the queue, for example to 604800 (7 days). If the code calls Once::keep with \
          more, accept this finding.",
     ),
-    find: |subject| {
-        let early = redrive_consumers(subject).filter_map(|consumer| {
+    find: |deployment| {
+        let early = redrive_consumers(deployment).filter_map(|consumer| {
             let Consumer { source, id, .. } = consumer;
             consumer.idempotency_table()?;
-            let dead = subject.dead_letters_of(source)?;
+            let dead = deployment.dead_letters_of(source)?;
             let (waiting, letters) = (source.retention?, dead.retention?);
             let what = format!(
                 "{} keeps messages for {}, and {} keeps letters for {}. Records of {id} last {}.",
@@ -113,9 +113,9 @@ pub(in crate::doctor) const IDEMPOTENCY_RETENTION: Check = Check {
 };
 
 /// Returns each table of this template that a queue's consumer names.
-fn tables(subject: &Subject) -> Vec<&Table> {
-    let named = consumers(subject).flat_map(|consumer| consumer.process.idempotency_tables());
-    let mut tables: Vec<&Table> = named.filter_map(|name| subject.table(name)).collect();
+fn tables(deployment: &Deployment) -> Vec<&Table> {
+    let named = consumers(deployment).flat_map(|consumer| consumer.process.idempotency_tables());
+    let mut tables: Vec<&Table> = named.filter_map(|name| deployment.table(name)).collect();
     tables.sort_by_key(|table| &table.id);
     tables.dedup_by_key(|table| &table.id);
     tables

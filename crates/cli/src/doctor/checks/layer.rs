@@ -1,6 +1,6 @@
 //! Functions that are set up for redrive's Lambda layer and run without it.
 
-use redrive_iac::subject::{Function, IDEMPOTENCY_TABLE, Seen};
+use redrive_iac::deployment::{Function, IDEMPOTENCY_TABLE, Seen};
 
 use super::variables::KNOWN;
 use crate::doctor::feed::feeds;
@@ -22,8 +22,8 @@ pub(in crate::doctor) const LAYER_NEVER_RUNS: Check = Check {
          point, leave the variable out and start the program with /opt/redrive before it. If your own wrapper calls \
          /opt/redrive, accept this finding.",
     ),
-    find: |subject| {
-        let bypassed = feeds(subject).filter_map(|feed| {
+    find: |deployment| {
+        let bypassed = feeds(deployment).filter_map(|feed| {
             let why = bypass(feed.function)?;
             Some(Found::at(feed.function, format!("{} runs without redrive: {why}.", feed.function.id)))
         });

@@ -21,18 +21,19 @@ pub(in crate::doctor) const RETRY_LIMITS_UNUSED: Check = Check {
          maxReceiveCount in the queue's RedrivePolicy to 5 or more; to limit the age, set the queue's \
          MessageRetentionPeriod.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for mapping in subject.mappings.iter().filter(|it| !it.of_streams.is_empty() && it.lacks.is_none()) {
+        for mapping in deployment.mappings.iter().filter(|it| !it.of_streams.is_empty() && it.lacks.is_none())
+        {
             let what =
                 format!("{} has {}, which is not for queues.", mapping.id, mapping.of_streams.join(" and "));
             found.push(Found::at(mapping, what));
         }
         let mut sources = HashMap::new();
-        for feed in feeds(subject) {
+        for feed in feeds(deployment) {
             sources.entry(&feed.function.name).or_insert(feed);
         }
-        for function in subject.functions.iter().filter(|it| !it.invoked_asynchronously) {
+        for function in deployment.functions.iter().filter(|it| !it.invoked_asynchronously) {
             let (Some(feed), false) = (sources.get(&function.name), function.asynchronous_limits.is_empty())
             else {
                 continue;

@@ -1,6 +1,6 @@
 //! Event source mappings.
 
-use redrive_iac::subject::{BATCH_SIZE, Function, Mapping, Queue, Subject};
+use redrive_iac::deployment::{BATCH_SIZE, Deployment, Function, Mapping, Queue};
 
 use crate::doctor::feed::{Feed, feeds, is_letter_queue, is_received_from};
 use crate::doctor::finding::{Check, Found, Level};
@@ -27,23 +27,23 @@ pub(in crate::doctor) const BATCH_RESPONSE_MISSING: Check = Check {
           the ids of the messages that failed as batchItemFailures. On a FIFO queue, stop at the first failure and return \
           the rest of the batch too.",
     },
-    find: |subject| {
-        let known = subject.mappings.iter().filter(|it| it.lacks.is_none());
+    find: |deployment| {
+        let known = deployment.mappings.iter().filter(|it| it.lacks.is_none());
         let silent = known.filter(|it| it.reports_batch_item_failures == Some(false));
         // A batch of one message cannot fail others, but redrive's function returns even if the message fails.
-        let needs = |mapping: &&Mapping| mapping.batch_size != Some(1) || runs_redrive(subject, mapping);
+        let needs = |mapping: &&Mapping| mapping.batch_size != Some(1) || runs_redrive(deployment, mapping);
         let what = |id: &str| format!("{id} has no ReportBatchItemFailures in its FunctionResponseTypes.");
         let told = |mapping: &Mapping| {
-            let is_fifo = subject.source_of(mapping).is_some_and(Queue::is_fifo);
-            let stops = (is_fifo && !runs_redrive(subject, mapping)).then_some(FIFO_RESPONSE);
+            let is_fifo = deployment.source_of(mapping).is_some_and(Queue::is_fifo);
+            let stops = (is_fifo && !runs_redrive(deployment, mapping)).then_some(FIFO_RESPONSE);
             Found::at(mapping, what(&mapping.id)).fixed_by(stops)
         };
         silent.filter(needs).map(told).collect()
     },
 };
 
-fn runs_redrive(subject: &Subject, mapping: &Mapping) -> bool {
-    subject.function_of(mapping).is_some_and(Function::may_run_redrive)
+fn runs_redrive(deployment: &Deployment, mapping: &Mapping) -> bool {
+    deployment.function_of(mapping).is_some_and(Function::may_run_redrive)
 }
 
 pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
@@ -59,13 +59,13 @@ pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
         "Set Enabled: true, or remove Enabled; Lambda then delivers all waiting messages. If you paused the queue on \
          purpose, put the comment # redrive:accept=mapping-disabled: REASON into the resource.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for mapping in subject.mappings.iter().filter(|mapping| mapping.enabled == Some(false)) {
-            let source = subject.source_of(mapping);
+        for mapping in deployment.mappings.iter().filter(|mapping| mapping.enabled == Some(false)) {
+            let source = deployment.source_of(mapping);
             // It is a switch for replays. An alarm reports waiting messages, and a missing alarm is another finding.
             let is_switch =
-                |queue: &Queue| is_letter_queue(subject, queue) || is_received_from(subject, queue);
+                |queue: &Queue| is_letter_queue(deployment, queue) || is_received_from(deployment, queue);
             if source.is_some_and(is_switch) {
                 continue;
             }
@@ -86,8 +86,8 @@ pub(in crate::doctor) const MAPPING_WITHOUT_QUEUE: Check = Check {
     fix: All(
         "Set Queue: !GetAtt NAME.Arn (SAM) or EventSourceArn: !GetAtt NAME.Arn with the name of the queue.",
     ),
-    find: |subject| {
-        let lacking = subject.mappings.iter().filter_map(|mapping| Some((mapping, mapping.lacks?)));
+    find: |deployment| {
+        let lacking = deployment.mappings.iter().filter_map(|mapping| Some((mapping, mapping.lacks?)));
         let what = |(mapping, lacks): (&Mapping, &str)| format!("{} has no {lacks}.", mapping.id);
         lacking.map(|it| Found::at(it.0, what(it))).collect()
     },
@@ -108,10 +108,10 @@ pub(in crate::doctor) const BATCH_SIZE_REFUSED: Check = Check {
     fix: All(
         "Set BatchSize to at most 10, or, on a standard queue, MaximumBatchingWindowInSeconds to at least 1.",
     ),
-    find: |subject| {
-        let too_large = subject.mappings.iter().filter_map(|mapping| {
+    find: |deployment| {
+        let too_large = deployment.mappings.iter().filter_map(|mapping| {
             let (size, window) = (mapping.batch_size?, mapping.window?);
-            let reason = match subject.source_of(mapping).is_some_and(|source| source.is_fifo()) {
+            let reason = match deployment.source_of(mapping).is_some_and(|source| source.is_fifo()) {
                 true => "its queue is a FIFO queue",
                 false if window.is_zero() => "it has no batching window",
                 false => return None,
@@ -136,8 +136,8 @@ pub(in crate::doctor) const QUEUE_SHARED: Check = Check {
     fix: All(
         "Give each function its own queue, and send to both through an SNS topic or an EventBridge rule.",
     ),
-    find: |subject| {
-        let active: Vec<_> = feeds(subject).filter(|feed| feed.mapping.enabled != Some(false)).collect();
+    find: |deployment| {
+        let active: Vec<_> = feeds(deployment).filter(|feed| feed.mapping.enabled != Some(false)).collect();
         let shared = active.iter().enumerate().filter_map(|(at, feed)| {
             let Feed { source, function, .. } = feed;
             let is_other = |it: &&Feed<'_>| it.source.arn == source.arn && it.function.name != function.name;

@@ -18,9 +18,9 @@ pub(in crate::doctor) const PANIC_ABORT: Check = Check {
     fix: Redrive(
         "Set panic = \"unwind\" under [profile.release], in the workspace's Cargo.toml if there is one.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for Feed { function, .. } in redrive_feeds(subject) {
+        for Feed { function, .. } in redrive_feeds(deployment) {
             let Some(panics) = &function.panics else { continue };
             let (what, line) = match &panics.strategy {
                 Some((strategy, line)) if strategy == "abort" => ("sets panic = \"abort\"", Some(*line)),

@@ -1,7 +1,7 @@
 //! Permissions that the role of a function or a worker needs.
 
 use redrive::Metrics;
-use redrive_iac::subject::{Arn, Process, Queue, Seen, Subject};
+use redrive_iac::deployment::{Arn, Deployment, Process, Queue, Seen};
 use redrive_sqs::queue_name;
 
 use crate::doctor::feed::{Consumer, Kind, consumers, redrive_consumers};
@@ -22,9 +22,9 @@ pub(in crate::doctor) const PERMISSION_POLL: Check = Check {
     link: PAGE,
     fix: All("In a statement of the role, set Action: [sqs:ReceiveMessage, sqs:DeleteMessage, \
         sqs:GetQueueAttributes] and Resource: !GetAtt QUEUE.Arn."),
-    find: |subject| {
+    find: |deployment| {
         const ACTIONS: [&str; 3] = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
-        let denied = consumers(subject).filter_map(|consumer| {
+        let denied = consumers(deployment).filter_map(|consumer| {
             let Consumer { process, source, .. } = consumer;
             let missing = ACTIONS.into_iter().filter(|action| may(process, action, source) == Some(false));
             lacks(consumer, &missing.collect::<Vec<_>>(), &source.id)
@@ -44,9 +44,9 @@ pub(in crate::doctor) const PERMISSION_CHANGE_VISIBILITY: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html",
     fix: Redrive("Allow sqs:ChangeMessageVisibility on the queue; SAM's SQSPollerPolicy grants it."),
-    find: |subject| {
+    find: |deployment| {
         const ACTION: &str = "sqs:ChangeMessageVisibility";
-        let denied = redrive_consumers(subject).filter_map(|consumer| {
+        let denied = redrive_consumers(deployment).filter_map(|consumer| {
             let Consumer { process, source, .. } = consumer;
             let is_denied = may(process, ACTION, source) == Some(false);
             lacks(consumer, is_denied.then_some(ACTION).as_slice(), &source.id)
@@ -66,12 +66,12 @@ pub(in crate::doctor) const PERMISSION_SEND_DEAD_LETTERS: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html",
     fix: Redrive("Allow sqs:SendMessage on the dead-letter queue; SAM's SQSSendMessagePolicy grants it."),
-    find: |subject| {
+    find: |deployment| {
         const ACTION: &str = "sqs:SendMessage";
-        let denied = redrive_consumers(subject).filter_map(|consumer| {
+        let denied = redrive_consumers(deployment).filter_map(|consumer| {
             let Consumer { process, source, .. } = consumer;
-            let (arn, name) = dead_letters_of(subject, &consumer)?;
-            let may = match subject.queue(&arn) {
+            let (arn, name) = dead_letters_of(deployment, &consumer)?;
+            let may = match deployment.queue(&arn) {
                 Some(queue) => may(process, ACTION, queue),
                 None => process.may(ACTION, &arn),
             };
@@ -95,9 +95,9 @@ pub(in crate::doctor) const PERMISSION_PUT_METRICS: Check = Check {
         "Allow cloudwatch:PutMetricData for the namespace, or set REDRIVE_METRICS to emf, which needs no permission, or \
            to off.",
     ),
-    find: |subject| {
+    find: |deployment| {
         const ACTION: &str = "cloudwatch:PutMetricData";
-        let denied = redrive_consumers(subject).filter_map(|consumer| {
+        let denied = redrive_consumers(deployment).filter_map(|consumer| {
             let namespace = consumer.namespace()?;
             let is_denied = consumer.sink() == Some(Metrics::CloudWatch)
                 && consumer.process.may_put_metrics(namespace) == Some(false);
@@ -123,10 +123,10 @@ pub(in crate::doctor) const PERMISSION_KEY: Check = Check {
         redrive: "Allow kms:Decrypt and kms:GenerateDataKey on the key, in the role or in the key's policy.",
         other: "Allow kms:Decrypt on the key, in the role or in the key's policy.",
     },
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for consumer in consumers(subject) {
-            let dead = subject.dead_letters_of(consumer.source).filter(|_| consumer.may_run_redrive());
+        for consumer in consumers(deployment) {
+            let dead = deployment.dead_letters_of(consumer.source).filter(|_| consumer.may_run_redrive());
             // A sender decrypts too, to verify the data key.
             let uses: [(_, &[&str]); 2] =
                 [(Some(consumer.source), &["kms:Decrypt"]), (dead, &["kms:GenerateDataKey", "kms:Decrypt"])];
@@ -156,9 +156,9 @@ pub(in crate::doctor) const PERMISSION_TASK_PROTECTION: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html",
     fix: Redrive("Allow ecs:UpdateTaskProtection and ecs:GetTaskProtection on the cluster's tasks."),
-    find: |subject| {
+    find: |deployment| {
         const ACTIONS: [&str; 2] = ["ecs:UpdateTaskProtection", "ecs:GetTaskProtection"];
-        let protecting = subject
+        let protecting = deployment
             .workers
             .iter()
             .filter(|worker| worker.process.variable("REDRIVE_TASK_PROTECTION") == Seen::There("on"));
@@ -183,11 +183,11 @@ pub(in crate::doctor) const PERMISSION_IDEMPOTENCY: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/using-identity-based-policies.html",
     fix: Redrive("Allow dynamodb:PutItem, dynamodb:UpdateItem and dynamodb:GetItem on the table."),
-    find: |subject| {
+    find: |deployment| {
         const ACTIONS: [&str; 3] = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"];
-        let denied = redrive_consumers(subject).filter_map(|consumer| {
+        let denied = redrive_consumers(deployment).filter_map(|consumer| {
             let named = consumer.idempotency_table()?;
-            let (arn, name) = match subject.table(named) {
+            let (arn, name) = match deployment.table(named) {
                 Some(table) => (table.arn.clone(), table.id.as_str()),
                 None if named.starts_with("arn:") => (named.to_owned(), named),
                 None => {
@@ -225,12 +225,12 @@ fn lacks(consumer: Consumer<'_>, actions: &[&str], object: &str) -> Option<Found
 }
 
 /// Returns the ARN and the name of the queue to which redrive sends letters. A worker reads it from SQS by default.
-fn dead_letters_of(subject: &Subject, consumer: &Consumer<'_>) -> Option<(String, String)> {
+fn dead_letters_of(deployment: &Deployment, consumer: &Consumer<'_>) -> Option<(String, String)> {
     match (consumer.variable("REDRIVE_DEAD_LETTER_QUEUE_URL"), consumer.kind) {
-        (Seen::There(url), _) => queue_at(subject, &url),
+        (Seen::There(url), _) => queue_at(deployment, &url),
         (Seen::Absent, Kind::Worker(_)) => {
             let arn = consumer.source.dead_letter_target()?;
-            let name = subject.queue(arn).map_or(queue_name(arn), |queue| &queue.id);
+            let name = deployment.queue(arn).map_or(queue_name(arn), |queue| &queue.id);
             Some((arn.to_owned(), name.to_owned()))
         }
         (Seen::Absent | Seen::Unknown, _) => None,
@@ -238,10 +238,10 @@ fn dead_letters_of(subject: &Subject, consumer: &Consumer<'_>) -> Option<(String
 }
 
 /// Returns the ARN and the name of the queue at a URL.
-fn queue_at(subject: &Subject, url: &str) -> Option<(String, String)> {
+fn queue_at(deployment: &Deployment, url: &str) -> Option<(String, String)> {
     let named = Arn::of_queue_url(url)?;
     let known =
-        subject.queues.iter().find(|queue| Arn::parse(&queue.arn).is_some_and(|arn| arn.may_be(&named)));
+        deployment.queues.iter().find(|queue| Arn::parse(&queue.arn).is_some_and(|arn| arn.may_be(&named)));
     Some(match known {
         Some(queue) => (queue.arn.clone(), queue.id.clone()),
         None => {

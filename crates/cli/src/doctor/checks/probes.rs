@@ -1,6 +1,6 @@
 //! Probes by which Kubernetes checks a worker's health.
 
-use redrive_iac::subject::{Platform, Probe, Seen, Subject, Worker};
+use redrive_iac::deployment::{Deployment, Platform, Probe, Seen, Worker};
 use redrive_sqs::Quoted;
 
 use crate::doctor::finding::{Check, Found, Level};
@@ -22,8 +22,8 @@ pub(in crate::doctor) const PROBE_FAILS: Check = Check {
     ),
     link: PAGE,
     fix: Redrive("Set REDRIVE_HEALTH to :8080, and probe /livez and /readyz on port 8080."),
-    find: |subject| {
-        probes(subject)
+    find: |deployment| {
+        probes(deployment)
             .filter_map(|(worker, probe)| {
                 let Seen::There(health) = worker.process.variable(HEALTH) else { return None };
                 let Probe { kind, path, port } = probe;
@@ -62,8 +62,8 @@ pub(in crate::doctor) const PROBE_WITHOUT_HEALTH: Check = Check {
     fix: Redrive(
         "Set REDRIVE_HEALTH to :PORT with the port of the probe, unless the code calls Consumer::health.",
     ),
-    find: |subject| {
-        let deaf = probes(subject).filter(|(worker, _)| worker.process.variable(HEALTH).is_absent());
+    find: |deployment| {
+        let deaf = probes(deployment).filter(|(worker, _)| worker.process.variable(HEALTH).is_absent());
         let what =
             |worker: &Worker, probe: &Probe| format!("{} has a {}, but no {HEALTH}.", worker.id, probe.kind);
         deaf.map(|(worker, probe)| Found::at(worker, what(worker, probe))).collect()
@@ -80,9 +80,9 @@ pub(in crate::doctor) const PROBES_MISSING: Check = Check {
     ),
     link: PAGE,
     fix: Redrive("Add a livenessProbe with httpGet /livez, and a readinessProbe with httpGet /readyz."),
-    find: |subject| {
+    find: |deployment| {
         let is_asked = |worker: &Worker| worker.probes.iter().any(|probe| probe.kind == "livenessProbe");
-        let unasked = subject.workers.iter().filter_map(|worker| {
+        let unasked = deployment.workers.iter().filter_map(|worker| {
             let Seen::There(health) = worker.process.variable(HEALTH) else { return None };
             let what =
                 format!("{} serves its health at {health}, but has no livenessProbe on it.", worker.id);
@@ -93,8 +93,8 @@ pub(in crate::doctor) const PROBES_MISSING: Check = Check {
     },
 };
 
-fn probes(subject: &Subject) -> impl Iterator<Item = (&Worker, &Probe)> {
-    subject.workers.iter().flat_map(|worker| worker.probes.iter().map(move |probe| (worker, probe)))
+fn probes(deployment: &Deployment) -> impl Iterator<Item = (&Worker, &Probe)> {
+    deployment.workers.iter().flat_map(|worker| worker.probes.iter().map(move |probe| (worker, probe)))
 }
 
 /// Returns the port of `:8080` or `127.0.0.1:8080`.

@@ -1,6 +1,6 @@
 //! A queue's own policy.
 
-use redrive_iac::subject::{Seen, Sender};
+use redrive_iac::deployment::{Seen, Sender};
 
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
@@ -19,8 +19,8 @@ pub(in crate::doctor) const QUEUE_POLICY_OPEN: Check = Check {
         "Name accounts, roles or services as the Principal, or add a Condition on aws:SourceArn, aws:SourceAccount or \
          aws:PrincipalOrgID.",
     ),
-    find: |subject| {
-        let open = subject.queues.iter().filter(|queue| !queue.open_actions.is_empty());
+    find: |deployment| {
+        let open = deployment.queues.iter().filter(|queue| !queue.open_actions.is_empty());
         let what = |id: &str, actions: Vec<&str>| {
             format!("The policy of {id} allows {} to anyone.", actions.join(" and "))
         };
@@ -44,9 +44,9 @@ pub(in crate::doctor) const QUEUE_POLICY_REFUSES: Check = Check {
          {Service: events.amazonaws.com}, and set aws:SourceArn to the sender: !GetAtt RULE.Arn, !Ref TOPIC or !GetAtt \
          BUCKET.Arn.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for queue in &subject.queues {
+        for queue in &deployment.queues {
             let id = &queue.id;
             for sender in &queue.senders {
                 let Sender { id: sent_by, arn, .. } = sender;

@@ -1,6 +1,6 @@
 //! Messages that a consumer sends back to its own queue.
 
-use redrive_iac::subject::{Function, Queue, Seen, Subject};
+use redrive_iac::deployment::{Deployment, Function, Queue, Seen};
 
 use crate::doctor::feed::{Feed, consumers, feeds as all_feeds, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
@@ -21,22 +21,23 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
         "Remove the mapping of the dead-letter queue, or set Enabled: false on it. Once the cause is fixed, run \
          `redrive dlq retry` to send the letters back.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let mut found = Vec::new();
-        for queue in &subject.queues {
+        for queue in &deployment.queues {
             if queue.dead_letter_target() == Some(&queue.arn) {
                 found.push(Found::at(queue, format!("{} is its own dead-letter queue.", queue.id)));
             }
         }
-        for feed in active(subject) {
-            let Some(dead) = subject.dead_letters_of(feed.source).filter(|dead| dead.arn != feed.source.arn)
+        for feed in active(deployment) {
+            let Some(dead) =
+                deployment.dead_letters_of(feed.source).filter(|dead| dead.arn != feed.source.arn)
             else {
                 continue;
             };
-            if !feeds(subject, &dead.arn, feed.function) {
+            if !feeds(deployment, &dead.arn, feed.function) {
                 continue;
             }
-            let back = active(subject)
+            let back = active(deployment)
                 .find(|other| other.source.arn == dead.arn && other.function.name == feed.function.name);
             if let Some(back) = back {
                 let what = format!(
@@ -46,8 +47,8 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
                 found.push(Found::at(back.mapping, what));
             }
         }
-        let is_dead = |queue: &Queue| subject.is_dead_letter_queue(&queue.arn);
-        for consumer in redrive_consumers(subject).filter(|consumer| !is_dead(consumer.source)) {
+        let is_dead = |queue: &Queue| deployment.is_dead_letter_queue(&queue.arn);
+        for consumer in redrive_consumers(deployment).filter(|consumer| !is_dead(consumer.source)) {
             if let Seen::There(url) = consumer.variable("REDRIVE_DEAD_LETTER_QUEUE_URL")
                 && consumer.source.may_be_at(&url)
             {
@@ -56,8 +57,8 @@ pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
                 found.push(Found::at(consumer, what));
             }
         }
-        for function in &subject.functions {
-            let back = function.asynchronous_dead_letters.iter().find(|arn| feeds(subject, arn, function));
+        for function in &deployment.functions {
+            let back = function.asynchronous_dead_letters.iter().find(|arn| feeds(deployment, arn, function));
             if let Some(arn) = back {
                 let what = format!(
                     "A dead-letter queue or destination of {} is {arn}, which feeds it.",
@@ -88,8 +89,8 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
                 sets when it comes back. If the function sends other messages to the queue, exclude this \
                 finding with --except sends-to-own-source.",
     },
-    find: |subject| {
-        let returning = consumers(subject).filter_map(|consumer| {
+    find: |deployment| {
+        let returning = consumers(deployment).filter_map(|consumer| {
             let (id, source) = (consumer.id, consumer.source);
             let mut variables = consumer.process.environment.iter().flatten();
             let (name, _) = variables.find(|(name, value)| {
@@ -107,11 +108,11 @@ pub(in crate::doctor) const SENDS_TO_OWN_SOURCE: Check = Check {
 };
 
 /// Returns the feeds whose mapping is enabled: a disabled one of a dead-letter queue may be a switch for replays.
-fn active(subject: &Subject) -> impl Iterator<Item = Feed<'_>> {
-    all_feeds(subject).filter(|feed| feed.mapping.enabled != Some(false))
+fn active(deployment: &Deployment) -> impl Iterator<Item = Feed<'_>> {
+    all_feeds(deployment).filter(|feed| feed.mapping.enabled != Some(false))
 }
 
 /// Returns true if the queue with an ARN feeds a function.
-pub(super) fn feeds(subject: &Subject, arn: &str, function: &Function) -> bool {
-    subject.queue(arn).is_some() && subject.feeds(arn, &function.name)
+pub(super) fn feeds(deployment: &Deployment, arn: &str, function: &Function) -> bool {
+    deployment.queue(arn).is_some() && deployment.feeds(arn, &function.name)
 }

@@ -1,6 +1,6 @@
 //! The redrive policy of the queue that feeds the function.
 
-use redrive_iac::subject::Queue;
+use redrive_iac::deployment::Queue;
 
 use crate::doctor::feed::sources;
 use crate::doctor::finding::{Check, Found, Level};
@@ -19,11 +19,11 @@ pub(in crate::doctor) const REDRIVE_POLICY_MISSING: Check = Check {
         "Add a second queue, and give this one a RedrivePolicy with the second queue's ARN as deadLetterTargetArn \
            and a maxReceiveCount of 5 or more.",
     ),
-    find: |subject| {
-        let without = sources(subject)
+    find: |deployment| {
+        let without = sources(deployment)
             .filter(|(queue, _)| queue.redrive_policy.is_absent() && !queue.takes_other_letters);
         // A dead-letter queue needs none, even if it feeds a function.
-        let is_source = |(queue, _): &(&Queue, _)| !subject.is_dead_letter_queue(&queue.arn);
+        let is_source = |(queue, _): &(&Queue, _)| !deployment.is_dead_letter_queue(&queue.arn);
         let what = |id: &str, fed: &str| format!("{id} feeds a {fed} and has no RedrivePolicy.");
         without.filter(is_source).map(|(queue, fed)| Found::at(queue, what(&queue.id, fed))).collect()
     },
@@ -46,8 +46,8 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_LOW: Check = Check {
         redrive: "Set maxReceiveCount and REDRIVE_MAX_RECEIVE_COUNT to 5 or more.",
         other: "Set maxReceiveCount to 5 or more.",
     },
-    find: |subject| {
-        let low = sources(subject).filter_map(|(queue, _)| {
+    find: |deployment| {
+        let low = sources(deployment).filter_map(|(queue, _)| {
             let count = queue.max_receive_count().filter(|count| (1..FEWEST).contains(count))?;
             Some(Found::at(queue, format!("The maxReceiveCount of {} is {count}.", queue.id)))
         });

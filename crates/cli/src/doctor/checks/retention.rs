@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_iac::subject::Queue;
+use redrive_iac::deployment::Queue;
 use redrive_sqs::MESSAGE_RETENTION_PERIOD;
 
 use super::dead_letter_queue::{expires_early, pairs};
@@ -31,12 +31,13 @@ pub(in crate::doctor) const RETENTION_SHORT: Check = Check {
          days, the maximum) on a dead-letter queue. If old messages are worthless, put the comment # redrive:accept=retention-short: REASON \
          into the resource.",
     ),
-    find: |subject| {
-        let is_dead = |queue: &Queue| is_letter_queue(subject, queue);
+    find: |deployment| {
+        let is_dead = |queue: &Queue| is_letter_queue(deployment, queue);
         // Another finding reports the same cause.
         let is_told = |queue: &Queue| {
-            outlive(subject, queue)
-                || pairs(subject).any(|(source, dead)| dead.arn == queue.arn && expires_early(source, dead))
+            outlive(deployment, queue)
+                || pairs(deployment)
+                    .any(|(source, dead)| dead.arn == queue.arn && expires_early(source, dead))
         };
         let is_short = |queue: &Queue, least: Duration| {
             queue.retention.is_some_and(|it| it < least && MESSAGE_RETENTION_PERIOD.contains(&it.as_secs()))
@@ -46,9 +47,9 @@ pub(in crate::doctor) const RETENTION_SHORT: Check = Check {
             let Queue { id, retention, .. } = queue;
             Found::at(queue, format!("{id} keeps {messages} for {}.", lasting(retention.unwrap_or_default())))
         };
-        let sources = sources(subject).map(|(queue, _)| queue).filter(|queue| !is_dead(queue));
+        let sources = sources(deployment).map(|(queue, _)| queue).filter(|queue| !is_dead(queue));
         let sources = sources.filter(|queue| is_short(queue, SHORTEST)).map(|queue| found(queue, "messages"));
-        let letters = letter_queues(subject).filter(|queue| is_short(queue, SHORTEST_OF_LETTERS));
+        let letters = letter_queues(deployment).filter(|queue| is_short(queue, SHORTEST_OF_LETTERS));
         sources.chain(letters.map(|queue| found(queue, "letters"))).collect()
     },
 };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redrive::tools::{Retries, Retry};
-use redrive_iac::subject::{Queue, Seen, Subject};
+use redrive_iac::deployment::{Deployment, Queue, Seen};
 use redrive_sqs::MAX_RECEIVE_COUNT;
 
 use crate::doctor::feed::{Consumer, consumers};
@@ -30,8 +30,8 @@ pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
         other: "Lower maxReceiveCount or VisibilityTimeout, or raise MessageRetentionPeriod. `redrive schedule` \
             shows when each attempt happens.",
     },
-    find: |subject| {
-        let late = consumers(subject).filter_map(|consumer| {
+    find: |deployment| {
+        let late = consumers(deployment).filter_map(|consumer| {
             let (retention, count) = (consumer.source.retention?, consumer.source.max_receive_count()?);
             let waits = waits(&consumer, count).filter(|waits| *waits >= retention)?;
             let what = format!(
@@ -47,8 +47,8 @@ pub(in crate::doctor) const RETRIES_OUTLIVE_RETENTION: Check = Check {
 };
 
 /// Returns true if messages of a queue expire before their last delivery.
-pub(super) fn outlive(subject: &Subject, queue: &Queue) -> bool {
-    consumers(subject).filter(|consumer| consumer.source.arn == queue.arn).any(|consumer| {
+pub(super) fn outlive(deployment: &Deployment, queue: &Queue) -> bool {
+    consumers(deployment).filter(|consumer| consumer.source.arn == queue.arn).any(|consumer| {
         let waits = queue.max_receive_count().and_then(|count| waits(&consumer, count));
         waits.zip(queue.retention).is_some_and(|(waits, retention)| waits >= retention)
     })

@@ -13,8 +13,8 @@ pub(in crate::doctor) const SCALES_ON_IN_FLIGHT: Check = Check {
     ),
     link: "https://keda.sh/docs/latest/scalers/aws-sqs/",
     fix: Redrive("Set scaleOnInFlight: \"false\" in the metadata of the aws-sqs-queue trigger."),
-    find: |subject| {
-        let counting = subject.scalers.iter().filter(|scaler| scaler.counts_in_flight == Some(true));
+    find: |deployment| {
+        let counting = deployment.scalers.iter().filter(|scaler| scaler.counts_in_flight == Some(true));
         let what =
             |id: &str| format!("The aws-sqs-queue trigger of {id} does not set scaleOnInFlight to false.");
         counting.map(|scaler| Found::at(scaler, what(&scaler.id))).collect()

@@ -1,7 +1,7 @@
 //! Functions that several queues feed.
 
 use redrive::tools::VARIABLES_OF_ONE_QUEUE;
-use redrive_iac::subject::{Function, Queue};
+use redrive_iac::deployment::{Function, Queue};
 
 use crate::doctor::feed::{Feed, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
@@ -27,14 +27,14 @@ pub(in crate::doctor) const SETTINGS_SHARED: Check = Check {
         "Set REDRIVE_QUEUES, with an entry for each queue, instead of REDRIVE_DEAD_LETTER_QUEUE_URL, \
          REDRIVE_MAX_RECEIVE_COUNT and REDRIVE_VISIBILITY_TIMEOUT; or give each queue its own function.",
     ),
-    find: |subject| {
+    find: |deployment| {
         let active: Vec<_> =
-            redrive_feeds(subject).filter(|feed| feed.mapping.enabled != Some(false)).collect();
+            redrive_feeds(deployment).filter(|feed| feed.mapping.enabled != Some(false)).collect();
         let mut found = Vec::new();
         for (at, feed) in active.iter().enumerate() {
             // `dead-letters-return` reports a queue beside its own dead-letter queue.
             let is_dead_letters_of = |dead: &Queue, queue: &Queue| {
-                subject.dead_letters_of(queue).is_some_and(|found| found.arn == dead.arn)
+                deployment.dead_letters_of(queue).is_some_and(|found| found.arn == dead.arn)
             };
             let is_another = |it: &&Feed<'_>| {
                 it.function.name == feed.function.name

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use redrive_iac::subject::{BATCH_SIZE, BATCHING_WINDOW, Mapping, Queue, Subject};
+use redrive_iac::deployment::{BATCH_SIZE, BATCHING_WINDOW, Deployment, Mapping, Queue};
 use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, VISIBILITY_TIMEOUT};
 
 use crate::doctor::finding::{Check, Found, Level};
@@ -21,12 +21,12 @@ pub(in crate::doctor) const VALUE_REFUSED: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
     fix: All("Set a value in the range that the finding shows."),
-    find: |subject: &Subject| {
-        let of_queues = subject
+    find: |deployment: &Deployment| {
+        let of_queues = deployment
             .queues
             .iter()
             .flat_map(|queue| of_queue(queue).into_iter().flatten().map(move |what| Found::at(queue, what)));
-        let of_mappings = subject.mappings.iter().flat_map(|mapping| {
+        let of_mappings = deployment.mappings.iter().flat_map(|mapping| {
             of_mapping(mapping).into_iter().flatten().map(move |what| Found::at(mapping, what))
         });
         of_queues.chain(of_mappings).collect()

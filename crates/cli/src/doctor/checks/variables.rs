@@ -1,7 +1,7 @@
 //! Variables of a function or a worker that contradict its queue, or that redrive does not accept.
 
 use redrive::tools::Retries;
-use redrive_iac::subject::{Arn, IDEMPOTENCY_TABLE, Process, Queue, Subject};
+use redrive_iac::deployment::{Arn, Deployment, IDEMPOTENCY_TABLE, Process, Queue};
 
 use crate::counted::counted;
 use crate::doctor::feed::{Consumer, Feed, Kind, redrive_consumers, redrive_feeds};
@@ -54,10 +54,10 @@ const MOST_UNKNOWN: usize = 20;
 const OF_LAYER: [&str; 2] = ["REDRIVE_BATCH", "REDRIVE_CLASSIFY"];
 
 /// Returns true if a setting fits another queue that feeds the function, which `settings-shared` reports.
-fn another_of(subject: &Subject, consumer: &Consumer<'_>, is_meant: impl Fn(&Queue) -> bool) -> bool {
+fn another_of(deployment: &Deployment, consumer: &Consumer<'_>, is_meant: impl Fn(&Queue) -> bool) -> bool {
     let Kind::Function(function) = consumer.kind else { return false };
     function.process.variable("REDRIVE_QUEUES").is_absent()
-        && redrive_feeds(subject).any(|feed| feed.function.name == function.name && is_meant(feed.source))
+        && redrive_feeds(deployment).any(|feed| feed.function.name == function.name && is_meant(feed.source))
 }
 
 pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
@@ -71,19 +71,20 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_DIFFERS: Check = Check {
     ),
     link: PAGE,
     fix: Redrive("Set REDRIVE_MAX_RECEIVE_COUNT and maxReceiveCount from the same parameter."),
-    find: |subject| {
-        let differing = redrive_consumers(subject).filter_map(|consumer @ Consumer { source, id, .. }| {
-            let told: u32 = consumer.variable(MAX_RECEIVE_COUNT).there()?.parse().ok()?;
-            let count = source.max_receive_count().filter(|count| *count != told)?;
-            if another_of(subject, &consumer, |queue| queue.max_receive_count() == Some(told)) {
-                return None;
-            }
-            let what = format!(
-                "{MAX_RECEIVE_COUNT} of {id} is {told}, but the maxReceiveCount of {} is {count}.",
-                source.id
-            );
-            Some(Found::at(consumer, what))
-        });
+    find: |deployment| {
+        let differing =
+            redrive_consumers(deployment).filter_map(|consumer @ Consumer { source, id, .. }| {
+                let told: u32 = consumer.variable(MAX_RECEIVE_COUNT).there()?.parse().ok()?;
+                let count = source.max_receive_count().filter(|count| *count != told)?;
+                if another_of(deployment, &consumer, |queue| queue.max_receive_count() == Some(told)) {
+                    return None;
+                }
+                let what = format!(
+                    "{MAX_RECEIVE_COUNT} of {id} is {told}, but the maxReceiveCount of {} is {count}.",
+                    source.id
+                );
+                Some(Found::at(consumer, what))
+            });
         differing.collect()
     },
 };
@@ -101,8 +102,8 @@ pub(in crate::doctor) const MAX_RECEIVE_COUNT_UNKNOWN: Check = Check {
     fix: Redrive(
         "Set REDRIVE_MAX_RECEIVE_COUNT to the maxReceiveCount, unless the code calls Consumer::max_receive_count.",
     ),
-    find: |subject| {
-        let ignorant = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
+    find: |deployment| {
+        let ignorant = redrive_feeds(deployment).filter_map(|feed @ Feed { function, source, .. }| {
             let (count, id) = (source.max_receive_count()?, &function.id);
             let what =
                 format!("{id} has no {MAX_RECEIVE_COUNT}; the maxReceiveCount of {} is {count}.", source.id);
@@ -125,22 +126,25 @@ pub(in crate::doctor) const DEAD_LETTER_URL_DIFFERS: Check = Check {
     fix: Redrive(
         "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue that deadLetterTargetArn names.",
     ),
-    find: |subject| {
-        let differing = redrive_consumers(subject).filter_map(|consumer @ Consumer { source, id, .. }| {
-            let seen = consumer.variable(DEAD_LETTER_URL);
-            let url = seen.there()?;
-            let (told, target) = (Arn::of_queue_url(url)?, Arn::parse(source.dead_letter_target()?)?);
-            let what = format!(
-                "{DEAD_LETTER_URL} of {id} is {url}, but the redrive policy of {} names {}.",
-                source.id, target.rest
-            );
-            // `dead-letters-return` reports a URL of the source itself.
-            let is_told = |arn: &str| Arn::parse(arn).is_some_and(|target| told.may_be(&target));
-            let differs = !told.may_be(&target)
-                && !source.may_be_at(url)
-                && !another_of(subject, &consumer, |queue| queue.dead_letter_target().is_some_and(is_told));
-            differs.then(|| Found::at(consumer, what))
-        });
+    find: |deployment| {
+        let differing =
+            redrive_consumers(deployment).filter_map(|consumer @ Consumer { source, id, .. }| {
+                let seen = consumer.variable(DEAD_LETTER_URL);
+                let url = seen.there()?;
+                let (told, target) = (Arn::of_queue_url(url)?, Arn::parse(source.dead_letter_target()?)?);
+                let what = format!(
+                    "{DEAD_LETTER_URL} of {id} is {url}, but the redrive policy of {} names {}.",
+                    source.id, target.rest
+                );
+                // `dead-letters-return` reports a URL of the source itself.
+                let is_told = |arn: &str| Arn::parse(arn).is_some_and(|target| told.may_be(&target));
+                let differs = !told.may_be(&target)
+                    && !source.may_be_at(url)
+                    && !another_of(deployment, &consumer, |queue| {
+                        queue.dead_letter_target().is_some_and(is_told)
+                    });
+                differs.then(|| Found::at(consumer, what))
+            });
         differing.collect()
     },
 };
@@ -159,8 +163,8 @@ pub(in crate::doctor) const DEAD_LETTER_URL_MISSING: Check = Check {
         "Set REDRIVE_DEAD_LETTER_QUEUE_URL to the URL (!Ref) of the queue's dead-letter queue, unless the code calls \
            Consumer::dead_letter_queue_url.",
     ),
-    find: |subject| {
-        let ignorant = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
+    find: |deployment| {
+        let ignorant = redrive_feeds(deployment).filter_map(|feed @ Feed { function, source, .. }| {
             source.redrive_policy.there()?;
             let (id, source) = (&function.id, &source.id);
             let what = format!("{id} has no {DEAD_LETTER_URL}, but {source} has a dead-letter queue.");
@@ -184,8 +188,8 @@ pub(in crate::doctor) const VISIBILITY_VARIABLE_DIFFERS: Check = Check {
         "Set REDRIVE_VISIBILITY_TIMEOUT and the queue's VisibilityTimeout from the same value, for example \
          !Ref VisibilityTimeout.",
     ),
-    find: |subject| {
-        let differing = redrive_feeds(subject).filter_map(|feed @ Feed { function, source, .. }| {
+    find: |deployment| {
+        let differing = redrive_feeds(deployment).filter_map(|feed @ Feed { function, source, .. }| {
             let told: f64 = feed.consumer().variable(VISIBILITY_TIMEOUT).there()?.parse().ok()?;
             let timeout = source.visibility_timeout.filter(|timeout| timeout.as_secs_f64() != told)?;
             let what = format!(
@@ -210,13 +214,13 @@ pub(in crate::doctor) const SETTING_REFUSED: Check = Check {
     ),
     link: PAGE,
     fix: Redrive("Set the variable to an allowed value; the reference lists them."),
-    find: |subject| {
-        let of_functions = redrive_feeds(subject).filter_map(|Feed { function, source, .. }| {
+    find: |deployment| {
+        let of_functions = redrive_feeds(deployment).filter_map(|Feed { function, source, .. }| {
             let starts = retries(&function.process, &source.arn).and_then(|it| it.check_function());
             let error = starts.err()?;
             Some(Found::at(function, format!("{}: {error}.", function.id)))
         });
-        let of_workers = subject.workers.iter().filter_map(|worker| {
+        let of_workers = deployment.workers.iter().filter_map(|worker| {
             let error =
                 retries(&worker.process, worker.queue_arn.as_deref().or(worker.queue_url())?).err()?;
             Some(Found::at(worker, format!("{}: {error}.", worker.id)))
@@ -235,12 +239,12 @@ pub(in crate::doctor) const SETTING_UNKNOWN: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html",
     fix: Redrive("Correct the name of the variable; the reference lists all of them."),
-    find: |subject| {
-        let functions = subject.functions.iter().filter(|function| function.may_run_redrive());
+    find: |deployment| {
+        let functions = deployment.functions.iter().filter(|function| function.may_run_redrive());
         let of_functions = functions.flat_map(|function| {
             unknown(&function.process, &function.id).map(move |what| Found::at(function, what))
         });
-        let of_workers = subject
+        let of_workers = deployment
             .workers
             .iter()
             .flat_map(|worker| unknown(&worker.process, &worker.id).map(move |what| Found::at(worker, what)));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_iac::subject::{Seen, Subject};
+use redrive_iac::deployment::{Deployment, Seen};
 
 use crate::doctor::feed::{Consumer, Feed, Kind, consumers, feeds};
 use crate::doctor::finding::{Check, Found, Level};
@@ -32,8 +32,8 @@ impl Times {
     }
 }
 
-fn feeds_with_times(subject: &Subject) -> impl Iterator<Item = (Feed<'_>, Times)> {
-    feeds(subject).filter_map(|feed| Times::of(&feed).map(|times| (feed, times)))
+fn feeds_with_times(deployment: &Deployment) -> impl Iterator<Item = (Feed<'_>, Times)> {
+    feeds(deployment).filter_map(|feed| Times::of(&feed).map(|times| (feed, times)))
 }
 
 pub(in crate::doctor) const VISIBILITY_BELOW_TIMEOUT: Check = Check {
@@ -47,8 +47,8 @@ pub(in crate::doctor) const VISIBILITY_BELOW_TIMEOUT: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
     fix: All("Set VisibilityTimeout to 6 times the function's timeout plus the batching window."),
-    find: |subject| {
-        let short = feeds_with_times(subject).filter(|(_, times)| times.visibility < times.least());
+    find: |deployment| {
+        let short = feeds_with_times(deployment).filter(|(_, times)| times.visibility < times.least());
         short
             .map(|(feed, times)| {
                 let what = format!(
@@ -84,8 +84,8 @@ pub(in crate::doctor) const VISIBILITY_TOO_SHORT: Check = Check {
           message comes back after that time; if that is too long, change its visibility timeout in the \
           function (ChangeMessageVisibility).",
     },
-    find: |subject| {
-        let short = feeds_with_times(subject)
+    find: |deployment| {
+        let short = feeds_with_times(deployment)
             .filter(|(_, times)| (times.least()..times.enough()).contains(&times.visibility))
             .filter(|(feed, times)| !is_shorter_than_lease(feed, times));
         short
@@ -123,8 +123,8 @@ pub(in crate::doctor) const LEASE_SHORT: Check = Check {
         "Set the queue's VisibilityTimeout to 30 or more, and REDRIVE_VISIBILITY_TIMEOUT too if it is set. It need not \
          cover the longest handler.",
     ),
-    find: |subject| {
-        let short = consumers(subject).filter_map(|consumer| {
+    find: |deployment| {
+        let short = consumers(deployment).filter_map(|consumer| {
             let Kind::Worker(worker) = consumer.kind else { return None };
             let visibility = lease(&consumer).filter(|visibility| *visibility < SHORTEST_LEASE)?;
             let seconds = visibility.as_secs_f64();
@@ -158,8 +158,8 @@ pub(in crate::doctor) const IDEMPOTENCY_LEASE: Check = Check {
     ),
     link: "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html",
     fix: Redrive("Set VisibilityTimeout to 6 times the function's timeout plus the batching window."),
-    find: |subject| {
-        let found = feeds_with_times(subject).filter(|(feed, times)| is_shorter_than_lease(feed, times));
+    find: |deployment| {
+        let found = feeds_with_times(deployment).filter(|(feed, times)| is_shorter_than_lease(feed, times));
         let found = found.map(|(feed, times)| {
             let what = format!(
                 "The visibility timeout of {} is {} s, but a lease of {} may last {} s.",

@@ -8,7 +8,7 @@ pub(super) fn requests_need_tls(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for fifo in ["false", "true"] {
         let stack = ours.with(&[("Fifo", fifo), TOLD]);
-        let queues = stack.subject.queues.iter().map(|queue| (&*queue.url, &*queue.arn, "sqs:*"));
+        let queues = stack.deployment.queues.iter().map(|queue| (&*queue.url, &*queue.arn, "sqs:*"));
         for (reference, arn, action) in queues.chain([(TOPIC, TOPIC, "sns:Publish")]) {
             let denied = json!({
                 "Sid": "OnlyOverTls", "Effect": "Deny", "Principal": "*", "Action": action, "Resource": arn,

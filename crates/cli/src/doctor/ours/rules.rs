@@ -6,7 +6,7 @@ use std::time::Duration;
 use redrive::Metrics;
 use redrive::tools::metric_names;
 use redrive_iac::Node;
-use redrive_iac::subject::{IDEMPOTENCY_TABLE, PartialRedrivePolicy, Seen};
+use redrive_iac::deployment::{IDEMPOTENCY_TABLE, PartialRedrivePolicy, Seen};
 use redrive_sqs::RedriveAllowPolicy;
 use serde_json::{Value, json};
 
@@ -65,9 +65,9 @@ fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
                 for idempotency in ["off", "on"] {
                     let others = [("FunctionTimeout", timeout), ("Metrics", sink), TOLD];
                     let stack = ours.with(&[&kind[..], &others, &[("Idempotency", idempotency)]].concat());
-                    let found = judge(&stack.subject);
+                    let found = judge(&stack.deployment);
                     wrong.extend(found.iter().map(|it| format!("{}: {}", it.check.code, it.found.what)));
-                    wrong.extend(stack.subject.lines_not_read().into_iter().map(str::to_owned));
+                    wrong.extend(stack.deployment.lines_not_read().into_iter().map(str::to_owned));
                 }
             }
         }
@@ -85,7 +85,8 @@ fn the_function_knows_its_queues(ours: &Ours<'_>) -> Vec<String> {
             ("BatchingWindow", window),
             ("MaxReceiveCount", count),
         ]);
-        let ([source, dead], [function]) = (&stack.subject.queues[..], &stack.subject.functions[..]) else {
+        let ([source, dead], [function]) = (&stack.deployment.queues[..], &stack.deployment.functions[..])
+        else {
             panic!("expected two queues and a function")
         };
         let visibility = source.visibility_timeout.map(|timeout| timeout.as_secs().to_string());
@@ -125,7 +126,7 @@ fn the_dead_letter_alarm_goes_off_at_the_first_letter(ours: &Ours<'_>) -> Vec<St
     let metric = alarm.metric.as_ref().expect("it has a metric");
     let told = (alarm.statistic.as_str(), alarm.comparison.as_str(), alarm.threshold);
     let when = (alarm.period, alarm.evaluation_periods, alarm.datapoints_to_alarm, &*alarm.missing_data);
-    let dimensions = [("QueueName".to_owned(), stack.subject.queues[1].name().to_owned())].into();
+    let dimensions = [("QueueName".to_owned(), stack.deployment.queues[1].name().to_owned())].into();
     let mut wrong = Vec::new();
     if (metric.name.as_str(), &metric.dimensions) != ("ApproximateNumberOfMessagesVisible", &dimensions)
         || told != ("Maximum", "GreaterThanOrEqualToThreshold", Some(1.0))
@@ -152,10 +153,10 @@ fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (sink, metrics) in SINKS {
         let stack = ours.with(&[("Metrics", sink), ("ErrorThreshold", "3")]);
-        let subject = &stack.subject;
-        let namespace = subject.functions[0].process.variable("REDRIVE_METRICS_NAMESPACE");
-        let dimensions = [("QueueName".to_owned(), subject.queues[0].name().to_owned())].into();
-        let of_ours = subject.alarms.iter().flatten().filter_map(|alarm| alarm.metric.as_ref());
+        let deployment = &stack.deployment;
+        let namespace = deployment.functions[0].process.variable("REDRIVE_METRICS_NAMESPACE");
+        let dimensions = [("QueueName".to_owned(), deployment.queues[0].name().to_owned())].into();
+        let of_ours = deployment.alarms.iter().flatten().filter_map(|alarm| alarm.metric.as_ref());
         let of_ours: Vec<_> = of_ours.filter(|metric| !metric.namespace.starts_with("AWS/")).collect();
         let expected: &[&str] =
             if metrics == Metrics::Off { &[] } else { &["DeadLettered", "WorkerErrors", "Outages"] };
@@ -210,7 +211,7 @@ fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
     for (sink, key, idempotency) in cases.flat_map(|(sink, key)| ["off", "on"].map(|it| (sink, key, it))) {
         let stack = ours.with(&[("Metrics", sink), ("KmsKeyArn", key), ("Idempotency", idempotency)]);
         let mut granted = BTreeMap::new();
-        for statement in stack.subject.functions[0].process.statements.iter().flatten() {
+        for statement in stack.deployment.functions[0].process.statements.iter().flatten() {
             for action in &statement.actions {
                 granted.insert(action.as_str(), super::granted_to(statement));
             }
@@ -267,9 +268,9 @@ fn letters_outlive_the_stack(ours: &Ours<'_>) -> Vec<String> {
 /// Requires the layout of Powertools' records, and the TTL by which DynamoDB deletes old ones.
 fn records_last_and_expire(ours: &Ours<'_>) -> Vec<String> {
     let stack = ours.with(&[IDEMPOTENT]);
-    let [table] = &stack.subject.tables[..] else { return vec!["there is no single table".to_owned()] };
+    let [table] = &stack.deployment.tables[..] else { return vec!["there is no single table".to_owned()] };
     let mut wrong = Vec::new();
-    if !ours.with(&[]).subject.tables.is_empty() {
+    if !ours.with(&[]).deployment.tables.is_empty() {
         wrong.push("there is a table without Idempotency=on".to_owned());
     }
     if (&table.keys, &table.ttl_attribute)
@@ -288,8 +289,8 @@ fn records_last_and_expire(ours: &Ours<'_>) -> Vec<String> {
     if !stack.outputs.iter().any(|output| output == "IdempotencyTableName") {
         wrong.push("there is no output IdempotencyTableName".to_owned());
     }
-    let functions = stack.subject.functions.iter().map(|function| &function.process);
-    let processes = functions.chain(stack.subject.workers.iter().map(|worker| &worker.process));
+    let functions = stack.deployment.functions.iter().map(|function| &function.process);
+    let processes = functions.chain(stack.deployment.workers.iter().map(|worker| &worker.process));
     let told: Vec<_> = processes.map(|process| process.variable(IDEMPOTENCY_TABLE)).collect();
     if told != [Seen::There(table.name.as_str())] {
         wrong.push(format!("{IDEMPOTENCY_TABLE} is {told:?}, not {}", table.name));

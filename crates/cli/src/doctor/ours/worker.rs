@@ -126,7 +126,7 @@ fn it_keeps_every_rule_that_is_not_about_functions() {
 fn its_alarms_are_there_with_the_metrics_that_they_watch() {
     let ids = |metrics: &str| -> Vec<String> {
         let stack = worker().with(&[("Metrics", metrics), TOLD]);
-        let alarms = stack.subject.alarms.iter().flatten().filter(|alarm| alarm.metric.is_some());
+        let alarms = stack.deployment.alarms.iter().flatten().filter(|alarm| alarm.metric.is_some());
         alarms.map(|alarm| alarm.id.trim_end_matches("Alarm").to_owned()).collect()
     };
     let all = ["DeadLetter", "DeadLettered", "WorkerErrors", "Outage", "LeaseLost", "NoWorkers", "QueueAge"];
@@ -142,7 +142,7 @@ fn its_task_may_do_no_more_than_it_needs() {
     let queue = |name: &str| format!("arn:aws:sqs:eu-west-1:123456789012:stack-{name}");
     let granted = |given: &[(&str, &str)]| -> BTreeMap<String, String> {
         let stack = worker().with(given);
-        let statements = stack.subject.workers[0].process.statements.clone().unwrap();
+        let statements = stack.deployment.workers[0].process.statements.clone().unwrap();
         let of = statements.into_iter().flat_map(|it| {
             let to = super::granted_to(&it);
             it.actions.into_iter().map(move |action| (action, to.clone()))
@@ -200,7 +200,7 @@ fn a_task_is_killed_no_sooner_than_its_drain_and_five_seconds_later() {
     let allowed = drains.1.get("AllowedValues").and_then(Node::as_list).unwrap();
     for drain in allowed.iter().map(|it| it.as_text().unwrap()) {
         let stack = ours.with(&[("Drain", drain)]);
-        let grace = stack.subject.workers[0].grace_period.unwrap().as_secs();
+        let grace = stack.deployment.workers[0].grace_period.unwrap().as_secs();
         assert_eq!(grace, drain.parse::<u64>().unwrap() + 5);
         assert!(grace <= 120, "Fargate refuses more");
     }

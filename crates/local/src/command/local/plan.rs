@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use redrive_iac::Surroundings;
+use redrive_iac::deployment::template::not_yet;
+use redrive_iac::deployment::terraform::is_terraform;
 use redrive_iac::nearest::{list, or_known};
-use redrive_iac::subject::template::not_yet;
-use redrive_iac::subject::terraform::is_terraform;
 
 use super::addressed::{self, Addressed, Queues};
 use super::executable::Executable;

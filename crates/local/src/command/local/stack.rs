@@ -14,8 +14,8 @@ mod allowed;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use redrive_iac::subject::Process;
-use redrive_iac::subject::template::{self as subject, Source};
+use redrive_iac::deployment::Process;
+use redrive_iac::deployment::template::{self as subject, Source};
 use redrive_iac::{self as template, Gaps, Output, Resolver, Resource, Surroundings, TemplateError};
 
 use self::notes::Notes;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redrive_iac::subject::{Alarm, Subject};
+use redrive_iac::deployment::{Alarm, Deployment};
 use redrive_iac::{Node, Resolver};
 
 use super::Result;
@@ -42,7 +42,7 @@ const UNUSED: [&str; 6] =
 /// Reads the alarms on a plain statistic. One note names the others, each with the reason.
 pub(super) fn read(
     resolver: &Resolver<'_>,
-    subject: &Subject,
+    subject: &Deployment,
     notes: &mut Notes,
 ) -> Result<Vec<AlarmConfig>> {
     let (mut alarms, mut others) = (Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use redrive_iac::subject::{Function, Subject};
+use redrive_iac::deployment::{Deployment, Function};
 use redrive_iac::{Node, Resolver, Resource, scalar};
 use redrive_sqs::LONGEST_INVOCATION;
 
@@ -39,7 +39,7 @@ pub(super) struct FedFunctions {
 /// Reads the functions. Unknown variables have the values that `filled` invents.
 pub(super) fn read(
     resources: &[Resource],
-    known: &Subject,
+    known: &Deployment,
     mappings: &[MappingConfig],
     filled: &Resolver<'_>,
     notes: &mut Notes,

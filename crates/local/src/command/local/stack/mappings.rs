@@ -1,6 +1,8 @@
 //! Reads the event source mappings, from SAM's `Events` and as resources.
 
-use redrive_iac::subject::{BATCH_SIZE, BATCHING_WINDOW, MAXIMUM_CONCURRENCY, Mapping, Subject, not_an_arn};
+use redrive_iac::deployment::{
+    BATCH_SIZE, BATCHING_WINDOW, Deployment, MAXIMUM_CONCURRENCY, Mapping, not_an_arn,
+};
 use redrive_iac::{Node, Resolver, Resource, TemplateError};
 use redrive_sqs::is_fifo;
 
@@ -45,7 +47,7 @@ const MOST_FILTERS: usize = 5;
 pub(super) fn read(
     resolver: &Resolver<'_>,
     functions: &[Resource],
-    subject: &Subject,
+    subject: &Deployment,
     queues: &[QueueConfig],
     notes: &mut Notes,
 ) -> Result<Vec<MappingConfig>> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use redrive_iac::subject::{QUEUE_PROPERTIES, not_an_arn};
+use redrive_iac::deployment::{QUEUE_PROPERTIES, not_an_arn};
 use redrive_iac::{Resolver, scalar};
 use redrive_sqs::{MAX_RECEIVE_COUNT, QUEUE_NUMBERS, QueueArn};
 

@@ -4,7 +4,7 @@
 use super::attributes::{Attributes, document, list, map, text, unknown};
 use super::names::name;
 use super::policies;
-use crate::subject::{HOLDERS, RECEIVERS};
+use crate::deployment::{HOLDERS, RECEIVERS};
 use crate::{Node, Value};
 
 /// A resource of a template.

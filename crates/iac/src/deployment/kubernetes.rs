@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use super::MayHold::{Consumer, Other};
 use super::template::Source;
 use super::worker::QUEUE_URL;
-use super::{NotRead, Platform, Scaler, Subject, Worker};
+use super::{Deployment, NotRead, Platform, Scaler, Worker};
 use crate::{Absent, Node, TemplateError, Value, parse_stream, scalar};
 use containers::{Maps, Read, container};
 
@@ -98,7 +98,7 @@ fn add_resources(mut document: Node, found: &mut Vec<(String, Node)>) -> Result<
 ///
 /// # Errors
 /// A document is not YAML, or parameters are given, which manifests do not have.
-pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
+pub fn read(source: &Source<'_>) -> Result<Deployment, TemplateError> {
     if let Some((name, _)) = source.parameters.first() {
         let message = format!("no parameter {name}: Kubernetes manifests have none");
         return Err(TemplateError { line: 1, message });
@@ -144,14 +144,14 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         resources.iter().filter(|(_, it)| ["ScaledObject", "ScaledJob"].iter().any(|kind| is(it, kind)));
     let scalers =
         scaled.flat_map(|(name, resource)| scalers(name, resource, (&names, &jobs), &urls)).collect();
-    Ok(Subject {
+    Ok(Deployment {
         name: source.path.display().to_string(),
         workers,
         scalers,
         hides_alarms: true,
         absent,
         not_seen,
-        ..Subject::default()
+        ..Deployment::default()
     })
 }
 

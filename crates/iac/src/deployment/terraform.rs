@@ -1,7 +1,7 @@
 //! Reads what Terraform would deploy, or has deployed: `terraform show -json` of a plan or a state, as a template. Pure.
 //!
 //! `plan` reads the JSON, `resources` turns Terraform's resources into a template's with addresses as logical ids, and
-//! `subject/template` reads those. `references` follows what a plan does not show to the resource that it comes from.
+//! `deployment/template` reads those. `references` follows what a plan does not show to the resource that it comes from.
 
 mod attributes;
 mod companions;
@@ -14,7 +14,7 @@ mod resources;
 use std::collections::HashMap;
 
 use super::template::{self, Source};
-use super::{MayHold, NotRead, Subject};
+use super::{Deployment, MayHold, NotRead};
 use crate::{Gaps, Node, Resolver, Surroundings, TemplateError, Value};
 use attributes::Attributes;
 use names::Names;
@@ -39,7 +39,7 @@ pub fn is_shown(text: &str) -> bool {
 ///
 /// # Errors
 /// It is another of Terraform's files, it is larger than any plan, or parameters are given, which it does not have.
-pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
+pub fn read(source: &Source<'_>) -> Result<Deployment, TemplateError> {
     if plan::kind(source.text) == Some(Kind::Other) {
         return Err(error("neither planned_values nor values: pass the output of terraform show -json"));
     }
@@ -59,20 +59,20 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
     };
     let (document, notes) = document(&references, &names)?;
     let resolver = Resolver::new(&document, &[], &surroundings, Gaps::Kept)?;
-    let mut subject = template::of(&resolver, source)?;
+    let mut deployment = template::of(&resolver, source)?;
     let lacks = plan.lacks.map(|why| format!("the resources that this plan leaves out: {why}"));
     let lacks = lacks.into_iter().chain(notes).map(|it| NotRead::new(MayHold::Consumer, it));
-    let others = subject.not_seen.into_iter().map(|it| it.worded(resources::in_words_of_terraform));
-    subject.not_seen = lacks.chain(others).collect();
+    let others = deployment.not_seen.into_iter().map(|it| it.worded(resources::in_words_of_terraform));
+    deployment.not_seen = lacks.chain(others).collect();
     // The address is the place, instead of a line.
-    subject.is_plan = true;
-    subject.queues.iter_mut().for_each(|queue| queue.line = None);
-    subject.functions.iter_mut().for_each(|function| function.line = None);
-    subject.mappings.iter_mut().for_each(|mapping| mapping.line = None);
-    subject.workers.iter_mut().for_each(|worker| worker.line = None);
-    subject.tables.iter_mut().for_each(|table| table.line = None);
-    subject.alarms.iter_mut().flatten().for_each(|alarm| alarm.line = None);
-    Ok(subject)
+    deployment.is_plan = true;
+    deployment.queues.iter_mut().for_each(|queue| queue.line = None);
+    deployment.functions.iter_mut().for_each(|function| function.line = None);
+    deployment.mappings.iter_mut().for_each(|mapping| mapping.line = None);
+    deployment.workers.iter_mut().for_each(|worker| worker.line = None);
+    deployment.tables.iter_mut().for_each(|table| table.line = None);
+    deployment.alarms.iter_mut().flatten().for_each(|alarm| alarm.line = None);
+    Ok(deployment)
 }
 
 /// Returns an equivalent template, and notes on what it leaves out.

@@ -1,6 +1,6 @@
 //! Tables in which consumers record the messages that they have handled.
 
-use super::{Process, Seen, Subject};
+use super::{Deployment, Process, Seen};
 
 /// A table of DynamoDB.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +28,7 @@ impl Process {
     }
 }
 
-impl Subject {
+impl Deployment {
     /// Returns the table with a name or an ARN.
     pub fn table(&self, name: &str) -> Option<&Table> {
         table_named(&self.tables, name)

@@ -95,9 +95,9 @@ mod tests {
 
     use super::super::{Source, read};
     use super::*;
-    use crate::subject::Subject;
+    use crate::deployment::Deployment;
 
-    fn subject(container: &str, task: &str) -> Subject {
+    fn deployment(container: &str, task: &str) -> Deployment {
         let text = format!(
             "Resources:
   Q: {{Type: AWS::SQS::Queue}}
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_container_with_a_queue_is_a_worker_and_others_are_not() {
-        let found = subject(
+        let found = deployment(
             "Environment: [{Name: REDRIVE_QUEUE_URL, Value: !Ref Q}], StopTimeout: 40",
             "TaskRoleArn: !GetAtt Role.Arn",
         );
@@ -125,13 +125,13 @@ mod tests {
         assert_eq!(found.polled_by(worker).unwrap().id, "Q");
         assert_eq!(worker.process.may_somewhere("ecs:UpdateTaskProtection"), Some(true));
         assert_eq!(found.lines_not_read(), Vec::<&str>::new());
-        assert_eq!(subject("Environment: [{Name: TABLE, Value: a}]", "Cpu: 256").workers.len(), 0);
+        assert_eq!(deployment("Environment: [{Name: TABLE, Value: a}]", "Cpu: 256").workers.len(), 0);
     }
 
     #[test]
     fn variables_from_elsewhere_are_unknown() {
         let secret = "{Name: REDRIVE_QUEUE_URL, ValueFrom: 'arn:aws:ssm:::parameter/queue'}";
-        let found = subject(&format!("Secrets: [{secret}], EnvironmentFiles: [{{Value: x}}]"), "Cpu: 256");
+        let found = deployment(&format!("Secrets: [{secret}], EnvironmentFiles: [{{Value: x}}]"), "Cpu: 256");
         let worker = &found.workers[0];
         let of = |name: &str| worker.process.variable(name);
         assert_eq!((of(QUEUE_URL), of("REDRIVE_DRAIN")), (Seen::Unknown, Seen::Unknown));
@@ -141,7 +141,7 @@ mod tests {
             None,
             "the instance's role may allow it"
         );
-        let fargate = subject(&format!("Secrets: [{secret}]"), "RequiresCompatibilities: [FARGATE]");
+        let fargate = deployment(&format!("Secrets: [{secret}]"), "RequiresCompatibilities: [FARGATE]");
         assert_eq!(fargate.workers[0].process.may_somewhere("sqs:ReceiveMessage"), Some(false));
     }
 
@@ -149,7 +149,7 @@ mod tests {
     fn a_queue_of_another_template_is_named() {
         let url = "https://sqs.eu-west-1.amazonaws.com/123456789012/others";
         let found =
-            subject(&format!("Environment: [{{Name: REDRIVE_QUEUE_URL, Value: '{url}'}}]"), "Cpu: 256");
+            deployment(&format!("Environment: [{{Name: REDRIVE_QUEUE_URL, Value: '{url}'}}]"), "Cpu: 256");
         assert!(
             found
                 .lines_not_read()

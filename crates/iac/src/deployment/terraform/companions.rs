@@ -3,7 +3,7 @@
 use super::attributes::{Attributes, list, map, text, unknown};
 use super::policies;
 use super::resources::Resource;
-use crate::subject::function_name;
+use crate::deployment::function_name;
 use crate::{Node, Value};
 
 /// Adds to other resources what a resource says of them.

@@ -3,11 +3,11 @@ use std::path::Path;
 use super::super::{Probe, Seen};
 use super::*;
 
-fn subject(text: &str) -> Subject {
+fn deployment(text: &str) -> Deployment {
     read(&Source::new(Path::new("k8s.yaml"), text, &[])).unwrap()
 }
 
-fn deployment(container: &str) -> String {
+fn manifest(container: &str) -> String {
     format!(
         "# A comment alone is no document.
 ---
@@ -30,7 +30,7 @@ fn a_container_with_a_queue_is_a_worker_and_others_are_not() {
         "env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}], ports: [{{name: health, containerPort: 8080}}],
         livenessProbe: {{httpGet: {{path: /livez, port: health}}}}, readinessProbe: {{exec: {{command: [x]}}}}"
     );
-    let found = subject(&deployment(&container));
+    let found = deployment(&manifest(&container));
     let [worker] = &found.workers[..] else { panic!("expected one worker") };
     assert_eq!((worker.id.as_str(), worker.line, worker.queue_url()), ("orders", Some(9), Some(URL)));
     assert_eq!(worker.grace_period, Some(Platform::GRACE_PERIOD));
@@ -41,7 +41,7 @@ fn a_container_with_a_queue_is_a_worker_and_others_are_not() {
         "the permissions of orders: its IAM role is not in this file".to_owned(),
     ];
     assert_eq!(found.lines_not_read(), unseen);
-    assert_eq!(subject(&deployment("env: [{name: TABLE, value: a}]")).workers.len(), 0);
+    assert_eq!(deployment(&manifest("env: [{name: TABLE, value: a}]")).workers.len(), 0);
 }
 
 #[test]
@@ -57,7 +57,7 @@ items:
         env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}, {{name: REDRIVE_BACKOFF, valueFrom: {{secretKeyRef: {{name: s, key: k}}}}}},
           {{name: REDRIVE_HEALTH, valueFrom: {{configMapKeyRef: {{name: own, key: HEALTH}}}}}}, {{name: REDRIVE_LOG, value: '$(LEVEL)'}}]"
     );
-    let found = subject(&(deployment(&container) + map));
+    let found = deployment(&(manifest(&container) + map));
     let process = &found.workers[0].process;
     for (name, expected) in [
         ("REDRIVE_DRAIN", Seen::There("40")),
@@ -69,7 +69,7 @@ items:
     ] {
         assert_eq!(process.variable(name), expected, "{name}");
     }
-    let elsewhere = subject(&(deployment(&container.replace("name: own}}]", "name: other}}]")) + map));
+    let elsewhere = deployment(&(manifest(&container.replace("name: own}}]", "name: other}}]")) + map));
     assert_eq!(elsewhere.workers[0].process.variable("REDRIVE_METRICS"), Seen::Unknown);
     assert!(elsewhere.lines_not_read().contains(&"envFrom of orders: its value is not in this file"));
 }
@@ -86,7 +86,7 @@ fn a_config_map_is_of_its_own_namespace() {
     );
     let drain = |namespace: &str, maps: &str| {
         let own = format!("{{name: orders, {namespace}}}");
-        let found = subject(&(deployment(&container).replace("{name: orders}", &own) + maps));
+        let found = deployment(&(manifest(&container).replace("{name: orders}", &own) + maps));
         found.workers[0].process.variable("REDRIVE_DRAIN").there().map(|it| (*it).to_owned())
     };
     let both = map("namespace: prod", 1) + &map("namespace: test", 2);
@@ -102,9 +102,9 @@ fn a_config_map_is_of_its_own_namespace() {
 #[test]
 fn workers_that_are_not_read_are_named() {
     let worker = format!("env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}]");
-    let of_kind = |kind: &str| deployment(&worker).replace("kind: Deployment", &format!("kind: {kind}"));
+    let of_kind = |kind: &str| manifest(&worker).replace("kind: Deployment", &format!("kind: {kind}"));
     let told = |text: &str| {
-        let found = subject(text);
+        let found = deployment(text);
         let absent: Vec<_> = found.absent.iter().map(|it| it.id.clone()).collect();
         (
             found.workers.len(),
@@ -117,7 +117,7 @@ fn workers_that_are_not_read_are_named() {
     }
     let unread = "orders: workers of the kind Job are not checked, only those of Deployment, StatefulSet, DaemonSet, Rollout";
     assert_eq!(told(&of_kind("Job")), (0, "orders".to_owned(), unread.to_owned()));
-    let job = deployment(&worker)
+    let job = manifest(&worker)
         .replace("kind: Deployment", "kind: CronJob")
         .replace("  template:\n    spec:", "  jobTemplate:\n    spec:");
     assert_eq!(told(&job).1, "orders");
@@ -127,10 +127,10 @@ fn workers_that_are_not_read_are_named() {
     let doubtful = "envFrom: [{secretRef: {name: s}}], env: [{name: REDRIVE_BACKOFF, value: '1'}]";
     let why = "a ConfigMap or Secret that is not in this file may set REDRIVE_QUEUE_URL";
     assert_eq!(
-        told(&deployment(doubtful)),
+        told(&manifest(doubtful)),
         (0, "orders".to_owned(), format!("whether orders is a worker: {why}"))
     );
-    assert_eq!(told(&deployment("envFrom: [{secretRef: {name: s}}]")), (0, String::new(), String::new()));
+    assert_eq!(told(&manifest("envFrom: [{secretRef: {name: s}}]")), (0, String::new(), String::new()));
 }
 
 #[test]
@@ -139,12 +139,12 @@ fn json_and_quoted_keys_are_manifests_too() {
         "{{\n\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [{{\"apiVersion\": \"apps/v1\", \"kind\": \"Deployment\", \"metadata\": {{\"name\": \"a\"}}, \
          \"spec\": {{\"template\": {{\"spec\": {{\"containers\": [{{\"env\": [{{\"name\": \"REDRIVE_QUEUE_URL\", \"value\": \"{URL}\"}}]}}]}}}}}}}}]}}"
     );
-    let quoted = deployment(&format!("env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}]"))
+    let quoted = manifest(&format!("env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}]"))
         .replace("apiVersion:", "\"apiVersion\":")
         .replace("kind:", "'kind':");
     for text in [json, quoted] {
         assert!(is_kubernetes(&text), "{text}");
-        assert_eq!(subject(&text).workers.len(), 1, "{text}");
+        assert_eq!(deployment(&text).workers.len(), 1, "{text}");
     }
     assert!(!is_kubernetes("{\"Resources\": {}, \"apiVersion\": 1}"));
 }
@@ -162,8 +162,8 @@ spec:
   triggers: [{{type: cron}}, {{type: aws-sqs-queue, metadata: {{{metadata}}}}}]
 "
         );
-        let worker = deployment(&format!("env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}]"));
-        let scalers = subject(&(worker + &text)).scalers;
+        let worker = manifest(&format!("env: [{{name: REDRIVE_QUEUE_URL, value: '{URL}'}}]"));
+        let scalers = deployment(&(worker + &text)).scalers;
         scalers.iter().map(|scaler| scaler.counts_in_flight).collect::<Vec<_>>()
     };
     assert_eq!(scaled("orders", "queueLength: '5'"), [Some(true)]);
@@ -175,11 +175,11 @@ spec:
 
 #[test]
 fn other_files_are_not_read_as_manifests() {
-    assert!(is_kubernetes(&deployment("image: x")));
+    assert!(is_kubernetes(&manifest("image: x")));
     assert!(!is_kubernetes("Resources:\n  Q: {Type: AWS::SQS::Queue}\n"));
     let error = read(&Source::new(Path::new("k8s.yaml"), "kind: A\n---\napiVersion: [\n", &[])).unwrap_err();
     assert_eq!(error.line, 3);
     let given = [("Stage".to_owned(), "prod".to_owned())];
-    let error = read(&Source::new(Path::new("k8s.yaml"), &deployment("image: x"), &given)).unwrap_err();
+    let error = read(&Source::new(Path::new("k8s.yaml"), &manifest("image: x"), &given)).unwrap_err();
     assert_eq!(error.message, "no parameter Stage: Kubernetes manifests have none");
 }

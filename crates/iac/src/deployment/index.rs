@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Function, Queue, Subject};
+use super::{Deployment, Function, Queue};
 
 /// Positions in the lists of a deployment, while nobody changes these.
 #[derive(Debug, Default)]
@@ -52,21 +52,21 @@ impl Index {
 }
 
 impl Places {
-    fn of(subject: &Subject) -> Self {
+    fn of(deployment: &Deployment) -> Self {
         let mut places = Self::default();
-        for (at, queue) in subject.queues.iter().enumerate() {
+        for (at, queue) in deployment.queues.iter().enumerate() {
             places.queues.entry(queue.arn.clone()).or_insert(at);
             if let Some(target) = queue.dead_letter_target() {
                 places.dead_letter_queues.insert(target.to_owned());
             }
         }
-        for (at, function) in subject.functions.iter().enumerate() {
+        for (at, function) in deployment.functions.iter().enumerate() {
             places.functions.entry(function.name.clone()).or_insert(at);
         }
-        let queue = |arn: &str| places.queues.get(arn).map(|at| &subject.queues[*at]);
-        let function = |name: &str| places.functions.get(name).map(|at| &subject.functions[*at]);
+        let queue = |arn: &str| places.queues.get(arn).map(|at| &deployment.queues[*at]);
+        let function = |name: &str| places.functions.get(name).map(|at| &deployment.functions[*at]);
         let mut sources: Vec<(&Queue, bool)> = Vec::new();
-        for mapping in &subject.mappings {
+        for mapping in &deployment.mappings {
             let named = mapping.function.as_deref().and_then(function);
             let runs_redrive = named.is_some_and(Function::may_run_redrive);
             if let Some(name) = mapping.function.as_ref().filter(|_| runs_redrive) {
@@ -80,7 +80,7 @@ impl Places {
             functions.extend(mapping.function.clone().filter(|_| mapping.enabled != Some(false)));
             sources.extend(queue(arn).map(|queue| (queue, runs_redrive)));
         }
-        for arn in subject.workers.iter().filter_map(|worker| worker.queue_arn.as_deref()) {
+        for arn in deployment.workers.iter().filter_map(|worker| worker.queue_arn.as_deref()) {
             places.polled.insert(arn.to_owned());
             places.received_from.insert(arn.to_owned());
             sources.extend(queue(arn).map(|queue| (queue, true)));
@@ -92,13 +92,13 @@ impl Places {
                 places.with_redrive.extend(source.dead_letter_target().map(str::to_owned));
             }
         }
-        let dead = subject.queues.iter().filter(|queue| places.dead_letter_queues.contains(&queue.arn));
+        let dead = deployment.queues.iter().filter(|queue| places.dead_letter_queues.contains(&queue.arn));
         places.names_of_dead_letter_queues = dead.map(|queue| queue.name().to_owned()).collect();
         places
     }
 }
 
-impl Subject {
+impl Deployment {
     /// Runs work that looks up a lot and changes nothing.
     pub fn indexed<T>(&self, work: impl FnOnce() -> T) -> T {
         self.index.places.replace(Some(Arc::new(Places::of(self))));

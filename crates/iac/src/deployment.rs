@@ -37,7 +37,7 @@ use crate::{Absent, Node, Varying};
 
 /// Everything that the doctor checks.
 #[derive(Debug, Clone, Default)]
-pub struct Subject {
+pub struct Deployment {
     /// The template's path, or the name of the stack or function.
     pub name: String,
     /// True for a file without lines of its own: Terraform prints its JSON on one line.
@@ -214,7 +214,7 @@ impl Metric {
     }
 }
 
-impl Subject {
+impl Deployment {
     /// Returns the queue that feeds a mapping's function.
     pub fn source_of(&self, mapping: &Mapping) -> Option<&Queue> {
         self.queue(mapping.queue_arn.as_deref()?)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Mapping, Pollers, Seen};
 use super::look::{Look, Notes};
-use crate::subject::{function_name, not_an_arn};
+use crate::deployment::{function_name, not_an_arn};
 use crate::{Node, Resolver, Resource, scalar};
 
 /// Properties that Lambda accepts for streams and topics of Kafka only.

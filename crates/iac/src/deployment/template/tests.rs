@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use super::*;
 
-use crate::subject::{PartialRedrivePolicy, Seen};
+use crate::deployment::{PartialRedrivePolicy, Seen};
 
-fn read_with(text: &str, parameters: &[(&str, &str)]) -> Result<Subject, TemplateError> {
+fn read_with(text: &str, parameters: &[(&str, &str)]) -> Result<Deployment, TemplateError> {
     let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
     let parameters: Vec<_> = parameters.iter().map(owned).collect();
     let file = |path: &Path| {
@@ -13,26 +13,26 @@ fn read_with(text: &str, parameters: &[(&str, &str)]) -> Result<Subject, Templat
     read(&Source { file: &file, ..Source::new(Path::new("t.yaml"), text, &parameters) })
 }
 
-fn subject_of(text: &str) -> Subject {
+fn subject_of(text: &str) -> Deployment {
     read_with(text, &[]).unwrap()
 }
 
 #[test]
 fn a_misspelled_property_of_a_queue_is_named_with_the_one_that_was_meant() {
-    let subject = |name: &str| {
+    let deployment = |name: &str| {
         subject_of(&format!(
             "Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      {name}: 180"
         ))
     };
     let told =
         "line 5: Q: unknown property VisibiltyTimeout of an SQS queue; did you mean VisibilityTimeout?";
-    assert_eq!(subject("VisibiltyTimeout").notes, [told]);
-    assert_eq!(subject("VisibilityTimeout").notes, Vec::<String>::new());
+    assert_eq!(deployment("VisibiltyTimeout").notes, [told]);
+    assert_eq!(deployment("VisibilityTimeout").notes, Vec::<String>::new());
 }
 
 #[test]
 fn gaps_stay_gaps() {
-    let subject = subject_of(
+    let deployment = subject_of(
         "
 Parameters: {Timeout: {Type: Number}, Zone: {Type: 'AWS::SSM::Parameter::Value<String>', Default: /zone}}
 Conditions: {Odd: !Equals [!Ref Zone, a]}
@@ -56,20 +56,20 @@ Resources:
         Api: {Type: HttpApi}
 ",
     );
-    let [queue] = &subject.queues[..] else { panic!("expected one queue") };
+    let [queue] = &deployment.queues[..] else { panic!("expected one queue") };
     assert_eq!((queue.name(), queue.visibility_timeout), ("STACK-Q", None));
     assert_eq!(queue.retention, Some(Duration::from_secs(345_600)));
     assert_eq!(
         queue.redrive_policy,
         Seen::There(PartialRedrivePolicy { dead_letter_target_arn: None, max_receive_count: Some(5) })
     );
-    let [mapping] = &subject.mappings[..] else { panic!("expected one mapping") };
+    let [mapping] = &deployment.mappings[..] else { panic!("expected one mapping") };
     assert_eq!((mapping.reports_batch_item_failures, mapping.batch_size), (None, Some(10)));
-    let function = subject.function_of(mapping).unwrap();
+    let function = deployment.function_of(mapping).unwrap();
     assert_eq!((function.timeout, &function.process.statements), (None, &None));
     assert_eq!(function.process.variable("REDRIVE_BACKOFF"), Seen::Unknown);
     assert_eq!(
-        subject.lines_not_read(),
+        deployment.lines_not_read(),
         [
             "Maybe: Zone is read from SSM: pass --parameter Zone=VALUE",
             "VisibilityTimeout of Q: {{resolve:ssm:/timeout}} is resolved only at deployment",
@@ -85,7 +85,7 @@ Resources:
 #[test]
 fn an_item_of_a_list_that_is_not_known_is_told() {
     for list in ["[!ImportValue x]", "[!If [C, ReportBatchItemFailures, !Ref AWS::NoValue]]"] {
-        let subject = subject_of(&format!(
+        let deployment = subject_of(&format!(
             "
 Parameters: {{P: {{Type: String}}}}
 Conditions: {{C: !Equals [!Ref P, a]}}
@@ -98,16 +98,16 @@ Resources:
   Alarm: {{Type: AWS::CloudWatch::Alarm, Properties: {{Namespace: AWS/SQS, AlarmActions: {list}}}}}
 ",
         ));
-        assert_eq!(subject.mappings[0].reports_batch_item_failures, None);
+        assert_eq!(deployment.mappings[0].reports_batch_item_failures, None);
         for name in ["FunctionResponseTypes of Work.Q", "AlarmActions of Alarm"] {
-            let told = subject.lines_not_read();
+            let told = deployment.lines_not_read();
             assert!(told.iter().any(|line| line.starts_with(name)), "{list}: {told:?}");
         }
     }
 }
 
 /// Returns the panic settings of a function with these properties, beside these files.
-fn panics_of(properties: &str, files: &[(&str, &str)]) -> Option<crate::subject::Panics> {
+fn panics_of(properties: &str, files: &[(&str, &str)]) -> Option<crate::deployment::Panics> {
     let text = format!("Resources:\n  Work: {{Type: AWS::Serverless::Function, {properties}}}");
     let file = |path: &Path| {
         files.iter().find(|(name, _)| path == Path::new(name)).map(|(_, text)| (*text).to_owned())
@@ -215,7 +215,7 @@ fn a_function_is_redrives_by_its_variables_or_its_manifest() {
 #[test]
 fn an_alias_or_a_version_is_its_function() {
     for name in ["Work", "Work.Alias", "Work.Version", "WorkAliaslive", "Own", "Published"] {
-        let subject = subject_of(&format!(
+        let deployment = subject_of(&format!(
             "
 Resources:
   Q: {{Type: AWS::SQS::Queue}}
@@ -226,15 +226,15 @@ Resources:
   N: {{Type: AWS::Lambda::EventSourceMapping, Properties: {{EventSourceArn: !GetAtt Q.Arn, FunctionName: other}}}}
 "
         ));
-        assert_eq!(subject.function_of(&subject.mappings[0]).unwrap().id, "Work", "{name}");
-        assert_eq!(subject.lines_not_read(), ["the function of N: other is not in this template"]);
+        assert_eq!(deployment.function_of(&deployment.mappings[0]).unwrap().id, "Work", "{name}");
+        assert_eq!(deployment.lines_not_read(), ["the function of N: other is not in this template"]);
     }
 }
 
 /// A table of the template by its name or its ARN, and what is allowed on it.
 #[test]
 fn a_function_knows_its_table_and_what_it_may_do_with_it() {
-    let subject = |table: &str, policies: &str| {
+    let deployment = |table: &str, policies: &str| {
         subject_of(&format!(
             "Resources:
   T: {{{table}}}
@@ -248,10 +248,10 @@ fn a_function_knows_its_table_and_what_it_may_do_with_it() {
         ))
     };
     let allowed = |policies: &str| {
-        let subject = subject("Type: AWS::DynamoDB::Table", policies);
-        let (table, process) = (&subject.tables[0], &subject.functions[0].process);
+        let deployment = deployment("Type: AWS::DynamoDB::Table", policies);
+        let (table, process) = (&deployment.tables[0], &deployment.functions[0].process);
         assert_eq!(table.arn, "arn:aws:dynamodb:REGION:ACCOUNT:table/STACK-T");
-        assert_eq!(subject.table(&table.arn).map(|it| &it.id), Some(&table.id));
+        assert_eq!(deployment.table(&table.arn).map(|it| &it.id), Some(&table.id));
         ["PutItem", "UpdateItem", "GetItem"]
             .map(|it| process.may(&format!("dynamodb:{it}"), &table.arn).unwrap())
     };
@@ -282,9 +282,9 @@ fn a_function_knows_its_table_and_what_it_may_do_with_it() {
         ("Serverless::SimpleTable", "Tags: {}".to_owned(), Seen::Absent, Seen::Absent),
         ("DynamoDB::Table", ttl("!ImportValue a"), Seen::Absent, Seen::Unknown),
     ] {
-        let subject =
-            subject(&format!("Type: AWS::{kind}, Properties: {{TableName: t, {properties}}}"), "[]");
-        let table = subject.table("t").unwrap();
+        let deployment =
+            deployment(&format!("Type: AWS::{kind}, Properties: {{TableName: t, {properties}}}"), "[]");
+        let table = deployment.table("t").unwrap();
         assert_eq!((&table.keys, &table.ttl_attribute), (&keys, &expires), "{kind} {properties}");
     }
 }
@@ -300,8 +300,8 @@ fn a_manifest_is_read_once_however_often_it_is_named() {
             Some(if is_root { format!("[workspace]\nmembers = [{members}]") } else { "[package]".to_owned() })
         };
         let source = Source { file: &file, ..Source::new(Path::new("t.yaml"), text, &[]) };
-        let subject = read(&source).unwrap();
-        (reads.get(), subject.lines_not_read().len())
+        let deployment = read(&source).unwrap();
+        (reads.get(), deployment.lines_not_read().len())
     };
     assert_eq!(reads("'m', './m', 'a/../m', ".repeat(1_000)), (2, 0));
     let many: String = (0..20_000).map(|at| format!("'m{at}', ")).collect();

@@ -1,6 +1,6 @@
 //! Parts of a deployment that were not read. Each is reported. One that can hold a consumer fails `--strict`.
 
-use super::Subject;
+use super::Deployment;
 
 /// Something that was not read, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl NotRead {
     }
 }
 
-impl Subject {
+impl Deployment {
     /// Returns the descriptions of parts that were not read.
     pub fn lines_not_read(&self) -> Vec<&str> {
         self.not_seen.iter().map(|it| it.what.as_str()).collect()

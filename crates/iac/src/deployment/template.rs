@@ -31,7 +31,7 @@ pub use unread::{HOLDERS, RECEIVERS};
 use redrive_sqs::dns_suffix;
 
 use super::{
-    Function, IDEMPOTENCY_TABLE, Index, Mapping, MayHold, Queue, Seen, Subject, kubernetes, not_an_arn,
+    Deployment, Function, IDEMPOTENCY_TABLE, Index, Mapping, MayHold, Queue, Seen, kubernetes, not_an_arn,
     terraform,
 };
 use crate::{
@@ -73,7 +73,7 @@ pub struct DeployedStack<'a> {
 ///
 /// # Errors
 /// It is not a template, a parameter is not declared or not allowed, or given ones break one of its rules.
-pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
+pub fn read(source: &Source<'_>) -> Result<Deployment, TemplateError> {
     if terraform::is_terraform(source.text) {
         return terraform::read(source);
     }
@@ -97,24 +97,24 @@ pub fn read(source: &Source<'_>) -> Result<Subject, TemplateError> {
         ..Surroundings::default()
     };
     let resolver = Resolver::new(&document, source.parameters, &surroundings, Gaps::Kept)?;
-    let mut subject = of(&resolver, source)?;
+    let mut deployment = of(&resolver, source)?;
     // The values of a deployed stack are fixed.
     if deployed.is_none() {
-        subject.absent = absent(&resolver, source);
-        subject.varying = varying(&resolver, source.parameters);
+        deployment.absent = absent(&resolver, source);
+        deployment.varying = varying(&resolver, source.parameters);
     }
     // A remark may be about a queue, such as the first of two keys.
     if source.text.contains("SQS") {
-        subject.notes.extend(remarks.iter().map(ToString::to_string));
+        deployment.notes.extend(remarks.iter().map(ToString::to_string));
     }
-    Ok(subject)
+    Ok(deployment)
 }
 
 /// Reads what a template would deploy in the region and account of its resolver.
 ///
 /// # Errors
 /// It has no resources.
-pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, TemplateError> {
+pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Deployment, TemplateError> {
     let document = resolver.document();
     if document.get("Resources").is_none() {
         return Err(document.error("no Resources: this is not a CloudFormation template"));
@@ -193,7 +193,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Subject, Templ
         };
         notes.extend(about_alarms.into_notes().into_iter().filter(|note| concerns(&note.id)));
     }
-    Ok(Subject {
+    Ok(Deployment {
         name: source.path.display().to_string(),
         is_plan: false,
         queues,

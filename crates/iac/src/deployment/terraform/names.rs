@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::plan::{Instance, Plan};
 use super::references::Target;
-use crate::subject::Arn;
+use crate::deployment::Arn;
 use crate::{ACCOUNT, REGION, partition_of};
 
 /// The place of the resources.
@@ -40,7 +40,7 @@ impl Names {
         match (instance.kind.as_str(), attribute) {
             // Of an alias only the function matters here.
             ("aws_lambda_alias", "arn") => {
-                let function = crate::subject::function_name(instance.text("function_name")?);
+                let function = crate::deployment::function_name(instance.text("function_name")?);
                 let Self { region, account, .. } = self;
                 let partition = partition_of(region);
                 Some(format!("arn:{partition}:lambda:{region}:{account}:function:{function}"))

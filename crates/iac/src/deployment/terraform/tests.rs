@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::subject::{Seen, Statement};
+use crate::deployment::{Seen, Statement};
 
 /// A queue whose dead-letter queue a module makes, one for each name, and a function whose policy a data source writes.
 fn plan() -> Json {
@@ -83,15 +83,16 @@ fn plan() -> Json {
     })
 }
 
-fn read_text(text: &str, parameters: &[(String, String)]) -> Result<Subject, String> {
+fn read_text(text: &str, parameters: &[(String, String)]) -> Result<Deployment, String> {
     read(&Source::new(Path::new("plan.json"), text, parameters)).map_err(|error| error.message)
 }
 
 #[test]
 fn references_lead_through_modules_to_what_does_not_exist_yet() {
-    let subject = read_text(&plan().to_string(), &[]).unwrap();
+    let deployment = read_text(&plan().to_string(), &[]).unwrap();
     let arn = |name: &str| format!("arn:aws:sqs:REGION:ACCOUNT:{name}");
-    let targets: Vec<_> = subject.queues.iter().map(|it| (it.id.as_str(), it.dead_letter_target())).collect();
+    let targets: Vec<_> =
+        deployment.queues.iter().map(|it| (it.id.as_str(), it.dead_letter_target())).collect();
     assert_eq!(
         targets,
         [
@@ -101,11 +102,11 @@ fn references_lead_through_modules_to_what_does_not_exist_yet() {
             ("module.dead[\"b\"].aws_sqs_queue.this[0]", None),
         ]
     );
-    assert_eq!(subject.queues[0].max_receive_count(), Some(4));
-    assert!(subject.queues[2].redrive_policy.is_absent() && subject.queues[2].line.is_none());
-    let [mapping] = subject.mappings.as_slice() else { panic!("one mapping") };
+    assert_eq!(deployment.queues[0].max_receive_count(), Some(4));
+    assert!(deployment.queues[2].redrive_policy.is_absent() && deployment.queues[2].line.is_none());
+    let [mapping] = deployment.mappings.as_slice() else { panic!("one mapping") };
     assert_eq!((mapping.queue_arn.clone(), mapping.function.as_deref()), (Some(arn("b")), Some("work")));
-    let [function] = subject.functions.as_slice() else { panic!("one function") };
+    let [function] = deployment.functions.as_slice() else { panic!("one function") };
     assert_eq!(function.process.variable("URL"), Seen::Unknown);
     let allowed = Statement {
         allows: true,
@@ -114,7 +115,7 @@ fn references_lead_through_modules_to_what_does_not_exist_yet() {
         ..Statement::default()
     };
     assert_eq!(function.process.statements, Some(vec![allowed]));
-    assert_eq!(subject.lines_not_read(), Vec::<&str>::new());
+    assert_eq!(deployment.lines_not_read(), Vec::<&str>::new());
 }
 
 #[test]
@@ -130,10 +131,10 @@ fn settings_in_other_resources_are_read() {
     plan["prior_state"] = json!({"values": {"root_module": {"resources": [resources[6].clone()]}}});
     let changes = plan["resource_changes"].as_array_mut().unwrap();
     changes[0]["change"]["after_unknown"] = json!({});
-    let subject = read_text(&plan.to_string(), &[]).unwrap();
-    assert!(subject.queues[0].policy_allows_others && !subject.queues[1].policy_allows_others);
-    assert_eq!(subject.functions[0].asynchronous_dead_letters, ["arn:aws:sqs:r:1:x"]);
-    assert_eq!(subject.functions[0].process.statements, Some(Vec::new()));
+    let deployment = read_text(&plan.to_string(), &[]).unwrap();
+    assert!(deployment.queues[0].policy_allows_others && !deployment.queues[1].policy_allows_others);
+    assert_eq!(deployment.functions[0].asynchronous_dead_letters, ["arn:aws:sqs:r:1:x"]);
+    assert_eq!(deployment.functions[0].process.statements, Some(Vec::new()));
 }
 
 #[test]
@@ -155,8 +156,8 @@ fn a_pipe_receives_from_its_source_alone() {
                 resource("aws_pipes_pipe", ("expressions", refers)),
             ]}},
         });
-        let subject = read_text(&plan.to_string(), &[]).unwrap();
-        let told = subject.lines_not_read();
+        let deployment = read_text(&plan.to_string(), &[]).unwrap();
+        let told = deployment.lines_not_read();
         assert_eq!(told.iter().any(|line| line.contains("receives from")), receives, "{attribute}: {told:?}");
     }
 }
@@ -212,11 +213,11 @@ fn references_that_lead_nowhere_are_reported_as_not_read() {
     ] {
         let mut plan = plan();
         *plan.pointer_mut(at).unwrap() = json!({"references": references});
-        let subject = read_text(&plan.to_string(), &[]).unwrap();
+        let deployment = read_text(&plan.to_string(), &[]).unwrap();
         assert!(
-            subject.lines_not_read().iter().any(|it| it.starts_with(told)),
+            deployment.lines_not_read().iter().any(|it| it.starts_with(told)),
             "{at}: {:?}",
-            subject.lines_not_read()
+            deployment.lines_not_read()
         );
     }
 }
@@ -235,11 +236,11 @@ fn references_in_a_circle_have_an_end() {
 fn queues_of_one_name_are_in_several_regions() {
     let mut plan = plan();
     *plan.pointer_mut("/planned_values/root_module/resources/1/values/name").unwrap() = json!("a");
-    let subject = read_text(&plan.to_string(), &[]).unwrap();
-    assert_eq!(subject.queues.len(), 3);
+    let deployment = read_text(&plan.to_string(), &[]).unwrap();
+    assert_eq!(deployment.queues.len(), 3);
     let told =
         "aws_sqs_queue.all[\"b\"]: aws_sqs_queue.all[\"a\"] has its name, in another region or account";
-    assert_eq!(subject.lines_not_read()[0], told);
+    assert_eq!(deployment.lines_not_read()[0], told);
 }
 
 #[test]
@@ -329,7 +330,7 @@ proptest! {
             replace(&mut plan, &mut number, &other);
         }
         let text = plan.to_string();
-        let told = |read: Result<Subject, String>| read.map(|it| format!("{it:?}"));
+        let told = |read: Result<Deployment, String>| read.map(|it| format!("{it:?}"));
         prop_assert_eq!(told(read_text(&text, &[])), told(read_text(&text, &[])));
     }
 }

@@ -9,7 +9,7 @@ use super::manifest::Manifests;
 use super::mappings::MADE_BY_SAM;
 use super::roles::Roles;
 use super::{Source, manifest};
-use crate::subject::function_name;
+use crate::deployment::function_name;
 use crate::{Node, Resolver, Resource};
 
 pub(super) const KINDS: [&str; 2] = ["AWS::Serverless::Function", "AWS::Lambda::Function"];

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::subject::kubernetes;
+use crate::deployment::kubernetes;
 
 const TERRAFORM: &str = "this is Terraform code; run `terraform plan -out plan && terraform show -json plan > plan.json` and \
                          check plan.json";
