@@ -1,7 +1,7 @@
 """Checks redrive's templates offline, as AWS's own tools do. Usage: check_template.py TEMPLATE...
 
 `sam validate --lint`, then cfn-lint on what SAM makes of it, since linting the SAM form alone misses wrong values, for
-both kinds of queues with and without a KMS key, FIFO with an idempotency table. What else must hold of them, and what auditors ask: crates/cli/src/doctor/ours.
+both kinds of queues with and without a KMS key, FIFO with an idempotency table. What else must hold of them, and what auditors ask: crates/cli/src/doctor/own_template.
 """
 
 import copy

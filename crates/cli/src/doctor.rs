@@ -287,4 +287,4 @@ impl Arguments {
 }
 
 #[cfg(test)]
-mod ours;
+mod own_template;

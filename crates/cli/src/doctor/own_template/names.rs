@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{ALARM, IDEMPOTENT, Ours, Stack, TOLD};
+use super::{ALARM, OwnTemplate, Stack, WITH_EMAIL, WITH_IDEMPOTENCY};
 
-pub(super) fn stacks_do_not_collide(ours: &Ours<'_>) -> Vec<String> {
+pub(super) fn stacks_do_not_collide(template: &OwnTemplate<'_>) -> Vec<String> {
     const QUEUE: &str = "AWS::SQS::Queue";
     /// Types whose names are unique in an account, not only in a region of it.
     const GLOBAL: [&str; 2] = ["AWS::CloudWatch::Dashboard", "AWS::IAM::Role"];
@@ -26,8 +26,9 @@ pub(super) fn stacks_do_not_collide(ours: &Ours<'_>) -> Vec<String> {
         "AWS::SQS::QueuePolicy",
     ];
     let kinds = [&GLOBAL[..], &REGIONAL, &NAMELESS].concat();
-    let make =
-        |name: &str, region: &str, fifo: &str| ours.stack(name, region, &[("Fifo", fifo), TOLD, IDEMPOTENT]);
+    let make = |name: &str, region: &str, fifo: &str| {
+        template.stack(name, region, &[("Fifo", fifo), WITH_EMAIL, WITH_IDEMPOTENCY])
+    };
     let mut wrong = Vec::new();
     let mut both = |what: &str, one: BTreeSet<String>, other: BTreeSet<String>| {
         wrong.extend(one.intersection(&other).map(|name| format!("{what} have {name}")));

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{IDEMPOTENT, KEY, Ours, Stack, TOLD, TOPIC, text};
+use super::{KEY, OwnTemplate, Stack, TOPIC, WITH_EMAIL, WITH_IDEMPOTENCY, text};
 
-pub(super) fn requests_need_tls(ours: &Ours<'_>) -> Vec<String> {
+pub(super) fn requests_need_tls(template: &OwnTemplate<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for fifo in ["false", "true"] {
-        let stack = ours.with(&[("Fifo", fifo), TOLD]);
+        let stack = template.with(&[("Fifo", fifo), WITH_EMAIL]);
         let queues = stack.deployment.queues.iter().map(|queue| (&*queue.url, &*queue.arn, "sqs:*"));
         for (reference, arn, action) in queues.chain([(TOPIC, TOPIC, "sns:Publish")]) {
             let denied = json!({
@@ -30,7 +30,7 @@ pub(super) fn requests_need_tls(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-pub(super) fn a_key_reaches_all_that_is_kept(ours: &Ours<'_>) -> Vec<String> {
+pub(super) fn a_key_reaches_all_that_is_kept(template: &OwnTemplate<'_>) -> Vec<String> {
     const KEPT: [(&str, &str); 4] = [
         ("AWS::DynamoDB::Table", "SSESpecification.KMSMasterKeyId"),
         ("AWS::SQS::Queue", "KmsMasterKeyId"),
@@ -39,7 +39,7 @@ pub(super) fn a_key_reaches_all_that_is_kept(ours: &Ours<'_>) -> Vec<String> {
     ];
     let mut wrong = Vec::new();
     for key in [None, Some(KEY)] {
-        let stack = ours.with(&[("KmsKeyArn", key.unwrap_or_default()), TOLD, IDEMPOTENT]);
+        let stack = template.with(&[("KmsKeyArn", key.unwrap_or_default()), WITH_EMAIL, WITH_IDEMPOTENCY]);
         for (kind, property) in KEPT {
             for resource in stack.all(kind) {
                 let (part, property) = match property.split_once('.') {

@@ -7,7 +7,7 @@ use redrive::tools::metric_names;
 use redrive_iac::Node;
 use serde_json::{Value, json};
 
-use super::{Ours, RUNBOOK, TEMPLATE, TOLD, rules, text};
+use super::{OwnTemplate, RUNBOOK, TEMPLATE, WITH_EMAIL, rules, text};
 
 const WORKER: &str = include_str!("../../../../../examples/deploy/worker.yaml");
 pub(super) const GIVEN: [(&str, &str); 4] =
@@ -64,12 +64,12 @@ const SHARED: [(&str, &[&str]); 3] = [
 const DIFFERENT: [(&str, &str); 2] =
     [("OrdersQueue", "VisibilityTimeout"), ("QueueAgeAlarm", "AlarmDescription")];
 
-fn worker() -> Ours<'static> {
-    Ours { given: &GIVEN, ..Ours::of(WORKER, RUNBOOK) }
+fn worker() -> OwnTemplate<'static> {
+    OwnTemplate { given: &GIVEN, ..OwnTemplate::of(WORKER, RUNBOOK) }
 }
 
-fn shared(ours: &Ours<'_>, section: &str, name: &str) -> Value {
-    let declared = ours.declared(section).iter().find(|(other, _)| other == name);
+fn shared(template: &OwnTemplate<'_>, section: &str, name: &str) -> Value {
+    let declared = template.declared(section).iter().find(|(other, _)| other == name);
     let mut declared = declared.unwrap_or_else(|| panic!("there is no {name}")).1.to_json();
     for (_, property) in DIFFERENT.iter().filter(|(of, _)| *of == name) {
         declared["Properties"][property] = Value::Null;
@@ -79,7 +79,7 @@ fn shared(ours: &Ours<'_>, section: &str, name: &str) -> Value {
 
 #[test]
 fn its_queues_and_alarms_are_those_of_the_function() {
-    let (function, worker) = (Ours::of(TEMPLATE, RUNBOOK), worker());
+    let (function, worker) = (OwnTemplate::of(TEMPLATE, RUNBOOK), worker());
     for (section, names) in SHARED {
         for name in names {
             assert_eq!(shared(&function, section, name), shared(&worker, section, name), "{name}");
@@ -87,8 +87,8 @@ fn its_queues_and_alarms_are_those_of_the_function() {
     }
 }
 
-fn widgets(ours: &Ours<'_>) -> Vec<Value> {
-    let stack = ours.with(&[]);
+fn widgets(template: &OwnTemplate<'_>) -> Vec<Value> {
+    let stack = template.with(&[]);
     let dashboard = stack.all("AWS::CloudWatch::Dashboard").next().unwrap();
     let body: Value = serde_json::from_str(text(&dashboard.properties, "DashboardBody")).unwrap();
     body["widgets"].as_array().unwrap().clone()
@@ -96,7 +96,7 @@ fn widgets(ours: &Ours<'_>) -> Vec<Value> {
 
 #[test]
 fn its_dashboard_begins_as_that_of_the_function() {
-    assert_eq!(widgets(&Ours::of(TEMPLATE, RUNBOOK))[..6], widgets(&worker())[..6]);
+    assert_eq!(widgets(&OwnTemplate::of(TEMPLATE, RUNBOOK))[..6], widgets(&worker())[..6]);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn it_keeps_every_rule_that_is_not_about_functions() {
 #[test]
 fn its_alarms_are_there_with_the_metrics_that_they_watch() {
     let ids = |metrics: &str| -> Vec<String> {
-        let stack = worker().with(&[("Metrics", metrics), TOLD]);
+        let stack = worker().with(&[("Metrics", metrics), WITH_EMAIL]);
         let alarms = stack.deployment.alarms.iter().flatten().filter(|alarm| alarm.metric.is_some());
         alarms.map(|alarm| alarm.id.trim_end_matches("Alarm").to_owned()).collect()
     };
@@ -144,7 +144,7 @@ fn its_task_may_do_no_more_than_it_needs() {
         let stack = worker().with(given);
         let statements = stack.deployment.workers[0].process.statements.clone().unwrap();
         let of = statements.into_iter().flat_map(|it| {
-            let to = super::granted_to(&it);
+            let to = super::scope(&it);
             it.actions.into_iter().map(move |action| (action, to.clone()))
         });
         of.collect()
@@ -163,9 +163,9 @@ fn its_task_may_do_no_more_than_it_needs() {
     let protection = [("ecs:UpdateTaskProtection", tasks), ("ecs:GetTaskProtection", tasks), metrics];
     assert_eq!(granted(&[("TaskProtection", "on")]), needed(&protection));
     let table = "arn:aws:dynamodb:eu-west-1:123456789012:table/stack-IdempotencyTable";
-    let records: Vec<_> = super::OF_RECORDS.map(|it| (it, table)).into_iter().chain([metrics]).collect();
-    assert_eq!(granted(&[super::IDEMPOTENT]), needed(&records));
-    let key = super::of_key(super::KEY, false);
+    let records: Vec<_> = super::RECORD_ACTIONS.map(|it| (it, table)).into_iter().chain([metrics]).collect();
+    assert_eq!(granted(&[super::WITH_IDEMPOTENCY]), needed(&records));
+    let key = super::key_grant(super::KEY, false);
     let keys = [("kms:Decrypt", key.as_str()), ("kms:GenerateDataKey", &key), metrics];
     assert_eq!(granted(&[("KmsKeyArn", super::KEY)]), needed(&keys));
 }
@@ -195,11 +195,11 @@ fn an_image_of_redrive_puts_an_app_beside_it() {
 
 #[test]
 fn a_task_is_killed_no_sooner_than_its_drain_and_five_seconds_later() {
-    let ours = worker();
-    let drains = ours.declared("Parameters").iter().find(|(name, _)| name == "Drain").unwrap();
+    let template = worker();
+    let drains = template.declared("Parameters").iter().find(|(name, _)| name == "Drain").unwrap();
     let allowed = drains.1.get("AllowedValues").and_then(Node::as_list).unwrap();
     for drain in allowed.iter().map(|it| it.as_text().unwrap()) {
-        let stack = ours.with(&[("Drain", drain)]);
+        let stack = template.with(&[("Drain", drain)]);
         let grace = stack.deployment.workers[0].grace_period.unwrap().as_secs();
         assert_eq!(grace, drain.parse::<u64>().unwrap() + 5);
         assert!(grace <= 120, "Fargate refuses more");

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::descriptions::{alarms_lead_to_their_runbook_entry, alarms_say_what_to_type};
 use super::encryption::{a_key_reaches_all_that_is_kept, requests_need_tls};
 use super::names::stacks_do_not_collide;
-use super::{ALARM, IDEMPOTENT, KEY, Ours, Rule, TOLD, TOPIC, judge, text};
+use super::{ALARM, KEY, OwnTemplate, Rule, TOPIC, WITH_EMAIL, WITH_IDEMPOTENCY, judge, text};
 
 /// Rules for the template of a function.
 const OF_FUNCTIONS: [(&str, Rule); 5] = [
@@ -55,7 +55,7 @@ const KINDS: [(&str, &str); 3] = [("false", "300"), ("false", "0"), ("true", "0"
 /// `KmsKeyArn`: without a key and with one.
 const KEYS: [&str; 2] = ["", KEY];
 
-fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
+fn nothing_is_found(template: &OwnTemplate<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for timeout in TIMEOUTS {
         for (sink, _) in SINKS {
@@ -63,8 +63,9 @@ fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
                 let key = ("KmsKeyArn", KEYS[usize::from(window == "0")]);
                 let kind = [("Fifo", fifo), ("BatchingWindow", window), key];
                 for idempotency in ["off", "on"] {
-                    let others = [("FunctionTimeout", timeout), ("Metrics", sink), TOLD];
-                    let stack = ours.with(&[&kind[..], &others, &[("Idempotency", idempotency)]].concat());
+                    let others = [("FunctionTimeout", timeout), ("Metrics", sink), WITH_EMAIL];
+                    let stack =
+                        template.with(&[&kind[..], &others, &[("Idempotency", idempotency)]].concat());
                     let found = judge(&stack.deployment);
                     wrong.extend(found.iter().map(|it| format!("{}: {}", it.check.code, it.found.what)));
                     wrong.extend(stack.deployment.lines_not_read().into_iter().map(str::to_owned));
@@ -75,11 +76,11 @@ fn nothing_is_found(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-fn the_function_knows_its_queues(ours: &Ours<'_>) -> Vec<String> {
+fn the_function_knows_its_queues(template: &OwnTemplate<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (at, timeout) in TIMEOUTS.into_iter().enumerate() {
         let (count, (fifo, window)) = (["1", "10", "20"][at % 3], KINDS[at % 3]);
-        let stack = ours.with(&[
+        let stack = template.with(&[
             ("FunctionTimeout", timeout),
             ("Fifo", fifo),
             ("BatchingWindow", window),
@@ -120,8 +121,8 @@ fn the_function_knows_its_queues(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-fn the_dead_letter_alarm_goes_off_at_the_first_letter(ours: &Ours<'_>) -> Vec<String> {
-    let stack = ours.with(&[]);
+fn the_dead_letter_alarm_goes_off_at_the_first_letter(template: &OwnTemplate<'_>) -> Vec<String> {
+    let stack = template.with(&[]);
     let alarm = stack.alarm("DeadLetterAlarm").expect("it is there");
     let metric = alarm.metric.as_ref().expect("it has a metric");
     let told = (alarm.statistic.as_str(), alarm.comparison.as_str(), alarm.threshold);
@@ -139,7 +140,7 @@ fn the_dead_letter_alarm_goes_off_at_the_first_letter(ours: &Ours<'_>) -> Vec<St
         (("AlarmOnDeadLetters", "false"), &["WorkerErrors", "Outage"]),
         (("Metrics", "off"), &["DeadLetter"]),
     ] {
-        let stack = ours.with(&[parameter]);
+        let stack = template.with(&[parameter]);
         let there: Vec<_> = stack.all(ALARM).map(|alarm| alarm.id.trim_end_matches("Alarm")).collect();
         let expected = [expected, &["Throttles", "FunctionErrors", "QueueAge"]].concat();
         if there != expected {
@@ -149,10 +150,10 @@ fn the_dead_letter_alarm_goes_off_at_the_first_letter(ours: &Ours<'_>) -> Vec<St
     wrong
 }
 
-fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec<String> {
+fn alarms_stand_on_metrics_that_are_published(template: &OwnTemplate<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (sink, metrics) in SINKS {
-        let stack = ours.with(&[("Metrics", sink), ("ErrorThreshold", "3")]);
+        let stack = template.with(&[("Metrics", sink), ("ErrorThreshold", "3")]);
         let deployment = &stack.deployment;
         let namespace = deployment.functions[0].process.variable("REDRIVE_METRICS_NAMESPACE");
         let dimensions = [("QueueName".to_owned(), deployment.queues[0].name().to_owned())].into();
@@ -175,8 +176,8 @@ fn alarms_stand_on_metrics_that_are_published(ours: &Ours<'_>) -> Vec<String> {
 }
 
 /// A function that pauses for 5 minutes at a time has outages in every second period at least.
-fn an_alarm_goes_off_if_an_outage_lasts(ours: &Ours<'_>) -> Vec<String> {
-    let stack = ours.with(&[]);
+fn an_alarm_goes_off_if_an_outage_lasts(template: &OwnTemplate<'_>) -> Vec<String> {
+    let stack = template.with(&[]);
     let alarm = stack.alarm("OutageAlarm").expect("it is there");
     let when = (alarm.period, alarm.evaluation_periods, alarm.datapoints_to_alarm, &*alarm.missing_data);
     let told = (alarm.statistic.as_str(), alarm.comparison.as_str(), alarm.threshold);
@@ -185,8 +186,8 @@ fn an_alarm_goes_off_if_an_outage_lasts(ours: &Ours<'_>) -> Vec<String> {
     if is_right { Vec::new() } else { vec![format!("OutageAlarm is {alarm:?}")] }
 }
 
-fn alarms_tell_the_address_if_there_is_one(ours: &Ours<'_>) -> Vec<String> {
-    let (told, silent) = (ours.with(&[TOLD]), ours.with(&[]));
+fn alarms_tell_the_address_if_there_is_one(template: &OwnTemplate<'_>) -> Vec<String> {
+    let (told, silent) = (template.with(&[WITH_EMAIL]), template.with(&[]));
     let topics = [&told, &silent].map(|stack| stack.all("AWS::SNS::Topic").count());
     let mut wrong = Vec::new();
     if topics != [1, 0] {
@@ -205,15 +206,15 @@ fn alarms_tell_the_address_if_there_is_one(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
+fn permissions_are_the_least(template: &OwnTemplate<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     let cases = SINKS.iter().flat_map(|(sink, _)| KEYS.map(|key| (*sink, key)));
     for (sink, key, idempotency) in cases.flat_map(|(sink, key)| ["off", "on"].map(|it| (sink, key, it))) {
-        let stack = ours.with(&[("Metrics", sink), ("KmsKeyArn", key), ("Idempotency", idempotency)]);
+        let stack = template.with(&[("Metrics", sink), ("KmsKeyArn", key), ("Idempotency", idempotency)]);
         let mut granted = BTreeMap::new();
         for statement in stack.deployment.functions[0].process.statements.iter().flatten() {
             for action in &statement.actions {
-                granted.insert(action.as_str(), super::granted_to(statement));
+                granted.insert(action.as_str(), super::scope(statement));
             }
         }
         let arn = |service: &str, rest: &str| format!("arn:aws:{service}:eu-west-1:123456789012:{rest}");
@@ -233,12 +234,12 @@ fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
         );
         let is_idempotent = idempotency == "on";
         if !key.is_empty() {
-            let of_key = super::of_key(key, is_idempotent);
-            needed.extend(["kms:Decrypt", "kms:GenerateDataKey"].map(|action| (action, of_key.clone())));
+            let key_grant = super::key_grant(key, is_idempotent);
+            needed.extend(["kms:Decrypt", "kms:GenerateDataKey"].map(|action| (action, key_grant.clone())));
         }
         if is_idempotent {
             let table = arn("dynamodb", "table/stack-IdempotencyTable");
-            needed.extend(super::OF_RECORDS.map(|action| (action, table.clone())));
+            needed.extend(super::RECORD_ACTIONS.map(|action| (action, table.clone())));
         }
         if granted != needed {
             wrong.push(format!(
@@ -249,7 +250,7 @@ fn permissions_are_the_least(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-fn letters_outlive_the_stack(ours: &Ours<'_>) -> Vec<String> {
+fn letters_outlive_the_stack(template: &OwnTemplate<'_>) -> Vec<String> {
     let kept = [
         ("OrdersQueue", "UpdateReplacePolicy"),
         ("DeadLetterQueue", "UpdateReplacePolicy"),
@@ -258,7 +259,7 @@ fn letters_outlive_the_stack(ours: &Ours<'_>) -> Vec<String> {
         ("IdempotencyTable", "DeletionPolicy"),
     ];
     let policy = |id: &str, name: &str| {
-        let (_, queue) = ours.declared("Resources").iter().find(|(other, _)| other == id)?;
+        let (_, queue) = template.declared("Resources").iter().find(|(other, _)| other == id)?;
         Some(text(queue, name).to_owned())
     };
     let lost = kept.into_iter().filter(|(id, name)| policy(id, name).as_deref() != Some("Retain"));
@@ -266,11 +267,11 @@ fn letters_outlive_the_stack(ours: &Ours<'_>) -> Vec<String> {
 }
 
 /// Requires the layout of Powertools' records, and the TTL by which DynamoDB deletes old ones.
-fn records_last_and_expire(ours: &Ours<'_>) -> Vec<String> {
-    let stack = ours.with(&[IDEMPOTENT]);
+fn records_last_and_expire(template: &OwnTemplate<'_>) -> Vec<String> {
+    let stack = template.with(&[WITH_IDEMPOTENCY]);
     let [table] = &stack.deployment.tables[..] else { return vec!["there is no single table".to_owned()] };
     let mut wrong = Vec::new();
-    if !ours.with(&[]).deployment.tables.is_empty() {
+    if !template.with(&[]).deployment.tables.is_empty() {
         wrong.push("there is a table without Idempotency=on".to_owned());
     }
     if (&table.keys, &table.ttl_attribute)
@@ -298,9 +299,9 @@ fn records_last_and_expire(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-fn parameters_say_what_they_take(ours: &Ours<'_>) -> Vec<String> {
+fn parameters_say_what_they_take(template: &OwnTemplate<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (name, parameter) in ours.declared("Parameters") {
+    for (name, parameter) in template.declared("Parameters") {
         let has = |key: &str| parameter.get(key).is_some();
         if text(parameter, "Description").is_empty() {
             wrong.push(format!("parameter {name} has no description"));
@@ -315,10 +316,10 @@ fn parameters_say_what_they_take(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-fn what_is_shown_can_be_read(ours: &Ours<'_>) -> Vec<String> {
+fn what_is_shown_can_be_read(template: &OwnTemplate<'_>) -> Vec<String> {
     const OUTPUTS: [&str; 5] =
         ["QueueUrl", "QueueArn", "DeadLetterQueueUrl", "DeadLetterQueueArn", "LogGroupName"];
-    let stack = ours.with(&[]);
+    let stack = template.with(&[]);
     let absent = OUTPUTS.into_iter().filter(|name| !stack.outputs.iter().any(|output| output == name));
     let mut wrong: Vec<_> = absent.map(|name| format!("there is no output {name}")).collect();
     let dashboard = stack.all("AWS::CloudWatch::Dashboard").next().expect("it is there");
@@ -338,9 +339,9 @@ fn what_is_shown_can_be_read(ours: &Ours<'_>) -> Vec<String> {
 }
 
 /// Checks what checkov requires beyond the other rules.
-fn what_auditors_ask_is_answered(ours: &Ours<'_>) -> Vec<String> {
+fn what_auditors_ask_is_answered(template: &OwnTemplate<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
-    let stack = ours.with(&[]);
+    let stack = template.with(&[]);
     for group in stack.all("AWS::Logs::LogGroup") {
         if text(&group.properties, "RetentionInDays").is_empty() {
             wrong.push(format!("{} keeps what is logged forever", group.id));
@@ -360,7 +361,7 @@ fn what_auditors_ask_is_answered(ours: &Ours<'_>) -> Vec<String> {
             wrong.push(format!("{} allows every action of a kind", role.id));
         }
     }
-    for (id, resource) in ours.declared("Resources") {
+    for (id, resource) in template.declared("Resources") {
         let metadata = resource.get("Metadata").and_then(|it| it.get("checkov")?.get("skip")?.as_list());
         let excepted = metadata.unwrap_or_default();
         if excepted.iter().any(|it| text(it, "comment").is_empty()) {

@@ -20,33 +20,33 @@ const TEMPLATE: &str = include_str!("../../../../template.yaml");
 const RUNBOOK: &str = include_str!("../../../../docs/runbook.md");
 
 const ALARM: &str = "AWS::CloudWatch::Alarm";
-const TOLD: (&str, &str) = ("NotificationEmail", "me@example.com");
+const WITH_EMAIL: (&str, &str) = ("NotificationEmail", "me@example.com");
 /// ARN of the topic that notifies the address.
 const TOPIC: &str = "arn:aws:sns:eu-west-1:123456789012:stack-AlarmTopic";
-const IDEMPOTENT: (&str, &str) = ("Idempotency", "on");
-const OF_RECORDS: [&str; 3] = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"];
+const WITH_IDEMPOTENCY: (&str, &str) = ("Idempotency", "on");
+const RECORD_ACTIONS: [&str; 3] = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"];
 const KEY: &str = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
 
-const FAULTS: &str = include_str!("../../tests/doctor/ours.yaml");
+const FAULTS: &str = include_str!("../../tests/doctor/own_template.yaml");
 
 /// Returns the resources and the conditions of a statement.
-fn granted_to(statement: &Statement) -> String {
+fn scope(statement: &Statement) -> String {
     let conditions =
         statement.conditions.iter().map(|(key, values)| format!(" if {key}={}", values.join(" ")));
     statement.resources.join(" ") + &conditions.collect::<String>()
 }
 
 /// Returns the expected grant of the key, for messages of queues and for records.
-fn of_key(key: &str, is_idempotent: bool) -> String {
+fn key_grant(key: &str, is_idempotent: bool) -> String {
     let records = if is_idempotent { " dynamodb.eu-west-1.amazonaws.com" } else { "" };
     format!("{key} if kms:ViaService=sqs.eu-west-1.amazonaws.com{records}")
 }
 
 /// A check that returns what is wrong with a template and its runbook.
-type Rule = fn(&Ours<'_>) -> Vec<String>;
+type Rule = fn(&OwnTemplate<'_>) -> Vec<String>;
 
 /// One of redrive's own templates, or a broken copy, with its runbook.
-struct Ours<'a> {
+struct OwnTemplate<'a> {
     document: Node,
     runbook: &'a str,
     /// Values of the parameters that have no default.
@@ -61,7 +61,7 @@ struct Stack {
     outputs: Vec<String>,
 }
 
-impl<'a> Ours<'a> {
+impl<'a> OwnTemplate<'a> {
     fn of(template: &str, runbook: &'a str) -> Self {
         Self { document: parse(template).unwrap(), runbook, given: &[] }
     }
@@ -116,9 +116,9 @@ fn text<'n>(node: &'n Node, key: &str) -> &'n str {
 }
 
 #[test]
-fn our_template_keeps_every_rule() {
-    let ours = Ours::of(TEMPLATE, RUNBOOK);
-    let wrong: Vec<_> = rules::all().flat_map(|(_, rule)| rule(&ours)).collect();
+fn own_template_keeps_every_rule() {
+    let template = OwnTemplate::of(TEMPLATE, RUNBOOK);
+    let wrong: Vec<_> = rules::all().flat_map(|(_, rule)| rule(&template)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -140,7 +140,7 @@ fn every_rule_can_be_broken_and_finds_its_faults() {
             let changed =
                 |text: &str, changes: bool| if changes { text.replace(old, new) } else { text.to_owned() };
             let (template, runbook) = (changed(TEMPLATE, in_template), changed(RUNBOOK, !in_template));
-            let found = rule(&Ours::of(&template, &runbook));
+            let found = rule(&OwnTemplate::of(&template, &runbook));
             if !found.iter().any(|found| found.contains(said)) {
                 wrong.push(format!("{old:?} as {new:?} is {found:?}"));
             }

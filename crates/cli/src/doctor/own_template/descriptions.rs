@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::CommandFactory;
 use redrive_iac::Resource;
 
-use super::{ALARM, Ours, Stack, text};
+use super::{ALARM, OwnTemplate, Stack, text};
 use crate::arguments::Arguments;
 
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
@@ -15,9 +15,9 @@ const LONGEST_STACK: usize = 128;
 
 /// Requires three sentences: what the alarm means for which stack, whether it can wait, and a command. An alarm on a number stays
 /// on, and does not notify anybody when the number grows.
-pub(super) fn alarms_say_what_to_type(ours: &Ours<'_>) -> Vec<String> {
+pub(super) fn alarms_say_what_to_type(template: &OwnTemplate<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (alarm, description) in descriptions(&ours.with(&[])) {
+    for (alarm, description) in descriptions(&template.with(&[])) {
         let id = &alarm.id;
         let sentences: Vec<&str> = description.split(". ").collect();
         if sentences.len() != 3 {
@@ -38,8 +38,8 @@ pub(super) fn alarms_say_what_to_type(ours: &Ours<'_>) -> Vec<String> {
             wrong.push(format!("{id} is no command: {typed}"));
         }
     }
-    let address = format!("https://{}", "a".repeat(longest_address(ours)));
-    let longest = ours.stack(&"s".repeat(LONGEST_STACK), "ap-northeast-1", &[("RunbookUrl", &address)]);
+    let address = format!("https://{}", "a".repeat(longest_address(template)));
+    let longest = template.stack(&"s".repeat(LONGEST_STACK), "ap-northeast-1", &[("RunbookUrl", &address)]);
     let lengths = descriptions(&longest).map(|(alarm, description)| (alarm, description.chars().count()));
     let too_long = lengths.filter(|(_, length)| *length > LONGEST);
     wrong.extend(too_long.map(|(alarm, length)| {
@@ -48,18 +48,18 @@ pub(super) fn alarms_say_what_to_type(ours: &Ours<'_>) -> Vec<String> {
     wrong
 }
 
-pub(super) fn alarms_lead_to_their_runbook_entry(ours: &Ours<'_>) -> Vec<String> {
+pub(super) fn alarms_lead_to_their_runbook_entry(template: &OwnTemplate<'_>) -> Vec<String> {
     let address = "https://example.com/runbook";
     let entry = |heading: &str| {
         let kept = heading.chars().filter(|c| c.is_alphanumeric() || " _-".contains(*c));
         kept.collect::<String>().trim().to_lowercase().replace(' ', "-")
     };
-    let headings = ours.runbook.lines().filter(|line| line.starts_with('#'));
+    let headings = template.runbook.lines().filter(|line| line.starts_with('#'));
     let entries: BTreeSet<_> = headings.map(|line| entry(line.trim_start_matches('#'))).collect();
-    let links = ours.runbook.split("](#").skip(1).filter_map(|rest| rest.split(')').next());
+    let links = template.runbook.split("](#").skip(1).filter_map(|rest| rest.split(')').next());
     let dead = links.filter(|link| !entries.contains(*link));
     let mut wrong: Vec<_> = dead.map(|link| format!("the runbook has no entry #{link}")).collect();
-    for (alarm, description) in descriptions(&ours.with(&[("RunbookUrl", address)])) {
+    for (alarm, description) in descriptions(&template.with(&[("RunbookUrl", address)])) {
         let anchor = alarm.name.rsplit('-').next().unwrap_or_default().to_lowercase();
         if !description.ends_with(&format!(" Runbook: {address}#{anchor}")) {
             wrong.push(format!("the description of {} does not end with #{anchor}", alarm.id));
@@ -104,11 +104,11 @@ fn every_alarm_of_any_template_names_a_command_that_exists() {
         if !template.contains(ALARM) {
             continue;
         }
-        let ours = Ours::of(&template, "");
-        let mut given = [&super::worker::GIVEN[..], &[super::TOLD]].concat();
-        given.retain(|(known, _)| ours.declared("Parameters").iter().any(|(name, _)| name == known));
-        let ours = Ours { given: &given, ..ours };
-        for (alarm, description) in descriptions(&ours.with(&[])) {
+        let template = OwnTemplate::of(&template, "");
+        let mut given = [&super::worker::GIVEN[..], &[super::WITH_EMAIL]].concat();
+        given.retain(|(known, _)| template.declared("Parameters").iter().any(|(name, _)| name == known));
+        let template = OwnTemplate { given: &given, ..template };
+        for (alarm, description) in descriptions(&template.with(&[])) {
             if let Some((_, typed)) = description.rsplit_once("Type: ") {
                 assert!(is_command(typed), "{} of {}: {typed}", alarm.id, file.display());
                 alarms += 1;
@@ -119,8 +119,8 @@ fn every_alarm_of_any_template_names_a_command_that_exists() {
 }
 
 /// Returns how many characters the pattern of RunbookUrl allows after the scheme.
-fn longest_address(ours: &Ours<'_>) -> usize {
-    let parameter = ours.declared("Parameters").iter().find(|(name, _)| name == "RunbookUrl");
+fn longest_address(template: &OwnTemplate<'_>) -> usize {
+    let parameter = template.declared("Parameters").iter().find(|(name, _)| name == "RunbookUrl");
     let pattern = parameter.map(|(_, parameter)| text(parameter, "AllowedPattern")).unwrap_or_default();
     pattern.rsplit_once("{1,").and_then(|(_, rest)| rest.split('}').next()?.parse().ok()).unwrap_or(LONGEST)
 }
