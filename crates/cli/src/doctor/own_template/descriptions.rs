@@ -15,7 +15,7 @@ const LONGEST_STACK: usize = 128;
 
 /// Requires three sentences: what the alarm means for which stack, whether it can wait, and a command. An alarm on a number stays
 /// on, and does not notify anybody when the number grows.
-pub(super) fn alarms_say_what_to_type(template: &OwnTemplate<'_>) -> Vec<String> {
+pub(super) fn alarms_name_a_command_to_type(template: &OwnTemplate<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (alarm, description) in descriptions(&template.with(&[])) {
         let id = &alarm.id;

@@ -30,7 +30,7 @@ pub(super) fn requests_need_tls(template: &OwnTemplate<'_>) -> Vec<String> {
     wrong
 }
 
-pub(super) fn a_key_reaches_all_that_is_kept(template: &OwnTemplate<'_>) -> Vec<String> {
+pub(super) fn a_key_encrypts_all_data_at_rest(template: &OwnTemplate<'_>) -> Vec<String> {
     const KEPT: [(&str, &str); 4] = [
         ("AWS::DynamoDB::Table", "SSESpecification.KMSMasterKeyId"),
         ("AWS::SQS::Queue", "KmsMasterKeyId"),

@@ -10,8 +10,8 @@ use redrive_iac::deployment::{IDEMPOTENCY_TABLE, PartialRedrivePolicy, Seen};
 use redrive_sqs::RedriveAllowPolicy;
 use serde_json::{Value, json};
 
-use super::descriptions::{alarms_lead_to_their_runbook_entry, alarms_say_what_to_type};
-use super::encryption::{a_key_reaches_all_that_is_kept, requests_need_tls};
+use super::descriptions::{alarms_lead_to_their_runbook_entry, alarms_name_a_command_to_type};
+use super::encryption::{a_key_encrypts_all_data_at_rest, requests_need_tls};
 use super::names::stacks_do_not_collide;
 use super::{ALARM, KEY, OwnTemplate, Rule, TOPIC, WITH_EMAIL, WITH_IDEMPOTENCY, judge, text};
 
@@ -23,24 +23,24 @@ const OF_FUNCTIONS: [(&str, Rule); 5] = [
         "the_dead_letter_alarm_goes_off_at_the_first_letter",
         the_dead_letter_alarm_goes_off_at_the_first_letter,
     ),
-    ("alarms_stand_on_metrics_that_are_published", alarms_stand_on_metrics_that_are_published),
+    ("alarms_watch_published_metrics", alarms_watch_published_metrics),
     ("permissions_are_the_least", permissions_are_the_least),
 ];
 
 /// Rules for the templates of a function and of a worker.
 pub(super) const OF_ALL: [(&str, Rule); 12] = [
     ("an_alarm_goes_off_if_an_outage_lasts", an_alarm_goes_off_if_an_outage_lasts),
-    ("alarms_tell_the_address_if_there_is_one", alarms_tell_the_address_if_there_is_one),
-    ("alarms_say_what_to_type", alarms_say_what_to_type),
+    ("alarms_notify_the_address_if_there_is_one", alarms_notify_the_address_if_there_is_one),
+    ("alarms_name_a_command_to_type", alarms_name_a_command_to_type),
     ("alarms_lead_to_their_runbook_entry", alarms_lead_to_their_runbook_entry),
     ("requests_need_tls", requests_need_tls),
-    ("a_key_reaches_all_that_is_kept", a_key_reaches_all_that_is_kept),
+    ("a_key_encrypts_all_data_at_rest", a_key_encrypts_all_data_at_rest),
     ("stacks_do_not_collide", stacks_do_not_collide),
     ("letters_outlive_the_stack", letters_outlive_the_stack),
     ("records_last_and_expire", records_last_and_expire),
     ("parameters_say_what_they_take", parameters_say_what_they_take),
-    ("what_is_shown_can_be_read", what_is_shown_can_be_read),
-    ("what_auditors_ask_is_answered", what_auditors_ask_is_answered),
+    ("outputs_and_widgets_are_shown", outputs_and_widgets_are_shown),
+    ("audit_requirements_are_met", audit_requirements_are_met),
 ];
 
 pub(super) fn all() -> impl Iterator<Item = (&'static str, Rule)> {
@@ -150,7 +150,7 @@ fn the_dead_letter_alarm_goes_off_at_the_first_letter(template: &OwnTemplate<'_>
     wrong
 }
 
-fn alarms_stand_on_metrics_that_are_published(template: &OwnTemplate<'_>) -> Vec<String> {
+fn alarms_watch_published_metrics(template: &OwnTemplate<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (sink, metrics) in SINKS {
         let stack = template.with(&[("Metrics", sink), ("ErrorThreshold", "3")]);
@@ -186,7 +186,7 @@ fn an_alarm_goes_off_if_an_outage_lasts(template: &OwnTemplate<'_>) -> Vec<Strin
     if is_right { Vec::new() } else { vec![format!("OutageAlarm is {alarm:?}")] }
 }
 
-fn alarms_tell_the_address_if_there_is_one(template: &OwnTemplate<'_>) -> Vec<String> {
+fn alarms_notify_the_address_if_there_is_one(template: &OwnTemplate<'_>) -> Vec<String> {
     let (told, silent) = (template.with(&[WITH_EMAIL]), template.with(&[]));
     let topics = [&told, &silent].map(|stack| stack.all("AWS::SNS::Topic").count());
     let mut wrong = Vec::new();
@@ -316,7 +316,7 @@ fn parameters_say_what_they_take(template: &OwnTemplate<'_>) -> Vec<String> {
     wrong
 }
 
-fn what_is_shown_can_be_read(template: &OwnTemplate<'_>) -> Vec<String> {
+fn outputs_and_widgets_are_shown(template: &OwnTemplate<'_>) -> Vec<String> {
     const OUTPUTS: [&str; 5] =
         ["QueueUrl", "QueueArn", "DeadLetterQueueUrl", "DeadLetterQueueArn", "LogGroupName"];
     let stack = template.with(&[]);
@@ -339,7 +339,7 @@ fn what_is_shown_can_be_read(template: &OwnTemplate<'_>) -> Vec<String> {
 }
 
 /// Checks what checkov requires beyond the other rules.
-fn what_auditors_ask_is_answered(template: &OwnTemplate<'_>) -> Vec<String> {
+fn audit_requirements_are_met(template: &OwnTemplate<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     let stack = template.with(&[]);
     for group in stack.all("AWS::Logs::LogGroup") {
