@@ -51,7 +51,7 @@ pub struct Resolver<'a> {
     /// Why a part of the value that is being resolved is unknown.
     unsaid: Cell<Option<&'static str>>,
     /// Names requested so far for which values could be given.
-    asked: RefCell<BTreeSet<String>>,
+    requested: RefCell<BTreeSet<String>>,
     made_up: RefCell<BTreeSet<String>>,
     /// The template's rules that the defaults of its parameters do not meet, in words.
     pub unmet_rules: Vec<String>,
@@ -137,7 +137,7 @@ impl<'a> Resolver<'a> {
             depth: Cell::default(),
             steps: Cell::default(),
             unsaid: Cell::default(),
-            asked: RefCell::default(),
+            requested: RefCell::default(),
             made_up: RefCell::default(),
             unmet_rules: Vec::new(),
         };
@@ -146,8 +146,8 @@ impl<'a> Resolver<'a> {
     }
 
     /// Returns the names requested so far for which values could be given: `Resource.Attribute`, and names of exports.
-    pub fn asked(&self) -> BTreeSet<String> {
-        self.asked.borrow().clone()
+    pub fn requested(&self) -> BTreeSet<String> {
+        self.requested.borrow().clone()
     }
 
     /// Returns the names for which values were given.

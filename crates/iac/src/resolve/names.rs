@@ -69,11 +69,11 @@ impl<'a> Resolver<'a> {
         };
         let resource = self.resource(id, argument)?;
         if let Some(value) = self.surroundings.values.get(&path) {
-            self.asked.borrow_mut().insert(path);
+            self.requested.borrow_mut().insert(path);
             return Ok(Some(Node::text(argument.line, value)));
         }
         let name = self.physical_name(id, resource).inspect_err(|_| {
-            self.asked.borrow_mut().insert(path.clone());
+            self.requested.borrow_mut().insert(path.clone());
         })?;
         let text = match (kind(resource), attribute) {
             ("AWS::SQS::Queue", "QueueUrl") => self.queue_url(id, resource)?,
@@ -86,7 +86,7 @@ impl<'a> Resolver<'a> {
             }
             ("AWS::KMS::Key", "Arn") => self.arn("kms", &format!("key/{name}")),
             ("AWS::DynamoDB::Table" | "AWS::DynamoDB::GlobalTable", "Arn") if self.gaps != Gaps::Filled => {
-                self.asked.borrow_mut().insert(path.clone());
+                self.requested.borrow_mut().insert(path.clone());
                 self.table_arn(&name)
             }
             ("AWS::Logs::LogGroup", "Arn") => self.arn("logs", &format!("log-group:{name}:*")),
@@ -359,7 +359,7 @@ impl<'a> Resolver<'a> {
         made_up: impl FnOnce() -> Result<String>,
     ) -> Result<String> {
         self.step(place, name.len() / STEP)?;
-        self.asked.borrow_mut().insert(name.to_owned());
+        self.requested.borrow_mut().insert(name.to_owned());
         if let Some(value) = self.surroundings.values.get(name) {
             return Ok(value.clone());
         }

@@ -163,7 +163,7 @@ fn certain(resolver: &Resolver<'_>, kinds: &[&str]) -> Result<Vec<Resource>> {
 /// Refuses a value of `--set` that nothing uses.
 fn check_set(resolver: &Resolver<'_>) -> Result<()> {
     let document = resolver.document();
-    let asked = resolver.asked();
+    let asked = resolver.requested();
     let is_resource = |name: &str| document.get("Resources").is_some_and(|all| all.get(name).is_some());
     match resolver.set().find(|name| !asked.contains(*name) && !is_resource(name)) {
         Some(name) => {
