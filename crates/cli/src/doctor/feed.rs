@@ -14,11 +14,11 @@ pub(super) struct Consumer<'a> {
     pub(super) source: &'a Queue,
     pub(super) id: &'a str,
     pub(super) process: &'a Process,
-    pub(super) kind: Kind<'a>,
+    pub(super) kind: ConsumerKind<'a>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind<'a> {
+pub(super) enum ConsumerKind<'a> {
     Function(&'a Function),
     Worker(&'a Worker),
 }
@@ -34,7 +34,12 @@ pub(super) struct Feed<'a> {
 impl<'a> Feed<'a> {
     pub(super) fn consumer(self) -> Consumer<'a> {
         let Self { source, function, .. } = self;
-        Consumer { source, id: &function.id, process: &function.process, kind: Kind::Function(function) }
+        Consumer {
+            source,
+            id: &function.id,
+            process: &function.process,
+            kind: ConsumerKind::Function(function),
+        }
     }
 }
 
@@ -56,7 +61,12 @@ pub(super) fn consumers(deployment: &Deployment) -> impl Iterator<Item = Consume
     let functions = feeds(deployment).map(Feed::consumer);
     let workers = deployment.workers.iter().filter_map(|worker| {
         let source = deployment.polled_by(worker)?;
-        Some(Consumer { source, id: &worker.id, process: &worker.process, kind: Kind::Worker(worker) })
+        Some(Consumer {
+            source,
+            id: &worker.id,
+            process: &worker.process,
+            kind: ConsumerKind::Worker(worker),
+        })
     });
     functions.chain(workers)
 }
@@ -100,8 +110,8 @@ pub(super) fn is_received_from(deployment: &Deployment, queue: &Queue) -> bool {
 impl<'a> Consumer<'a> {
     pub(super) fn may_run_redrive(&self) -> bool {
         match self.kind {
-            Kind::Function(function) => function.may_run_redrive(),
-            Kind::Worker(_) => true,
+            ConsumerKind::Function(function) => function.may_run_redrive(),
+            ConsumerKind::Worker(_) => true,
         }
     }
 

@@ -5,7 +5,7 @@ use std::iter::Sum;
 
 use redrive_iac::deployment::{Alarm, Deployment, Drift, Function, Mapping, Queue, Scaler, Table, Worker};
 
-use super::feed::{Consumer, Kind};
+use super::feed::{Consumer, ConsumerKind};
 use super::words::Words;
 use crate::counted::counted;
 
@@ -213,8 +213,8 @@ impl<'a> From<&'a Scaler> for Place<'a> {
 impl<'a> From<Consumer<'a>> for Place<'a> {
     fn from(consumer: Consumer<'a>) -> Self {
         match consumer.kind {
-            Kind::Function(function) => function.into(),
-            Kind::Worker(worker) => worker.into(),
+            ConsumerKind::Function(function) => function.into(),
+            ConsumerKind::Worker(worker) => worker.into(),
         }
     }
 }

@@ -4,7 +4,7 @@ use redrive::Metrics;
 use redrive_iac::deployment::{Arn, Deployment, Process, Queue, Seen};
 use redrive_sqs::queue_name;
 
-use crate::doctor::feed::{Consumer, Kind, consumers, redrive_consumers};
+use crate::doctor::feed::{Consumer, ConsumerKind, consumers, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each, Redrive};
 
@@ -228,7 +228,7 @@ fn lacks(consumer: Consumer<'_>, actions: &[&str], object: &str) -> Option<Found
 fn dead_letters_of(deployment: &Deployment, consumer: &Consumer<'_>) -> Option<(String, String)> {
     match (consumer.variable("REDRIVE_DEAD_LETTER_QUEUE_URL"), consumer.kind) {
         (Seen::There(url), _) => queue_at(deployment, &url),
-        (Seen::Absent, Kind::Worker(_)) => {
+        (Seen::Absent, ConsumerKind::Worker(_)) => {
             let arn = consumer.source.dead_letter_target()?;
             let name = deployment.queue(arn).map_or(queue_name(arn), |queue| &queue.id);
             Some((arn.to_owned(), name.to_owned()))

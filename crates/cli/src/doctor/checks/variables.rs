@@ -4,7 +4,7 @@ use redrive::tools::Retries;
 use redrive_iac::deployment::{Arn, Deployment, IDEMPOTENCY_TABLE, Process, Queue};
 
 use crate::counted::counted;
-use crate::doctor::feed::{Consumer, Feed, Kind, redrive_consumers, redrive_feeds};
+use crate::doctor::feed::{Consumer, ConsumerKind, Feed, redrive_consumers, redrive_feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::Redrive;
 use crate::nearest::did_you_mean;
@@ -55,7 +55,7 @@ const OF_LAYER: [&str; 2] = ["REDRIVE_BATCH", "REDRIVE_CLASSIFY"];
 
 /// Returns true if a setting fits another queue that feeds the function, which `settings-shared` reports.
 fn another_of(deployment: &Deployment, consumer: &Consumer<'_>, is_meant: impl Fn(&Queue) -> bool) -> bool {
-    let Kind::Function(function) = consumer.kind else { return false };
+    let ConsumerKind::Function(function) = consumer.kind else { return false };
     function.process.variable("REDRIVE_QUEUES").is_absent()
         && redrive_feeds(deployment).any(|feed| feed.function.name == function.name && is_meant(feed.source))
 }

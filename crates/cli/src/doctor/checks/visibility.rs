@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redrive_iac::deployment::{Deployment, Seen};
 
-use crate::doctor::feed::{Consumer, Feed, Kind, consumers, feeds};
+use crate::doctor::feed::{Consumer, ConsumerKind, Feed, consumers, feeds};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Each, Redrive};
 
@@ -125,7 +125,7 @@ pub(in crate::doctor) const LEASE_SHORT: Check = Check {
     ),
     find: |deployment| {
         let short = consumers(deployment).filter_map(|consumer| {
-            let Kind::Worker(worker) = consumer.kind else { return None };
+            let ConsumerKind::Worker(worker) = consumer.kind else { return None };
             let visibility = lease(&consumer).filter(|visibility| *visibility < SHORTEST_LEASE)?;
             let seconds = visibility.as_secs_f64();
             let what =
