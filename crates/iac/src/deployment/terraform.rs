@@ -18,7 +18,7 @@ use super::{Deployment, MayHold, NotRead};
 use crate::{Gaps, Node, Resolver, Surroundings, TemplateError, Value};
 use attributes::Attributes;
 use names::Names;
-use plan::{Kind, Plan};
+use plan::{JsonKind, Plan};
 use references::References;
 use resources::Resource;
 
@@ -27,12 +27,12 @@ const MOST_RESOURCES: usize = 20_000;
 
 /// Returns true if a text is JSON of Terraform's, and not a template.
 pub fn is_terraform(text: &str) -> bool {
-    plan::kind(text).is_some()
+    plan::json_kind(text).is_some()
 }
 
 /// Returns true if a text is the output of `terraform show -json`.
 pub fn is_shown(text: &str) -> bool {
-    plan::kind(text) == Some(Kind::Shown)
+    plan::json_kind(text) == Some(JsonKind::Shown)
 }
 
 /// Reads a plan or a state.
@@ -40,7 +40,7 @@ pub fn is_shown(text: &str) -> bool {
 /// # Errors
 /// It is another of Terraform's files, it is larger than any plan, or parameters are given, which it does not have.
 pub fn read(source: &Source<'_>) -> Result<Deployment, TemplateError> {
-    if plan::kind(source.text) == Some(Kind::Other) {
+    if plan::json_kind(source.text) == Some(JsonKind::Other) {
         return Err(error("neither planned_values nor values: pass the output of terraform show -json"));
     }
     if let Some((name, _)) = source.parameters.first() {

@@ -149,7 +149,7 @@ struct Signs {
 
 /// Kinds of Terraform's JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum JsonKind {
     /// Output of `terraform show -json`.
     Shown,
     /// A file such as `terraform.tfstate`, or a state that holds nothing.
@@ -157,12 +157,12 @@ pub(super) enum Kind {
 }
 
 /// Returns the kind of JSON, or `None` if it is not Terraform's.
-pub(super) fn kind(text: &str) -> Option<Kind> {
+pub(super) fn json_kind(text: &str) -> Option<JsonKind> {
     let signs: Signs = text.trim_start().starts_with('{').then(|| serde_json::from_str(text).ok())??;
     signs.terraform_version?;
     let is_file = signs.serial.is_some() || signs.lineage.is_some();
     let is_shown = signs.planned_values.is_some() || signs.values.is_some();
-    Some(if is_shown && !is_file { Kind::Shown } else { Kind::Other })
+    Some(if is_shown && !is_file { JsonKind::Shown } else { JsonKind::Other })
 }
 
 /// Returns how many values JSON has at least, by its commas and opening brackets outside of strings.
