@@ -14,7 +14,7 @@ use super::template::Source;
 use super::worker::QUEUE_URL;
 use super::{Deployment, NotRead, Platform, Scaler, Worker};
 use crate::{Absent, Node, TemplateError, Value, parse_stream, scalar};
-use containers::{Maps, Read, container};
+use containers::{ContainerKind, Maps, container};
 
 /// Kinds that run pods that poll. All have their pods in the same place.
 const WORKLOADS: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Rollout"];
@@ -158,7 +158,8 @@ pub fn read(source: &Source<'_>) -> Result<Deployment, TemplateError> {
 /// Returns true if any container in it has a queue to poll.
 fn has_worker(node: &Node, maps: &Maps, namespace: Option<&str>) -> Result<bool, TemplateError> {
     let is_container = ["env", "envFrom", "command", "args"].iter().any(|name| node.get(name).is_some());
-    if is_container && (works_by_arguments(node) || !matches!(container(node, maps, namespace)?, Read::Other))
+    if is_container
+        && (works_by_arguments(node) || !matches!(container(node, maps, namespace)?, ContainerKind::Other))
     {
         return Ok(true);
     }
@@ -215,20 +216,20 @@ fn workers_of(
     let (mut containers, mut doubt) = (Vec::new(), None);
     for node in list_at(pod, &["containers"]) {
         match container(node, maps, namespace)? {
-            Read::Worker(worker) => containers.push(worker),
-            Read::Other | Read::OfQueue if works_by_arguments(node) => {
+            ContainerKind::Worker(worker) => containers.push(worker),
+            ContainerKind::Other | ContainerKind::OfQueue if works_by_arguments(node) => {
                 doubt = Some(format!("{name}: a worker whose queue is in its arguments is not checked"));
             }
-            Read::OfQueue => {
+            ContainerKind::OfQueue => {
                 doubt = Some(format!(
                     "{name} (names a queue): only containers with REDRIVE_QUEUE_URL are checked"
                 ));
             }
-            Read::Doubtful => {
+            ContainerKind::Doubtful => {
                 let why = "a ConfigMap or Secret that is not in this file may set REDRIVE_QUEUE_URL";
                 doubt = Some(format!("whether {name} is a worker: {why}"));
             }
-            Read::Other => {}
+            ContainerKind::Other => {}
         }
     }
     let is_alone = containers.len() < 2;

@@ -83,7 +83,7 @@ impl Maps {
 type Variable = (String, Option<String>);
 
 /// The kinds of containers.
-pub(super) enum Read {
+pub(super) enum ContainerKind {
     Worker(Container),
     /// It has a setting of redrive, and its queue may be named outside this file.
     Doubtful,
@@ -96,7 +96,11 @@ pub(super) enum Read {
 ///
 /// # Errors
 /// The file is too large with its ConfigMaps in its containers.
-pub(super) fn container(node: &Node, maps: &Maps, namespace: Option<&str>) -> Result<Read, TemplateError> {
+pub(super) fn container(
+    node: &Node,
+    maps: &Maps,
+    namespace: Option<&str>,
+) -> Result<ContainerKind, TemplateError> {
     let (mut environment, mut has_more_variables) = (BTreeMap::new(), false);
     for from in list_at(node, &["envFrom"]) {
         let prefix = text_at(from, &["prefix"]).unwrap_or_default();
@@ -122,9 +126,9 @@ pub(super) fn container(node: &Node, maps: &Maps, namespace: Option<&str>) -> Re
         };
         let has_queue = environment.iter().any(is_variable_of_queue) || words(node).any(is_of_a_queue);
         return Ok(match (is_doubtful, has_queue) {
-            (true, _) => Read::Doubtful,
-            (false, true) => Read::OfQueue,
-            (false, false) => Read::Other,
+            (true, _) => ContainerKind::Doubtful,
+            (false, true) => ContainerKind::OfQueue,
+            (false, false) => ContainerKind::Other,
         });
     }
     let is_unknown =
@@ -133,7 +137,7 @@ pub(super) fn container(node: &Node, maps: &Maps, namespace: Option<&str>) -> Re
     if has_more_variables {
         unknown.push("envFrom".to_owned());
     }
-    Ok(Read::Worker(Container {
+    Ok(ContainerKind::Worker(Container {
         name: cut_to(text_at(node, &["name"]).unwrap_or_default(), LONGEST_NAME).into_owned(),
         process: Process { environment: Some(environment), has_more_variables, statements: None },
         probes: PROBES.into_iter().filter_map(|kind| probe(node, kind)).collect(),
