@@ -1,7 +1,7 @@
 //! Reads what a template would deploy. It refuses nothing: values that cannot be resolved are reported as not read.
 
 mod alarms;
-mod elsewhere;
+mod other_resources;
 mod functions;
 mod look;
 mod manifest;
@@ -134,8 +134,8 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Deployment, Te
     let workers = workers::read(resolver, &queues, &roles, &about_workers);
     let about_tables = Notes::of(resolver, MayHold::Other);
     let tables = tables::read(resolver, &about_tables);
-    elsewhere::read(resolver, &mut queues, &about_alarms);
-    elsewhere::tell_senders(resolver, &mut queues);
+    other_resources::add_letters_and_watchers(resolver, &mut queues, &about_alarms);
+    other_resources::add_senders(resolver, &mut queues);
     let mut hides_alarms =
         unread::read(resolver, &mut queues, (&functions, &mappings), &roles, &about_others);
     // Parts that may hold alarms may hold policies too, and connectors create these.

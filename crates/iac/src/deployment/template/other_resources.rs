@@ -22,7 +22,7 @@ const WITH_LETTERS: [&str; 10] = [
     "AWS::Serverless::StateMachine",
 ];
 
-pub(super) fn read(resolver: &Resolver<'_>, queues: &mut [Queue], notes: &Notes) {
+pub(super) fn add_letters_and_watchers(resolver: &Resolver<'_>, queues: &mut [Queue], notes: &Notes) {
     let (resources, _) = resolver.resources(&WITH_LETTERS);
     let mut letters = Vec::new();
     resources.iter().for_each(|resource| targets(&resource.properties, &mut letters));
@@ -30,7 +30,7 @@ pub(super) fn read(resolver: &Resolver<'_>, queues: &mut [Queue], notes: &Notes)
     letters.iter().flat_map(|arn| places.at(arn)).for_each(|at| queues[at].takes_other_letters = true);
     let dead: HashSet<String> =
         queues.iter().filter_map(|queue| queue.dead_letter_target().map(str::to_owned)).collect();
-    let custom = custom(resolver);
+    let custom = custom_resources(resolver);
     for queue in queues.iter_mut().filter(|it| it.takes_other_letters || dead.contains(&it.arn)) {
         let watcher = custom.iter().find(|resource| names(&resource.properties, queue));
         if let Some(Resource { id, .. }) = watcher {
@@ -41,7 +41,7 @@ pub(super) fn read(resolver: &Resolver<'_>, queues: &mut [Queue], notes: &Notes)
 }
 
 /// Returns the custom resources.
-fn custom(resolver: &Resolver<'_>) -> Vec<Resource> {
+fn custom_resources(resolver: &Resolver<'_>) -> Vec<Resource> {
     let is_custom = |kind: &str| !kind.starts_with("AWS::") || kind == "AWS::CloudFormation::CustomResource";
     resolver.resources_where(is_custom).0
 }
@@ -77,7 +77,7 @@ const KINDS: [&str; 4] =
     ["AWS::Events::Rule", "AWS::S3::Bucket", "AWS::SNS::Subscription", "AWS::SNS::Topic"];
 
 /// Adds to each queue the senders of its messages and letters.
-pub(super) fn tell_senders(resolver: &Resolver<'_>, queues: &mut [Queue]) {
+pub(super) fn add_senders(resolver: &Resolver<'_>, queues: &mut [Queue]) {
     let topics = resolver.resources(&["AWS::SNS::Topic"]).0.into_iter();
     let unnamed = topics.filter(|topic| topic.properties.get("TopicName").is_none());
     let unnamed: Vec<String> = unnamed.filter_map(|topic| resolver.arn_of(&topic.id)).collect();
