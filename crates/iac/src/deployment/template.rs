@@ -12,7 +12,7 @@ mod places;
 mod queue_policy;
 mod queues;
 mod roles;
-mod same;
+mod queue_arns;
 mod tables;
 mod unread;
 mod workers;
@@ -129,7 +129,7 @@ pub fn of(resolver: &Resolver<'_>, source: &Source<'_>) -> Result<Deployment, Te
     let (mut functions, resources) = functions::read(resolver, source, &roles, &about_functions);
     let about_mappings = Notes::of(resolver, MayHold::Consumer);
     let (mut mappings, unknown_sources) = mappings::read(resolver, &resources, &about_mappings);
-    same::call(&mut queues, &mut functions, &mut mappings);
+    queue_arns::unify(&mut queues, &mut functions, &mut mappings);
     let about_workers = Notes::of(resolver, MayHold::Consumer);
     let workers = workers::read(resolver, &queues, &roles, &about_workers);
     let about_tables = Notes::of(resolver, MayHold::Other);

@@ -7,31 +7,31 @@ use redrive_sqs::RedriveAllowPolicy;
 use super::super::{Arn, Function, Mapping, Queue, Seen};
 
 /// Replaces literal ARNs of queues by the ARNs that they have here, in which region and account may be unknown.
-pub(super) fn call(queues: &mut [Queue], functions: &mut [Function], mappings: &mut [Mapping]) {
-    let known = Known::of(queues.iter().map(|queue| queue.arn.clone()).collect());
+pub(super) fn unify(queues: &mut [Queue], functions: &mut [Function], mappings: &mut [Mapping]) {
+    let known = QueueArns::of(queues.iter().map(|queue| queue.arn.clone()).collect());
     for queue in queues {
         if let Seen::There(policy) = &mut queue.redrive_policy {
-            policy.dead_letter_target_arn.iter_mut().for_each(|arn| rename(arn, &known));
+            policy.dead_letter_target_arn.iter_mut().for_each(|arn| replace(arn, &known));
         }
         if let Seen::There(RedriveAllowPolicy::ByQueue(arns)) = &mut queue.redrive_allow_policy {
-            arns.iter_mut().for_each(|arn| rename(arn, &known));
+            arns.iter_mut().for_each(|arn| replace(arn, &known));
         }
     }
     for function in functions {
-        function.asynchronous_dead_letters.iter_mut().for_each(|arn| rename(arn, &known));
+        function.asynchronous_dead_letters.iter_mut().for_each(|arn| replace(arn, &known));
     }
     for mapping in mappings {
-        mapping.queue_arn.iter_mut().for_each(|arn| rename(arn, &known));
+        mapping.queue_arn.iter_mut().for_each(|arn| replace(arn, &known));
     }
 }
 
 /// ARNs of queues, also by the queues' names.
-struct Known {
+struct QueueArns {
     all: HashSet<String>,
     by_name: HashMap<String, Vec<String>>,
 }
 
-impl Known {
+impl QueueArns {
     fn of(arns: Vec<String>) -> Self {
         let mut by_name: HashMap<String, Vec<String>> = HashMap::new();
         for arn in &arns {
@@ -43,7 +43,7 @@ impl Known {
     }
 }
 
-fn rename(arn: &mut String, known: &Known) {
+fn replace(arn: &mut String, known: &QueueArns) {
     if known.all.contains(arn) {
         return;
     }
@@ -71,7 +71,7 @@ mod tests {
         ] {
             let mut queues = [Queue { arn: own.to_owned(), ..Queue::default() }];
             let mut mappings = [Mapping { queue_arn: Some(literal.to_owned()), ..Mapping::default() }];
-            call(&mut queues, &mut [], &mut mappings);
+            unify(&mut queues, &mut [], &mut mappings);
             let expected = if same { own } else { literal };
             assert_eq!(mappings[0].queue_arn.as_deref(), Some(expected));
         }
