@@ -120,7 +120,7 @@ fn why_not_read(kind: &str) -> Option<&'static str> {
 /// Returns true if a resource that may not exist, as it is written, holds others or may receive from a queue that it names.
 pub(super) fn matters(resolver: &Resolver<'_>, resource: &Node) -> bool {
     let kind = resource.text_at("Type").unwrap_or_default();
-    let may_receive = |it: &&Node| why_not_read(kind).is_some() && !may_not(kind, it);
+    let may_receive = |it: &&Node| why_not_read(kind).is_some() && !cannot_receive(kind, it);
     let Some(properties) = resource.get("Properties").filter(may_receive) else {
         return why_not_opened(kind).is_some();
     };
@@ -152,7 +152,7 @@ fn receivers(resolver: &Resolver<'_>, queues: &mut [Queue], roles: &Roles<'_>, n
     for resource in &resources {
         let kind = kinds.get(resource.id.as_str()).copied().unwrap_or_default();
         let Some(why) = why_not_read(kind) else { continue };
-        let mut found = Named::default();
+        let mut found = NamedQueues::default();
         let others = others_in(resource, kind);
         others.iter().for_each(|it| found.add_all(it, &places));
         // Variables from elsewhere may name the queues that its role allows.
@@ -182,7 +182,7 @@ fn receivers(resolver: &Resolver<'_>, queues: &mut [Queue], roles: &Roles<'_>, n
             // Terraform does not tell all references.
             _ => why != UNKNOWN && properties.items_at("References").iter().any(|it| it.unknown().is_some()),
         };
-        if found.queues.is_empty() && (found.is_elsewhere && !may_not(kind, properties) || own) {
+        if found.queues.is_empty() && (found.is_elsewhere && !cannot_receive(kind, properties) || own) {
             notes.add(id, id, why);
         }
     }
@@ -225,7 +225,7 @@ fn others_in(resource: &Resource, kind: &str) -> Vec<Node> {
 }
 
 /// Returns true if it cannot receive from a queue, whichever it names.
-fn may_not(kind: &str, properties: &Node) -> bool {
+fn cannot_receive(kind: &str, properties: &Node) -> bool {
     match kind {
         "AWS::Pipes::Pipe" => source(properties).is_some_and(|source| !source.contains(":sqs:")),
         kind if kind.ends_with("::StateMachine") => {
@@ -254,7 +254,7 @@ fn receives(
     match kind {
         "AWS::Pipes::Pipe" => source(properties).map(|source| queue.may_be_at(source)),
         kind if kind.ends_with("::StateMachine") => {
-            let is_known = may_not(kind, properties) && properties.first_unknown().is_none();
+            let is_known = cannot_receive(kind, properties) && properties.first_unknown().is_none();
             Some(has_text(properties, "receivemessage")).filter(|receives| *receives || is_known)
         }
         kind if is_api(kind) => Some(has_text(properties, "receivemessage")),
@@ -286,13 +286,13 @@ fn has_text(node: &Node, wanted: &str) -> bool {
 
 /// Queues that a resource names.
 #[derive(Default)]
-struct Named {
+struct NamedQueues {
     queues: BTreeSet<usize>,
     /// True if it names a queue that is not in the template.
     is_elsewhere: bool,
 }
 
-impl Named {
+impl NamedQueues {
     fn add_all(&mut self, node: &Node, places: &Places) {
         if let Some(text) = node.as_text() {
             let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-_.:/".contains(letter);
