@@ -7,16 +7,16 @@ use super::look::{Look, Notes};
 use crate::{Node, Resolver, Resource};
 
 /// Statements, or `None` if a part of them is unknown.
-type Known = Option<Vec<Statement>>;
+type KnownStatements = Option<Vec<Statement>>;
 
 /// The template's roles and policies.
 pub(super) struct Roles<'a> {
     resolver: &'a Resolver<'a>,
     notes: &'a Notes,
     /// Roles, by their names.
-    roles: BTreeMap<String, Known>,
+    roles: BTreeMap<String, KnownStatements>,
     /// Managed policies of the template, by their names.
-    managed: BTreeMap<String, Known>,
+    managed: BTreeMap<String, KnownStatements>,
     /// True if something adds to roles whose names are unknown: those that SAM makes.
     adds_to_others: bool,
     /// True if there are SAM connectors, which add to roles and to the policies of queues.
@@ -54,7 +54,7 @@ impl<'a> Roles<'a> {
     }
 
     /// Returns the permissions of a function.
-    pub(super) fn of(&self, function: &Resource) -> Known {
+    pub(super) fn of(&self, function: &Resource) -> KnownStatements {
         let look = Look::at(function, self.notes);
         if self.has_connectors {
             self.unknown(look, "SAM connectors add to them");
@@ -73,7 +73,7 @@ impl<'a> Roles<'a> {
 
     /// Returns the permissions of a task's containers on ECS. Without a role it has none on Fargate, and the instance's on EC2.
     /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html>
-    pub(super) fn of_task(&self, look: Look<'_>) -> Known {
+    pub(super) fn of_task(&self, look: Look<'_>) -> KnownStatements {
         match look.text("TaskRoleArn") {
             Seen::There(arn) => self.at(&arn, look),
             Seen::Unknown => None,
@@ -84,7 +84,7 @@ impl<'a> Roles<'a> {
         }
     }
 
-    fn at(&self, arn: &str, look: Look<'_>) -> Known {
+    fn at(&self, arn: &str, look: Look<'_>) -> KnownStatements {
         let name = arn.rsplit('/').next().unwrap_or(arn);
         self.roles.get(name).cloned().unwrap_or_else(|| {
             self.unknown(look, "its role is not in this template");
@@ -98,7 +98,7 @@ impl<'a> Roles<'a> {
 
     /// Returns the permissions of the role that SAM makes.
     /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-resource-function.html>
-    fn generated(&self, look: Look<'_>) -> Known {
+    fn generated(&self, look: Look<'_>) -> KnownStatements {
         let mut known = managed_policy_of_aws("AWSLambdaSQSQueueExecutionRole");
         let Seen::There(policies) = look.part("Policies") else {
             return if look.part("Policies").is_absent() { known } else { None };
@@ -111,7 +111,7 @@ impl<'a> Roles<'a> {
     }
 
     /// Reads a managed policy's name or ARN, a document, or a policy template of SAM with its parameters.
-    fn sam_policy(&self, look: Look<'_>) -> Known {
+    fn sam_policy(&self, look: Look<'_>) -> KnownStatements {
         match (look.node.as_text(), look.node.entries()) {
             (Some(name), _) => self.managed_policy(look, name),
             (None, entries) if entries.iter().any(|(key, _)| key == "Statement") => statements_of(look),
@@ -122,7 +122,7 @@ impl<'a> Roles<'a> {
         }
     }
 
-    fn managed_policy(&self, look: Look<'_>, name: &str) -> Known {
+    fn managed_policy(&self, look: Look<'_>, name: &str) -> KnownStatements {
         let name = name.rsplit('/').next().unwrap_or(name);
         let known = self.managed.get(name).cloned().unwrap_or_else(|| managed_policy_of_aws(name));
         if known.is_none() {
@@ -132,7 +132,7 @@ impl<'a> Roles<'a> {
         known
     }
 
-    fn role(&self, role: &Resource) -> Known {
+    fn role(&self, role: &Resource) -> KnownStatements {
         let look = Look::at(role, self.notes);
         let mut known = Some(Vec::new());
         match look.part("Policies") {
@@ -173,7 +173,7 @@ impl<'a> Roles<'a> {
 }
 
 /// Adds statements. The sum is unknown unless both parts are known.
-fn join(known: &mut Known, more: Known) {
+fn join(known: &mut KnownStatements, more: KnownStatements) {
     *known = known.take().zip(more).map(|(mut known, more)| {
         known.extend(more);
         known
@@ -220,7 +220,7 @@ const UNCONCERNED: [&str; 11] = [
 ];
 
 /// Returns the statements of one of AWS's managed policies, or `None` if it is not known here.
-fn managed_policy_of_aws(name: &str) -> Known {
+fn managed_policy_of_aws(name: &str) -> KnownStatements {
     if UNCONCERNED.contains(&name) {
         return Some(Vec::new());
     }
@@ -235,7 +235,7 @@ fn managed_policy_of_aws(name: &str) -> Known {
 
 /// Returns the statements of a SAM policy template. Most allow nothing that matters.
 /// <https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/serverless-policy-template-list.html>
-fn policy_of_sam(template: &str, parameters: Look<'_>, resolver: &Resolver<'_>) -> Known {
+fn policy_of_sam(template: &str, parameters: Look<'_>, resolver: &Resolver<'_>) -> KnownStatements {
     let actions: &[&str] = match template {
         "SQSPollerPolicy" => &[
             "sqs:ChangeMessageVisibility",
@@ -270,12 +270,12 @@ fn policy_of_sam(template: &str, parameters: Look<'_>, resolver: &Resolver<'_>) 
 
 /// The statements of a resource's `PolicyDocument`.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_grammar.html>
-fn statements_of_document(look: Look<'_>) -> Known {
+fn statements_of_document(look: Look<'_>) -> KnownStatements {
     look.part("PolicyDocument").map_or(Vec::new(), statements_of)
 }
 
 /// The statements of a policy document.
-fn statements_of(look: Look<'_>) -> Known {
+fn statements_of(look: Look<'_>) -> KnownStatements {
     let Seen::There(statements) = look.part("Statement") else { return None };
     statements.items().iter().map(statement).collect()
 }
