@@ -49,10 +49,10 @@ enum Branch<'a> {
 pub type Property<'a> = (&'a str, &'a str, &'a Node);
 
 /// Result of a condition. If it is not true: the parameters that it depends on, and values with which it is.
-type Known = (Result<bool>, Vec<String>, Option<Vec<(String, String)>>);
+type ConditionResult = (Result<bool>, Vec<String>, Option<Vec<(String, String)>>);
 
 /// Parameters that something depends on, and values that change it.
-type Found = (Vec<String>, Option<Vec<Choice<String>>>);
+type Dependencies = (Vec<String>, Option<Vec<Choice<String>>>);
 
 /// A parameter, and a value that a template compares it with or allows.
 type Choice<T> = (T, T);
@@ -61,7 +61,7 @@ impl<'a> Resolver<'a> {
     /// Returns the resources that matter and do not exist with the parameters of this resolver.
     pub fn absent(&self, given: &[(String, String)], matters: impl Fn(&Node) -> bool) -> Vec<Absent> {
         let mut search = Search::new(self, given);
-        let mut conditions: HashMap<&str, Known> = HashMap::new();
+        let mut conditions: HashMap<&str, ConditionResult> = HashMap::new();
         let mut absent = Vec::new();
         for (id, resource) in self.template.entries_at("Resources") {
             let Some(node) = resource.get("Condition") else { continue };
@@ -83,7 +83,7 @@ impl<'a> Resolver<'a> {
     /// Returns the properties that have other values with other parameters, once for each of their other values.
     pub fn varying(&self, given: &[(String, String)], properties: &[Property<'a>]) -> Vec<Varying> {
         let mut search = Search::new(self, given);
-        let mut known: HashMap<Branch<'a>, Found> = HashMap::new();
+        let mut known: HashMap<Branch<'a>, Dependencies> = HashMap::new();
         let mut varying = Vec::new();
         for (id, property, node) in properties {
             let mut branches = Vec::new();
@@ -197,7 +197,7 @@ impl<'r, 'a> Search<'r, 'a> {
 
     /// Returns the parameters that a condition depends on, and one or two values with which it is `wanted`. For an unknown
     /// condition it tries only CloudFormation's own parameters.
-    fn of(&mut self, condition: &str, wanted: bool) -> Found {
+    fn of(&mut self, condition: &str, wanted: bool) -> Dependencies {
         let is_unknown = self.resolver.named_condition(&Node::text(0, condition)).is_err();
         let (mut parameters, mut choices) = self.resolver.choices(condition, &mut self.visits);
         if is_unknown {
@@ -241,7 +241,7 @@ impl<'r, 'a> Search<'r, 'a> {
     }
 
     /// Returns the same for another value of a parameter, if that is allowed.
-    fn of_key(&mut self, name: &str, value: &str) -> Found {
+    fn of_key(&mut self, name: &str, value: &str) -> Dependencies {
         let is_given = self.given.iter().any(|(given, _)| given == name);
         let is_other = match self.resolver.parameters.get(name) {
             Some(Value::Text(text)) => text != value,
