@@ -80,7 +80,7 @@ fn read_strictly(source: &str) -> std::result::Result<Stream, (TemplateError, Op
             let dash = error.marker().byte_offset().filter(|_| is_dash);
             (error_at(error.marker().line(), error.info()), dash)
         })?;
-        builder.take(event, span.start.line()).map_err(|error| (error, None))?;
+        builder.add_event(event, span.start.line()).map_err(|error| (error, None))?;
     }
     Ok((builder.documents, builder.remarks))
 }
@@ -136,7 +136,7 @@ struct Part {
 }
 
 impl Builder {
-    fn take(&mut self, event: Event<'_>, line: usize) -> Result<()> {
+    fn add_event(&mut self, event: Event<'_>, line: usize) -> Result<()> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain && tag.is_none();

@@ -205,12 +205,12 @@ impl Plan {
         let prior = document.prior_state.and_then(|state| state.values?.root_module);
         for (module, data_only) in planned.map(|it| (it, false)).into_iter().chain(prior.map(|it| (it, true)))
         {
-            plan.take(module, &unknowns, data_only)?;
+            plan.add_module(module, &unknowns, data_only)?;
         }
         Ok(plan)
     }
 
-    fn take(
+    fn add_module(
         &mut self,
         module: Resources<'_>,
         unknowns: &HashMap<&str, &RawValue>,
@@ -247,7 +247,7 @@ impl Plan {
             instance.address = resource.address.into_owned();
             self.instances.push(instance);
         }
-        child_modules.into_iter().try_for_each(|child| self.take(child, unknowns, data_only))
+        child_modules.into_iter().try_for_each(|child| self.add_module(child, unknowns, data_only))
     }
 
     /// Returns the instances of a resource by its address, without a key.

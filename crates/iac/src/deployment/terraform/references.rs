@@ -99,12 +99,12 @@ impl<'p> References<'p> {
                 self.follow_output(name, rest, scope, ends);
             }
             [Step::Name("data"), Step::Name(kind), Step::Name(name), rest @ ..] => {
-                self.take(&format!("data.{kind}.{name}"), rest, scope, ends);
+                self.add_targets(&format!("data.{kind}.{name}"), rest, scope, ends);
             }
             [Step::Name("each"), Step::Name("value"), ..] => self.follow_each(scope, ends),
             [Step::Name("each" | "local" | "self"), ..] | [] => ends.is_partial = true,
             [Step::Name(kind), Step::Name(name), rest @ ..] => {
-                self.take(&format!("{kind}.{name}"), rest, scope, ends);
+                self.add_targets(&format!("{kind}.{name}"), rest, scope, ends);
             }
             _ => ends.is_partial = true,
         }
@@ -171,7 +171,7 @@ impl<'p> References<'p> {
         }
     }
 
-    fn take(&self, name: &str, rest: &[Step<'p>], scope: Scope<'_, 'p>, ends: &mut Ends<'p>) {
+    fn add_targets(&self, name: &str, rest: &[Step<'p>], scope: Scope<'_, 'p>, ends: &mut Ends<'p>) {
         let (key, rest) = key_and_rest(rest, scope.key);
         let attribute = match rest {
             [Step::Name(attribute), ..] => Some(*attribute),
