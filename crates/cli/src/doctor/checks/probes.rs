@@ -39,8 +39,8 @@ pub(in crate::doctor) const PROBE_FAILS: Check = Check {
                     (_, Some(_)) if is_loopback(health) => {
                         format!("{HEALTH} of {id} is {health}, which its {kind} does not reach.")
                     }
-                    (Some(asked), Some(served)) if *asked != served => {
-                        format!("The {kind} of {id} asks port {asked}, but {HEALTH} is {health}.")
+                    (Some(probed), Some(served)) if *probed != served => {
+                        format!("The {kind} of {id} asks port {probed}, but {HEALTH} is {health}.")
                     }
                     _ => return None,
                 };
@@ -63,10 +63,11 @@ pub(in crate::doctor) const PROBE_WITHOUT_HEALTH: Check = Check {
         "Set REDRIVE_HEALTH to :PORT with the port of the probe, unless the code calls Consumer::health.",
     ),
     find: |deployment| {
-        let deaf = probes(deployment).filter(|(worker, _)| worker.process.variable(HEALTH).is_absent());
+        let without_health =
+            probes(deployment).filter(|(worker, _)| worker.process.variable(HEALTH).is_absent());
         let what =
             |worker: &Worker, probe: &Probe| format!("{} has a {}, but no {HEALTH}.", worker.id, probe.kind);
-        deaf.map(|(worker, probe)| Found::at(worker, what(worker, probe))).collect()
+        without_health.map(|(worker, probe)| Found::at(worker, what(worker, probe))).collect()
     },
 };
 
@@ -81,15 +82,15 @@ pub(in crate::doctor) const PROBES_MISSING: Check = Check {
     link: PAGE,
     fix: Redrive("Add a livenessProbe with httpGet /livez, and a readinessProbe with httpGet /readyz."),
     find: |deployment| {
-        let is_asked = |worker: &Worker| worker.probes.iter().any(|probe| probe.kind == "livenessProbe");
-        let unasked = deployment.workers.iter().filter_map(|worker| {
+        let is_probed = |worker: &Worker| worker.probes.iter().any(|probe| probe.kind == "livenessProbe");
+        let unprobed = deployment.workers.iter().filter_map(|worker| {
             let Seen::There(health) = worker.process.variable(HEALTH) else { return None };
             let what =
                 format!("{} serves its health at {health}, but has no livenessProbe on it.", worker.id);
-            let can_be_asked = worker.platform == Platform::Kubernetes;
-            (can_be_asked && !is_asked(worker)).then(|| Found::at(worker, what))
+            let can_be_probed = worker.platform == Platform::Kubernetes;
+            (can_be_probed && !is_probed(worker)).then(|| Found::at(worker, what))
         });
-        unasked.collect()
+        unprobed.collect()
     },
 };
 
