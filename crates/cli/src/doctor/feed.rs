@@ -88,7 +88,7 @@ fn fed_by(deployment: &Deployment, queue: &Queue) -> Option<&'static str> {
 }
 
 /// Returns true for a metric that redrive publishes to any sink.
-pub(super) fn is_ours(name: &str) -> bool {
+pub(super) fn is_redrive_metric(name: &str) -> bool {
     metric_names(Metrics::Emf).contains(&name)
 }
 

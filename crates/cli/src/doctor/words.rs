@@ -47,19 +47,19 @@ mod tests {
     use crate::doctor::checks::ALL;
 
     /// Parts of redrive's library, which functions without it do not have.
-    const OURS: [&str; 6] =
+    const LIBRARY_TERMS: [&str; 6] =
         ["REDRIVE_", "Failure::", "Consumer::", "redrive sets", "redrive catches", "With redrive"];
 
     #[test]
     fn texts_without_redrive_do_not_mention_its_library() {
         for check in ALL {
             for words in [check.why, check.fix] {
-                let is_about_ours = |text: &str| OURS.iter().any(|ours| text.contains(ours));
+                let mentions_library = |text: &str| LIBRARY_TERMS.iter().any(|term| text.contains(term));
                 match words {
                     Words::Redrive(_) => {}
-                    Words::All(text) => assert!(!is_about_ours(text), "{}: {text}", check.code),
+                    Words::All(text) => assert!(!mentions_library(text), "{}: {text}", check.code),
                     Words::Each { redrive, other } => {
-                        assert!(!is_about_ours(other) && redrive != other, "{}: {other}", check.code);
+                        assert!(!mentions_library(other) && redrive != other, "{}: {other}", check.code);
                     }
                 }
             }

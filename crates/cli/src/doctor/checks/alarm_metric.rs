@@ -4,7 +4,7 @@ use redrive::Metrics;
 use redrive_iac::deployment::{Alarm, Deployment, Metric};
 use redrive_sqs::queue_name;
 
-use crate::doctor::feed::{Consumer, DEFAULT_NAMESPACE, feeds, is_ours, redrive_consumers};
+use crate::doctor::feed::{Consumer, DEFAULT_NAMESPACE, feeds, is_redrive_metric, redrive_consumers};
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::{All, Redrive};
 
@@ -20,8 +20,8 @@ pub(super) fn alarms(deployment: &Deployment) -> impl Iterator<Item = (&Alarm, &
 }
 
 /// Returns the alarms on a metric that has the name of one of redrive's.
-fn alarms_on_ours(deployment: &Deployment) -> impl Iterator<Item = (&Alarm, &Metric)> {
-    alarms(deployment).filter(|(_, metric)| is_ours(&metric.name))
+fn alarms_on_redrive_metrics(deployment: &Deployment) -> impl Iterator<Item = (&Alarm, &Metric)> {
+    alarms(deployment).filter(|(_, metric)| is_redrive_metric(&metric.name))
 }
 
 /// Returns true if the only dimension of a metric is a consumer's queue.
@@ -48,7 +48,7 @@ pub(in crate::doctor) const ALARM_METRIC_UNKNOWN: Check = Check {
         let publishes = redrive_consumers(deployment).any(|it| it.namespace() == Some(DEFAULT_NAMESPACE));
         // The user's own namespace may contain metrics of the user's.
         let unknown = alarms(deployment).filter(|(_, metric)| {
-            publishes && metric.namespace == DEFAULT_NAMESPACE && !is_ours(&metric.name)
+            publishes && metric.namespace == DEFAULT_NAMESPACE && !is_redrive_metric(&metric.name)
         });
         let found = unknown.map(|(alarm, Metric { name, namespace, .. })| {
             Found::at(alarm, format!("{} watches {name} in the namespace {namespace}.", alarm.id))
@@ -70,12 +70,12 @@ pub(in crate::doctor) const ALARM_NAMESPACE: Check = Check {
         "Set Namespace to the value of REDRIVE_METRICS_NAMESPACE, or to Redrive if the variable is not set.",
     ),
     find: |deployment| {
-        let elsewhere = alarms_on_ours(deployment).filter_map(|(alarm, metric)| {
+        let elsewhere = alarms_on_redrive_metrics(deployment).filter_map(|(alarm, metric)| {
             let published = redrive_consumers(deployment).filter(|it| is_of(metric, it));
             let published: Vec<_> = published.map(|it| it.namespace()).collect();
-            let ours = (*published.first()?)?;
+            let actual = (*published.first()?)?;
             let what = format!(
-                "{} watches {} in the namespace {}, but it is published in {ours}.",
+                "{} watches {} in the namespace {}, but it is published in {actual}.",
                 alarm.id, metric.name, metric.namespace
             );
             let elsewhere = published.iter().all(|it| it.is_some_and(|it| it != metric.namespace));
@@ -103,11 +103,11 @@ pub(in crate::doctor) const ALARM_DIMENSION: Check = Check {
                 "AWS/SQS" => wrong_name(metric, DIMENSION),
                 "AWS/Lambda" => wrong_name(metric, "FunctionName"),
                 space => {
-                    is_ours(&metric.name) && may_be_meant(metric, deployment) && {
-                        let mut ours = redrive_consumers(deployment)
+                    is_redrive_metric(&metric.name) && may_be_meant(metric, deployment) && {
+                        let mut publishers = redrive_consumers(deployment)
                             .filter(|it| it.namespace() == Some(space))
                             .peekable();
-                        ours.peek().is_some() && !ours.any(|it| is_of(metric, &it))
+                        publishers.peek().is_some() && !publishers.any(|it| is_of(metric, &it))
                     }
                 }
             };
@@ -153,7 +153,7 @@ pub(in crate::doctor) const ALARM_METRICS_OFF: Check = Check {
         "Set REDRIVE_METRICS to emf, or to cloudwatch for the counters of failures, or remove the alarm.",
     ),
     find: |deployment| {
-        let unpublished = alarms_on_ours(deployment).filter_map(|(alarm, metric)| {
+        let unpublished = alarms_on_redrive_metrics(deployment).filter_map(|(alarm, metric)| {
             let meant: Vec<_> = redrive_consumers(deployment)
                 .filter(|it| it.namespace() == Some(&metric.namespace) && is_of(metric, it))
                 .collect();

@@ -3,7 +3,7 @@
 use redrive_iac::deployment::{Alarm, Deployment, Metric};
 
 use super::alarm_metric::{alarms, concerns};
-use crate::doctor::feed::is_ours;
+use crate::doctor::feed::is_redrive_metric;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words;
 
@@ -85,7 +85,7 @@ fn is_missing_when_idle(metric: &Metric, is_polled: bool) -> bool {
             "SentMessageSize",
         ],
         "AWS/Lambda" => &["ConcurrentExecutions", "Duration", "Errors", "Invocations", "Throttles"],
-        _ => return is_ours(&metric.name),
+        _ => return is_redrive_metric(&metric.name),
     };
     names.contains(&metric.name.as_str())
 }

@@ -119,8 +119,8 @@ pub(super) fn container(
         environment.insert(name.to_owned(), value(variable, maps, namespace)?);
     }
     if !environment.contains_key(QUEUE_URL) {
-        let is_ours = |name: &String| name.starts_with("REDRIVE_");
-        let is_doubtful = has_more_variables && environment.keys().any(is_ours);
+        let is_redrive_variable = |name: &String| name.starts_with("REDRIVE_");
+        let is_doubtful = has_more_variables && environment.keys().any(is_redrive_variable);
         let is_variable_of_queue = |(name, value): (&String, &Option<String>)| {
             value.as_deref().map_or(is_variable(name), is_of_a_queue)
         };
