@@ -42,13 +42,13 @@ fn may_be_watched(deployment: &Deployment, queue: &Queue) -> bool {
     deployment.hides_alarms || queue.may_be_watched_elsewhere || unclear.any(is_on)
 }
 
-fn stands_on(alarm: &Alarm, name: &str) -> bool {
+fn watches(alarm: &Alarm, name: &str) -> bool {
     alarm.metric.as_ref().is_some_and(|metric| metric.name == name)
 }
 
 /// Returns true if it watches a metric that rises while letters wait. An alarm on the age must go off above its threshold.
 fn shows_letters(alarm: &Alarm) -> bool {
-    stands_on(alarm, VISIBLE) || (stands_on(alarm, AGE) && alarm.comparison.starts_with("GreaterThan"))
+    watches(alarm, VISIBLE) || (watches(alarm, AGE) && alarm.comparison.starts_with("GreaterThan"))
 }
 
 pub(in crate::doctor) const DEAD_LETTER_ALARM_MISSING: Check = Check {
@@ -116,8 +116,8 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_THRESHOLD: Check = Check {
     find: |deployment| {
         let mut found = Vec::new();
         for (queue, alarms) in watched(deployment) {
-            let alarms: Vec<_> = alarms.into_iter().filter(|alarm| stands_on(alarm, VISIBLE)).collect();
-            if alarms.iter().any(|alarm| tells_one_from_none(alarm)) {
+            let alarms: Vec<_> = alarms.into_iter().filter(|alarm| watches(alarm, VISIBLE)).collect();
+            if alarms.iter().any(|alarm| distinguishes_one_letter(alarm)) {
                 continue;
             }
             found.extend(alarms.into_iter().map(|alarm| {
@@ -134,7 +134,7 @@ pub(in crate::doctor) const DEAD_LETTER_ALARM_THRESHOLD: Check = Check {
 };
 
 /// Returns true if the alarm goes off at one letter and not at none, or if its threshold is unknown.
-fn tells_one_from_none(alarm: &Alarm) -> bool {
+fn distinguishes_one_letter(alarm: &Alarm) -> bool {
     let Some(threshold) = alarm.threshold else { return true };
     let minutes = alarm.period.map_or(1.0, |period| (period.as_secs_f64() / 60.0).max(1.0));
     // SQS reports once a minute.
@@ -179,7 +179,7 @@ mod tests {
                 period: Some(Duration::from_secs(60)),
                 ..Alarm::default()
             };
-            assert_eq!(tells_one_from_none(&alarm), fits, "{statistic} {comparison} {threshold}");
+            assert_eq!(distinguishes_one_letter(&alarm), fits, "{statistic} {comparison} {threshold}");
         }
     }
 }

@@ -31,9 +31,9 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool)
     let rules: Vec<Seen<String>> =
         composites.iter().map(|composite| Look::at(composite, notes).text("AlarmRule")).collect();
     for alarm in &mut alarms {
-        let stands_on_it =
+        let contains_alarm =
             |rule: &Seen<String>| rule.there().is_none_or(|rule| rule.contains(alarm.name.as_str()));
-        if is_unknown || rules.iter().any(stands_on_it) {
+        if is_unknown || rules.iter().any(contains_alarm) {
             (alarm.actions, alarm.actions_enabled) = (Seen::Unknown, true);
         }
     }
