@@ -35,7 +35,7 @@ use paths::Files;
 use report::{Checked, Report};
 
 #[cfg(test)]
-use report::judge;
+use report::run_checks;
 
 /// Finds known ways to lose or delay messages, in templates and in deployed stacks.
 #[derive(Debug, Args)]
@@ -100,7 +100,7 @@ pub(crate) struct Arguments {
     target: Target,
 }
 
-struct Judged {
+struct CheckResult {
     /// One report per deployment.
     reports: Vec<Report>,
     /// Name of everything that was checked.
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let why = "SARIF reports findings in files only: use --format json for deployed resources";
         return Err(Problem::Input(anyhow!("--format sarif: {why}")));
     }
-    let Judged { reports, name, mut unread, not_yet } = arguments.judged()?;
+    let CheckResult { reports, name, mut unread, not_yet } = arguments.check()?;
     // If no file could be read, there is nothing to report.
     if !reports.is_empty() || unread.is_empty() {
         let printed = match format {
@@ -144,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     }
     let counts: Counts = reports.iter().map(Report::counts).sum();
     let may_hold_more = !not_yet.is_empty() || reports.iter().any(|it| it.deployment.may_hold_more());
-    let seen = arguments.seen(&reports, not_yet.len());
+    let seen = arguments.coverage(&reports, not_yet.len());
     let total = format!("{counts} in {name}; {seen}");
     if !unread.is_empty() {
         return Err(Problem::Input(anyhow!("{total}; {} could not be read", counted(unread.len(), "file"))));
@@ -179,7 +179,7 @@ impl Arguments {
     }
 
     /// Returns what was checked, and how many lines name what was not read.
-    fn seen(&self, reports: &[Report], more_lines: usize) -> String {
+    fn coverage(&self, reports: &[Report], more_lines: usize) -> String {
         let checked = reports.iter().fold(Checked::default(), |all, report| {
             // Two groups of an account may share a queue, which counts once.
             let name = if self.all { "" } else { &report.deployment.name };
@@ -193,13 +193,13 @@ impl Arguments {
         }
     }
 
-    fn judged(&self) -> Result<Judged, Problem> {
+    fn check(&self) -> Result<CheckResult, Problem> {
         if self.all {
-            return self.account();
+            return self.check_account();
         }
         if self.paths.is_empty() {
-            let report = self.report(&self.target)?;
-            return Ok(Judged {
+            let report = self.check_target(&self.target)?;
+            return Ok(CheckResult {
                 name: report.deployment.name.clone(),
                 reports: vec![report],
                 unread: Vec::new(),
@@ -211,7 +211,7 @@ impl Arguments {
         let mut reports = Vec::new();
         let targets = self.targets(found)?;
         for target in targets {
-            match self.report(&target) {
+            match self.check_target(&target) {
                 Ok(report) => reports.push(report),
                 Err(problem) => unread.push(problem),
             }
@@ -220,7 +220,7 @@ impl Arguments {
             [report] => report.deployment.name.clone(),
             reports => counted(reports.len(), "template"),
         };
-        Ok(Judged { reports, name, unread, not_yet })
+        Ok(CheckResult { reports, name, unread, not_yet })
     }
 
     /// Returns a target per file. If there are several, each gets only the parameters that its file declares.
@@ -252,7 +252,7 @@ impl Arguments {
     }
 
     /// Checks an account: the worst group of queues first, the account as a whole last.
-    fn account(&self) -> Result<Judged, Problem> {
+    fn check_account(&self) -> Result<CheckResult, Problem> {
         let Account { whole, groups } = wait(async {
             let aws = Aws::connect(&self.target.place).await.or_input()?;
             Account::read(&aws).await.or_failed()
@@ -265,11 +265,11 @@ impl Arguments {
         });
         let name = whole.name.clone();
         reports.push(report(whole));
-        Ok(Judged { reports, name, unread: Vec::new(), not_yet: Vec::new() })
+        Ok(CheckResult { reports, name, unread: Vec::new(), not_yet: Vec::new() })
     }
 
     /// Checks one target, by default this directory's template.yaml.
-    fn report(&self, target: &Target) -> Result<Report, Problem> {
+    fn check_target(&self, target: &Target) -> Result<Report, Problem> {
         let otherwise = Path::new("template.yaml");
         let deployment = target.read(Some(otherwise))?;
         let mut deployment = deployment

@@ -14,7 +14,7 @@ use redrive_iac::deployment::template::{Source, of};
 use redrive_iac::deployment::{Alarm, Deployment, Statement};
 use redrive_iac::{Gaps, Node, Resolver, Resource, Surroundings, parse};
 
-use super::judge;
+use super::run_checks;
 
 const TEMPLATE: &str = include_str!("../../../../template.yaml");
 const RUNBOOK: &str = include_str!("../../../../docs/runbook.md");

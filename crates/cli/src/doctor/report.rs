@@ -40,7 +40,7 @@ impl Report {
         for (at, acceptance) in acceptances.iter().enumerate() {
             places.entry(acceptance.key()).or_insert(at);
         }
-        for finding in judge_all(&deployment, &variants) {
+        for finding in check_variants(&deployment, &variants) {
             match places.get(&Acceptance::key_of(&finding)).copied() {
                 Some(which) => {
                     is_found[which] = true;
@@ -122,12 +122,13 @@ impl fmt::Display for Checked {
 }
 
 /// Returns all findings, also with other values of parameters.
-fn judge_all(deployment: &Deployment, variants: &[Variant]) -> Vec<Finding> {
-    let mut findings = judge(deployment);
+fn check_variants(deployment: &Deployment, variants: &[Variant]) -> Vec<Finding> {
+    let mut findings = run_checks(deployment);
     let key = |finding: &Finding| (finding.check.code, finding.found.id.clone());
     let mut known: HashSet<_> = findings.iter().map(key).collect();
     for Variant { values, deployment } in variants {
-        let more: Vec<_> = judge(deployment).into_iter().filter(|it| !known.contains(&key(it))).collect();
+        let more: Vec<_> =
+            run_checks(deployment).into_iter().filter(|it| !known.contains(&key(it))).collect();
         known.extend(more.iter().map(key));
         findings.extend(more.into_iter().map(|finding| finding.only_with(values)));
     }
@@ -136,7 +137,7 @@ fn judge_all(deployment: &Deployment, variants: &[Variant]) -> Vec<Finding> {
 }
 
 /// Runs all checks. Returns errors first.
-pub(super) fn judge(deployment: &Deployment) -> Vec<Finding> {
+pub(super) fn run_checks(deployment: &Deployment) -> Vec<Finding> {
     let find = || ALL.iter().flat_map(|check| check.findings(deployment)).collect();
     let mut findings: Vec<Finding> = deployment.indexed(find);
     findings.sort_by_key(|finding| finding.check.level);
@@ -179,7 +180,7 @@ mod tests {
             .expect("a text takes all");
         }
         let deployment = read(&Source::new(Path::new("t.yaml"), &text, &[])).expect("it is a template");
-        assert!(judge(&deployment).len() > 5 * queues);
+        assert!(run_checks(&deployment).len() > 5 * queues);
         deployment.index.steps()
     }
 

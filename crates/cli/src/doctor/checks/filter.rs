@@ -91,8 +91,8 @@ fn refusals(mapping: &Mapping) -> Vec<String> {
     let (id, filters) = (&mapping.id, &mapping.filters);
     let too_many = (filters.len() > MOST_FILTERS)
         .then(|| format!("{id} has {} filters, allowed: at most {MOST_FILTERS}.", filters.len()));
-    let judged = filters.iter().filter(|pattern| of_event_bridge(pattern).is_none());
-    let refused = judged.filter_map(|pattern| pattern.parse::<Filter>().err());
+    let parsed = filters.iter().filter(|pattern| of_event_bridge(pattern).is_none());
+    let refused = parsed.filter_map(|pattern| pattern.parse::<Filter>().err());
     too_many
         .into_iter()
         .chain(refused.map(|error| format!("A filter pattern of {id} is invalid: {error}.")))

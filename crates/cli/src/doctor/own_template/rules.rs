@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::descriptions::{alarms_lead_to_their_runbook_entry, alarms_name_a_command_to_type};
 use super::encryption::{a_key_encrypts_all_data_at_rest, requests_need_tls};
 use super::names::stacks_do_not_collide;
-use super::{ALARM, KEY, OwnTemplate, Rule, TOPIC, WITH_EMAIL, WITH_IDEMPOTENCY, judge, text};
+use super::{ALARM, KEY, OwnTemplate, Rule, TOPIC, WITH_EMAIL, WITH_IDEMPOTENCY, run_checks, text};
 
 /// Rules for the template of a function.
 const OF_FUNCTIONS: [(&str, Rule); 5] = [
@@ -66,7 +66,7 @@ fn nothing_is_found(template: &OwnTemplate<'_>) -> Vec<String> {
                     let others = [("FunctionTimeout", timeout), ("Metrics", sink), WITH_EMAIL];
                     let stack =
                         template.with(&[&kind[..], &others, &[("Idempotency", idempotency)]].concat());
-                    let found = judge(&stack.deployment);
+                    let found = run_checks(&stack.deployment);
                     wrong.extend(found.iter().map(|it| format!("{}: {}", it.check.code, it.found.what)));
                     wrong.extend(stack.deployment.lines_not_read().into_iter().map(str::to_owned));
                 }
