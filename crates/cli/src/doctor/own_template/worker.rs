@@ -100,7 +100,7 @@ fn its_dashboard_begins_as_that_of_the_function() {
 }
 
 #[test]
-fn its_dashboard_shows_every_metric_of_redrive_and_none_that_does_not_exist() {
+fn its_dashboard_shows_exactly_the_metrics_of_redrive() {
     let widgets = widgets(&worker());
     let rows = widgets.iter().flat_map(|widget| widget["properties"]["metrics"].as_array().unwrap());
     let (mut namespace, mut shown) = (String::new(), BTreeSet::new());

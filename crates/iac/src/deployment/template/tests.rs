@@ -18,7 +18,7 @@ fn subject_of(text: &str) -> Deployment {
 }
 
 #[test]
-fn a_misspelled_property_of_a_queue_is_named_with_the_one_that_was_meant() {
+fn a_misspelled_property_of_a_queue_is_reported_with_a_suggestion() {
     let deployment = |name: &str| {
         subject_of(&format!(
             "Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      {name}: 180"
