@@ -1,4 +1,4 @@
-//! `redrive dlq`: dead letters in hand.
+//! `redrive dlq`: the verbs about dead letters.
 
 mod blocking;
 mod confirm;

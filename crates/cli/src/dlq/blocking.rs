@@ -1,4 +1,4 @@
-//! Waiting for somebody at the terminal, until it is time to stop.
+//! Waits for the user at the terminal until the command is to stop.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,13 +10,13 @@ use anyhow::anyhow;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// How long a wait may take that cannot be woken up.
+/// Longest wait for input that a stop cannot interrupt.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Does what blocks, on a thread of its own, which is to return soon after it finds that `stop` is over.
+/// Runs blocking work on its own thread. When `stop` ends, the work's flag is set, and the work should return soon.
 ///
 /// # Errors
-/// It panicked.
+/// The work panicked.
 pub(super) async fn until_stopped<T: Send + 'static>(
     stop: impl Future<Output = ()>,
     work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
@@ -36,7 +36,7 @@ pub(super) async fn until_stopped<T: Send + 'static>(
     done.map_err(|_| anyhow!("could not wait for the terminal"))
 }
 
-/// A line from stdin, empty at its end. None: it is time to stop.
+/// Reads a line from stdin, empty at its end. Returns none if it is time to stop.
 pub(super) fn read_line(over: &AtomicBool) -> io::Result<Option<String>> {
     let tick = Timespec::try_from(TICK).map_err(io::Error::other)?;
     while !over.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! The question before letters are sent or deleted.
+//! Asks before letters are sent or deleted.
 
 use crate::ask::Consent;
 use crate::aws::Aws;
@@ -8,10 +8,10 @@ use crate::problem::Problem;
 
 const CONFIRMED: &str = "SQS has confirmed their messages: nothing is sent.";
 
-/// Asks before a job, with the number of letters that it takes. Whether there is anything to do.
+/// Asks before a job, with the number of letters that it affects. Returns false if there is nothing to do.
 ///
 /// # Errors
-/// It was not confirmed, or the letters could not be counted.
+/// The user did not confirm, or the letters could not be counted.
 pub(super) async fn confirm(
     aws: &Aws,
     job: &Job,

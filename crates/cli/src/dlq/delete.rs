@@ -1,4 +1,4 @@
-//! `redrive dlq delete`: letters that nobody needs.
+//! `redrive dlq delete`: deletes letters that nobody needs.
 
 use std::path::PathBuf;
 

@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let mut sieve = Sieve::new(conditions);
         let (mut written, mut unchecked) = (0_usize, 0);
         let (output, seen) = hold(&aws, queue, async |hold| {
-            // Not before: signals would leave the file behind.
+            // The file is not created earlier, because a signal would leave it behind.
             let mut output = Output::open(&arguments.file).or_input()?;
             let mut look = Look::new(hold, pair.max_receive_count(), origin_senders);
             loop {
@@ -129,7 +129,7 @@ impl Output {
         }
     }
 
-    /// Letters may be purged once this is done, so they must be on the disk.
+    /// Flushes the letters to the disk, because the user may purge the queue next.
     fn finish(self) -> anyhow::Result<()> {
         match self {
             Self::Stdout => Ok(()),

@@ -118,15 +118,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
-/// What a file has.
+/// Counts of a checked file.
 #[derive(Debug, Default)]
 struct Checked {
     lines: usize,
-    /// Lines that an export wrote, whose letters may be in the queue still.
+    /// Lines that an export wrote. Their letters may still be in the queue.
     copies: usize,
 }
 
-/// Makes messages of lines.
+/// Turns lines into messages.
 struct Reader {
     to: QueueRules,
     names_messages: bool,
@@ -135,7 +135,7 @@ struct Reader {
 
 impl Reader {
     /// # Errors
-    /// The first line that the queue would not take, and which others.
+    /// The queue would refuse a line: the error has the first line and lists the others.
     fn check(&self, source: &Source) -> anyhow::Result<Checked> {
         let (mut first, mut more, mut checked) = (None, Vec::new(), Checked::default());
         for line in source.lines()? {
@@ -171,11 +171,11 @@ async fn send_all(
     for line in source.lines()? {
         let (number, line) = line?;
         if stop.is_wanted() {
-            // If any wait, the first of them is where it stops.
+            // If lines wait, the import stops at the first of them.
             sending.send_waiting().await?;
             return Err(sending.interrupted(number));
         }
-        // It was read once already, unless somebody writes the file meanwhile.
+        // The check has read this line without an error, unless somebody has changed the file since.
         let import = reader.read(&line).map_err(|reason| anyhow!("line {number}: {reason}"))?;
         if !import.has_identity {
             tell(format_args!(

@@ -29,13 +29,13 @@ use crate::tell::{letters, print_json, tell};
 use crate::wait::wait;
 use crate::width::Wide;
 
-/// What is said of a letter without a note that the log does not know.
+/// Shown as the error of a letter without a note if the log does not mention it.
 const NOTHING: &str = "nothing in the log";
 
-/// So many letters are received in search of a note that names the function.
+/// Number of letters that are received in search of a note that names the function.
 const UNNAMED: usize = 10 * TOGETHER;
 
-/// Letters that a table has if nobody asks for more.
+/// Default number of letters in a table.
 const ROWS: usize = 100;
 
 /// Lists dead letters with their reasons, and leaves them in the queue.
@@ -133,14 +133,14 @@ fn tell_unread(error: &anyhow::Error) {
     tell(format_args!("warning: the log was not read: {error:#}"));
 }
 
-/// What is listed so far.
+/// State of the listing.
 struct Listing<'a> {
     arguments: &'a Arguments,
     sieve: Sieve,
     queue: &'a Queue,
     aws: &'a Aws,
     logs: Option<Logs>,
-    /// Why there is no log yet, as long as a note may name it.
+    /// The error of finding the log, as long as a note may still name it.
     no_logs: Option<anyhow::Error>,
     now: SystemTime,
     kinds: Kinds,
@@ -206,7 +206,7 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// Whether the log can be asked about these letters, or is not to be asked.
+    /// True if the letters can be listed: the log can be asked about them, or is not needed.
     fn are_enough(&self, waiting: &[Letter]) -> bool {
         match (&self.logs, &self.no_logs) {
             (None, None) => true,
@@ -218,7 +218,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// A table is of all letters, for its sums.
+    /// True if no more letters are needed. A table needs all of them, for its totals.
     fn is_enough(&self) -> bool {
         self.arguments.output.json && self.arguments.max.is_some_and(|max| self.matching >= max)
     }
@@ -231,7 +231,7 @@ impl<'a> Listing<'a> {
         if let Some(logs) = &mut self.logs
             && let Err(error) = logs.join(&mut letters).await
         {
-            // The letters can be listed without it.
+            // The letters can be listed without the log.
             tell_unread(&error);
             self.logs = None;
         }
@@ -279,7 +279,7 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// What to type next, for the letters that were listed. What only the log tells, no other verb knows.
+    /// Suggests the next command for the listed letters. Only `list` reads errors from the log, so no other verb knows them.
     fn next(&self) -> String {
         let Arguments { which: WhichOrAll { which, .. }, origins, log, .. } = self.arguments;
         let (which, origins, conditions) = (which.typed(), origins.typed(), self.sieve.conditions());
@@ -295,7 +295,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// What is said beside the data.
+    /// Prints remarks to stderr.
     fn sum_up(&self) {
         let (name, seen) = (self.queue.name(), letters(self.seen));
         if self.seen == 0 {

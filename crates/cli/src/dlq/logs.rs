@@ -1,4 +1,4 @@
-//! The function's log beside the letters: SQS writes no note on what it moves, but the function said why it failed.
+//! Reads errors from the function's log, because SQS writes no note on letters that it moves.
 
 mod entry;
 mod pattern;
@@ -15,17 +15,17 @@ use crate::aws::{Aws, DescribeError, code_of};
 use crate::find::Pair;
 use crate::tell::tell;
 
-/// So many letters are looked for at once: the ids that one filter pattern takes.
+/// Number of letters to look for at once: one filter pattern takes that many ids.
 pub(crate) const TOGETHER: usize = 25;
 
-/// The account has five of these calls a second or little more, and each may read much.
+/// Number of calls at most. An account may make five or a few more per second, and each may read much.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
 const CALLS: usize = 100;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A log's clock may be behind that of SQS.
+/// Margin before the start, because the log's clock may be behind that of SQS.
 const EARLIER: Duration = Duration::from_secs(60);
 
-/// A log group, and how much may still be asked of it.
+/// A log group, and the number of calls that are left.
 #[derive(Debug)]
 pub(crate) struct Logs {
     client: Client,
@@ -33,16 +33,16 @@ pub(crate) struct Logs {
     function: String,
     calls: usize,
     until: Instant,
-    /// Whether an answer was left unread, because there were too many or they took too long.
+    /// True if some answers were not read, because there were too many or they took too long.
     pub(crate) cut_short: bool,
 }
 
 impl Logs {
-    /// Finds the log group: the one given, else that of the stack's outputs, of the settings of the function that the queue
-    /// feeds, or `/aws/lambda/NAME`.
+    /// Finds the log group: the given one, else the one in the stack's outputs, else the one in the settings of the function
+    /// that the queue feeds, else `/aws/lambda/NAME`.
     ///
     /// # Errors
-    /// No function, or several.
+    /// The queue feeds no function, or several.
     pub(crate) async fn find(aws: &Aws, pair: &Pair, given: Option<&str>) -> anyhow::Result<Self> {
         let of_stack = pair.stack.as_ref().and_then(|stack| stack.log_group_name.clone());
         let (group, function) = match (given, of_stack) {
@@ -61,10 +61,10 @@ impl Logs {
         Ok(Self::new(aws, group, function))
     }
 
-    /// That of the function which the notes of these letters name, if any does.
+    /// Finds the log group of the function that the notes of these letters name, if any does.
     ///
     /// # Errors
-    /// They name several.
+    /// The notes name several functions.
     pub(crate) async fn of_notes(aws: &Aws, letters: &[Letter]) -> anyhow::Result<Option<Self>> {
         let names: BTreeSet<&str> = letters.iter().filter_map(named_function).collect();
         match names.into_iter().collect::<Vec<_>>()[..] {
@@ -85,10 +85,10 @@ impl Logs {
         &self.group
     }
 
-    /// Adds to each letter without a note what its last failure was: nothing, if the log does not know it.
+    /// Adds the last failure to each letter without a note, or an empty one if the log does not mention the letter.
     ///
     /// # Errors
-    /// No such log group; no permission.
+    /// The log group does not exist, or permission is missing.
     pub(crate) async fn join(&mut self, letters: &mut [Letter]) -> anyhow::Result<()> {
         let silent: Vec<&Letter> = letters.iter().filter(|letter| letter.is_silent()).collect();
         let entries = self.entries(&silent).await?;
@@ -96,17 +96,17 @@ impl Logs {
             let last = entries.get(letter.message_id()).and_then(|entries| last_failure(entries));
             letter.logged = match last {
                 Some(logged) => Some(Logged { function: self.function.clone(), ..logged }),
-                // What was not read may tell of it.
+                // The part that was not read may mention it.
                 None => (!self.cut_short).then(Logged::default),
             };
         }
         Ok(())
     }
 
-    /// What was said of these letters, by message id, the earliest first.
+    /// Returns the log entries of these letters by message id, the earliest first.
     ///
     /// # Errors
-    /// No such log group; no permission.
+    /// The log group does not exist, or permission is missing.
     pub(crate) async fn entries(
         &mut self,
         letters: &[&Letter],
@@ -132,10 +132,10 @@ impl Logs {
         Ok(entries)
     }
 
-    /// How long invocations took, by request id.
+    /// Returns the durations of invocations by request id.
     ///
     /// # Errors
-    /// No permission.
+    /// Permission is missing.
     pub(crate) async fn durations(
         &mut self,
         request_ids: &[String],
@@ -158,7 +158,7 @@ impl Logs {
         Ok(found)
     }
 
-    /// Pages may be empty although there are more.
+    /// Reads all pages. A page may be empty although more pages follow.
     /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_FilterLogEvents.html>
     async fn lines(&mut self, pattern: &str, since: SystemTime) -> anyhow::Result<Vec<(String, SystemTime)>> {
         let since = since.checked_sub(EARLIER).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -199,8 +199,8 @@ impl Logs {
     }
 }
 
-/// The function that the letter's note names. Anyone who may send to a dead-letter queue may write one, so only a name that a
-/// function can have counts.
+/// Returns the function that the letter's note names, if a function can have this name: anyone who may send to the queue may
+/// write a note.
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunction.html>
 pub(crate) fn named_function(letter: &Letter) -> Option<&str> {
     let name = letter.note.as_ref()?.function.as_str();
@@ -208,7 +208,7 @@ pub(crate) fn named_function(letter: &Letter) -> Option<&str> {
     ((1..=64).contains(&name.len()) && name.chars().all(is_allowed)).then_some(name)
 }
 
-/// The last verdict of redrive, else the last line with an error, else the last line.
+/// Returns redrive's last verdict, else the last line with an error, else the last line.
 fn last_failure(entries: &[Entry]) -> Option<Logged> {
     let last = |is: fn(&Entry) -> bool| entries.iter().rev().find(|entry| is(entry));
     let found = last(|entry| entry.ends_attempt && entry.has_error()).or_else(|| last(Entry::has_error));
@@ -227,9 +227,9 @@ async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<String> {
             let set = read.logging_config().and_then(|logging| logging.log_group());
             Ok(set.map_or(by_default, str::to_owned))
         }
-        // A function that was deleted leaves its log.
+        // The log of a deleted function remains.
         Err(error) if code_of(&error) == Some("ResourceNotFoundException") => Ok(by_default),
-        // Who may read logs need not be allowed to read functions.
+        // A user who may read logs may lack permission to read functions.
         Err(error) if code_of(&error).is_some_and(|code| code.contains("AccessDenied")) => {
             tell(format_args!(
                 "warning: the log group is assumed to be {by_default}: lambda:GetFunctionConfiguration is not allowed"

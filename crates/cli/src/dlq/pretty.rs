@@ -1,13 +1,13 @@
-//! JSON in lines and in one line, each value exactly as it was written: no number loses a digit, no key its place. Pure.
+//! Formats JSON on several lines or on one, and keeps each digit and the order of keys. Pure.
 
-/// A sender chooses how deep a body is nested, and each level indents every line in it: `[[[[` grows with its square.
+/// Deepest nesting that is formatted. Each level indents all lines in it, so `[[[[` from a sender would grow with its square.
 const DEEPEST: usize = 64;
 
-/// So much longer than the text may the lines be, beside a little that small texts never exceed.
+/// Greatest ratio of the lines to the text in bytes, beside an allowance that small texts never exceed.
 const GROWTH: usize = 4;
 const ALLOWANCE: usize = 64 * 1024;
 
-/// None if the text is not JSON, or is one that only grows by its indentation: nested too deeply, or too long in lines.
+/// Formats JSON on several lines. Returns none if the text is not JSON, is nested too deeply, or would become too long.
 pub(crate) fn pretty(text: &str) -> Option<String> {
     serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;
     let most = text.len() * GROWTH + ALLOWANCE;
@@ -53,19 +53,19 @@ fn new_line(lines: &mut String, depth: usize) {
     lines.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// JSON without white space between tokens.
+/// Removes white space between tokens.
 pub(super) fn compact(json: &str) -> String {
     let mut strings = Strings::default();
     json.chars().filter(|c| strings.is_within(*c) || !c.is_ascii_whitespace()).collect()
 }
 
-/// Whether there is no white space between tokens.
+/// Returns true if there is no white space between tokens.
 pub(super) fn is_compact(json: &str) -> bool {
     let mut strings = Strings::default();
     json.chars().all(|c| strings.is_within(c) || !c.is_ascii_whitespace())
 }
 
-/// Where strings begin and end.
+/// Tracks the strings in a JSON text.
 #[derive(Debug, Default)]
 struct Strings {
     within: bool,
@@ -73,7 +73,7 @@ struct Strings {
 }
 
 impl Strings {
-    /// Whether the next character belongs to a string; its quotes do.
+    /// Returns true if the next character belongs to a string, with its quotes.
     fn is_within(&mut self, c: char) -> bool {
         let before = self.within;
         match c {

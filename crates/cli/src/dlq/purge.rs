@@ -1,4 +1,4 @@
-//! `redrive dlq purge`: an empty dead-letter queue.
+//! `redrive dlq purge`: empties the dead-letter queue.
 
 use anyhow::anyhow;
 use clap::Args;

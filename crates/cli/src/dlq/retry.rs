@@ -1,4 +1,4 @@
-//! `redrive dlq retry`: letters go back to where they came from.
+//! `redrive dlq retry`: sends letters back to their source queue.
 
 mod document;
 mod editor;
@@ -222,7 +222,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
     }
 }
 
-/// AWS neither knows what an earlier run has sent nor asks which letters SQS has moved.
+/// Requires `--to`, because AWS moves all letters, and refuses to repeat what an earlier run sent, because AWS does not know.
 fn check_native(arguments: &Arguments, journal: &Journal, from: &Queue, to: &Queue) -> anyhow::Result<()> {
     let (from_name, to_name) = (from.name(), to.name());
     if arguments.to.queue.is_none() {
@@ -240,7 +240,7 @@ fn check_native(arguments: &Arguments, journal: &Journal, from: &Queue, to: &Que
     Ok(())
 }
 
-/// `--edit`.
+/// Lets the user edit each letter, for `--edit`.
 #[derive(Debug)]
 struct Editing {
     editor: Editor,
@@ -270,7 +270,7 @@ impl Decider for Editing {
     }
 }
 
-/// Where letters go: the queue that was named, else that from which the letters came.
+/// Finds the destination: the named queue, else the source queue of the letters.
 pub(crate) async fn destination(
     aws: &Aws,
     pair: &Pair,
@@ -295,7 +295,7 @@ pub(crate) async fn destination(
     Ok(to)
 }
 
-/// Says where letters go, where no question does.
+/// Prints the destination if no question names it.
 pub(crate) fn announce_destination(aws: &Aws, to: &Queue, from: &Queue) {
     tell(format_args!("redrive: letters go to {}, in {}", to.name_beside(from), aws.place(&from.arn)));
 }

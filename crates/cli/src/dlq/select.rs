@@ -1,4 +1,4 @@
-//! Which letters a verb is about: `--where`, `--ids`, `--max`.
+//! The flags that select letters: `--where`, `--ids`, `--max`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -37,10 +37,10 @@ pub(crate) struct AllowNone {
 }
 
 impl Chosen {
-    /// Reads the file.
+    /// Parses the conditions and reads the file.
     ///
     /// # Errors
-    /// A condition or an id that cannot be meant; a file that cannot be read.
+    /// A condition or an id is invalid, or the file cannot be read.
     pub(crate) fn read(&self) -> Result<Selection, Problem> {
         let conditions = self.conditions.parse()?;
         let ids = self.ids.as_deref().map(read).transpose().or_input()?;
@@ -53,7 +53,7 @@ fn read(path: &Path) -> anyhow::Result<BTreeSet<String>> {
     parse(&text).with_context(|| format!("--ids {}", path.display()))
 }
 
-/// One id a line, or an object with `id`. Empty lines are skipped.
+/// Parses one id a line, or an object with `id`. Skips empty lines.
 fn parse(text: &str) -> anyhow::Result<BTreeSet<String>> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let ids = lines.filter(|(_, line)| !line.is_empty()).map(|(number, line)| {

@@ -27,7 +27,7 @@ use crate::sqs::{Receivable, hold};
 use crate::tell::tell;
 use crate::wait::wait;
 
-/// The least of an id that is looked for among longer ones: what `dlq list` shows where there is little room.
+/// Fewest characters of an id by which a letter is found. `dlq list` shows as many if it has little room.
 const SHORT_ID: usize = 8;
 
 /// Shows everything about one dead letter, with its history from the function's log.
@@ -78,7 +78,7 @@ struct Shown<'a> {
     line: Line<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<&'a [Event]>,
-    /// The body, if it is in S3.
+    /// Body in S3, if the letter points there.
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<&'a Payload>,
 }
@@ -133,7 +133,7 @@ async fn find(
                 if letter.id == id {
                     return Ok((Some(letter), vec![], look.seen()));
                 }
-                // A note can name any message, so that a letter with this id of its own comes first.
+                // A letter with this id itself comes first, because a note can name any message.
                 if of_message.is_none() && letter.message_id() == id {
                     of_message = Some(letter);
                 } else if id.len() >= SHORT_ID && letter.id.starts_with(id) {
@@ -157,7 +157,7 @@ async fn find(
     }
 }
 
-/// The letter can be shown without its history; why there is none is said on stderr.
+/// Reads the history of a letter. If that fails, it prints the reason to stderr and returns none.
 pub(crate) async fn look_up(
     aws: &Aws,
     pair: &Pair,

@@ -1,4 +1,4 @@
-//! `redrive dlq triage`: letters one by one, in the terminal.
+//! `redrive dlq triage`: shows letters one by one in the terminal.
 
 mod card;
 mod keys;
@@ -127,7 +127,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
     run_job(&aws, &job).await
 }
 
-/// Ids may come through a pipe, and the sum may go through one.
+/// Checks that there is a terminal for the keys and the questions. Stdin and stdout may be pipes.
 fn check_terminal() -> anyhow::Result<()> {
     if !keys::has_keys() || !Stream::Stderr.is_terminal() {
         bail!(

@@ -1,4 +1,4 @@
-//! A line to be sent. Pure.
+//! Reads a line of the file and makes a message of it. Pure.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -13,11 +13,11 @@ use crate::dlq::line::Attribute;
 use crate::messages::{advice_on_layout, without_place};
 use crate::sqs::{NewMessage, QueueRules};
 
-/// For as long SQS takes the same deduplication id for the same message, and some more for clocks that differ.
+/// Five minutes, in which SQS drops a second message with a deduplication id, and 30 s more for clocks that differ.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html>
 const REMEMBERED: Duration = Duration::from_secs(330);
 
-/// What is read of a line.
+/// The fields of a line.
 #[derive(Debug, Deserialize)]
 pub(super) struct ImportLine {
     body: String,
@@ -28,24 +28,24 @@ pub(super) struct ImportLine {
     trace_header: Option<String>,
     id: Option<String>,
     enqueued_at: Option<String>,
-    // What is known of the letter, which a file of somebody else may have under the same names.
+    // Facts about the letter. Files of other programs may have other things under the same names.
     message_id: Option<Value>,
     source: Option<Value>,
     attempts: Option<Value>,
     sent_at: Option<Value>,
 }
 
-/// A line as it is sent.
+/// The message of a line.
 #[derive(Debug)]
 pub(super) struct Import {
     pub(super) message: NewMessage,
-    /// Whether it is a copy of a letter, which may be in the queue still.
+    /// True if it is a copy of a letter that may still be in the queue.
     pub(super) is_copy: bool,
-    /// Whether a copy says which message it is, so that `retry` takes both for one.
+    /// True if a copy names its message, so that `retry` treats the copy and the letter as one.
     pub(super) has_identity: bool,
 }
 
-/// By which a FIFO queue knows a message, and all that is in it.
+/// The deduplication id by which a FIFO queue knows a message, and a digest of its content.
 #[derive(Debug)]
 pub(super) struct Identity {
     pub(super) id: String,
@@ -54,7 +54,7 @@ pub(super) struct Identity {
 
 impl ImportLine {
     /// # Errors
-    /// Why the line is not a letter.
+    /// The line is not a letter, and why.
     pub(super) fn parse(line: &[u8]) -> Result<Self, String> {
         if let Some(advice) = advice_on_layout(line) {
             return Err(advice.to_owned());
@@ -66,7 +66,7 @@ impl ImportLine {
     }
 
     /// # Errors
-    /// Why SQS would not take it.
+    /// SQS would refuse it, and why.
     pub(super) fn read(
         self,
         to: &QueueRules,
@@ -83,7 +83,7 @@ impl ImportLine {
         Ok(Import { message, is_copy, has_identity })
     }
 
-    /// Which message this is a letter of, for `retry`, as far as the file says so.
+    /// Returns the note from which `retry` knows the message, if the file names it.
     fn note(&self, now: SystemTime) -> Option<DeadLetter> {
         let text = |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
         let time = |text: Option<String>| text.and_then(|text| humantime::parse_rfc3339(&text).ok());
@@ -123,7 +123,7 @@ impl ImportLine {
     }
 }
 
-/// Whether there was room for it.
+/// Attaches the note. Returns false if the message has no room for it.
 fn attach(note: &DeadLetter, message: &mut NewMessage, to: &QueueRules) -> bool {
     message.attributes.insert(DeadLetter::ATTRIBUTE.to_owned(), note.to_attribute());
     let fits = message.fault(to).is_none();
@@ -133,7 +133,7 @@ fn attach(note: &DeadLetter, message: &mut NewMessage, to: &QueueRules) -> bool 
     fits
 }
 
-/// An id that SQS does not confuse with that of the letter that was exported: the same for the same line.
+/// Returns an id that SQS does not confuse with that of the exported letter. The same line always has the same id.
 fn unswallowed(id: String, enqueued_at: Option<&str>, now: SystemTime) -> String {
     let enqueued = enqueued_at.and_then(|text| humantime::parse_rfc3339(text).ok());
     match enqueued {
@@ -146,7 +146,7 @@ fn unswallowed(id: String, enqueued_at: Option<&str>, now: SystemTime) -> String
 }
 
 impl Identity {
-    /// None where SQS takes each message for a new one.
+    /// Returns none if SQS takes each message for a new one.
     pub(super) fn of(message: &NewMessage, to: &QueueRules) -> Option<Self> {
         if !to.is_fifo {
             return None;

@@ -1,4 +1,4 @@
-//! Lines on their way, and what became of them.
+//! Sends lines and reports those that failed.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,13 +18,13 @@ pub(super) struct Lines<'run> {
     dry_run: bool,
     stop: &'run Stop,
     sender: Sender<'run>,
-    /// By what a FIFO queue knows them: the lines that went before, and what is in them.
+    /// Lines before this one by deduplication id: their numbers, and digests of their content.
     met: HashMap<String, (usize, [u8; 32])>,
-    /// Those that were sent, behind the first that waits.
+    /// Lines that were sent although an earlier one still waits.
     ahead: BTreeSet<usize>,
     pub(super) sent: usize,
     pub(super) failed: usize,
-    /// Of the failed: those whose answer was lost.
+    /// Failed lines that may have been sent, because the answer was lost.
     pub(super) perhaps_sent: usize,
 }
 
@@ -43,17 +43,17 @@ impl<'run> Lines<'run> {
         }
     }
 
-    /// Says that a line was not sent, which stops its group.
+    /// Reports that a line was not sent, and stops its group.
     pub(super) fn fail(&mut self, line: usize, group: Option<&str>, reason: &str) {
         self.failed += 1;
         tell(format_args!("line {line}: {reason}"));
         self.sender.guard.stop(group.filter(|_| self.to.is_fifo), line);
     }
 
-    /// Lets a line wait for its turn, and sends those that wait when they are enough.
+    /// Queues a line, and sends the waiting lines once they are enough.
     ///
     /// # Errors
-    /// As [`Lines::send_waiting`].
+    /// Those of [`Lines::send_waiting`].
     pub(super) async fn add(&mut self, line: usize, message: NewMessage) -> anyhow::Result<()> {
         let group = message.group_id.clone().filter(|_| self.to.is_fifo);
         if !self.sender.guard.lets_pass(group.as_deref(), line) {
@@ -83,13 +83,13 @@ impl<'run> Lines<'run> {
         while self.sender.is_full() {
             self.send_batch().await?;
         }
-        // One before it of its group may have failed just now.
+        // An earlier line of its group may have failed just now.
         self.failed += usize::from(!self.sender.push(line, group, message));
         Ok(())
     }
 
     /// # Errors
-    /// Nothing can be sent to this queue, or it was interrupted: which lines were sent is in the error.
+    /// Nothing can be sent to this queue, or the import was interrupted. The error says which lines were sent.
     pub(super) async fn send_waiting(&mut self) -> anyhow::Result<()> {
         while !self.sender.rest().is_empty() {
             self.send_batch().await?;
@@ -147,12 +147,12 @@ impl<'run> Lines<'run> {
         }
     }
 
-    /// At this line, which was not sent.
+    /// Returns the error for an import that stops at this line, which was not sent.
     pub(super) fn interrupted(&self, line: usize) -> anyhow::Error {
         anyhow!("interrupted: stopped at line {line}, after {}", letters(self.sent))
     }
 
-    /// Says which lines were not sent for others of their group.
+    /// Reports the lines that were not sent because an earlier line of their group failed.
     pub(super) fn tell_held_up(&self) {
         for (group, Behind { failed, behind }) in self.sender.guard.held_up() {
             let mut behind = behind.clone();
@@ -166,7 +166,7 @@ impl<'run> Lines<'run> {
     }
 }
 
-/// `line 3`, `lines 3, 5 to 8`, from sorted numbers.
+/// Formats sorted numbers as `line 3` or `lines 3, 5 to 8`.
 pub(super) fn list(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|one, next| one + 1 == *next).map(|run| match run {
         [one] => one.to_string(),

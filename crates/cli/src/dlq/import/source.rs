@@ -1,4 +1,4 @@
-//! The lines of a file, which are gone through twice: to check all of them, and to send them.
+//! Reads the lines of a file twice: to check all of them, and to send them.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, stdin};
@@ -8,25 +8,25 @@ use anyhow::{Context, bail};
 
 use crate::input::{named, whole};
 
-/// The byte order mark that editors and shells of Windows begin a file with.
+/// Byte order mark with which editors and shells of Windows begin a file.
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// No line of an export is as long: a message has 1 MiB, of which JSON may make six times as much.
+/// Longest line in bytes. An export writes shorter ones: JSON may make a message of 1 MiB six times as long.
 const LONGEST: u64 = 16 * 1_024 * 1_024;
 
-/// Where the lines are.
+/// A file, or text in memory.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// What to call it in messages.
+    /// Its name in messages.
     pub(super) name: String,
     path: PathBuf,
-    /// All of it, if it can be read only once, as stdin and pipes.
+    /// The whole text, if it can be read only once, as from stdin and pipes.
     text: Option<Vec<u8>>,
 }
 
 impl Source {
     /// # Errors
-    /// It cannot be read, or must be kept in memory and is too large for that.
+    /// The file cannot be read, or must be kept in memory and is too large for that.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let name = named(path).display().to_string();
         let once = || {
@@ -40,10 +40,10 @@ impl Source {
         Ok(Self { name, path: path.to_owned(), text })
     }
 
-    /// Those that are not empty, with their numbers from 1.
+    /// Returns the lines that are not empty, with their numbers from 1.
     ///
     /// # Errors
-    /// It cannot be opened. Of a line: it cannot be read, or is longer than any letter.
+    /// The file cannot be opened. For a line: it cannot be read, or is longer than any letter.
     pub(super) fn lines(&self) -> anyhow::Result<impl Iterator<Item = anyhow::Result<(usize, Vec<u8>)>>> {
         let name = &self.name;
         let could_not = move || format!("could not read {name}");
@@ -90,7 +90,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("letters.jsonl");
         fs::write(&path, "{}\n").unwrap();
-        // Holes take no room.
+        // A sparse file takes no room on the disk.
         fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(1 << 36)).unwrap();
         let lines: Vec<_> = Source::open(&path).unwrap().lines().unwrap().collect();
         let [Ok((1, first)), Err(error)] = &lines[..] else { panic!("{} lines", lines.len()) };

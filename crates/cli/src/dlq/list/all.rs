@@ -22,7 +22,7 @@ use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Receivable, hold};
 use crate::tell::{print_json, tell};
 
-/// Letters that are received of each queue if nobody asks for more.
+/// Default number of letters to receive from each queue.
 const LETTERS: usize = 100;
 
 /// A letter with the queue that it is in.
@@ -33,7 +33,7 @@ struct InQueue<'a> {
     letter: Line<'a>,
 }
 
-/// What was received so far.
+/// Errors and counts of all queues so far.
 struct All<'a> {
     arguments: &'a Arguments,
     origin_senders: Option<OriginSenders>,
@@ -42,9 +42,9 @@ struct All<'a> {
     kinds: Kinds,
     seen: usize,
     matching: usize,
-    /// Queues of which nothing was received, because SQS might have moved their letters.
+    /// Queues that were skipped, because SQS might have moved their letters.
     skipped: Vec<&'a str>,
-    /// Some queue has more letters than were to be received.
+    /// True if a queue has more letters than were requested.
     is_cut: bool,
     seen_errors: Vec<Seen>,
 }
@@ -124,12 +124,12 @@ fn sources<'a>(listed: &DeadLetterQueue, facts: &'a [Facts]) -> Vec<&'a Queue> {
 }
 
 impl All<'_> {
-    /// Receives some letters of a queue, and makes them visible again at once.
+    /// Receives some letters of a queue, and makes them visible again immediately.
     async fn receive(&mut self, aws: &Aws, queue: &Receivable, sources: &[&Queue]) -> Result<(), Problem> {
         let most = self.arguments.max.unwrap_or(LETTERS);
         let counts = sources.iter().filter_map(|source| Some(source.redrive_policy()?.max_receive_count));
         let (max_receive_count, senders) = (counts.max(), self.origin_senders.clone());
-        // Another receive would wait for letters that are not there.
+        // It stops at the visible count, because another receive would wait for nothing.
         let enough = most.min(usize::try_from(queue.visible()).unwrap_or(usize::MAX));
         let mut received = Vec::new();
         hold(aws, queue, async |hold| {

@@ -1,4 +1,4 @@
-//! A letter as far as a table shows it. Pure.
+//! A letter as a row of a table. Pure.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,15 +10,15 @@ use crate::escape::{cut, recut};
 use crate::output::Line;
 use crate::span::span;
 
-/// What a row keeps of a text, and what a line shows of it at most, unless it is as wide as it needs.
+/// Most characters of a text that a row keeps, and of a cell, unless the line may be as wide as it needs.
 pub(super) const KEPT: usize = 200;
 const ERROR: usize = 40;
 const REASON: usize = 20;
 const GROUP: usize = 20;
-/// What is left of an id where a whole one has no room. `dlq show` takes it.
+/// Length of a shortened id. `dlq show` accepts it.
 const SHORT_ID: usize = 8;
 
-/// A letter's line.
+/// The cells of a letter.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) message_id: String,
@@ -66,7 +66,7 @@ impl Row {
         ]
     }
 
-    /// A letter on lines of its own, for a terminal on which a line per letter has no room.
+    /// Formats a letter on several lines, for a terminal that is too narrow for one line.
     pub(super) fn stacked(&self, now: SystemTime, columns: usize, body: Option<usize>) -> Vec<Line> {
         let [id, age, left, attempts, group, reason, error] = self.cells(now, Fit::Wide);
         let unit = if attempts == "1" { "attempt" } else { "attempts" };
@@ -91,10 +91,10 @@ fn error(letter: &Letter) -> &str {
     }
 }
 
-/// How much of each letter a line has room for.
+/// How much of a letter a line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// All of it, however wide.
+    /// Everything, however wide.
     Wide,
     Whole,
     ShortIds,

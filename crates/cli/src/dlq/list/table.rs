@@ -1,4 +1,4 @@
-//! The letters, a line each, or some lines each where that is too wide. Pure.
+//! Prints letters with one line each, or several if that is too wide. Pure.
 
 use std::collections::HashSet;
 use std::time::SystemTime;
@@ -10,11 +10,11 @@ use crate::escape::{recut, width};
 use crate::output::Line;
 use crate::width::{Layout, Width};
 
-/// The body's columns where no terminal has a width, and the least that it has on one.
+/// Columns of the body without a terminal, and its fewest columns on one.
 const BODY: usize = 80;
 const LEAST_BODY: usize = 20;
 
-/// The head of the last column.
+/// Head of the last column.
 const HEAD: &str = "BODY";
 const HEADS: [&str; 7] = ["ID", "AGE", "LEFT", "ATTEMPTS", "GROUP", "REASON", "ERROR"];
 
@@ -25,7 +25,7 @@ pub(super) struct Table {
     rows: Vec<Row>,
     added: usize,
     folded: usize,
-    /// Letters of one message are one only if they say the same.
+    /// Letters of the same message count as one only if their contents are equal.
     messages: HashSet<(Box<str>, [u8; 32])>,
 }
 
@@ -34,7 +34,7 @@ impl Table {
         Self { most, rows: Vec::new(), added: 0, folded: 0, messages: HashSet::new() }
     }
 
-    /// Whether it is the first letter of its message with its content: others are folded into it.
+    /// Returns true if it is the first letter with its message and content. Others are folded into it.
     pub(super) fn add(&mut self, row: Row) -> bool {
         if !self.messages.insert((row.message_id.as_str().into(), row.content)) {
             self.folded += 1;
@@ -56,13 +56,13 @@ impl Table {
         self.added.min(self.most)
     }
 
-    /// The letters that have no line.
+    /// Counts the letters that have no line.
     pub(super) fn left_out(&self) -> usize {
         self.added - self.rows()
     }
 
-    /// In as many columns as there are: with whole ids, else with short ones, else with some lines for each letter. `body` is
-    /// how many columns the body may take, if somebody said so.
+    /// Fits the table into the columns: with whole ids, else with short ones, else with several lines for each letter. `body`
+    /// is the user's limit on columns for the body.
     pub(super) fn lines(&mut self, now: SystemTime, layout: Layout, body: Option<usize>) -> Vec<Line> {
         self.shorten();
         let columns = match layout {
@@ -79,14 +79,14 @@ impl Table {
         self.rows.iter().flat_map(|row| row.stacked(now, columns, body)).collect()
     }
 
-    /// Whether ids are cut in such lines.
+    /// Returns true if these lines have shortened ids.
     pub(super) fn has_short_ids(&self, now: SystemTime, layout: Layout, body: Option<usize>) -> bool {
         let Layout::Fit(Width::Terminal(columns)) = layout else { return false };
         let fits = |fit| self.used(now, fit) + least(body) <= columns;
         !fits(Fit::Whole) && fits(Fit::ShortIds)
     }
 
-    /// The columns in which somebody has anything, each with its width.
+    /// Returns the columns that are not empty, each with its width.
     fn columns(&self, now: SystemTime, fit: Fit) -> Vec<(usize, usize)> {
         let rows: Vec<_> = self.rows.iter().map(|row| row.cells(now, fit)).collect();
         (0..HEADS.len())
@@ -98,7 +98,7 @@ impl Table {
             .collect()
     }
 
-    /// What all columns but the body take.
+    /// Returns the width of all columns but the body.
     fn used(&self, now: SystemTime, fit: Fit) -> usize {
         self.columns(now, fit).iter().map(|(_, width)| width + 2).sum()
     }
@@ -125,7 +125,7 @@ impl Table {
     }
 }
 
-/// The room for the last column without which the table is not drawn.
+/// Returns the least width of the last column. With less, the table is not drawn.
 fn least(body: Option<usize>) -> usize {
     body.map_or(LEAST_BODY, |body| if body > 0 { body.max(HEAD.len()) } else { 0 })
 }

@@ -1,4 +1,4 @@
-//! A line of the function's log, as far as it tells of a message. Pure.
+//! Parses a line of the function's log. Pure.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,25 +6,25 @@ use serde_json::Value;
 
 use super::super::letter::Logged;
 
-/// What one line says.
+/// A parsed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) at: SystemTime,
-    /// The message that it is about, if it names one.
+    /// Id of the message, if the line names one.
     pub(crate) message_id: Option<String>,
     pub(crate) attempt: Option<u64>,
-    /// What redrive made of it, or what the handler said.
+    /// The outcome that redrive logged, or the text that the handler logged.
     pub(crate) what: String,
-    /// Of the message's failure.
+    /// The message's failure.
     pub(crate) logged: Logged,
     pub(crate) reason: Option<String>,
     pub(crate) back_in_seconds: Option<u64>,
-    /// Whether redrive itself wrote it about the end of an attempt.
+    /// True if redrive wrote it at the end of an attempt.
     pub(crate) ends_attempt: bool,
 }
 
 impl Entry {
-    /// Lines of redrive are JSON with the message's id; of others the whole line is what was said.
+    /// Parses redrive's JSON lines, which have the message's id. Of other lines it keeps the whole text.
     pub(crate) fn parse(line: &str, at: SystemTime) -> Self {
         let json: Value = serde_json::from_str(line).unwrap_or(Value::Null);
         let text = |name: &str| json[name].as_str().map(str::to_owned);
@@ -54,13 +54,13 @@ impl Entry {
         }
     }
 
-    /// Whether it tells of a failure at all.
+    /// Returns true if the line reports a failure.
     pub(crate) fn has_error(&self) -> bool {
         !self.logged.error.is_empty()
     }
 }
 
-/// The request id and the duration in the line with which Lambda ends an invocation, as text or as JSON.
+/// Reads the request id and the duration from the line with which Lambda ends an invocation, as text or as JSON.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-view.html>
 pub(super) fn report(line: &str) -> Option<(String, Duration)> {
     if let Ok(json) = serde_json::from_str::<Value>(line) {

@@ -1,13 +1,13 @@
-//! Filter patterns of CloudWatch Logs. Pure.
+//! Builds filter patterns for CloudWatch Logs. Pure.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html>
 
 /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_FilterLogEvents.html>
 const LONGEST: usize = 1_024;
 
-/// Patterns for lines that hold one of these texts: as few as their greatest length allows.
+/// Returns patterns for lines with one of these texts, as few as the length limit allows.
 pub(super) fn any_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let terms = texts.into_iter().map(|text| format!("?\"{}\"", unquoted(text)));
-    // A question mark needs a second term to have a meaning.
+    // A question mark works only with a second term.
     let alone = |pattern: String| match pattern.matches("?\"").count() {
         1 => pattern[1..].to_owned(),
         _ => pattern,
@@ -15,7 +15,7 @@ pub(super) fn any_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String
     joined(terms, "", " ", "").into_iter().map(alone).collect()
 }
 
-/// Patterns for the JSON line in which Lambda reports the end of one of these invocations.
+/// Returns patterns for the JSON lines in which Lambda reports the end of these invocations.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/telemetry-schema-reference.html>
 pub(super) fn reports_of<'a>(request_ids: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let terms = request_ids.into_iter().map(|id| format!("$.record.requestId = \"{}\"", unquoted(id)));
@@ -26,7 +26,7 @@ fn unquoted(text: &str) -> String {
     text.replace(['"', '\\'], "")
 }
 
-/// As few patterns of these terms as their greatest length allows.
+/// Joins the terms into as few patterns as the length limit allows.
 fn joined(terms: impl Iterator<Item = String>, begin: &str, between: &str, end: &str) -> Vec<String> {
     let mut patterns: Vec<String> = Vec::new();
     for term in terms {

@@ -1,4 +1,4 @@
-//! A letter as a JSON document for an editor, and what came back from there. Pure.
+//! Writes a letter as a JSON document for an editor, and reads it back. Pure.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::letters::{Letter, Redrive};
 struct Document<'text> {
     #[serde(borrow)]
     body: Option<&'text RawValue>,
-    /// The body as it is to be sent, from a page that shows it as it is.
+    /// The body to send, from a page that shows it unchanged.
     text: Option<String>,
     #[serde(default)]
     attributes: BTreeMap<String, Value>,
@@ -33,7 +33,7 @@ struct Attribute {
     base64: Option<String>,
 }
 
-/// The body and the attributes, but for redrive's own. A JSON object or array is laid out, anything else is a string.
+/// Writes the body and the attributes without redrive's own. JSON objects and arrays are indented, any other body is a string.
 pub(super) fn write(redrive: &Redrive) -> String {
     let body = match is_json(&redrive.message.body) {
         true => redrive.message.body.clone(),
@@ -48,7 +48,7 @@ pub(super) fn write(redrive: &Redrive) -> String {
 "
 }
 
-/// Which letter it is and why it is here, in lines that are not read back.
+/// Returns comment lines with the letter's id and reason, which [`read`] skips.
 pub(super) fn head(letter: &Letter) -> String {
     let why = cut(&format!("{}: {}", letter.reason(), letter.error()), 200);
     format!(
@@ -58,17 +58,17 @@ pub(super) fn head(letter: &Letter) -> String {
     )
 }
 
-/// Empty lines in the place of the head, so that errors name the lines that the editor shows.
+/// Replaces the head by empty lines, so that errors have the line numbers of the editor.
 fn without_head(text: &str) -> String {
     let head: Vec<&str> = text.split_inclusive('\n').take_while(|line| line.starts_with("//")).collect();
     let rest = &text[head.iter().map(|line| line.len()).sum()..];
     "\n".repeat(head.len()) + rest
 }
 
-/// The letter as it was edited, none if nothing was changed.
+/// Reads the edited letter. Returns none if nothing was changed.
 ///
 /// # Errors
-/// What keeps it from being sent.
+/// The letter cannot be sent, and why.
 pub(super) fn read(text: &str, before: &Redrive, largest: usize) -> Result<Option<Redrive>, String> {
     let text = without_head(text);
     let document = parse(&text)?;
@@ -91,10 +91,10 @@ pub(super) fn read(text: &str, before: &Redrive, largest: usize) -> Result<Optio
     }
 }
 
-/// What keeps a document of a page from being sent, before the letter is received again.
+/// Checks a document from the page before the letter is received again.
 ///
 /// # Errors
-/// Its form, or that of an attribute.
+/// The document or an attribute is malformed.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     let document = parse(text)?;
     let body = document.text.as_deref().or(document.body.map(RawValue::get)).unwrap_or_default();
@@ -114,7 +114,7 @@ fn attributes(given: BTreeMap<String, Value>) -> Result<Attributes, String> {
         if name.starts_with("redrive.origin") || name.starts_with("redrive.dead-letter") {
             return Err(format!("the attribute {} is reserved for redrive", cut_to(&name, 64)));
         }
-        // Of a value by itself an error names no line and column, which would be those of the whole document.
+        // The error of a single value has no line and column, which would be wrong in the whole document.
         let attribute = serde_json::from_value(attribute).map_err(|error| error.to_string());
         let value = attribute
             .and_then(Attribute::read)
@@ -124,7 +124,7 @@ fn attributes(given: BTreeMap<String, Value>) -> Result<Attributes, String> {
     Ok(attributes)
 }
 
-/// What was a JSON object or array must be one still.
+/// Refuses a body that was a JSON object or array and is none now.
 fn body(raw: &str, before: &str) -> Result<String, String> {
     if is_json(raw) {
         return Ok(match is_json(before) {

@@ -1,4 +1,4 @@
-//! `--edit`: a letter in the user's editor.
+//! `--edit`: opens a letter in the user's editor.
 
 use std::fmt;
 use std::fs::File;
@@ -19,15 +19,15 @@ use crate::output::{self, Stream, tell};
 use crate::scratch::Desk;
 use crate::sqs::Hold;
 
-/// How long an editor may take to end that was asked to.
+/// Time for the editor to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(20);
 
-/// A command of the shell, as git takes it.
+/// A shell command, as for git.
 #[derive(Debug, Clone)]
 pub(crate) struct Editor(String);
 
-/// The shell found no such command, or may not run it: the next letter would fare no better.
+/// The shell did not find the command, or may not run it. The next letter would fail in the same way.
 /// <https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_08_02>
 #[derive(Debug)]
 pub(crate) struct NoEditor(String, ExitStatus);
@@ -40,17 +40,17 @@ impl fmt::Display for NoEditor {
 
 impl std::error::Error for NoEditor {}
 
-/// What came of it.
+/// Result of an edit.
 #[derive(Debug)]
 pub(crate) enum Edited {
-    /// With the file, which is removed with the value.
+    /// The edited letter with its file, which is removed when the value is dropped.
     Changed(Box<Redrive>, Desk),
     Unchanged,
-    /// Ctrl-C, or a signal.
+    /// The user pressed Ctrl-C, or a signal arrived.
     Stopped,
 }
 
-/// Whether somebody can save a letter, whatever is piped in.
+/// Returns true if there is a terminal for the editor, even if stdin is a pipe.
 pub(super) fn has_terminal() -> bool {
     io::stdin().is_terminal() || File::open("/dev/tty").is_ok()
 }
@@ -64,11 +64,11 @@ impl Editor {
         command.map(Self).context("--edit needs an editor: set VISUAL or EDITOR")
     }
 
-    /// Shows the letter until what comes back can be sent, or nobody wants to try again. Ctrl-C is the editor's as long as
-    /// it is there; other signals end it.
+    /// Opens the letter until the result can be sent, or the user gives up. While the editor runs, Ctrl-C is its own. Other
+    /// signals end it.
     ///
     /// # Errors
-    /// The editor failed, or what it left cannot be sent.
+    /// The editor failed, or its result cannot be sent.
     pub(crate) async fn edit(
         &self,
         of: &Letter,
@@ -81,7 +81,7 @@ impl Editor {
         loop {
             let (editor, path) = (self.clone(), desk.file());
             until_stopped(hold.stop().terminated(), move |over| editor.open(&path, over)).await??;
-            // Many editors replace the file, so it is opened anew.
+            // Many editors replace the file, so it is opened again.
             let text = std::fs::read_to_string(desk.file()).context("could not read the edited letter");
             if hold.is_stopped() {
                 if text.is_ok_and(|text| text != before) {
@@ -110,7 +110,7 @@ impl Editor {
     fn open(&self, path: &Path, over: &AtomicBool) -> anyhow::Result<()> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("{} \"$@\"", self.0)).arg(&self.0).arg(path);
-        // Ids or results may go through a pipe; the editor needs the terminal.
+        // The editor needs the terminal, even if ids come through a pipe.
         if !io::stdin().is_terminal()
             && let Ok(terminal) = File::open("/dev/tty")
         {
@@ -132,7 +132,7 @@ impl Editor {
             Some(status) => bail!("the editor {} failed ({status})", self.0),
             None => {
                 if let Some(before) = before {
-                    // It fails only where the terminal is gone.
+                    // It fails only if the terminal is gone.
                     let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
                 }
                 Ok(())
@@ -141,7 +141,7 @@ impl Editor {
     }
 }
 
-/// None if it was ended because the time was over.
+/// Waits for the editor. Returns none if it was ended by a stop.
 fn wait(mut editor: Child, over: &AtomicBool) -> io::Result<Option<ExitStatus>> {
     while !over.load(Ordering::Relaxed) {
         if let Some(status) = editor.try_wait()? {
@@ -149,7 +149,7 @@ fn wait(mut editor: Child, over: &AtomicBool) -> io::Result<Option<ExitStatus>> 
         }
         std::thread::sleep(TICK);
     }
-    // An editor that was asked keeps its terminal and its own files in order.
+    // With SIGTERM an editor can restore the terminal and keep its own files in order.
     let _ = kill_process(Pid::from_child(&editor), Signal::TERM);
     let deadline = Instant::now() + GRACE;
     while editor.try_wait()?.is_none() && Instant::now() < deadline {
@@ -158,13 +158,13 @@ fn wait(mut editor: Child, over: &AtomicBool) -> io::Result<Option<ExitStatus>> 
     Ok(None)
 }
 
-/// Asks, where there is somebody to ask. None: it is time to stop.
+/// Asks whether to edit again, if there is a terminal. Returns none if it is time to stop.
 async fn try_again(id: &str, reason: &str, hold: &Hold) -> anyhow::Result<Option<bool>> {
     if !io::stdin().is_terminal() {
         return Ok(Some(false));
     }
     tell(format!("redrive: letter {id}: {reason}"));
-    // If nobody can read the question, the end of the input is no yes.
+    // If nobody can read the question, the end of the input is not a yes.
     let _ = output::ask("Edit it again? [Y/n] ");
     let answer = until_stopped(hold.stopped(), read_line).await?.context("could not read the answer")?;
     Ok(answer.map(|answer| !answer.is_empty() && matches!(answer.trim(), "" | "y" | "Y" | "yes")))

@@ -1,4 +1,4 @@
-//! `--native`: the move task of AWS, for everything.
+//! `--native`: moves all letters with a move task of AWS.
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html>
 
 mod task;
@@ -18,14 +18,14 @@ use crate::output::{Progress, Stream};
 use crate::problem::{OrProblem, Problem};
 use crate::tell::{print_json, print_line, tell};
 
-/// How often to look, and how often to say so where there is no bar.
+/// Interval between polls, and between progress lines if there is no bar.
 const LOOK: Duration = Duration::from_millis(500);
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
 
-/// A task that is not to be seen for so long does not come any more.
+/// Time after which a task that AWS does not list is taken for missing.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Letters a second, at most.
+/// Greatest rate, in letters a second.
 const FASTEST: u32 = 500;
 
 const LIMITS: &str = "\
@@ -35,13 +35,13 @@ redrive: counted, and both letters of one message are sent";
 const CONSEQUENCE: &str =
     "Letters that were moved stay moved. Message::key() changes: a handler that charges may charge twice.";
 
-/// A task to be started.
+/// The parameters of a new task.
 #[derive(Debug)]
 pub(super) struct Start {
     pub(super) from: Queue,
     pub(super) to: Queue,
     pub(super) question: String,
-    /// The queue as it was typed, for the next command.
+    /// The queue flags as typed, for the next command.
     pub(super) which: String,
     pub(super) place: String,
     pub(super) rate: Option<u32>,
@@ -51,7 +51,7 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// For `--dry-run`.
+    /// Prints the plan, for `--dry-run`.
     pub(super) fn describe(&self) -> Result<(), Problem> {
         LIMITS.lines().for_each(tell);
         let line =
@@ -59,7 +59,7 @@ impl Start {
         print_line(line)
     }
 
-    /// Starts it, and stays until it ends.
+    /// Starts the task and follows it until it ends.
     pub(super) async fn run(&self, aws: &Aws) -> Result<(), Problem> {
         let rate = self.rate().or_input()?;
         LIMITS.lines().for_each(tell);
@@ -76,7 +76,7 @@ impl Start {
             .sqs()
             .start_message_move_task()
             .source_arn(&self.from.arn)
-            // Letters that redrive wrote have no source that AWS knows.
+            // AWS does not know the source of letters that redrive wrote.
             .destination_arn(&self.to.arn)
             .set_max_number_of_messages_per_second(rate)
             .send()
@@ -121,7 +121,7 @@ impl Start {
         }
     }
 
-    /// Looks until the task has ended. Only one of a queue runs at a time, so it is the newest.
+    /// Polls until the task has ended. A queue runs only one task at a time, so it is the newest.
     async fn follow(&self, aws: &Aws, bar: Option<&Progress>) -> anyhow::Result<Task> {
         let (mut seen, mut said) = (Instant::now(), Instant::now());
         loop {
@@ -149,7 +149,7 @@ impl Start {
     }
 }
 
-/// `--status`.
+/// Prints the tasks, for `--status`.
 pub(super) async fn status(aws: &Aws, from: &Queue, json: bool) -> Result<(), Problem> {
     let tasks = tasks(aws, from).await.or_failed()?;
     if json {
@@ -162,7 +162,7 @@ pub(super) async fn status(aws: &Aws, from: &Queue, json: bool) -> Result<(), Pr
     tasks.iter().try_for_each(|task| print_line(task.line()))
 }
 
-/// `--cancel`.
+/// Cancels the running task, for `--cancel`.
 pub(super) async fn cancel(aws: &Aws, from: &Queue) -> Result<(), Problem> {
     let tasks = tasks(aws, from).await.or_failed()?;
     let Some(handle) = tasks.into_iter().find_map(|task| task.handle) else {

@@ -1,4 +1,4 @@
-//! `--watch` and `--stages`: some letters are sent, and the others only if those do not come back.
+//! `--watch` and `--stages`: sends some letters, and the others only if those do not fail again.
 
 mod vigil;
 
@@ -24,10 +24,10 @@ use crate::span::{self, span};
 use crate::sqs::{Receivable, Stop, hold};
 use crate::tell::{letters, print_json, tell};
 
-/// How often both queues are counted.
+/// Interval between counts of both queues.
 const POLL: Duration = Duration::from_secs(2);
 
-/// A message that always fails is received once more before SQS moves it.
+/// Time for the receive after which SQS moves a message that always fails.
 const LAST_RECEIVE: Duration = Duration::from_secs(20);
 
 const LONGEST_WAIT: Duration = Duration::from_secs(12 * 60 * 60);
@@ -49,7 +49,7 @@ pub(super) struct Watching {
     wait: Option<Duration>,
 }
 
-/// How many letters each stage has; none is the rest.
+/// Letters per stage. None means the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stages(Vec<Option<u64>>);
 
@@ -80,7 +80,7 @@ impl Watching {
         self.stages.clone().unwrap_or(Stages(vec![None]))
     }
 
-    /// How many letters are sent at most, if it is known.
+    /// Returns the greatest number of letters to send, if it is known.
     pub(super) fn most(&self, most: Option<u64>) -> Option<u64> {
         match &self.stages {
             Some(Stages(stages)) => stages.iter().copied().sum(),
@@ -88,7 +88,7 @@ impl Watching {
         }
     }
 
-    /// For the question: ` in stages of 10, 100 and the rest`.
+    /// Returns the words for the question: ` in stages of 10, 100 and the rest`.
     pub(super) fn words(&self) -> String {
         let Some(Stages(stages)) = &self.stages else { return String::new() };
         let words: Vec<String> = stages
@@ -103,10 +103,10 @@ impl Watching {
         }
     }
 
-    /// How long it takes until a message that always fails is back, with what the function says of its retries.
+    /// Computes the time until a message that always fails is back, from the retry settings of the function.
     ///
     /// # Errors
-    /// It never comes back, or nobody knows when.
+    /// The message never returns, or the time is unknown.
     pub(super) async fn patience(&self, aws: &Aws, pair: &Pair, to: &Queue) -> anyhow::Result<Duration> {
         let from = pair.dead()?;
         if from.redrive_policy().is_some() {
@@ -135,7 +135,7 @@ impl Watching {
     }
 }
 
-/// Those of the function that the queue feeds, else redrive's defaults: another consumer may wait as long.
+/// Reads the retry settings of the function that the queue feeds. Defaults to redrive's own: another consumer may wait as long.
 async fn retries(aws: &Aws, pair: &Pair, to: &Queue) -> anyhow::Result<Retries> {
     let of_function = match pair.source().is_ok_and(|source| source.arn == to.arn) {
         true => of_function(aws, pair, to).await,
@@ -160,7 +160,7 @@ async fn of_function(aws: &Aws, pair: &Pair, to: &Queue) -> anyhow::Result<Optio
     Ok(Some(retries.with_context(|| format!("function {function}"))?))
 }
 
-/// A message may wait for the visibility timeout after each attempt, or for longer if the consumer backs off.
+/// Computes the longest wait: after each attempt the visibility timeout, or more if the consumer backs off.
 fn longest(visibility_timeout: Duration, max_receive_count: u32, retries: &Retries) -> Duration {
     let mut longest = LAST_RECEIVE;
     for attempt in 1..=max_receive_count {
@@ -176,18 +176,18 @@ fn longest(visibility_timeout: Duration, max_receive_count: u32, retries: &Retri
     longest
 }
 
-/// How a stage ended.
+/// Result of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// Nothing came back.
+    /// No letter returned.
     Clear,
-    /// Some letters came back, in the stages so far.
+    /// Some letters of the stages so far returned.
     CameBack,
-    /// The dead-letter queue has so many letters more than before, and SQS does not return all of them.
+    /// Number of new letters in the dead-letter queue that SQS does not return.
     Hidden(u64),
-    /// The queue has so many messages, no fewer than with those of the stage.
+    /// Number of messages in the queue, which has not fallen since the stage was sent.
     NoProgress(u64),
-    /// The queue still has so many messages, and those of the stage may be among them.
+    /// Number of messages that are still in the queue, perhaps those of the stage.
     Unsettled(u64),
 }
 
@@ -212,16 +212,16 @@ struct Stage<'a> {
     name: String,
     sent: usize,
     wait: Duration,
-    /// What was in the queue before.
+    /// Messages in the queue before the stage.
     before: u64,
-    /// What was in the dead-letter queue before, without those that were sent: one may be back before the watch begins.
+    /// Letters in the dead-letter queue before, without those that were sent: one may return before the watch begins.
     dead_before: u64,
 }
 
 /// Sends letters stage by stage.
 ///
 /// # Errors
-/// Some came back, could not be sent, or it was interrupted.
+/// Some letters returned or could not be sent, or the run was interrupted.
 pub(super) async fn run(
     aws: &Aws,
     pair: &Pair,
@@ -241,13 +241,13 @@ pub(super) async fn run(
         let sent_before = sent_back(&job)?.borrow().len();
         job.selection.most = stage.or(most);
         if number > 1 {
-            // The rest is selected anew: others may have changed the queue meanwhile.
+            // The rest is selected again, because others may have changed the queue.
             job.from = dead;
-            // A letter that SQS moved meanwhile may keep the time at which its message was sent, long before.
+            // A letter that SQS moved meanwhile may keep the sent time of its message, which is long before.
             let rest = counted.saturating_sub(sent_before as u64);
             job.selection.most = Some(job.selection.most.map_or(rest, |most| most.min(rest)));
         }
-        // A signal of the last moments must not be lost to the next stage, which listens for itself.
+        // The next stage has its own listener, so a signal that arrived just now must not be lost.
         if stop.is_wanted() {
             return Err(stop.or_failed(anyhow!("{name}: interrupted before it was sent")));
         }
@@ -344,12 +344,12 @@ impl Stage<'_> {
                 });
             }
             vigil.looked(looked_at, began.elapsed(), dead.counted());
-            // The look has listened for signals itself, and does no more.
+            // The look had its own listener for signals, which has ended.
             *stop = Stop::listen().or_failed()?;
         }
     }
 
-    /// Receives all letters, notes those that came back, and says how many there were.
+    /// Receives all letters, notes those that returned, and returns the number of all.
     async fn look(&self, dead: &Receivable) -> Result<usize, Problem> {
         let sent_back = sent_back(self.job)?;
         let seen = hold(self.aws, dead, async |hold| {
@@ -383,10 +383,10 @@ impl Stage<'_> {
         format!("{}: {} so far; run it again for the rest", self.name, returned.words(sent))
     }
 
-    /// What came of it.
+    /// Reports the result of a stage.
     ///
     /// # Errors
-    /// Nothing more is to be sent.
+    /// The run must not send more letters.
     fn tell(&self, verdict: Verdict, number: usize, took: Duration) -> Result<(), Problem> {
         let (returned, all) = self.returned();
         if self.job.json {

@@ -1,4 +1,4 @@
-//! What the function's log says of a message, from its first attempt to its last.
+//! Reads the history of a message from the function's log, from its first attempt to its last.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use crate::dlq::letter::Letter;
 use crate::dlq::logs::{Entry, Logs};
 use crate::dlq::when::rfc3339;
 
-/// A line of the log.
+/// An event in the history of a message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Event {
     pub(crate) at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) attempt: Option<u64>,
-    /// What redrive made of the attempt, or what the handler wrote.
+    /// The outcome that redrive logged for the attempt, or the text that the handler logged.
     pub(crate) what: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) error: String,
@@ -27,7 +27,7 @@ pub(crate) struct Event {
     pub(crate) back_in_seconds: Option<u64>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) request_id: String,
-    /// Of the invocation, which may have had other messages too.
+    /// Duration of the invocation, which may have had other messages too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) invocation_milliseconds: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! A letter on a page for people. Pure.
+//! Formats a letter for people. Pure.
 
 use std::fmt::Display;
 use std::time::SystemTime;
@@ -19,7 +19,7 @@ use crate::span::span;
 
 const BOLD: Style = Style::new().bold();
 
-/// All that is known of a letter.
+/// Formats everything that is known about a letter.
 pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now: SystemTime) -> Vec<Line> {
     let mut page = vec![head(format!("Letter {} in {}", letter.id, queue.name()))];
     let facts = facts(letter, queue, now);
@@ -40,15 +40,15 @@ pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now
     page
 }
 
-/// A text under a headline.
+/// Formats a text under a headline.
 pub(super) fn text(name: &str, text: &str) -> Vec<Line> {
     let (kind, lines) = of_sender(text);
     let head = [Line::default(), head(format!("{name} ({} bytes{kind})", text.len()))];
     head.into_iter().chain(lines).collect()
 }
 
-/// What kind of text a sender wrote, and its lines, those of JSON indented. Each begins with a bar, so that none passes for a line of
-/// ours.
+/// Returns the kind of a sender's text, and its lines, with JSON indented. Each begins with a bar, so that none passes for
+/// a line of redrive.
 pub(crate) fn of_sender(text: &str) -> (&'static str, Vec<Line>) {
     let (kind, lines) = match pretty(text) {
         Some(lines) => (", JSON", lines),
@@ -57,7 +57,7 @@ pub(crate) fn of_sender(text: &str) -> (&'static str, Vec<Line>) {
     (kind, Line::each_of(&lines).map(|line| Line::from("│ ").and(line)).collect())
 }
 
-/// What the log says of it.
+/// Formats the history from the log.
 pub(crate) fn history(events: &[Event]) -> Vec<Line> {
     if events.is_empty() {
         return vec![head("History: no log lines found")];

@@ -1,4 +1,4 @@
-//! The body of a letter that is in S3.
+//! Reads the body of a letter from S3.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::aws::{Aws, describe_error};
 use crate::dlq::letter::Letter;
 use crate::output::Line;
 
-/// More is not read: nobody looks at it in a terminal.
+/// Largest body in bytes that is read. Nobody looks at more in a terminal.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-/// After the limit of the call, so that a call without an answer ends by itself.
+/// Margin beyond the call's own timeout, so that a call without an answer ends by itself.
 const MARGIN: Duration = Duration::from_millis(500);
 
-/// Where it is, and what it is if it was read.
+/// Place of the body, and the body once it is read.
 #[derive(Debug, Serialize)]
 pub(super) struct Payload {
     bucket: String,
     key: String,
-    /// As the sender says.
+    /// Size in bytes, according to the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ pub(super) struct Payload {
 }
 
 impl Payload {
-    /// None if the letter's body is its own.
+    /// Returns none if the letter contains its body.
     pub(super) fn of(letter: &Letter) -> Option<Self> {
         let PayloadPointer { bucket, key } =
             PayloadPointer::find(&letter.body, &letter.attributes).ok()??;
@@ -39,20 +39,20 @@ impl Payload {
         Some(Self { bucket, key, bytes, body: None })
     }
 
-    /// Such as `s3://payloads/7d1f, 300000 bytes`.
+    /// Formats the place as `s3://payloads/7d1f, 300000 bytes`.
     pub(super) fn place(&self) -> String {
         let bytes = self.bytes.map(|bytes| format!(", {bytes} bytes")).unwrap_or_default();
         format!("{}{bytes}", self.pointer())
     }
 
-    /// Reads it, from wherever its sender says: somebody asked for that.
+    /// Reads the body from any bucket that the sender names, because the user asked for it.
     ///
     /// # Errors
-    /// Why it could not be read.
+    /// The body could not be read, and why.
     pub(super) async fn read(&mut self, aws: &Aws) -> anyhow::Result<()> {
         let payloads = Payloads::new(aws.s3(), [self.bucket.as_str()]).max_size(LARGEST);
         let pointer = self.pointer();
-        // The client's own limit ends with the first byte of the body.
+        // The client's own timeout ends with the first byte of the body.
         let limit = aws.limit();
         let read = timeout(limit.saturating_add(MARGIN), payloads.fetch(&pointer)).await;
         let read = read.with_context(|| {
@@ -69,7 +69,7 @@ impl Payload {
         Ok(())
     }
 
-    /// What was read, for people.
+    /// Formats the body for people.
     pub(super) fn lines(&self) -> Vec<Line> {
         self.body.as_deref().map(|body| page::text("Payload", body)).unwrap_or_default()
     }

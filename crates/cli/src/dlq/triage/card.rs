@@ -1,4 +1,4 @@
-//! A letter on as much of a screen as there is. Pure.
+//! Fits a letter onto a screen. Pure.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,19 +14,19 @@ use crate::span::span;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Lines of the body that are shown on however small a screen.
+/// Fewest lines of the body, even on a small screen.
 const LEAST_BODY: usize = 3;
-/// Lines that are kept free for the question, its answer and a space.
+/// Lines for the question, its answer and a space.
 const FREE: usize = 4;
 
-/// Rows and columns.
+/// Size of the terminal in rows and columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Screen {
     pub(super) rows: usize,
     pub(super) columns: usize,
 }
 
-/// What somebody needs to know to decide. `place` says which of how many it is.
+/// Shows enough of a letter to decide about it. `place` is its position, as in "3 of 10".
 pub(super) fn card(
     letter: &Letter,
     place: &str,
@@ -40,7 +40,7 @@ pub(super) fn card(
     lines.extend(facts(letter, retention, now).iter().map(|line| shown(line)));
     let body = body(letter);
     let room = screen.rows.saturating_sub(lines.len() + FREE).max(LEAST_BODY);
-    // An ellipsis for a single line would take as much.
+    // An ellipsis in place of a single line would take as much room.
     let fits = if body.len() <= room { body.len() } else { room - 1 };
     lines.extend(body[..fits].iter().map(|line| shown(&format!("  {}", line.plain()))));
     if fits < body.len() {
@@ -50,7 +50,7 @@ pub(super) fn card(
     lines
 }
 
-/// The whole body.
+/// Formats the whole body.
 pub(super) fn body(letter: &Letter) -> Vec<Line> {
     of_sender(&letter.body).1
 }

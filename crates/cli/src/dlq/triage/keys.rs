@@ -1,4 +1,4 @@
-//! One key, without Enter. The terminal is as it was whenever no key is waited for.
+//! Reads one key without Enter. The terminal is in raw mode only while it waits for a key.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -15,16 +15,16 @@ use crate::output;
 use crate::problem::INTERRUPT;
 use crate::sqs::Hold;
 
-/// How long a read waits for a key before it looks whether anybody waits for it, in tenths of a second.
+/// Timeout of a read in tenths of a second, after which it checks whether a key is still wanted.
 const TENTHS: u8 = 1;
 
-/// What was pressed.
+/// A pressed key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Char(char),
     Enter,
     Other,
-    /// Ctrl-D, or there will be no more keys.
+    /// Ctrl-D, or the end of the input.
     End,
     /// Ctrl-C, or a signal.
     Stop,
@@ -51,7 +51,7 @@ pub(super) async fn ask(prompt: &str, hold: &Hold) -> anyhow::Result<Key> {
     Ok(key)
 }
 
-/// Signals are still signals, so Ctrl-C comes by way of the hold.
+/// Waits for a key. Keys still raise signals, so Ctrl-C arrives through the hold.
 async fn press(raw: Raw, prompt: &str, hold: &Hold) -> anyhow::Result<Key> {
     let prompt = prompt.to_owned();
     let key = until_stopped(hold.stopped(), move |over| raw.read(&prompt, over)).await?;
@@ -59,12 +59,12 @@ async fn press(raw: Raw, prompt: &str, hold: &Hold) -> anyhow::Result<Key> {
     Ok(if hold.is_stopped() { Key::Stop } else { key.context("could not read the terminal")? })
 }
 
-/// The terminal gives each key at once, until dropped.
+/// Raw mode of the terminal, until dropped.
 struct Raw {
     terminal: File,
     before: Termios,
     raw: Termios,
-    // Dropped last: until the terminal is as it was, only `read` may stop the process.
+    // Dropped last: until the terminal is restored, only `read` may suspend the process.
     _reading: Reading,
 }
 
@@ -89,16 +89,16 @@ impl Raw {
                 tcsetattr(&self.terminal, OptionalActions::Now, &self.before)?;
                 suspend::now_if_wanted();
                 tcsetattr(&self.terminal, OptionalActions::Now, &self.raw)?;
-                // The shell has written meanwhile.
+                // The shell has printed something meanwhile.
                 let _ = output::ask(prompt);
             }
             match self.terminal.read(&mut byte) {
-                // A terminal that is gone says so at once, until the signal comes.
+                // If the terminal is gone, reads return immediately until the signal arrives.
                 Ok(0) => std::thread::sleep(Duration::from_millis(5)),
                 Ok(_) => {
                     let key = Key::of(byte[0]);
                     if key == Key::Other {
-                        // The rest of what an arrow or a letter beyond ASCII sends.
+                        // Skips the rest of the bytes of an arrow key or a letter beyond ASCII.
                         let _ = self.terminal.read(&mut [0; 32])?;
                     }
                     return Ok(key);
@@ -113,17 +113,17 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // It fails only where the terminal is gone.
+        // It fails only if the terminal is gone.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
     }
 }
 
-/// Whether keys can come from somewhere.
+/// Returns true if there is a terminal to read keys from.
 pub(super) fn has_keys() -> bool {
     open().is_ok()
 }
 
-/// Unbuffered, for the editor reads from it too. Ids may come through a pipe, and keys must not.
+/// Opens the terminal, even if stdin is a pipe with ids. It is unbuffered, because the editor reads from it too.
 fn open() -> io::Result<File> {
     match io::stdin().is_terminal() {
         true => io::stdin().as_fd().try_clone_to_owned().map(File::from),

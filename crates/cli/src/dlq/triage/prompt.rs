@@ -1,4 +1,4 @@
-//! A letter on the terminal, and the question what becomes of it.
+//! Shows a letter on the terminal and asks what to do with it.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -34,12 +34,12 @@ pub(crate) struct Prompt {
     pub(crate) to: QueueRules,
     pub(crate) retention: Duration,
     pub(crate) log_group: Option<String>,
-    /// Whether letters are deleted without a question.
+    /// True if letters are deleted without a question.
     pub(crate) is_sure: bool,
 }
 
 impl Prompt {
-    /// Asks until something is to be done with the letter.
+    /// Asks until the user chooses an action for the letter.
     async fn choose(&self, letter: &mut Letter, place: &str, hold: &Hold) -> anyhow::Result<Choice> {
         let mut card = card(letter, place, self.retention, SystemTime::now(), screen());
         card.push(Line::default());
@@ -72,7 +72,7 @@ impl Prompt {
     }
 
     /// # Errors
-    /// Why there is nothing to send yet, in words for people.
+    /// The letter cannot be sent yet: the reason, for people.
     async fn edit(&self, letter: &Letter, hold: &Hold) -> Result<(Box<Redrive>, Desk), String> {
         let redrive = Redrive::new(letter, &self.to)?;
         let editor = Editor::from_env().map_err(|_| "no editor: set VISUAL or EDITOR".to_owned())?;

@@ -1,4 +1,4 @@
-//! Ctrl-Z: the process stops only when the terminal is as it was, and goes on where it was after `fg`.
+//! Suspends the process on Ctrl-Z. It restores the terminal first, and continues after `fg`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,11 +11,11 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 static READING: AtomicBool = AtomicBool::new(false);
 static RESUMED: AtomicBool = AtomicBool::new(false);
 
-/// Between looks whether the process goes on, and how many there are: it was not stopped if nobody says so.
+/// Pause between checks whether the process continues, and their number. If nothing reports it, it was not suspended.
 const TICK: Duration = Duration::from_millis(10);
 const TICKS: usize = 100;
 
-/// A key is waited for, so that the terminal is not as it was.
+/// Held while a key is read, when the terminal is in raw mode.
 pub(super) struct Reading(());
 
 impl Reading {
@@ -31,7 +31,7 @@ impl Drop for Reading {
     }
 }
 
-/// Listens from now on; while no key is waited for, it stops at once.
+/// Starts to listen for Ctrl-Z. While no key is read, it suspends the process immediately.
 ///
 /// # Errors
 /// The signal cannot be listened to.
@@ -48,7 +48,7 @@ pub(super) fn listen() -> anyhow::Result<()> {
         while suspended.recv().await.is_some() {
             WANTED.store(has_shell(), Ordering::SeqCst);
             if !READING.load(Ordering::SeqCst) {
-                // Where it cannot wait it need not: the terminal is as it was.
+                // No key is read, so the terminal needs no restoring.
                 tokio::task::spawn_blocking(now_if_wanted);
             }
         }
@@ -60,11 +60,11 @@ pub(super) fn is_wanted() -> bool {
     WANTED.load(Ordering::SeqCst)
 }
 
-/// Stops the process; returns when it goes on.
+/// Suspends the process if Ctrl-Z was pressed. Returns when it continues.
 pub(super) fn now_if_wanted() {
     if WANTED.swap(false, Ordering::SeqCst) {
         RESUMED.store(false, Ordering::SeqCst);
-        // A process may always stop itself, but each of its threads runs on for a moment.
+        // A process may always stop itself, but its threads run on for a moment.
         let _ = kill_process(getpid(), Signal::STOP);
         for _ in 0..TICKS {
             if RESUMED.load(Ordering::SeqCst) {
@@ -75,7 +75,7 @@ pub(super) fn now_if_wanted() {
     }
 }
 
-/// Whether there is somebody to let it go on: where nobody is, systems ignore this signal.
+/// Returns true if a shell can continue the process. Without one, systems ignore this signal.
 /// <https://pubs.opengroup.org/onlinepubs/9799919799/functions/V2_chap02.html#tag_16_04_03>
 fn has_shell() -> bool {
     let session = |process| getsid(process).ok();

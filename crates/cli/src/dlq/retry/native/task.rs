@@ -1,4 +1,4 @@
-//! A move task as AWS tells of it. Pure.
+//! A move task as AWS describes it. Pure.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Task {
-    /// Only while it runs.
+    /// Its handle, only while it runs.
     pub(super) handle: Option<String>,
     pub(super) status: Status,
     pub(super) moved: u64,
@@ -28,7 +28,7 @@ pub(super) enum Status {
 }
 
 impl Status {
-    /// What is not known yet is over, lest anybody wait for it forever.
+    /// Takes an unknown status for an end, so that nobody waits for it forever.
     fn new(text: &str) -> Self {
         match text {
             "RUNNING" => Self::Running,
@@ -80,7 +80,7 @@ impl Task {
         format!("{} moved from {from} to {to}", self.count())
     }
 
-    /// For the list.
+    /// Formats the task for the list.
     pub(super) fn line(&self) -> String {
         let to = self.destination.as_deref().map(queue_name);
         let reason = self.reason.as_deref().map(|reason| format!("  {reason}")).unwrap_or_default();

@@ -1,12 +1,12 @@
-//! When to look for letters that came back, and when the wait is over. Pure.
+//! Decides when to look for letters that failed again, and when the wait is over. Pure.
 
 use std::time::Duration;
 
-/// SQS's counts may be wrong for so long after a queue was in use.
+/// Time after activity in which SQS's counts may be wrong.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html>
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// A look receives all letters, so it is not repeated at once, and the less often the longer it takes.
+/// Least pause between looks, and least ratio of the pause to the last look, because each look receives all letters.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(10);
 const TIMES_LONGER: u32 = 10;
 
@@ -14,9 +14,9 @@ const TIMES_LONGER: u32 = 10;
 #[derive(Debug)]
 pub(super) struct Vigil {
     wait: Duration,
-    /// The fewest letters since the last look: one more may be one that came back.
+    /// The fewest letters since the last look. If there are more, one may have returned.
     dead: u64,
-    /// Since when the source queue is empty.
+    /// Time since which the source queue is empty.
     empty_since: Option<Duration>,
     next_look: Duration,
 }
@@ -25,17 +25,17 @@ pub(super) struct Vigil {
 pub(super) enum Step {
     Wait,
     Look,
-    /// A last look shows what the counts did not.
+    /// The wait is over. A last look finds letters that the counts missed.
     Over,
 }
 
 impl Vigil {
-    /// With so many letters in the dead-letter queue.
+    /// Begins a watch with `dead` letters in the dead-letter queue.
     pub(super) fn new(wait: Duration, dead: u64) -> Self {
         Self { wait, dead, empty_since: None, next_look: Duration::ZERO }
     }
 
-    /// After so long there are so many messages in both queues.
+    /// Decides the next step by the elapsed time and the messages in both queues.
     pub(super) fn step(&mut self, elapsed: Duration, dead: u64, source: u64) -> Step {
         self.empty_since = (source == 0).then(|| self.empty_since.unwrap_or(elapsed));
         let is_settled = self.empty_since.is_some_and(|since| elapsed.saturating_sub(since) >= SETTLED);
@@ -48,7 +48,7 @@ impl Vigil {
         }
     }
 
-    /// A look from then until then found so many letters.
+    /// Records a look with its times and the number of letters that it found.
     pub(super) fn looked(&mut self, from: Duration, until: Duration, dead: u64) {
         self.dead = dead;
         self.next_look = until + BETWEEN_LOOKS.max(until.saturating_sub(from) * TIMES_LONGER);
