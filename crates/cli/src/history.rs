@@ -1,4 +1,4 @@
-//! Who did what with letters and queues: a line of JSON for each action, in a file that stays, or in a table.
+//! Records who did what with letters and queues: a line of JSON for each action, in a file that stays, or in a table.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
@@ -17,26 +17,26 @@ use crate::problem::{OrProblem, Problem};
 use crate::store::{Change, Named, Store};
 use crate::tell::tell;
 
-/// The name of the file before `.jsonl`, and the id in a table.
+/// Name of the file before `.jsonl`, and id of the items in a table.
 const NAME: &str = "history";
 
-/// Of the file, no more than its end is read.
+/// Bytes at the end of the file that are read.
 const MOST_BYTES: u64 = 4 << 20;
 const LARGE: u64 = MOST_BYTES / 4;
-/// Of the history in a table, no more than the newest.
+/// Newest items of a table that are read.
 const MOST_LINES: usize = 1_000;
 
-/// In a table.
+/// Time for which a table keeps an item.
 const KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
-/// The end of an action that AWS refused, or whose answer was lost.
+/// Result of an action that AWS refused, or whose answer was lost.
 pub(crate) const UNCONFIRMED: &str = "AWS did not confirm it";
 
-/// Where actions are written down, if they are.
+/// Store of the history, unless it is off.
 #[derive(Debug, Clone)]
 pub(crate) struct History(Store);
 
-/// What was done with the letters of a queue, or with it.
+/// An action on a queue or its letters.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Action<'a> {
     /// Such as `retry`.
@@ -45,32 +45,32 @@ pub(crate) struct Action<'a> {
     pub(crate) queue: &'a str,
     pub(crate) to: Option<&'a str>,
     pub(crate) sent: u64,
-    /// Of those.
+    /// Letters of those that were not deleted.
     pub(crate) not_deleted: u64,
     pub(crate) deleted: u64,
     pub(crate) failed: u64,
-    /// Nobody knows whether these were sent.
+    /// Letters that may have been sent.
     pub(crate) perhaps_sent: u64,
-    /// What was done, if not with letters.
+    /// The action in words, if it was not on letters.
     pub(crate) what: Option<&'a str>,
-    /// When it started, if a line says so.
+    /// Time of the line that recorded the start, if there is one.
     pub(crate) began: Option<&'a str>,
 }
 
-/// A line.
+/// A line of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     at: String,
-    /// The name of the user on this machine.
+    /// Name of the user on this machine.
     user: String,
-    /// The ARN that AWS knows them by, if STS said so.
+    /// ARN of the user's identity, if STS returned it.
     #[serde(skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
     account: String,
     region: String,
-    /// Unless it is AWS.
+    /// Endpoint, unless it is AWS.
     #[serde(skip_serializing_if = "Option::is_none")]
     endpoint: Option<String>,
     verb: String,
@@ -89,7 +89,7 @@ pub(crate) struct Entry {
     perhaps_sent: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     what: Option<String>,
-    /// It is about to be done: a line with this time in `began` says what came of it, unless the run was killed.
+    /// True for a start. A line with this time in `began` has the result, unless the run was killed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     started: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,10 +101,10 @@ impl History {
         Self(store)
     }
 
-    /// Where the environment says.
+    /// Opens the history that the environment names.
     ///
     /// # Errors
-    /// It names a table that cannot be, or cannot be read.
+    /// The table's name is invalid, or the table cannot be read.
     pub(crate) async fn from_env(aws: &Aws) -> Result<Self, Problem> {
         let store = Named::from_env()?.reach(async || Ok(aws.clone())).await?;
         if let Store::Table(table) = &store {
@@ -117,7 +117,7 @@ impl History {
         matches!(self.0, Store::Off)
     }
 
-    /// Where it is, in words.
+    /// Describes its place.
     pub(crate) fn place(&self) -> String {
         match &self.0 {
             Store::Off => "nowhere".to_owned(),
@@ -130,8 +130,8 @@ impl History {
         Self(Store::Off)
     }
 
-    /// Writes down that an action starts, so that the history has it even if the process is killed. Its time is for
-    /// [`Action::began`]. If that fails, the end says so.
+    /// Records the start of an action, so that the history has it even if the process is killed. Returns its time for
+    /// [`Action::began`], or none if that failed: then [`Self::record`] reports it.
     pub(crate) async fn start(&self, aws: &Aws, action: Action<'_>) -> Option<String> {
         if self.is_off() {
             return None;
@@ -141,7 +141,7 @@ impl History {
         Some(entry.at)
     }
 
-    /// Writes an action down, unless nothing was done. If that fails, the action is none the less done.
+    /// Records the result of an action, unless nothing was done. If that fails, it prints a warning.
     pub(crate) async fn record(&self, aws: &Aws, action: Action<'_>) {
         let is_known = action.began.is_some() || action.what.is_some();
         if self.is_off()
@@ -163,15 +163,15 @@ impl History {
         self.append(NAME, at, SystemTime::now() + KEPT, entry).await
     }
 
-    /// The latest actions, oldest first: how each ended, else that it started. Lines of others are skipped.
+    /// Returns the latest actions, oldest first: the result of each, else its start. Skips lines of other programs.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The history cannot be read.
     pub(crate) async fn read(&self) -> anyhow::Result<Vec<Entry>> {
         Ok(actions(self.lines(NAME).await?))
     }
 
-    /// The latest lines of a file in the same folder, or of the items with this id.
+    /// Returns the latest lines of a file in the same folder, or of the items with this id.
     ///
     /// # Errors
     /// They cannot be read.
@@ -180,7 +180,7 @@ impl History {
             Store::Off => Ok(vec![]),
             Store::Folder(folder) => Ok(read(&file(folder, name))?),
             Store::Table(table) => {
-                // Only the history is in order of time.
+                // Only the history is ordered by time.
                 let most = if name == NAME { MOST_LINES } else { usize::MAX };
                 let items = table.read(name, most).await?;
                 Ok(items.iter().rev().filter_map(|(_, line)| serde_json::from_str(line).ok()).collect())
@@ -188,7 +188,7 @@ impl History {
         }
     }
 
-    /// Leaves only these lines of a file in the same folder, if it has grown large. What others append meanwhile is lost.
+    /// Keeps only these lines of a file in the same folder, if it is large. Lines that others append meanwhile are lost.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -209,7 +209,7 @@ impl History {
         Ok(())
     }
 
-    /// Appends a line to a file in the same folder. In a table it takes the place of that with the same key.
+    /// Appends a line to a file in the same folder. In a table it replaces the line with the same key.
     ///
     /// # Errors
     /// The history is off, or it cannot be written.
@@ -248,7 +248,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     lines.filter_map(|line| line.map(|line| serde_json::from_slice(&line).ok()).transpose()).collect()
 }
 
-/// Without the starts of those that ended.
+/// Removes the starts of actions that have a result.
 fn actions(mut entries: Vec<Entry>) -> Vec<Entry> {
     let key = |entry: &Entry, at: &str| (at.to_owned(), entry.user.clone(), entry.queue.clone());
     let ended: BTreeSet<_> =
@@ -324,7 +324,7 @@ pub(crate) fn user() -> String {
     named("USER").or_else(|| named("LOGNAME")).unwrap_or_else(uid)
 }
 
-/// By one call, so that lines of several processes do not mix. A full disk may have cut off the last one.
+/// Appends with one call, so that lines of several processes do not mix. A full disk may have cut off the last line.
 fn append(folder: &Path, file: &Path, line: &str) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mut file = File::options().create(true).read(true).append(true).mode(0o600).open(file)?;

@@ -1,10 +1,10 @@
-//! Which letters are being sent, in a file that outlives the process: after `kill -9` the next run names those that may
-//! arrive twice. Each run has its own file, locks it while it lives, and removes it once nothing is open.
+//! Records the letters that are being sent in a file that outlives the process: after `kill -9` the next run names those that
+//! may arrive twice. Each run has its own file, locks it while it lives, and removes it once nothing is open.
 //!
-//! In a table each run has its own item for a letter, with the lines that a file would have, and deletes it once the letter
-//! is not open any more. A table has no locks: nobody else receives a letter while a run holds it. So what was open when this
-//! run began, about a letter that it has received, was left open, or its run is about to say that it was not sent. What
-//! another run leaves open later, this one does not know, as with files.
+//! In a table, each run has its own item for a letter, with the lines of such a file, and deletes it once the letter is not
+//! open any more. A table has no locks, but nobody else receives a letter while a run holds it. So an entry that was open when
+//! this run began, for a letter that it received, was left open, or its run is about to record that the letter was not sent. As
+//! with files, this run does not see what other runs leave open later.
 
 mod entry;
 
@@ -28,31 +28,31 @@ use crate::find::Queue;
 use crate::store::{Change, Store};
 use crate::tell::tell;
 
-/// No letter is older: SQS keeps none for longer.
+/// Greatest age of a letter. SQS keeps messages for up to 14 days.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 const KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 const END: &str = ".journal.jsonl";
 
-/// After a write to the table failed, so that a table that does not answer holds up few batches.
+/// Pause after a failed write, so that a table that does not answer delays few batches.
 const RESPITE: Duration = Duration::from_secs(30);
 
-/// In a table, what is younger may be of a run that lives.
+/// Age below which an item of a table may belong to a run that lives.
 const MAY_LIVE: Duration = Duration::from_secs(5 * 60);
 
 #[derive(Debug)]
 pub(crate) struct Journal {
     store: Store,
-    /// Of the queue's letters in a table.
+    /// Id of the items for the queue's letters in a table.
     id: String,
-    /// What other runs left open.
+    /// Attempts that other runs left open.
     earlier: Vec<(Run, Attempts)>,
     own: RefCell<Own>,
-    /// Held over calls that write to the table: what is older must not come later.
+    /// Locked during writes to the table, so that an older one does not arrive later.
     turn: tokio::sync::Mutex<()>,
 }
 
-/// Another run by its file, or by its id in the table. One that lives may be stopped, as after Ctrl-Z.
+/// Another run, by its file, or by its id in the table. A run that lives may be suspended, as after Ctrl-Z.
 #[derive(Debug)]
 enum Run {
     File(PathBuf),
@@ -60,32 +60,32 @@ enum Run {
     Id(String),
 }
 
-/// What this run has written.
+/// State of this run's own file or items.
 #[derive(Debug, Default)]
 struct Own {
     file: Option<(PathBuf, File)>,
-    /// For a table: its id, the lines of letters that are open, and those that are to be written, by their sort keys.
+    /// For a table: the run's id, the lines of open letters, and the changes to write, by their sort keys.
     run: String,
     lines: BTreeMap<String, String>,
     changes: BTreeMap<String, Option<String>>,
-    /// The sort keys of letters that the table may have.
+    /// Sort keys of letters that the table may have.
     tried: BTreeSet<String>,
     open: BTreeSet<String>,
     /// Letters of earlier runs that this one has deleted.
     closed: BTreeSet<String>,
-    /// It could not be written, which was said.
+    /// True if a write failed, which was reported.
     is_broken: bool,
-    /// When the table was last not written.
+    /// Time of the last failed write to the table.
     failed: Option<Instant>,
 }
 
 impl Journal {
-    /// Writes nothing, and knows of no earlier run.
+    /// Returns a journal that writes nothing and knows no earlier run.
     pub(crate) fn off() -> Self {
         Self::new(Store::Off, String::new(), vec![])
     }
 
-    /// With what earlier runs left open of a queue, or of all in a folder.
+    /// Opens the journal with the attempts that earlier runs left open, for a queue or for all of a folder.
     ///
     /// # Errors
     /// The table cannot be read. If a folder cannot be read, this only prints a warning.
@@ -103,12 +103,12 @@ impl Journal {
         Self { store, id, earlier, own: RefCell::new(Own::new()), turn: tokio::sync::Mutex::default() }
     }
 
-    /// What earlier runs left open about a letter, in no order.
+    /// Returns the attempts that earlier runs left open for a letter, in no order.
     pub(crate) fn earlier(&self, letter: &str) -> impl Iterator<Item = &Attempt> {
         self.earlier.iter().filter_map(move |(_, attempts)| attempts.get(letter))
     }
 
-    /// Says how many letters of a queue earlier runs left open.
+    /// Reports the number of a queue's letters that earlier runs left open.
     pub(crate) fn announce(&self, from: &Queue) {
         let open = self.left_open(from);
         if open > 0 {
@@ -121,13 +121,13 @@ impl Journal {
         }
     }
 
-    /// Whether another run has sent letters of a queue to another, and SQS has confirmed it.
+    /// Returns true if another run has sent letters from one queue to the other, and SQS has confirmed it.
     pub(crate) fn has_confirmed(&self, from: &Queue, to: &Queue) -> bool {
         let mut open = self.earlier.iter().flat_map(|(_, attempts)| attempts.values());
         open.any(|attempt| attempt.from == from.arn && attempt.is_confirmed_to(&to.arn))
     }
 
-    /// How many letters of a queue earlier runs left open.
+    /// Counts the letters of a queue that earlier runs left open.
     fn left_open(&self, from: &Queue) -> usize {
         let now = SystemTime::now();
         let open = self.earlier.iter().flat_map(|(run, attempts)| {
@@ -138,26 +138,26 @@ impl Journal {
         open.map(|(letter, _)| letter).collect::<BTreeSet<_>>().len()
     }
 
-    /// Before a letter is sent.
+    /// Records that a letter is about to be sent.
     pub(crate) fn sending(&self, letter: &str, attempt: &Attempt) {
         self.own.borrow_mut().open.insert(letter.to_owned());
         self.write(letter, Action::Sending(attempt.clone()));
     }
 
-    /// SQS confirmed it.
+    /// Records that SQS confirmed the send.
     pub(crate) fn sent(&self, letter: &str, sent_as: Option<&str>) {
         self.write(letter, Action::Sent { sent_as: sent_as.map(str::to_owned) });
     }
 
-    /// It was not sent, and stays.
+    /// Records that the letter was not sent and stays.
     pub(crate) fn kept(&self, letter: &str) {
-        // What an earlier run has sent is not undone by that.
+        // An earlier run may have sent it, which this does not undo.
         if self.own.borrow_mut().open.remove(letter) {
             self.write(letter, Action::Kept);
         }
     }
 
-    /// It was deleted.
+    /// Records that the letter was deleted.
     pub(crate) fn deleted(&self, letter: &str) {
         if self.own.borrow_mut().open.remove(letter) {
             self.write(letter, Action::Deleted);
@@ -167,8 +167,8 @@ impl Journal {
         }
     }
 
-    /// Removes what nobody needs any more, from a table with the next [`Self::commit`]. `is_gone` says of letters of this
-    /// queue whether they are in it no more.
+    /// Removes entries that nobody needs any more. In a table, the next [`Self::commit`] does so. `is_gone` returns true for
+    /// letters that have left the queue.
     pub(crate) fn finish(&self, from: &Queue, is_gone: impl Fn(&str) -> bool) {
         let Own { file, open, closed, mut changes, is_broken, .. } = self.own.replace(Own::new());
         let now = SystemTime::now();
@@ -178,7 +178,7 @@ impl Journal {
                 closed.contains(*letter) || is_gone()
             };
             let over: Vec<_> = attempts.iter().filter(is_over).map(|(letter, _)| letter).collect();
-            // Whatever fails here is done by the next run.
+            // If this fails, the next run does it.
             let _ = match run {
                 Run::Id(run) => {
                     changes.extend(over.into_iter().map(|letter| (key(letter, run), None)));
@@ -199,7 +199,7 @@ impl Journal {
         }
     }
 
-    /// Writes to the table what is not written yet: before letters are sent, and after. A file has it already.
+    /// Writes pending changes to the table, before and after letters are sent. A file already has them.
     pub(crate) async fn commit(&self) {
         let Store::Table(table) = &self.store else { return };
         let _turn = self.turn.lock().await;
@@ -220,7 +220,7 @@ impl Journal {
             let mut own = self.own.borrow_mut();
             own.is_broken &= written.is_err();
             if let Err(error) = written {
-                // They are tried again together with the next ones, unless these are newer.
+                // They are written again with the next changes, unless these are newer.
                 own.changes = changes.into_iter().chain(mem::take(&mut own.changes)).collect();
                 own.failed = Some(Instant::now());
                 own.warn(&error);
@@ -286,30 +286,30 @@ impl Own {
 }
 
 impl Run {
-    /// Whether it may live, and be about to delete this letter.
+    /// Returns true if the run may live and be about to delete this letter.
     fn may_have(&self, attempt: &Attempt, now: SystemTime) -> bool {
         !matches!(self, Self::File(_)) && age(attempt, now) < MAY_LIVE
     }
 }
 
-/// None by a clock of another machine that is ahead.
+/// Computes the age, which is zero if another machine's clock is ahead.
 fn age(attempt: &Attempt, now: SystemTime) -> Duration {
     now.duration_since(attempt.at).unwrap_or_default()
 }
 
-/// The sort key of a letter's item in the table.
+/// Returns the sort key of a letter's item in the table.
 fn key(letter: &str, run: &str) -> String {
     format!("{letter}#{run}")
 }
 
-/// What items of a table leave open. DynamoDB may delete them days after they have expired.
+/// Returns the attempts that the items leave open, by run. DynamoDB may delete items days after they expire.
 fn by_run(items: Vec<(String, String)>, now: SystemTime) -> Vec<(Run, Attempts)> {
     let mut runs: BTreeMap<String, Attempts> = BTreeMap::new();
     for (at, lines) in items {
         let open = entry::open_in(lines.as_bytes()).ok().flatten().unwrap_or_default().attempts;
         if let Some((_, run)) = at.rsplit_once('#') {
             let open = open.into_iter().filter(|(_, attempt)| age(attempt, now) < KEPT);
-            // By the clock of another machine, nobody knows whether a FIFO queue still drops the same message.
+            // The clocks of machines differ, so nobody knows whether a FIFO queue still drops the same message.
             let open = open.map(|(letter, attempt)| (letter, Attempt { deduplication_id: None, ..attempt }));
             runs.entry(run.to_owned()).or_default().extend(open);
         }
@@ -321,7 +321,7 @@ fn line(letter: &str, action: Action) -> String {
     Entry::new(SystemTime::now(), letter, action).line()
 }
 
-/// Under another name until it is locked: nobody takes it for the file of a run that has ended.
+/// Creates the file under another name until it is locked, so that nobody takes it for the file of a run that has ended.
 fn create(folder: &Path) -> anyhow::Result<(PathBuf, File)> {
     let could_not = || format!("could not write to {}", folder.display());
     DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(could_not)?;
@@ -336,12 +336,12 @@ fn create(folder: &Path) -> anyhow::Result<(PathBuf, File)> {
     Ok((path, file))
 }
 
-/// What other runs left open, or have not finished. Files that are of no use go.
+/// Returns the attempts that other runs left open or have not finished. Removes files that are of no use.
 fn read_all(folder: &Path) -> Vec<(Run, Attempts)> {
     let files = match fs::read_dir(folder) {
         Ok(files) => files,
         Err(error) => {
-            // No run can have written there.
+            // In these two cases, no run can have written there.
             if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
                 could_not_read(folder, &error);
             }
@@ -380,7 +380,7 @@ fn could_not_read(path: &Path, error: &impl Display) {
     ));
 }
 
-/// What a file leaves open, and whether its run lives; none if another program wrote it.
+/// Reads the attempts that a file leaves open, and whether its run lives. Returns none if another program wrote the file.
 fn read(path: &Path) -> io::Result<Option<(bool, Attempts)>> {
     let about = fs::symlink_metadata(path)?;
     if !about.is_file() {

@@ -1,5 +1,5 @@
-//! The engine behind the verbs that look at letters and move them: which letters are meant, what is decided about each,
-//! and what became of it.
+//! The engine behind the verbs that look at letters and move them: it selects letters, decides about each, and reports the
+//! results.
 
 pub(crate) mod condition;
 mod copies;

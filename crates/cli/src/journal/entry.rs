@@ -1,4 +1,4 @@
-//! A line of the journal, and what lines leave open. Pure.
+//! Writes and reads lines of the journal. Pure.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-/// For so long, and a little longer, a FIFO queue drops a message with a deduplication id that it knows.
+/// Time, with some margin, in which a FIFO queue drops a message with a known deduplication id.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html>
 const REMEMBERED: Duration = Duration::from_secs(270);
 
-/// A line has a few ids, ARNs and a time: no line of ours is longer.
+/// Longest line in bytes. A line has a few ids, ARNs and a time.
 const LONGEST: u64 = 64 << 10;
 
-/// What was done with a letter.
+/// A step of a letter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     #[serde(with = "rfc3339")]
@@ -23,7 +23,7 @@ pub(super) struct Entry {
     action: Action,
 }
 
-/// Another version may know more of them: lines with others are skipped.
+/// The steps that this version knows. It skips lines with others, which another version may have written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case")]
 pub(super) enum Action {
@@ -33,24 +33,24 @@ pub(super) enum Action {
     Deleted,
 }
 
-/// A letter on its way from a queue to another, by their ARNs.
+/// The sending of a letter from one queue to another, by their ARNs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Attempt {
     pub(crate) from: String,
     pub(crate) to: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deduplication_id: Option<String>,
-    /// When it began.
+    /// Time of its start.
     #[serde(skip, default = "epoch")]
     pub(crate) at: SystemTime,
-    /// The id that SQS gave the message, if it confirmed it.
+    /// Id of the sent message, if SQS confirmed it.
     #[serde(skip)]
     pub(crate) sent_as: Option<String>,
     #[serde(skip)]
     pub(crate) is_sent: bool,
 }
 
-/// By the ids of letters.
+/// Attempts by letter id.
 pub(super) type Attempts = BTreeMap<String, Attempt>;
 
 impl Entry {
@@ -58,7 +58,7 @@ impl Entry {
         Self { at, letter: letter.to_owned(), action }
     }
 
-    /// With its line break.
+    /// Returns the line with its line break.
     pub(super) fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
@@ -76,24 +76,24 @@ impl Attempt {
         }
     }
 
-    /// Whether the destination is a FIFO queue that still drops the same message.
+    /// Returns true if the destination is a FIFO queue that still drops the same message.
     pub(super) fn is_remembered(&self, now: SystemTime) -> bool {
         let age = now.duration_since(self.at).unwrap_or_default();
         self.deduplication_id.is_some() && age < REMEMBERED
     }
 
-    /// Whether the letter arrives twice, if this one did, when it is sent once more by another.
+    /// Returns true if the letter arrives twice when another attempt sends it again, provided that this one arrived.
     pub(crate) fn is_repeated_by(&self, other: &Self, now: SystemTime) -> bool {
         let is_same = (&self.to, &self.deduplication_id) == (&other.to, &other.deduplication_id);
         !(is_same && self.is_remembered(now))
     }
 
-    /// Whether SQS has confirmed it, to this queue.
+    /// Returns true if SQS has confirmed the send to this queue.
     pub(crate) fn is_confirmed_to(&self, queue: &str) -> bool {
         self.is_sent && self.to == queue
     }
 
-    /// What happened to a letter, in words for people.
+    /// Describes the attempt for people.
     pub(crate) fn words(&self, letter: &str) -> String {
         let at = humantime::format_rfc3339_millis(self.at);
         let sent_as = self.sent_as.as_ref().map(|id| format!(" as {id}")).unwrap_or_default();
@@ -106,16 +106,16 @@ impl Attempt {
     }
 }
 
-/// What lines leave open.
+/// Result of reading lines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Open {
     pub(super) attempts: Attempts,
-    /// How many lines no version of redrive has written, not even in part.
+    /// Lines that no version of redrive has written, not even in part.
     pub(super) damaged: usize,
 }
 
-/// Reads what these lines leave open; none if nothing in their first 64 KiB is ours. Skips a line that was cut off, and actions
-/// that only another version knows. A file of others may have any size.
+/// Reads the attempts that these lines leave open. Returns none if nothing in their first 64 KiB is redrive's: a foreign file
+/// may have any size. Skips a line that was cut off, and steps that only another version knows.
 pub(super) fn open_in(mut lines: impl BufRead) -> io::Result<Option<Open>> {
     let (mut open, mut line, mut is_ours, mut is_rest) = (Open::default(), Vec::new(), false, false);
     let mut read = 0;
@@ -141,7 +141,7 @@ pub(super) fn open_in(mut lines: impl BufRead) -> io::Result<Option<Open>> {
         is_ours = true;
         let open = &mut open.attempts;
         match action {
-            // A call that is repeated is the same attempt.
+            // A repeated call belongs to the same attempt.
             Action::Sending(attempt) => drop(open.entry(letter).or_insert(Attempt { at, ..attempt })),
             Action::Sent { sent_as } => {
                 if let Some(attempt) = open.get_mut(&letter) {

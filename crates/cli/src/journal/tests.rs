@@ -15,7 +15,7 @@ async fn in_folder(folder: &Path) -> Journal {
     Journal::open(Store::Folder(folder.to_owned()), &queue("dead")).await.unwrap()
 }
 
-/// The only attempt that is open.
+/// Returns the only open attempt.
 fn earlier<'a>(journal: &'a Journal, letter: &str) -> Option<&'a Attempt> {
     journal.earlier(letter).next()
 }
@@ -98,7 +98,7 @@ fn in_table(items: Vec<(String, String)>) -> Journal {
     journal
 }
 
-/// What the journal of a run would write to a table.
+/// Returns the changes that a run's journal would write to a table.
 fn noted(journal: &Journal, actions: &[(&str, Action)]) -> BTreeMap<String, Option<String>> {
     let mut own = journal.own.borrow_mut();
     actions.iter().for_each(|(letter, action)| own.note(letter, action.clone()));
@@ -119,7 +119,7 @@ fn an_item_of_a_table_has_what_is_open_about_a_letter() {
         ("sent", sent()),
         ("deleted", Action::Deleted),
     ];
-    // The table may have its item, and has none of the others.
+    // The table may have this item, and lacks the others.
     killed.own.borrow_mut().tried.insert(key("deleted", "us"));
     let items = noted(&killed, &actions);
     let keys: Vec<_> = items.iter().map(|(at, lines)| (at.as_str(), lines.is_some())).collect();

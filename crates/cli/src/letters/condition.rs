@@ -1,4 +1,4 @@
-//! `--where 'FIELD OPERATOR VALUE'`: which letters are meant. Pure.
+//! `--where 'FIELD OPERATOR VALUE'`: conditions that select letters. Pure.
 
 mod claim;
 mod field;
@@ -31,7 +31,7 @@ pub(crate) struct Where {
     conditions: Vec<String>,
 }
 
-/// What `--help` says of conditions, for the verbs that have them.
+/// Text about conditions in `--help`, for the verbs that have them.
 pub(crate) const HELP: &str = "\
 Conditions: --where 'FIELD OPERATOR VALUE'
   body.customer.id, body.lines[0].sku, body.\"odd key\"   a value of a JSON body
@@ -45,14 +45,14 @@ Conditions: --where 'FIELD OPERATOR VALUE'
 All conditions must match. To match either of two values: reason ~ ^(panic|malformed)$
 If a letter does not have the field, only missing, != and !~ match; if the field is unknown, nothing matches.";
 
-/// All of these must hold; no condition always holds.
+/// Conditions that must all hold. Without any, each letter matches.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Conditions(Vec<Condition>);
 
-/// A field and what must be true of it.
+/// A field and a claim about it.
 #[derive(Debug, Clone)]
 pub(crate) struct Condition {
-    /// As it was typed.
+    /// The condition as typed.
     text: String,
     field: Field,
     claim: Claim,
@@ -60,7 +60,7 @@ pub(crate) struct Condition {
 
 impl Where {
     /// # Errors
-    /// The first condition that cannot be meant.
+    /// A condition is invalid: the error names the first one.
     pub(crate) fn parse(&self) -> Result<Conditions, Problem> {
         let parse = |text: &String| text.parse().with_context(|| format!("--where {}", Quoted(text)));
         self.conditions.iter().map(parse).collect::<anyhow::Result<_>>().map(Conditions).or_input()
@@ -72,24 +72,24 @@ impl Conditions {
         self.0.is_empty()
     }
 
-    /// Each as it was typed.
+    /// Returns each condition as typed.
     pub(crate) fn typed(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|condition| condition.text.as_str())
     }
 
-    /// Whether one of them can be judged by the function's log only, for letters without a note.
+    /// Returns true if a condition needs the function's log for letters without a note.
     pub(crate) fn need_log(&self) -> bool {
         self.0.iter().any(|condition| condition.field.is_of_note())
     }
 
-    /// For people: `reason = panic and age > 2h`.
+    /// Describes the conditions for people: `reason = panic and age > 2h`.
     pub(crate) fn words(&self) -> String {
         self.0.iter().map(Condition::words).collect::<Vec<_>>().join(" and ")
     }
 }
 
 impl Condition {
-    /// A field that is missing is only `missing`, `!=` and `!~`.
+    /// Judges a letter. If it lacks the field, only `missing`, `!=` and `!~` hold.
     fn judge(&self, letter: &Letter, now: SystemTime) -> Verdict {
         if self.field.is_unknown(letter) {
             return Verdict::Unknown;
@@ -128,7 +128,7 @@ impl FromStr for Condition {
     }
 }
 
-/// Whether operators are made of it.
+/// Returns true for the characters of operators.
 fn is_sign(c: char) -> bool {
     matches!(c, '=' | '!' | '<' | '>' | '~')
 }

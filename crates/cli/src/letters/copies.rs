@@ -1,4 +1,4 @@
-//! Letters in a file before they are deleted.
+//! Copies letters to a file before they are deleted.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -14,8 +14,8 @@ use super::line::Line;
 use crate::output;
 use crate::problem::Problem;
 
-/// A file for the letters that a run deletes, as `dlq export` writes them. It is there once it has the first of them, and has
-/// each before SQS is asked to delete it.
+/// A file for the letters that a run deletes, as `dlq export` writes them. It is created with the first letter. Each letter is
+/// in it before SQS deletes it.
 #[derive(Debug)]
 pub(crate) struct Copies {
     name: PathBuf,
@@ -24,7 +24,7 @@ pub(crate) struct Copies {
 
 impl Copies {
     /// # Errors
-    /// There is a file of this name.
+    /// A file with this name exists.
     pub(crate) fn to(name: &Path) -> Result<Self, Problem> {
         match name.exists() {
             true => Err(Problem::Input(exists(name))),
@@ -32,10 +32,10 @@ impl Copies {
         }
     }
 
-    /// Writes letters, and waits until they are on the disk.
+    /// Writes letters and flushes them to the disk.
     ///
     /// # Errors
-    /// They may not be: none of them is to be deleted.
+    /// The letters may not be in the file, so none of them may be deleted.
     pub(super) fn add<'a>(
         &self,
         letters: impl Iterator<Item = &'a Letter>,
@@ -56,13 +56,13 @@ impl Copies {
         file.write_all(lines.as_bytes()).and_then(|()| file.sync_data()).with_context(failed)
     }
 
-    /// The file, if it has a letter.
+    /// Returns the file, if it has a letter.
     pub(crate) fn written(&self) -> Option<&Path> {
         self.file.borrow().is_some().then_some(&self.name)
     }
 }
 
-/// Only its owner may read it, and it follows no link.
+/// Creates a file that only its owner may read. Does not follow a link.
 fn create(name: &Path) -> anyhow::Result<File> {
     match File::options().write(true).create_new(true).mode(0o600).open(name) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(exists(name)),

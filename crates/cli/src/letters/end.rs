@@ -1,4 +1,4 @@
-//! From the tally of a run to what is wrong with it, and so to its exit code. Pure.
+//! Turns the tally of a run into its error and exit code. Pure.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,31 +9,31 @@ use super::job::{Mode, Operation};
 use super::tally::Tally;
 use crate::problem::Problem;
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) tally: Tally,
     pub(super) operation: Operation,
     pub(super) mode: Mode,
-    /// Whether all letters were asked for.
+    /// True if all letters were selected.
     pub(super) has_all: bool,
-    /// Whether a run succeeds if the selection matches nothing.
+    /// True if the run succeeds although the selection matches nothing.
     pub(super) is_none_allowed: bool,
     pub(super) is_to_the_end: bool,
-    /// SQS returned no more while so many were in flight.
+    /// True if SQS returned no more letters because too many were in flight.
     pub(super) is_full: bool,
-    /// In flight elsewhere, about.
+    /// Approximate number of letters that others have in flight.
     pub(super) hidden: u64,
     /// Ids that no letter has.
     pub(super) missing: BTreeSet<String>,
-    /// What ended the run before its time.
+    /// Error that ended the run early.
     pub(super) fatal: Option<anyhow::Error>,
-    /// Why the sum could not be written, and the sum.
+    /// Error of writing the totals, and the totals.
     pub(super) unread: Option<(io::Error, String)>,
 }
 
 impl End {
-    /// Whether the run did what it was asked to. If not, the problem has the exit code.
+    /// Returns an error with the exit code if the run did not do everything that was requested.
     pub(super) fn result(self, no_match: impl FnOnce() -> Problem) -> Result<(), Problem> {
         let Self { operation, mode, hidden, .. } = self;
         let is_unmatched = self.is_to_the_end && !self.has_all && self.tally.has_no_match();
@@ -49,7 +49,7 @@ impl End {
             Some(so_far) => anyhow!("{fatal:#}; {so_far}"),
             None => fatal,
         });
-        // That nobody reads stdout is no excuse for what failed.
+        // A closed stdout does not hide letters that failed.
         let error = match (fatal, self.unread) {
             (Some(fatal), _) if parts.is_empty() => fatal,
             (Some(fatal), _) => fatal.context(parts),
@@ -64,7 +64,7 @@ impl End {
     }
 }
 
-/// No letter of the queue is one that was asked for.
+/// Returns the error for a queue in which no letter matches.
 pub(crate) fn no_match(from: &str, reasons: Option<String>) -> Problem {
     let reasons = reasons.map(|reasons| format!(" ({reasons})")).unwrap_or_default();
     Problem::NoMatch(anyhow!("no letter in {from} matches{reasons}; --allow-none makes this a success"))
@@ -77,7 +77,7 @@ fn remaining(hidden: u64) -> String {
     }
 }
 
-/// SQS's ids have 36 characters. A shorter one was copied from `dlq list`, which cuts them.
+/// Returns the error for missing ids. SQS's ids have 36 characters: a shorter one was copied from `dlq list`, which cuts them.
 fn not_found(missing: &BTreeSet<String>) -> String {
     let ids = missing.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
     match missing.iter().any(|id| (8..36).contains(&id.len())) {

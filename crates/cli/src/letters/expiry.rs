@@ -1,4 +1,4 @@
-//! When the first letter expires, as far as a metric can say it. Pure.
+//! Estimates the expiry of the oldest letter from a metric. Pure.
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html>
 
 use std::time::Duration;
@@ -7,26 +7,26 @@ use serde::Serialize;
 
 use crate::span::span;
 
-/// From now.
+/// Seconds until the first letter expires, at the earliest and at the latest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Expiry {
     pub(crate) earliest_in_seconds: u64,
     pub(crate) latest_in_seconds: u64,
 }
 
-/// What is known of a dead-letter queue.
+/// Facts about a dead-letter queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Letters {
-    /// How long the oldest has been in this queue.
+    /// Age of the oldest letter in this queue.
     pub(crate) oldest: Duration,
     pub(crate) retention: Duration,
-    /// How long the queue that they come from keeps messages.
+    /// Retention period of the source queue.
     pub(crate) source_retention: Option<Duration>,
     pub(crate) is_fifo: bool,
 }
 
 impl Expiry {
-    /// A letter that SQS moved from a standard queue has aged there already, at most as long as that keeps messages.
+    /// Computes the range. A letter that SQS moved from a standard queue has aged there, for its retention period at most.
     pub(crate) fn of(letters: Letters) -> Self {
         let latest = letters.retention.saturating_sub(letters.oldest);
         let aged = match (letters.is_fifo, letters.source_retention) {
@@ -40,7 +40,7 @@ impl Expiry {
         }
     }
 
-    /// `in 3d`, `in 3d to 4d`, or `within 4d`.
+    /// Formats the range as `in 3d`, `in 3d to 4d`, or `within 4d`.
     pub(crate) fn words(self) -> String {
         let [earliest, latest] = [self.earliest_in_seconds, self.latest_in_seconds]
             .map(|seconds| span(Duration::from_secs(seconds)));

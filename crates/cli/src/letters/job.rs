@@ -1,4 +1,4 @@
-//! What a verb asks of the engine.
+//! The parameters of a run through a dead-letter queue.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -20,51 +20,51 @@ use crate::journal::Journal;
 use crate::scratch::Desk;
 use crate::sqs::{Hold, Receivable};
 
-/// What is to be done.
+/// The letters of a queue, and what to do with them.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) work: Work,
     pub(crate) from: Receivable,
     pub(crate) selection: Selection,
-    /// Whether a run succeeds if the selection matches nothing.
+    /// True if the run succeeds although the selection matches nothing.
     pub(crate) allow_none: bool,
-    /// Whose origin counts on letters that SQS moved; everybody's if nobody is named.
+    /// Senders whose origin counts on letters that SQS moved. None means all senders.
     pub(crate) origin_senders: Option<OriginSenders>,
-    /// Of the source queue, from which attempts are counted.
+    /// `maxReceiveCount` of the source queue, for the number of attempts.
     pub(crate) max_receive_count: Option<u32>,
-    /// Where it is written down which letters are being sent.
+    /// Journal of the letters that are being sent.
     pub(crate) journal: Journal,
-    /// Where it is written down what this verb did.
+    /// History in which the verb records its result.
     pub(crate) history: History,
     pub(crate) verb: &'static str,
-    /// The letters of this run and of those before it, if it is watched whether they come back.
+    /// Letters of this run and earlier stages, if the run watches for their return.
     pub(crate) sent_back: Option<RefCell<SentBack>>,
-    /// Letters that are sent a second.
+    /// Greatest rate, in letters a second.
     pub(crate) rate: Option<u32>,
     pub(crate) dry_run: bool,
-    /// Whether letters that an earlier run has sent are sent once more, and not only deleted.
+    /// True if letters that an earlier run has sent are sent again instead of only deleted.
     pub(crate) send_again: bool,
-    /// Whether each letter is told of as JSON, and not only problems and a sum.
+    /// True if each letter is reported as JSON. Otherwise only problems and totals are printed.
     pub(crate) json: bool,
 }
 
 impl Job {
-    /// Whether an earlier run has sent letters to where this one sends them, and could not delete them.
+    /// Returns true if an earlier run has sent letters to the same queue without deleting them.
     pub(crate) fn has_already_sent(&self) -> bool {
         let route = self.work.route().filter(|_| !self.send_again);
         route.is_some_and(|route| self.journal.has_confirmed(&self.from, &route.to))
     }
 
-    /// Writes down that letters are about to be sent or deleted, and returns when.
+    /// Records that letters are about to be sent or deleted, and returns the time.
     pub(super) async fn record_start(&self, aws: &Aws) -> Option<String> {
         self.history.start(aws, self.action()).await
     }
 
-    /// Writes down what was done.
+    /// Records the result.
     pub(super) async fn record(&self, aws: &Aws, tally: &Tally, began: Option<&str>) {
         let (sent, deleted) = tally.sent_and_deleted(self.work.operation());
         let (not_deleted, perhaps_sent) = (tally.sent_not_deleted, tally.perhaps_sent);
-        // Those too that an earlier run has sent, and this one could not delete either.
+        // Includes letters that an earlier run has sent, and that this run could not delete either.
         let failed = tally.failed - perhaps_sent + tally.possible_duplicates - not_deleted;
         let action = Action { sent, not_deleted, deleted, failed, perhaps_sent, began, ..self.action() };
         self.history.record(aws, action).await;
@@ -76,15 +76,15 @@ impl Job {
     }
 }
 
-/// What becomes of the letters that are wanted.
+/// The operation on selected letters.
 #[derive(Debug)]
 pub(crate) enum Work {
     Send(Route),
-    /// Somebody makes another message of each.
+    /// Sends each letter as the user edits it.
     Edit(Route, Box<dyn Decider>),
-    /// After they were written there.
+    /// Deletes letters, after they were copied to the file.
     Delete(Option<Copies>),
-    /// Either, as somebody says of each.
+    /// Sends or deletes each letter as the user chooses.
     Ask(Route, Box<dyn Decider>),
 }
 
@@ -104,13 +104,13 @@ impl Work {
         }
     }
 
-    /// Whether somebody is asked about each letter.
+    /// Returns true if the user is asked about each letter.
     pub(super) fn is_one_by_one(&self) -> bool {
         matches!(self, Self::Edit(..) | Self::Ask(..))
     }
 }
 
-/// What a sum is called.
+/// The operation that the totals name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Send,
@@ -126,33 +126,33 @@ pub(super) enum Mode {
     Preview,
 }
 
-/// Where letters go.
+/// Destination of letters.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) to: Queue,
-    /// Whether `to` was named, so that letters of other queues go there too.
+    /// True if the user named `to`, so that letters of other queues go there too.
     pub(crate) named: bool,
 }
 
-/// What becomes of a letter.
+/// The user's choice for a letter.
 #[derive(Debug)]
 pub(crate) enum Choice {
-    /// As this message, with the file in which it was written, else as it is.
+    /// Sends it as this message, with the file of the editor. None sends it unchanged.
     Send(Option<(Box<Redrive>, Desk)>),
     Delete,
     Leave(Why),
-    /// It cannot be sent, and why.
+    /// The letter cannot be sent, for this reason.
     Fail(String),
-    /// It stays, and so do all others.
+    /// This letter and all others stay.
     Quit,
 }
 
-/// Somebody who decides about one letter at a time.
+/// Asks the user about one letter at a time.
 pub(crate) trait Decider: fmt::Debug {
-    /// `place` says which of how many letters it is.
+    /// Returns the choice for a letter. `place` is its position, as in "3 of 10".
     ///
     /// # Errors
-    /// What ends the run: nobody can be asked.
+    /// The user cannot be asked, which ends the run.
     fn decide<'a>(
         &'a self,
         letter: &'a mut Letter,
@@ -160,10 +160,10 @@ pub(crate) trait Decider: fmt::Debug {
         hold: &'a Hold,
     ) -> LocalBoxFuture<'a, anyhow::Result<Choice>>;
 
-    /// Says what came of it.
+    /// Reports the result.
     ///
     /// # Errors
-    /// Nobody can be told.
+    /// The result cannot be printed.
     fn tell(&self, _line: &str) -> anyhow::Result<()> {
         Ok(())
     }

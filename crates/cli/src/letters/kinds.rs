@@ -1,4 +1,4 @@
-//! Letters counted by reason, and those of a reason by their errors. Pure.
+//! Counts letters by reason, and those of a reason by error. Pure.
 
 mod groups;
 mod likeness;
@@ -21,13 +21,13 @@ use crate::span::span;
 use crate::tell::letters;
 use crate::width::{Layout, Width};
 
-/// More than anybody reads.
+/// Most reasons and most kinds of errors that are counted apart. Nobody reads more.
 const MOST_REASONS: usize = 200;
 const MOST_KINDS: usize = 100;
 const PRINTED_REASONS: usize = 15;
-/// A reason with more kinds of errors than these has those counted as one that differ in some words only.
+/// Most kinds of errors of a reason in the table. If there are more, kinds that differ only in some words are counted as one.
 const PRINTED_KINDS: usize = 5;
-/// What a line shows of a text at most, unless there is a terminal with other room.
+/// Characters of an error in a line without a terminal, and the fewest on one.
 const ERROR: usize = 70;
 const LEAST_ERROR: usize = 20;
 const REASON: usize = 24;
@@ -38,17 +38,17 @@ const HEADS: [&str; 3] = ["LETTERS", "OLDEST", "NEWEST"];
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
     reasons: BTreeMap<String, Reason>,
-    /// Letters of further reasons.
+    /// Letters of all further reasons.
     others: Group,
 }
 
-/// Some letters.
+/// Count and times of some letters.
 #[derive(Debug, Default, Clone)]
 struct Group {
     count: usize,
     oldest: Option<SystemTime>,
     newest: Option<SystemTime>,
-    /// The names of the queues that they are in, if there are several.
+    /// Names of their queues, if there are several.
     queues: BTreeSet<Rc<str>>,
 }
 
@@ -56,40 +56,40 @@ struct Group {
 struct Reason {
     all: Group,
     kinds: Vec<Kind>,
-    /// There are so many kinds that letters of others are not told apart.
+    /// True if there are too many kinds to count further ones apart.
     is_full: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Kind {
-    /// Of its first error.
+    /// Outline of the first error.
     example: Outline,
-    /// What all its errors have in common.
+    /// The part that all errors have in common.
     outline: Outline,
-    /// The error, as long as all have the same.
+    /// The error, as long as all letters have the same.
     error: Option<String>,
     group: Group,
 }
 
-/// How many letters have an error.
+/// Number of letters with an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ErrorCount {
     pub(crate) reason: String,
-    /// What the errors have in common, with `#` for numbers that differ. Empty if nobody wrote one down.
+    /// The common part of the errors, with `#` for numbers that differ. Empty if no error is known.
     pub(crate) error: String,
     pub(crate) letters: usize,
 }
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Debug)]
 struct Row {
     group: Group,
-    /// None for a part of the letters of the reason above.
+    /// None for a part of the reason above.
     reason: Option<String>,
     error: String,
 }
 
-/// Whether two errors differ in nothing but numbers.
+/// Returns true if two errors differ only in numbers.
 pub(super) fn is_same_error(one: &str, other: &str) -> bool {
     Outline::of(one) == Outline::of(other)
 }
@@ -119,7 +119,7 @@ impl Kinds {
         self.add_in(letter, None);
     }
 
-    /// The same for a letter of one of several queues.
+    /// Adds a letter of one of several queues.
     pub(crate) fn add_in(&mut self, letter: &Letter, queue: Option<&Rc<str>>) {
         let queues = queue.into_iter().cloned().collect();
         let group = Group { count: 1, oldest: letter.sent_at(), newest: letter.sent_at(), queues };
@@ -130,8 +130,8 @@ impl Kinds {
         self.reasons.entry(reason.to_owned()).or_default().add(letter.error(), &group);
     }
 
-    /// The most frequent reason first, a line for each of its kinds of errors, or two where a line has no room for an error.
-    /// `silent` is said of letters without a note.
+    /// Returns the table, the most frequent reason first. Each kind of error has a line, or two if one is too narrow. `silent` is
+    /// the error of letters without a note.
     pub(crate) fn lines(&self, now: SystemTime, silent: &str, layout: Layout) -> Vec<Line> {
         let rows = self.rows(silent);
         let cells: Vec<[String; 3]> = rows.iter().map(|row| row.group.cells(now)).collect();
@@ -182,7 +182,7 @@ impl Kinds {
         std::iter::once(Line::styled(Style::new().bold(), head)).chain(body).collect()
     }
 
-    /// The errors that most letters have, the most frequent first.
+    /// Returns the errors of most letters, the most frequent first.
     pub(crate) fn most_frequent(&self, most: usize) -> Vec<ErrorCount> {
         let of_reason = |(name, reason): (&String, &Reason)| {
             let count = |kind: &Kind| ErrorCount {
@@ -234,7 +234,7 @@ impl Reason {
         }
     }
 
-    /// A line, or one for all of its letters above those for each kind of error.
+    /// Returns one row, or one for the reason above those for each kind of error.
     fn rows(&self, name: &str, silent: &str) -> Vec<Row> {
         let mut kinds = self.kinds.clone();
         if kinds.len() > PRINTED_KINDS {
@@ -280,7 +280,7 @@ impl Kind {
     }
 }
 
-/// With one kind in the place of those that differ in some words only, such as names.
+/// Merges kinds that differ only in some words, such as names.
 fn folded(kinds: &[Kind]) -> Vec<Kind> {
     let mut sorted: Vec<&Kind> = kinds.iter().collect();
     sorted.sort_by(|a, b| (b.group.count, &a.outline).cmp(&(a.group.count, &b.outline)));
@@ -374,7 +374,7 @@ mod tests {
     fn endless_kinds_end_in_a_sum() {
         let mut kinds = Kinds::default();
         for number in 0..2_000_usize {
-            // Without a digit, each is its own kind.
+            // Texts without a digit are kinds of their own.
             kinds.add(&letter("rejected", &"x".repeat(number), 0));
         }
         let lines: Vec<_> =

@@ -1,4 +1,4 @@
-//! A message in a dead-letter queue: what it says of itself.
+//! A message in a dead-letter queue, with redrive's note and its origin.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -9,15 +9,14 @@ use sha2::{Digest, Sha256};
 
 use crate::sqs::from_sdk;
 
-/// The reason of letters that carry no note: SQS moved them by the redrive policy.
+/// Reason of letters without a note, which SQS moved by the redrive policy.
 pub(crate) const BY_REDRIVE_POLICY: &str = "redrive-policy";
 
-/// The reasons of letters that SQS did not move and redrive did not write: a service of AWS could not deliver them, or somebody
-/// sent them.
+/// Reasons of letters that neither SQS moved nor redrive wrote: a service of AWS could not deliver them, or somebody sent them.
 const UNDELIVERED: &str = "undelivered";
 const SENT: &str = "sent";
 
-/// What `import` writes beside a letter that had no note: which message it is, and nothing about its failure.
+/// Returns the note that `import` adds to a letter without one. It names the message, and has no failure.
 pub(crate) fn restored(
     message_id: &str,
     source: &str,
@@ -35,7 +34,7 @@ fn is_restored(note: &DeadLetter) -> bool {
     note.reason == BY_REDRIVE_POLICY && said.iter().all(|text| text.is_empty())
 }
 
-/// What to tell of so many letters whose origin was not checked.
+/// Returns a warning about letters whose origin was not checked.
 pub(crate) fn unchecked_origins(count: u64) -> Option<String> {
     let letters = match count {
         0 => return None,
@@ -45,30 +44,30 @@ pub(crate) fn unchecked_origins(count: u64) -> Option<String> {
     Some(format!("{letters}: list trusted senders with --origin-senders"))
 }
 
-/// A letter that was received.
+/// A received letter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Letter {
-    /// Its message id in the dead-letter queue.
+    /// Message id in the dead-letter queue.
     pub(crate) id: String,
     pub(crate) handle: String,
     pub(crate) body: String,
     /// All message attributes, with redrive's own, but without a note that redrive did not write.
     pub(crate) attributes: Attributes,
     pub(crate) system: HashMap<MessageSystemAttributeName, String>,
-    /// Why it is here, if redrive wrote it.
+    /// Redrive's note on the failure, if redrive wrote the letter.
     pub(crate) note: Option<DeadLetter>,
-    /// What was known of a letter without a note when it was exported, if `import` sent it: which message it is.
+    /// The note of `import` on an exported letter without one. It names the message.
     pub(crate) restored: Option<DeadLetter>,
-    /// Where it began, if it was sent back before.
+    /// Its first message, if the letter was sent back before.
     pub(crate) origin: Option<Origin>,
-    /// Whether that is the word of its sender, and nobody said whose counts.
+    /// True if the sender may have written the origin, and no list of trusted senders was given.
     pub(crate) has_unchecked_origin: bool,
-    /// What the function's log says of it, if that was read and redrive wrote no note, or the service that could not deliver it;
-    /// empty if it says nothing.
+    /// The failure in the function's log, if the log was read and redrive wrote no note, or the failure that the service wrote
+    /// which could not deliver it. Empty if there is none.
     pub(crate) logged: Option<Logged>,
-    /// Whether a service of AWS wrote it that could not deliver it.
+    /// True if a service of AWS wrote the letter because it could not deliver the message.
     pub(crate) is_undelivered: bool,
-    /// How often SQS delivers a message before it moves it here, where that is known.
+    /// Number of deliveries before SQS moves a message here, if known.
     pub(crate) max_receive_count: Option<u32>,
 }
 
@@ -92,7 +91,7 @@ impl Letter {
             false => (None, Some(note)),
         });
         if moved_from.is_some() {
-            // What the sender wrote there must not pass for a note where the letter is imported.
+            // An attribute of the sender must not pass for a note after an import.
             attributes.remove(DeadLetter::ATTRIBUTE);
         }
         Self {
@@ -112,7 +111,7 @@ impl Letter {
         .with_delivery()
     }
 
-    /// With what the service says that could not deliver it: EventBridge and its Scheduler, or Lambda and SNS.
+    /// Adds the failure from the service that could not deliver it: EventBridge and its Scheduler, or Lambda and SNS.
     /// <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html>
     /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html>
     fn with_delivery(mut self) -> Self {
@@ -131,30 +130,30 @@ impl Letter {
         self
     }
 
-    /// Whether SQS did not move it here and redrive did not write it, so that nobody knows where it belongs.
+    /// Returns true if neither SQS moved it nor redrive wrote it, so that its source is unknown.
     pub(crate) fn has_no_source(&self) -> bool {
         self.note.is_none() && self.source().is_none()
     }
 
-    /// Whether only the function's log can say why it is here.
+    /// Returns true if only the function's log can have the failure.
     pub(crate) fn is_silent(&self) -> bool {
         self.note.is_none() && !self.is_undelivered
     }
 
-    /// Whether SQS moved it here.
+    /// Returns true if SQS moved it here.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
     pub(crate) fn is_moved(&self) -> bool {
         self.system.contains_key(&MessageSystemAttributeName::DeadLetterQueueSourceArn)
     }
 
-    /// As they were received; see [`Letter::max_receive_count`].
+    /// Returns the letters of received messages. See [`Letter::max_receive_count`].
     pub(crate) fn all(messages: Vec<Message>, max_receive_count: Option<u32>) -> Vec<Self> {
         messages.into_iter().map(|message| Self { max_receive_count, ..Self::new(message) }).collect()
     }
 
-    /// Without the origin that came with it, if SQS moved it here from a sender who is not named; without a list it stays.
-    /// A letter that redrive wrote has the function as its sender, so it keeps its origin: nobody can tell here whether
-    /// that function had a list.
+    /// Removes the origin if SQS moved the letter here from a sender who is not in the list. Without a list the origin stays. So
+    /// does that of a letter that redrive wrote: its sender is the function, and nobody can tell here whether that function had a
+    /// list.
     pub(crate) fn heeding(mut self, senders: Option<&OriginSenders>) -> Self {
         let is_moved = self.is_moved();
         let sender = self.system(&MessageSystemAttributeName::SenderId);
@@ -169,17 +168,17 @@ impl Letter {
         self
     }
 
-    /// The message id in the source queue: the same for two letters of one message. SQS keeps the id of what it moves.
+    /// Returns the message id in the source queue, which letters of one message share. SQS keeps the id of messages that it moves.
     pub(crate) fn message_id(&self) -> &str {
         self.written().map_or(&self.id, |note| &note.message_id)
     }
 
-    /// What redrive wrote beside it.
+    /// Returns the note of redrive or of `import`.
     fn written(&self) -> Option<&DeadLetter> {
         self.note.as_ref().or(self.restored.as_ref())
     }
 
-    /// A digest of what the consumer gets: two letters are one only if it is the same.
+    /// Returns a digest of the body and the attributes for the consumer. Duplicates have the same one.
     pub(crate) fn content(&self) -> [u8; 32] {
         let mut digest = Sha256::new();
         let mut add = |part: &[u8]| {
@@ -197,7 +196,7 @@ impl Letter {
         digest.finalize().into()
     }
 
-    /// What it carries when it is sent back.
+    /// Returns the origin that it carries when it is sent back.
     pub(crate) fn next_origin(&self) -> Origin {
         origin_of_letter(self.message_id(), self.origin.as_ref())
     }
@@ -211,27 +210,27 @@ impl Letter {
         }
     }
 
-    /// Empty if nobody wrote it down.
+    /// Returns the error, empty if it is unknown.
     pub(crate) fn error(&self) -> &str {
         self.text(|note| &note.error, |logged| &logged.error)
     }
 
-    /// The type of the error, empty if nobody wrote it down.
+    /// Returns the type of the error, empty if it is unknown.
     pub(crate) fn exception(&self) -> &str {
         self.text(|note| &note.exception, |logged| &logged.exception)
     }
 
-    /// The function that gave up on it, empty if nobody wrote it down.
+    /// Returns the function that failed, empty if it is unknown.
     pub(crate) fn function(&self) -> &str {
         self.text(|note| &note.function, |logged| &logged.function)
     }
 
-    /// The request id of its last invocation, empty if nobody wrote it down.
+    /// Returns the request id of the last invocation, empty if it is unknown.
     pub(crate) fn request_id(&self) -> &str {
         self.text(|note| &note.request_id, |logged| &logged.request_id)
     }
 
-    /// What the note says, else the log.
+    /// Returns a field of the note, else of the log.
     fn text<'a>(
         &'a self,
         note: impl FnOnce(&'a DeadLetter) -> &'a str,
@@ -244,7 +243,7 @@ impl Letter {
         }
     }
 
-    /// The ARN of the queue that it comes from.
+    /// Returns the ARN of its source queue.
     pub(crate) fn source(&self) -> Option<&str> {
         match self.written() {
             Some(note) => Some(note.source.as_str()).filter(|source| !source.is_empty()),
@@ -256,12 +255,12 @@ impl Letter {
         self.system(&MessageSystemAttributeName::MessageGroupId)
     }
 
-    /// How often it was delivered before it became a letter. SQS counts on over all queues, also whenever somebody looks
-    /// at it here.
+    /// Returns the number of deliveries before it became a letter. SQS counts on over all queues, and at each receive of the
+    /// letter here.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
     pub(crate) fn attempts(&self) -> Option<u32> {
         match self.written() {
-            // Only looks at it here were counted.
+            // SQS counted only receives of the letter here.
             _ if self.has_no_source() => self.attributes.get("RETRY_ATTEMPTS")?.as_str()?.parse().ok(),
             Some(note) => Some(note.attempts),
             None => {
@@ -272,19 +271,19 @@ impl Letter {
         }
     }
 
-    /// When it was sent to this queue; on a standard queue SQS keeps the time at which a letter that it moves was sent
-    /// to the source queue, and counts its retention from there.
+    /// Returns the time at which it was sent to this queue. On a standard queue, a letter that SQS moved has the time at which it
+    /// was sent to the source queue. Its retention period starts then.
     pub(crate) fn enqueued_at(&self) -> Option<SystemTime> {
         let sent: u64 = self.system(&MessageSystemAttributeName::SentTimestamp)?.parse().ok()?;
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(sent))
     }
 
-    /// When SQS drops it, with this retention of the dead-letter queue.
+    /// Returns the time at which SQS drops it, with this retention period of the dead-letter queue.
     pub(crate) fn expires_at(&self, retention: Duration) -> Option<SystemTime> {
         self.enqueued_at()?.checked_add(retention)
     }
 
-    /// When the message was sent to the source queue.
+    /// Returns the time at which the message was sent to the source queue.
     pub(crate) fn sent_at(&self) -> Option<SystemTime> {
         self.written().and_then(|note| note.sent_at).or_else(|| self.enqueued_at())
     }

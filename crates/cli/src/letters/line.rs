@@ -1,4 +1,4 @@
-//! A letter as a line of JSON: what `list --json` and `export` write and `import` reads. Pure.
+//! A letter as a line of JSON, which `list --json` and `export` write and `import` reads. Pure.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::letter::Letter;
 use super::when::rfc3339;
 
-/// First what the message is, then what is known of it.
+/// First the message itself, then facts about it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Line<'a> {
-    /// Its message id in the dead-letter queue, by which `retry --ids` knows it.
+    /// Message id in the dead-letter queue, for `retry --ids`.
     id: &'a str,
     body: &'a str,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -25,7 +25,7 @@ pub(crate) struct Line<'a> {
     deduplication_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_header: Option<&'a str>,
-    /// Its message id in the source queue.
+    /// Message id in the source queue.
     message_id: &'a str,
     reason: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -52,7 +52,7 @@ pub(crate) struct Line<'a> {
     expires_at: Option<String>,
 }
 
-/// A message attribute: a string if it is no more than that.
+/// A message attribute. One of the type String is a plain string.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "an attribute is a string, {\"type\", \"value\"} or {\"type\", \"base64\"}")]
 pub(crate) enum Attribute {
@@ -62,7 +62,7 @@ pub(crate) enum Attribute {
 }
 
 impl<'a> Line<'a> {
-    /// `retention` is that of the dead-letter queue.
+    /// Describes a letter. `retention` is the dead-letter queue's.
     pub(crate) fn of(letter: &'a Letter, retention: Duration) -> Self {
         let note = letter.note.as_ref();
         let time = |time: Option<SystemTime>| time.map(rfc3339);
@@ -105,7 +105,7 @@ impl Attribute {
     }
 
     /// # Errors
-    /// What is wrong with its base64.
+    /// Its base64 is malformed, and how.
     pub(crate) fn into_value(self) -> Result<redrive_sqs::Attribute, String> {
         Ok(match self {
             Self::String(text) => redrive_sqs::Attribute::text("String", text),

@@ -1,4 +1,4 @@
-//! Going through all letters that are visible, each once.
+//! Receives all visible letters, each once.
 
 use std::collections::HashSet;
 
@@ -12,11 +12,11 @@ use crate::problem::{OrProblem, Problem};
 use crate::sqs::Hold;
 use crate::tell::tell;
 
-/// So many receives in a row with nothing but letters that were there already are the end: someone makes them visible as
-/// fast as they are held.
+/// Number of receives in a row with only known letters that ends the look: somebody makes letters visible as fast as this
+/// receives them.
 const NOTHING_NEW: usize = 3;
 
-/// Receives at once, as long as there is plenty.
+/// Number of concurrent receives while there are many letters.
 const RECEIVES_AT_ONCE: usize = 4;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// Without the origins of senders who are not named; `max_receive_count` is that of the source queue.
+    /// Removes the origins of senders who are not named. `max_receive_count` is the source queue's.
     pub(crate) fn new(
         hold: &'a Hold,
         max_receive_count: Option<u32>,
@@ -38,15 +38,15 @@ impl<'a> Look<'a> {
         Self { hold, seen: HashSet::new(), receives: 1, max_receive_count, origin_senders }
     }
 
-    /// The next letters; none at the end. SQS may hand out a letter twice, but here it comes once.
+    /// Returns the next letters, none at the end. SQS may deliver a letter twice, but this returns it once.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html>
     ///
     /// # Errors
-    /// What the hold says.
+    /// Those of [`Hold::receive`].
     pub(crate) async fn next(&mut self) -> Result<Vec<Letter>, Problem> {
         let say = |line: &str| tell(format_args!("redrive: {line}"));
         for _ in 0..NOTHING_NEW {
-            // All are waited for, whatever one of them says: what they received must be known.
+            // It waits for all receives, even if one fails, because letters that nobody knows of would stay hidden.
             let received = join_all((0..self.receives).map(|_| self.hold.receive(10, say))).await;
             let mut letters = Vec::new();
             for received in received {
@@ -65,18 +65,18 @@ impl<'a> Look<'a> {
         Ok(vec![])
     }
 
-    /// How many there were so far.
+    /// Counts the letters so far.
     pub(crate) fn seen(&self) -> usize {
         self.seen.len()
     }
 }
 
-/// About how many letters of a FIFO queue stand behind those that were seen.
+/// Estimates the letters of a FIFO queue that wait behind those that were seen.
 pub(crate) fn behind(queue: &Queue, seen: usize) -> usize {
     if queue.is_fifo() { unseen(queue, seen) } else { 0 }
 }
 
-/// What cannot be seen, in words for people; `queue` as it was before the look.
+/// Describes the letters that were not seen. `queue` has the counts from before the look.
 pub(crate) fn not_seen(queue: &Queue, seen: usize) -> Option<String> {
     let hidden = queue.count(&QueueAttributeName::ApproximateNumberOfMessagesNotVisible);
     let mut parts = Vec::new();

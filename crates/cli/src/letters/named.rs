@@ -1,22 +1,22 @@
-//! The ids that are asked for, and the letters that have them. Pure.
+//! Matches the ids of `--ids` with letters. Pure.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::letter::Letter;
 use super::tracker::{Folding, Identity};
 
-/// A letter goes by its own id, or by that of its message, which a note can give as it likes: the latter counts only where
-/// no letter has the id itself, and so not before all were looked at.
+/// The requested ids. An id selects the letter that has it, else the letters whose message has it. A note can name any message,
+/// so the latter are decided only after all letters were looked at.
 #[derive(Debug)]
 pub(super) struct Named {
-    /// Those that no letter has had so far.
+    /// Ids that no letter has had so far.
     pub(super) missing: BTreeSet<String>,
     folding: Folding,
-    /// Those that are the own ids of letters, and what these letters are.
+    /// Ids that letters have themselves, with the identity of each letter.
     own: HashMap<String, Identity>,
-    /// In the order in which they came.
+    /// Letters that were kept back, in the order of receipt.
     waiting: Vec<Letter>,
-    /// All letters were looked at that could be received while those waited.
+    /// True once all letters were looked at that could be received while those waited.
     pub(super) is_closed: bool,
 }
 
@@ -26,8 +26,8 @@ impl Named {
         Self { missing, folding, own: HashMap::new(), waiting: vec![], is_closed: false }
     }
 
-    /// Keeps back a letter that is asked for by the id of its message only, as long as one with that id may come, and
-    /// those behind it in its group, where order matters. Gives back any other.
+    /// Keeps back a letter that only its message id selects, as long as a letter with that id may follow. If order matters, it
+    /// also keeps back later letters of its group. Returns any other letter.
     pub(super) fn keep_back(
         &mut self,
         letter: Letter,
@@ -47,12 +47,12 @@ impl Named {
         None
     }
 
-    /// How many were kept back so far.
+    /// Counts the letters that were kept back so far.
     pub(super) fn kept_back(&self) -> usize {
         self.waiting.len()
     }
 
-    /// All letters were looked at: nobody waits any more. Gives back those that did.
+    /// Ends the wait after all letters were looked at, and returns the letters that were kept back.
     pub(super) fn close(&mut self) -> Vec<Letter> {
         self.is_closed = true;
         std::mem::take(&mut self.waiting)
@@ -63,7 +63,7 @@ impl Named {
         self.missing.remove(letter.message_id());
     }
 
-    /// Whether another letter has the id that this one is asked for by, and they are not one, or that one stays.
+    /// Returns true if another letter has this one's message id, and is not its duplicate or stays.
     pub(super) fn is_taken(&self, letter: &Letter, stays: impl Fn(&str) -> bool) -> bool {
         let (id, identity) = (letter.message_id(), || Identity::new(letter, self.folding));
         let takes = |own: &Identity| stays(id) || *own != identity();
@@ -96,7 +96,7 @@ mod tests {
         named_with(Folding::ByMessage, ids)
     }
 
-    /// The ids of the letters that were not kept back, and then of those that were.
+    /// Returns the ids of the letters that were not kept back, and of those that were.
     fn order(mut named: Named, letters: &[Letter], group: fn(&Letter) -> Option<&str>) -> [Vec<String>; 2] {
         let mut passed = Vec::new();
         for letter in letters {

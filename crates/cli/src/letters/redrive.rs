@@ -1,4 +1,4 @@
-//! A letter as it goes back: the message that it was, with `redrive.origin` in the place of the note. Pure.
+//! Makes the message that goes back for a letter, with `redrive.origin` in place of the note. Pure.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,13 +14,13 @@ use crate::sqs::{NewMessage, QueueRules};
 pub(crate) struct Redrive {
     pub(crate) message: NewMessage,
     origin: Origin,
-    /// Whether there was room for it.
+    /// True if there was room for `redrive.origin`.
     pub(crate) has_origin: bool,
 }
 
 impl Redrive {
     /// # Errors
-    /// What keeps it from going there.
+    /// The queue cannot take the letter, and why.
     pub(crate) fn new(letter: &Letter, to: &QueueRules) -> Result<Self, String> {
         let origin = letter.next_origin();
         let group_id = letter.group().map(str::to_owned);
@@ -41,7 +41,7 @@ impl Redrive {
         Ok(Self::with_origin(message, origin, to.largest))
     }
 
-    /// With another body and other attributes, which a FIFO queue must not take for what it has seen before.
+    /// Replaces the body and the attributes, and the deduplication id, so that a FIFO queue does not drop the message.
     pub(crate) fn edited(&self, body: String, attributes: Attributes, largest: usize) -> Self {
         let mut hasher = DefaultHasher::new();
         (&body, format!("{attributes:?}")).hash(&mut hasher);
@@ -51,19 +51,19 @@ impl Redrive {
         Self::with_origin(message, self.origin.clone(), largest)
     }
 
-    /// The same message, which a FIFO queue must not take for what it has seen before this time.
+    /// Returns the same message with a deduplication id of this time, so that a FIFO queue does not drop it.
     pub(crate) fn once_more(mut self, now: SystemTime) -> Self {
         let millis = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         self.message.deduplication_id = self.message.deduplication_id.map(|id| format!("{id}-{millis}"));
         self
     }
 
-    /// The attributes that redrive did not write.
+    /// Returns the attributes that redrive did not write.
     pub(crate) fn own(&self) -> impl Iterator<Item = (&String, &Attribute)> {
         self.message.attributes.iter().filter(|(name, _)| name.as_str() != Origin::ATTRIBUTE)
     }
 
-    /// Rather without than not at all.
+    /// Adds the origin if the message has room for it.
     fn with_origin(mut message: NewMessage, origin: Origin, largest: usize) -> Self {
         let attribute = Attribute::from(origin.clone());
         let size = message.size() + Origin::ATTRIBUTE.len() + attribute.size();
@@ -75,8 +75,8 @@ impl Redrive {
     }
 }
 
-/// Not that of the letter: within five minutes a FIFO queue swallows what has an id that it knows. The same for the same
-/// letter, so that a second run after a crash does not send it twice.
+/// Returns another id than the letter's, because a FIFO queue drops a message with a known id for five minutes. The same letter
+/// always has the same id, so that a second run after a crash does not send it twice.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html>
 fn deduplication_id(letter: &str, redrives: u32) -> String {
     format!("{letter}-{redrives}")

@@ -1,4 +1,4 @@
-//! What became of a letter, for programs and for people. Pure.
+//! Formats the result for a letter, for programs and for people. Pure.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use super::job::Operation;
 use super::letter::Letter;
 use super::tracker::Why;
 
-/// So many letters are told of one by one; the rest are counted.
+/// Number of letters that are reported one by one. The rest are only counted.
 const TOLD: u64 = 20;
 
-/// What became of a letter.
+/// Result for a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report<'a> {
     /// A dry run would send or delete it.
@@ -20,7 +20,7 @@ pub(crate) enum Report<'a> {
     /// It was deleted, or would be, because another letter of its message was sent.
     Duplicate,
     Left(Why),
-    /// It was left though it was asked for by its id.
+    /// It stays although its id was requested.
     NamedButLeft(Why),
     /// It was not sent or deleted.
     Failed(&'a str),
@@ -34,7 +34,7 @@ pub(crate) enum Report<'a> {
     },
     /// It was sent and deleted, after its visibility timeout ended.
     PerhapsTaken(Option<&'a str>),
-    /// It was sent and deleted, and an earlier run has sent it, or may have: how, in words.
+    /// It was sent and deleted, and an earlier run sent it or may have, as `before` describes.
     SentAgain {
         sent_as: Option<&'a str>,
         before: &'a str,
@@ -47,7 +47,7 @@ pub(crate) enum Report<'a> {
     WithoutOrigin,
 }
 
-/// ` as ID`, if SQS told the id.
+/// Formats ` as ID` if SQS returned the id.
 pub(super) fn as_id(sent_as: Option<&str>) -> String {
     sent_as.map(|id| format!(" as {id}")).unwrap_or_default()
 }
@@ -55,7 +55,7 @@ pub(super) fn as_id(sent_as: Option<&str>) -> String {
 const TAKEN: &str = "its visibility timeout ended before it was deleted";
 
 impl Report<'_> {
-    /// Whether it was sent, may have been, or would be.
+    /// Returns true if the letter was sent, may have been, or would be.
     pub(super) fn is_sent(self, operation: Operation) -> bool {
         match self {
             Self::Chosen | Self::PerhapsTaken(_) => operation != Operation::Delete,
@@ -72,7 +72,7 @@ impl Report<'_> {
         }
     }
 
-    /// For programs: the result and what belongs to it.
+    /// Returns the result and its fields for programs.
     pub(super) fn json(
         &self,
         letter: &Letter,
@@ -111,7 +111,7 @@ impl Report<'_> {
         })
     }
 
-    /// For people.
+    /// Describes the result for people.
     pub(super) fn words(&self, id: &str, dry_run: bool) -> Option<String> {
         let sent =
             |sent_as: Option<&str>| format!("possible duplicate: letter {id} was sent{}", as_id(sent_as));
@@ -146,7 +146,7 @@ impl Report<'_> {
         })
     }
 
-    /// Whether people hear of it, of so many: some need to see to each.
+    /// Returns true if it is printed for people, as the `count`th of its kind. Those that need a decision are always printed.
     pub(super) fn is_told(&self, count: u64, json: bool) -> bool {
         match self {
             Self::Duplicate | Self::AlreadySent(_) | Self::Failed(_) => !json && count <= TOLD,

@@ -1,4 +1,4 @@
-//! What a run says of each letter, and in the end.
+//! Reports the result of each letter, and the totals at the end.
 
 use std::io;
 use std::time::{Duration, Instant, SystemTime};
@@ -15,7 +15,7 @@ use crate::counted::thousands;
 use crate::output::{self, Line, Progress, Stream};
 use crate::width::{Layout, Width};
 
-/// How often to say how far it is where there is no bar.
+/// Interval between progress lines if there is no bar.
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -23,18 +23,18 @@ pub(super) struct Reporter {
     operation: Operation,
     mode: Mode,
     json: bool,
-    /// What a dry run would do, for people.
+    /// Letters that a dry run would send or delete, for people.
     kinds: Kinds,
     bar: Option<Progress>,
     pub(super) tally: Tally,
-    /// When it was last said how far it is.
+    /// Time of the last progress line.
     said: Instant,
-    /// Nobody reads any more.
+    /// The first error of writing to stdout.
     pub(super) broken: Option<io::Error>,
 }
 
 impl Reporter {
-    /// With a bar for so many letters to look at, if there is to be one.
+    /// Creates a reporter, with a bar for the expected letters on a terminal.
     pub(super) fn new(job: &Job, mode: Mode, expected: Option<u64>) -> Self {
         let (operation, json) = (job.work.operation(), job.json);
         let has_bar = mode != Mode::DryRun && Stream::Stderr.is_terminal();
@@ -53,7 +53,7 @@ impl Reporter {
             self.tally.unchecked_origins += 1;
         }
         if self.mode == Mode::Preview {
-            // Worth knowing before the answer.
+            // A warning helps the user to answer the question.
             let is_warning =
                 matches!(what, Report::Failed(_) | Report::SentBefore(_) | Report::WithoutOrigin);
             let words = what.words(&letter.id, true).filter(|_| is_warning && what.is_told(count, false));
@@ -86,19 +86,19 @@ impl Reporter {
         }
     }
 
-    /// Letters that were met for the first time.
+    /// Advances the bar by letters that were seen for the first time.
     pub(super) fn looked_at(&self, letters: usize) {
         if let Some(bar) = &self.bar {
             bar.advance(u64::try_from(letters).unwrap_or_default());
         }
     }
 
-    /// For stderr.
+    /// Prints a line to stderr.
     pub(super) fn say(&self, line: &str) {
         output::tell(format!("redrive: {line}"));
     }
 
-    /// For stdout: the sum, in the words given or as JSON.
+    /// Prints the totals to stdout, in these words or as JSON.
     pub(super) fn end(&mut self, sum: &str) {
         self.bar = None;
         if let Some(line) = unchecked_origins(self.tally.unchecked_origins) {

@@ -1,5 +1,5 @@
-//! Going through a dead-letter queue once: receive, decide, send, delete, ten at a time. A letter is never deleted before
-//! it was sent, and those that stay are visible again in the end.
+//! Goes through a dead-letter queue once: receives, decides, sends and deletes, ten letters at a time. It never deletes a letter
+//! before it was sent, and makes those that stay visible again at the end.
 
 mod batch;
 mod send;
@@ -26,30 +26,30 @@ use crate::aws::Aws;
 use crate::problem::Problem;
 use crate::sqs::{Hold, Pace, hold};
 
-/// Batches in flight at once, where order does not matter; one for so many letters.
+/// Number of concurrent workers if order does not matter, and letters for each.
 const MOST_WORKERS: u64 = 4;
 const LETTERS_A_WORKER: u64 = 50;
 
-/// Does it.
+/// Runs the job.
 ///
 /// # Errors
-/// Some letters failed or may be twice, ids were not found, a call failed, or it was interrupted. The sum is told before.
+/// Some letters failed or may arrive twice, ids were not found, a call failed, or it was interrupted. The totals come before.
 pub(crate) async fn run(aws: &Aws, job: &Job) -> Result<(), Problem> {
     let mode = if job.dry_run { Mode::DryRun } else { Mode::Real };
     hold(aws, &job.from, async |hold| Run::new(aws, job, mode, hold).run(aws).await).await
 }
 
-/// How many letters a job takes.
+/// Result of counting the letters of a job.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Foreseen {
     pub(crate) letters: u64,
-    /// Those that it only deletes, since an earlier run has sent them.
+    /// Letters that it only deletes, because an earlier run has sent them.
     pub(crate) already_sent: u64,
-    /// There may be more, which SQS does not return yet.
+    /// True if there may be more letters, which SQS does not return yet.
     pub(crate) is_least: bool,
 }
 
-/// Looks how many letters a job would take, before somebody is asked. None: it is none, and all is said.
+/// Counts the letters of a job before the user is asked. Returns none if there are none, and reports that itself.
 ///
 /// # Errors
 /// A call failed, no letter matches, or it was interrupted.
@@ -57,7 +57,7 @@ pub(crate) async fn foresee(aws: &Aws, job: &Job) -> Result<Option<Foreseen>, Pr
     hold(aws, &job.from, async |hold| Run::new(aws, job, Mode::Preview, hold).foresee(aws).await).await
 }
 
-/// A run. Its workers take turns in one task, so that none sees the state half changed.
+/// A run. Its workers take turns in one task, so none sees the state half changed.
 #[derive(Debug)]
 struct Run<'run> {
     aws: &'run Aws,
@@ -67,7 +67,7 @@ struct Run<'run> {
     hold: &'run Hold,
     pace: Pace,
     began: SystemTime,
-    /// When the history was told that letters are about to be sent or deleted.
+    /// Time at which the history recorded that letters are about to be sent or deleted.
     start: OnceCell<Option<String>>,
     state: RefCell<State>,
 }
@@ -78,11 +78,11 @@ struct State {
     reporter: Reporter,
     named: Named,
     sieve: Sieve,
-    /// Letters whose message is being worked on elsewhere.
+    /// Duplicates of letters that another worker is sending.
     twins: Vec<batch::Deletable>,
-    /// What ends the run before its time.
+    /// Error that ends the run early.
     fatal: Option<anyhow::Error>,
-    /// How many letters somebody was asked about, and whether they have had enough.
+    /// Number of letters that the user was asked about, and whether the user quit.
     asked: u64,
     quit: bool,
 }
@@ -98,7 +98,7 @@ impl<'run> Run<'run> {
         };
         let folding =
             if job.work.operation() == Operation::Delete { Folding::ByLetter } else { Folding::ByMessage };
-        // Of letters that are selected by what they are, it takes all to find so many.
+        // With conditions or ids, all letters must be looked at to find the selected ones.
         let most_looked_at = most.filter(|_| job.selection.is_all());
         let expected =
             (!job.work.is_one_by_one()).then(|| most_looked_at.map_or(visible, |most| most.min(visible)));
@@ -153,8 +153,8 @@ impl<'run> Run<'run> {
         self.settle_twins().await;
     }
 
-    /// Letters that were in flight at the start may be visible again since the last receive, which can be long ago if
-    /// another worker was sending slowly.
+    /// Receives letters that were in flight at the start and are visible again. The last receive may be long ago if another
+    /// worker was sending slowly.
     async fn take_visible_again(&self, aws: &Aws) {
         while self.is_to_the_end() && self.state().tracker.scope.hidden() > 0 {
             let met = self.state().tracker.scope.met();
@@ -204,14 +204,14 @@ impl<'run> Run<'run> {
         end.result(|| no_match(job.from.name(), sieve.reasons()))
     }
 
-    /// Whether all letters were received that could be.
+    /// Returns true if the run looks at all letters: nothing stops it early.
     fn is_to_the_end(&self) -> bool {
         let state = self.state();
         !self.should_stop(&state) && state.tracker.room() > 0 && !self.is_complete(&state)
     }
 
-    /// About how many letters were in flight at the start, were not received, and are in flight still. Others may be done
-    /// with them by now.
+    /// Estimates the letters that were in flight at the start, were not received, and are still in flight. Other consumers may be
+    /// done with some.
     async fn still_hidden(&self, aws: &Aws) -> u64 {
         let hidden = self.state().tracker.scope.hidden();
         if hidden == 0 || !self.is_to_the_end() {
@@ -224,8 +224,8 @@ impl<'run> Run<'run> {
         }
     }
 
-    /// A letter that was not met though all were received is gone. One that was in flight at the start may be visible by
-    /// now.
+    /// Closes the journal. If all letters were received, an unseen one has left the queue. One that was in flight at the start may
+    /// be visible again, so it counts as received only if it was seen.
     async fn finish_journal(&self) {
         let to_the_end = self.is_to_the_end() && !self.hold.is_full();
         if self.mode == Mode::Real {
@@ -259,12 +259,12 @@ impl<'run> Run<'run> {
         }
     }
 
-    /// How many letters there are to look at.
+    /// Returns the number of letters to look at.
     fn expected(&self) -> u64 {
         self.job.selection.most.unwrap_or(u64::MAX).min(self.job.from.visible())
     }
 
-    /// One where order matters or somebody is asked about each letter.
+    /// Returns the number of workers: one if order matters or the user is asked about each letter.
     fn workers(&self) -> u64 {
         if self.job.from.is_fifo() || self.job.work.is_one_by_one() || self.mode == Mode::DryRun {
             return 1;
@@ -272,7 +272,7 @@ impl<'run> Run<'run> {
         self.expected().div_ceil(LETTERS_A_WORKER).clamp(1, MOST_WORKERS)
     }
 
-    /// Whether all letters were met that are asked for by their ids.
+    /// Returns true if all requested ids were found.
     fn is_complete(&self, state: &State) -> bool {
         self.job.selection.ids.is_some() && state.named.missing.is_empty()
     }
@@ -281,15 +281,15 @@ impl<'run> Run<'run> {
         self.should_stop(&self.state())
     }
 
-    /// That nobody reads stdout any more ends only what was to be read: a letter is moved because somebody asked for it.
+    /// Returns true if the run must stop. A closed stdout ends only dry runs: the others were started to move letters.
     fn should_stop(&self, state: &State) -> bool {
         let unread = self.mode != Mode::Real && state.reporter.broken.is_some();
-        // Letters that were sent before come back: the others would too.
+        // Letters that were sent have failed again, so the others would too.
         let fails_again = self.job.sent_back.as_ref().is_some_and(|sent| sent.borrow().has_returns());
         state.fatal.is_some() || state.quit || self.hold.is_stopped() || unread || fails_again
     }
 
-    /// Before the first letter is sent or deleted.
+    /// Records the start, before the first letter is sent or deleted.
     async fn record_start(&self) {
         self.start.get_or_init(|| self.job.record_start(self.aws)).await;
     }
@@ -306,7 +306,7 @@ impl<'run> Run<'run> {
         self.state().reporter.report(letter, what);
     }
 
-    /// Never kept over an await.
+    /// Borrows the state. Callers must not keep it across an await.
     fn state(&self) -> RefMut<'_, State> {
         self.state.borrow_mut()
     }

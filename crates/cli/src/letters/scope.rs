@@ -1,19 +1,19 @@
-//! Where a run through a queue ends that may get new letters meanwhile. Pure.
+//! Decides when a run has seen all letters, although new ones may arrive meanwhile. Pure.
 
 use std::time::SystemTime;
 
-/// So many letters in a row that are none of this run's, and so many receives in a row that bring nothing new, end it.
+/// Number of later letters in a row, and of receives in a row with only known letters, that ends the run.
 const STRANGERS: u32 = 10;
 const BARREN: u32 = 3;
 
-/// The letters that were there when the run began: as many as SQS counted, and beyond that number, which is approximate,
-/// those that were sent before.
+/// The letters that were in the queue when the run began: as many as SQS counted. Because that count is approximate, letters
+/// beyond it belong to the run if they were sent before.
 #[derive(Debug)]
 pub(crate) struct Scope {
     began: SystemTime,
-    /// SQS counted later than that, so letters that arrived in between are in the count.
+    /// True if SQS counted later than that, so the count includes letters that arrived in between.
     is_later: bool,
-    /// In flight and delayed ones too.
+    /// Count of visible, in-flight and delayed letters.
     counted: u64,
     visible: u64,
     met: u64,
@@ -27,13 +27,13 @@ impl Scope {
         Self { began, is_later: false, counted, visible, met: 0, strangers: 0, barren: 0, empty: 0 }
     }
 
-    /// For a later run over the letters of the one that began then.
+    /// Returns the scope of a later run over the letters of the run that began then.
     pub(crate) fn later(began: SystemTime, visible: u64, counted: u64) -> Self {
         Self { is_later: true, ..Self::new(began, visible, counted) }
     }
 
-    /// Whether a letter that is met for the first time belongs to this run. A letter that SQS moved may keep the time at
-    /// which the message was first sent, and this clock need not be that of SQS: the time alone does not tell.
+    /// Returns true if a letter that is seen for the first time belongs to this run. Its time alone does not decide: a letter that
+    /// SQS moved may keep the time of its message, and the clocks may differ.
     pub(crate) fn covers(&mut self, sent: Option<SystemTime>) -> bool {
         self.met += 1;
         let is_counted = self.met <= self.counted;
@@ -42,33 +42,34 @@ impl Scope {
         covered
     }
 
-    /// After a receive of so many letters, of which so many were met for the first time.
+    /// Records a receive with these letters, of which `new` were seen for the first time.
     pub(crate) fn received(&mut self, letters: usize, new: usize) {
         self.empty = if letters == 0 { self.empty + 1 } else { 0 };
         self.barren = if letters > 0 && new == 0 { self.barren + 1 } else { 0 };
     }
 
-    /// How many were met.
+    /// Counts the letters that were seen.
     pub(crate) fn met(&self) -> u64 {
         self.met
     }
 
-    /// There is more to receive after all.
+    /// Continues, because there are more letters to receive.
     pub(crate) fn reopen(&mut self) {
         (self.empty, self.barren) = (0, 0);
     }
 
-    /// How many could be received at the start, and were not met.
+    /// Counts the letters that were visible at the start and were not seen.
     pub(crate) fn unmet(&self) -> u64 {
         self.visible.saturating_sub(self.met)
     }
 
-    /// How many could not be received at the start, and were not met either.
+    /// Counts the letters that were not visible at the start and were not seen.
     pub(crate) fn hidden(&self) -> u64 {
         self.counted.saturating_sub(self.visible.max(self.met))
     }
 
-    /// One empty receive, which asks all of a queue's servers, is enough if all letters were met; else one might be late.
+    /// Returns true if the run is over. One empty receive, which asks all of a queue's servers, is enough if all visible letters
+    /// were seen. Otherwise it takes two, because one letter might be late.
     pub(crate) fn is_over(&self) -> bool {
         let patience = if self.met >= self.visible { 1 } else { 2 };
         self.empty >= patience || self.strangers >= STRANGERS || self.barren >= BARREN

@@ -1,4 +1,4 @@
-//! The letters that are meant. Pure.
+//! Selects letters by condition, id and number. Pure.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -11,19 +11,19 @@ use crate::counted::thousands;
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) conditions: Conditions,
-    /// Those of letters, or else of their messages.
+    /// Ids of letters, or else of their messages.
     pub(crate) ids: Option<BTreeSet<String>>,
     pub(crate) most: Option<u64>,
 }
 
 impl Selection {
-    /// Whether all letters are meant.
+    /// Returns true if all letters are selected.
     pub(crate) fn is_all(&self) -> bool {
         self.conditions.is_empty() && self.ids.is_none()
     }
 
-    /// Which letters of a queue with so many are meant, in words for people: `up to 5 of the 10 letters in orders-dead`,
-    /// `the letters with reason = panic (of 10 in orders-dead)`.
+    /// Describes the selection from a queue with `count` letters: `up to 5 of the 10 letters in orders-dead`, `the letters with
+    /// reason = panic (of 10 in orders-dead)`.
     pub(crate) fn words(&self, count: u64, queue: &str) -> String {
         let letters = if count == 1 { "letter" } else { "letters" };
         let count = thousands(count);
@@ -40,7 +40,7 @@ impl Selection {
         }
     }
 
-    /// The same once it is known how many they are: `833 of 4,900 letters in orders-dead`, and `, those with reason = panic`.
+    /// Describes a counted selection: `833 of 4,900 letters in orders-dead`, and `, those with reason = panic`.
     pub(crate) fn counted_words(&self, chosen: Foreseen, count: u64, queue: &str) -> [String; 2] {
         let Foreseen { letters: chosen, is_least, .. } = chosen;
         let count = count.max(chosen);
@@ -57,13 +57,13 @@ impl Selection {
         ]
     }
 
-    /// Whether a letter is meant by its id, and not only by what it is like.
+    /// Returns true if `--ids` names the letter.
     pub(super) fn names(&self, letter: &Letter) -> bool {
         let is_named = |ids: &BTreeSet<String>| ids.contains(&letter.id) || ids.contains(letter.message_id());
         self.ids.as_ref().is_some_and(is_named)
     }
 
-    /// `sieve` is that of the conditions.
+    /// Judges a letter by its ids, and then by the conditions in `sieve`.
     pub(super) fn judge(&self, letter: &Letter, sieve: &mut Sieve, now: SystemTime) -> Verdict {
         match self.ids.is_none() || self.names(letter) {
             true => sieve.judge(letter, now),

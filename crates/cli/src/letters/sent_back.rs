@@ -1,4 +1,4 @@
-//! Letters that were sent back, and which of them failed again. Pure.
+//! Tracks letters that were sent back, and recognizes those that failed again. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::SystemTime;
@@ -8,39 +8,39 @@ use redrive_sqs::Origin;
 use super::kinds::is_same_error;
 use super::letter::Letter;
 
-/// A letter that came back has the id under which it was sent: SQS keeps it when it moves a message, and redrive writes it
-/// into the note. A consumer that sends another message in its place may keep `redrive.origin`. Without either, nobody can
-/// tell that it came back.
+/// The letters that were sent. One that failed again has the id under which it was sent: SQS keeps it when it moves a message,
+/// and redrive writes it into the note. A consumer that sends another message in its place may keep `redrive.origin`. Without
+/// either, nobody can recognize it.
 #[derive(Debug, Default)]
 pub(crate) struct SentBack {
-    /// When the first stage began.
+    /// Start of the first stage.
     pub(crate) began: Option<SystemTime>,
-    /// By the ids of the new messages.
+    /// Sent letters by the ids of the new messages.
     letters: HashMap<String, SentLetter>,
-    /// The ids of the new messages by their origins.
+    /// Ids of the new messages by their origins.
     origins: BTreeMap<(String, u32), String>,
-    /// The ids of new messages that came back.
+    /// New errors by the ids of messages that failed again.
     returns: BTreeMap<String, NewError>,
 }
 
 #[derive(Debug)]
 struct SentLetter {
-    /// By which `--ids` knows it.
+    /// Ids that select it with `--ids`.
     ids: [String; 2],
     reason: String,
     error: String,
 }
 
-/// The error of a letter that came back, beside the one that it had.
+/// The error of a letter that failed again, compared with its former one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NewError {
     Same,
     Other,
-    /// SQS moved it, and wrote no note.
+    /// SQS moved it without a note.
     Unknown,
 }
 
-/// How many letters came back.
+/// Counts of letters that failed again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Returned {
     pub(crate) same_error: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Returned {
 }
 
 impl SentBack {
-    /// A letter was sent under this id.
+    /// Adds a letter that was sent under this id.
     pub(crate) fn sent(&mut self, letter: &Letter, sent_as: &str) {
         let Origin { message_id, redrives, .. } = letter.next_origin();
         self.origins.insert((message_id, redrives), sent_as.to_owned());
@@ -61,9 +61,9 @@ impl SentBack {
         self.letters.insert(sent_as.to_owned(), sent);
     }
 
-    /// Whether a letter is one that came back, which is noted.
+    /// Returns true if a letter is one that failed again, and records its error.
     pub(crate) fn met(&mut self, letter: &Letter) -> bool {
-        // Others may have sent it back once more, which raises the number.
+        // Another user may have sent it back again, which raises the number.
         let of_origin = |origin: &Origin| {
             let [first, last] = [0, origin.redrives].map(|redrives| (origin.message_id.clone(), redrives));
             self.origins.range(first..=last).next_back().map(|(_, id)| id.as_str())
@@ -92,7 +92,7 @@ impl SentBack {
         }
     }
 
-    /// Takes the letters that were sent out of those that are asked for by their ids.
+    /// Removes the letters that were sent from the requested ids.
     pub(crate) fn remove_from(&self, ids: &mut BTreeSet<String>) {
         self.letters.values().flat_map(|sent| &sent.ids).for_each(|id| _ = ids.remove(id));
     }
@@ -115,7 +115,7 @@ impl Returned {
         self.same_error + self.other_error + self.unknown_error
     }
 
-    /// `7 of 10 letters came back: 6 with the same error, 1 with another`
+    /// Formats the counts as `7 of 10 letters came back: 6 with the same error, 1 with another error`.
     pub(crate) fn words(self, sent: usize) -> String {
         let came_back = format!("{} of {} came back", self.count(), crate::tell::letters(sent));
         let kinds = [

@@ -1,4 +1,4 @@
-//! How many letters of which outcome. Pure.
+//! Counts letters by result. Pure.
 
 use std::collections::BTreeMap;
 
@@ -11,35 +11,35 @@ use crate::counted::thousands;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Sent and deleted, or deleted.
+    /// Sent and deleted, or only deleted if the operation is a delete.
     pub(crate) done: u64,
-    /// Deleted where others are sent.
+    /// Deleted by an operation that also sends.
     pub(crate) deleted: u64,
-    /// Deleted, since another letter of the message was sent.
+    /// Deleted because another letter of the message was sent.
     pub(crate) duplicates: u64,
-    /// Deleted, since an earlier run had sent them.
+    /// Deleted because an earlier run had sent them.
     pub(crate) already_sent: u64,
     pub(crate) failed: u64,
-    /// Of the failed: those that may have been sent.
+    /// Failed ones that may have been sent.
     pub(crate) perhaps_sent: u64,
     /// Sent, but not deleted.
     pub(crate) possible_duplicates: u64,
-    /// Of those: the ones that this run sent.
+    /// Possible duplicates that this run sent.
     pub(crate) sent_not_deleted: u64,
-    /// Sent and deleted, after somebody else may have received them, or an earlier run may have sent them.
+    /// Sent and deleted after another consumer may have received them, or an earlier run may have sent them.
     pub(crate) perhaps_taken: u64,
     pub(crate) left: BTreeMap<Why, u64>,
-    /// Of those that were left: asked for by their ids.
+    /// Left ones whose ids were requested.
     pub(crate) named_but_left: u64,
     pub(crate) without_origin: u64,
-    /// Chosen by a dry run, though an earlier run may have sent them.
+    /// Chosen by a dry run although an earlier run may have sent them.
     pub(crate) sent_before: u64,
-    /// Sent, or to be sent, with an origin that nobody has checked.
+    /// Sent or to be sent with an origin that nobody has checked.
     pub(crate) unchecked_origins: u64,
 }
 
 impl Tally {
-    /// Gives back how many of the kind there are by now.
+    /// Counts a result, and returns the number of its kind so far.
     pub(super) fn count(&mut self, what: Report<'_>, operation: Operation) -> u64 {
         self.perhaps_sent += u64::from(matches!(what, Report::PerhapsSent(_)));
         self.perhaps_taken += u64::from(matches!(what, Report::PerhapsTaken(_) | Report::SentAgain { .. }));
@@ -64,7 +64,7 @@ impl Tally {
         *count
     }
 
-    /// One line for people.
+    /// Formats the totals on one line for people.
     pub(crate) fn sum(&self, operation: Operation, dry_run: bool, from: &str, to: &str) -> String {
         let done = thousands(self.done);
         let mut parts = vec![match (operation, dry_run) {
@@ -110,7 +110,7 @@ impl Tally {
         })
     }
 
-    /// What went wrong, if anything did.
+    /// Describes the problems, if there were any.
     pub(crate) fn problem(&self, operation: Operation) -> Option<String> {
         let mut parts = Vec::new();
         let mut add = |count: u64, one: &str, more: &str| {
@@ -141,7 +141,7 @@ impl Tally {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Whether not one letter was met that was asked for.
+    /// Returns true if no letter was selected.
     pub(crate) fn has_no_match(&self) -> bool {
         let met = Self { left: BTreeMap::new(), ..self.clone() };
         met == Self::default() && self.left.keys().all(|why| matches!(why, Why::NotWanted | Why::NoNote))
@@ -156,7 +156,7 @@ impl Tally {
         }
     }
 
-    /// What was done before the run ended early, if anything was to be done.
+    /// Describes what was done before the run ended early, unless it is a dry run.
     pub(crate) fn so_far(&self, operation: Operation, dry_run: bool) -> Option<String> {
         let (sent, deleted) = self.sent_and_deleted(operation);
         let letters =

@@ -1,4 +1,4 @@
-//! What this run knows of the letters that it has met, and so what it does with the next one. Pure.
+//! Remembers the letters that a run has seen, and decides about the next one. Pure.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -6,24 +6,24 @@ use std::fmt;
 use super::letter::Letter;
 use super::scope::Scope;
 
-/// What to do with a letter.
+/// Decision about a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It is to be moved or deleted.
+    /// The run moves or deletes it.
     Wanted,
-    /// Another letter of the same message and content was done: this one is deleted only.
+    /// Another letter with the same message and content was done, so this one is only deleted.
     Duplicate,
-    /// Another letter of the same message is being worked on: wait what comes of that.
+    /// Another letter with the same message and content is in work, so this one waits for the result.
     Twin,
-    /// It stays, held until the end so that it is not received again and again.
+    /// It stays, hidden until the end so that it is not received again and again.
     Left(Why),
-    /// It was left before and is here again.
+    /// It was left before, and was received again.
     Again,
-    /// It was taken before and is here again: it is no letter more, and goes when its message is done.
+    /// It was selected before, and was received again. It does not count, and is deleted once its message is done.
     Repeated,
 }
 
-/// Why a letter stays.
+/// Reason why a letter stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Why {
     NotWanted,
@@ -61,23 +61,23 @@ impl fmt::Display for Why {
     }
 }
 
-/// Whether two letters of one message are one.
+/// How letters of the same message are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Folding {
-    /// They are: what is sent for one need not be sent for the other.
+    /// As one: the run sends only one of them.
     ByMessage,
-    /// Each is for itself: who deletes one has not chosen the other.
+    /// Separately: a user who deletes one has not selected the other.
     ByLetter,
 }
 
-/// How far a message is.
+/// Progress of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Life {
     InWork,
     Done,
 }
 
-/// A message id in 16 bytes, if it is one as SQS gives them.
+/// A message id, in 16 bytes if it has the form of SQS's ids.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Uuid(u128),
@@ -98,7 +98,7 @@ impl Key {
     }
 }
 
-/// What is done once: a message with its content, or a letter. Only what is the same in both is ever deleted unsent.
+/// The unit that is done once: a message with its content, or a letter. A letter is deleted unsent only if both are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Identity {
     Message { id: Key, content: [u8; 32] },
@@ -116,23 +116,23 @@ impl Identity {
     }
 }
 
-/// The memory of a run: some bytes for each letter that it has met, no bodies.
+/// The memory of a run: some bytes for each letter that it has seen, without bodies.
 #[derive(Debug)]
 pub(crate) struct MessageTracker {
     pub(crate) scope: Scope,
     folding: Folding,
     lives: HashMap<Identity, Life>,
-    /// The message ids that letters got when they were sent back.
+    /// Message ids under which letters were sent back.
     sent_as: HashSet<Key>,
     /// Letters that stay.
     left: HashSet<Key>,
-    /// Letters that were to be moved or deleted, by their places in the order in which they were met.
+    /// Letters that were selected, with their positions in the order in which they were seen.
     taken: HashMap<Key, u64>,
-    /// FIFO groups of which a letter stays, by the place of the first that does: only what is behind that one stays too.
+    /// FIFO groups with a letter that stays, and the position of the first one. Only letters behind it stay too.
     stopped: HashMap<Box<str>, u64>,
-    /// How many letters were met.
+    /// Number of letters that were seen.
     met: u64,
-    /// How many more may be done.
+    /// Number of letters that may still be done.
     room: u64,
 }
 
@@ -151,13 +151,13 @@ impl MessageTracker {
         }
     }
 
-    /// How many more letters may be done.
+    /// Returns the number of letters that may still be done.
     pub(crate) fn room(&self) -> u64 {
         self.room
     }
 
-    /// `group` only where order matters. What is wanted is taken to be in work from now on. A letter that SQS delivers
-    /// again has the same id, and is not another one of its message.
+    /// Decides about a letter. From now on a wanted letter counts as in work. `group` is none unless order matters. A letter that
+    /// SQS delivers again has the same id, and is not a duplicate of its message.
     pub(crate) fn judge(
         &mut self,
         letter: &Letter,
@@ -179,10 +179,10 @@ impl MessageTracker {
         decision
     }
 
-    /// What to do with a letter that is met for the first time.
+    /// Decides about a letter that is seen for the first time.
     fn first(&mut self, letter: &Letter, group: Option<&str>, wanted: Result<(), Why>) -> Decision {
         let identity = Identity::new(letter, self.folding);
-        // A duplicate is one of the letters that SQS counted too.
+        // SQS counted duplicates too.
         let covered = self.scope.covers(letter.enqueued_at());
         match (self.lives.get(&identity), wanted) {
             (Some(Life::Done), Ok(())) => return Decision::Duplicate,
@@ -217,7 +217,7 @@ impl MessageTracker {
         }
     }
 
-    /// A letter stays, and with it those behind it in its group.
+    /// Leaves a letter, and so those behind it in its group.
     fn leave(&mut self, letter: &Letter, group: Option<&str>) {
         let id = Key::new(&letter.id);
         let place = self.taken.get(&id).copied().unwrap_or(self.met);
@@ -228,43 +228,43 @@ impl MessageTracker {
         }
     }
 
-    /// Whether the letter with this id stays.
+    /// Returns true if the letter with this id stays.
     pub(crate) fn has_left(&self, id: &str) -> bool {
         self.left.contains(&Key::new(id))
     }
 
-    /// Whether the letter with this id was met.
+    /// Returns true if the letter with this id was seen.
     pub(crate) fn has_met(&self, id: &str) -> bool {
         let id = Key::new(id);
         self.left.contains(&id) || self.taken.contains_key(&id)
     }
 
-    /// Whether a letter that was wanted would overtake one of its group that stays by now.
+    /// Returns true if a wanted letter would overtake one of its group that stays by now.
     pub(crate) fn overtakes(&self, letter: &Letter, group: Option<&str>) -> bool {
         let first = group.and_then(|group| self.stopped.get(group));
         let place = self.taken.get(&Key::new(&letter.id));
         first.is_some_and(|first| place.is_none_or(|place| first < place))
     }
 
-    /// A letter that was wanted stays. It counts: who asks for two letters gets no third one instead.
+    /// Leaves a wanted letter. It still counts: if the user selected two letters, no third one replaces it.
     pub(crate) fn give_up(&mut self, letter: &Letter, group: Option<&str>) {
         self.lives.remove(&Identity::new(letter, self.folding));
         self.leave(letter, group);
     }
 
-    /// A letter was sent, under this message id, or is to be deleted without.
+    /// Records that a letter was sent under this message id, or will be deleted unsent.
     pub(crate) fn done(&mut self, letter: &Letter, sent_as: Option<&str>) {
         self.lives.insert(Identity::new(letter, self.folding), Life::Done);
         self.sent_as.extend(sent_as.map(Key::new));
     }
 
-    /// A letter that was wanted was done by an earlier run: another may be done in its place.
+    /// Records that an earlier run did a wanted letter, so that another may be done in its place.
     pub(crate) fn was_done(&mut self, letter: &Letter, sent_as: Option<&str>) {
         self.done(letter, sent_as);
         self.room = self.room.saturating_add(1);
     }
 
-    /// Whether a letter of this message was done by now.
+    /// Returns true if a letter of this message was done.
     pub(crate) fn is_done(&self, letter: &Letter) -> bool {
         self.lives.get(&Identity::new(letter, self.folding)) == Some(&Life::Done)
     }

@@ -1,15 +1,15 @@
-//! Times as people read them. Pure.
+//! Formats times for people. Pure.
 
 use std::time::SystemTime;
 
 use crate::span::span;
 
-/// How long ago; a clock that is ahead of ours is now.
+/// Formats the time since then. A time in the future counts as now.
 pub(crate) fn ago(time: SystemTime, now: SystemTime) -> String {
     span(now.duration_since(time).unwrap_or_default())
 }
 
-/// `2026-11-21T07:50:00.123Z`.
+/// Formats a time as `2026-11-21T07:50:00.123Z`.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(time).to_string()
 }

@@ -1,4 +1,4 @@
-//! What must be true of a field.
+//! Claims about a field: an operator and a value.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -22,14 +22,14 @@ pub(super) enum Claim {
     MatchesNot(Regex),
 }
 
-/// Whether what was found, in its order to the value of the claim, is as claimed.
+/// Returns true if the field's order relative to the claim's value is as claimed.
 type Comparison = fn(Ordering) -> bool;
 
 #[derive(Debug, Clone)]
 pub(super) enum Value {
-    /// As it was typed: a number where the field is one.
+    /// A value as typed. It is a number if the field is one.
     Word(String),
-    /// In quotes: never a number.
+    /// A value in quotes, never a number.
     Quoted(String),
     Duration(Duration),
     Time(DateTime),
@@ -39,7 +39,7 @@ const COMPARISONS: [(&str, Comparison); 4] =
     [("<", Ordering::is_lt), ("<=", Ordering::is_le), (">", Ordering::is_gt), (">=", Ordering::is_ge)];
 
 impl Claim {
-    /// Parses what stands behind the field of this name and kind.
+    /// Parses the text after the field with this name and kind.
     pub(super) fn parse(text: &str, field: &str, kind: Kind) -> anyhow::Result<Self> {
         match text {
             "exists" => return Ok(Self::Exists),
@@ -97,12 +97,12 @@ impl Claim {
         }
     }
 
-    /// Whether it holds of a field that is missing, though nobody asked for that.
+    /// Returns true if it holds for a missing field, though it does not ask for that.
     pub(super) fn is_negative(&self) -> bool {
         matches!(self, Self::IsNot(_) | Self::MatchesNot(_))
     }
 
-    /// Whether it asks whether the field is there at all.
+    /// Returns true if it only asks whether the field exists.
     pub(super) fn is_of_presence(&self) -> bool {
         matches!(self, Self::Exists | Self::Missing)
     }
@@ -143,7 +143,7 @@ impl Value {
                 let time = DateTime::from_str(text, DateTimeFormat::DateTimeWithOffset).ok();
                 // SQS counts in milliseconds.
                 let time = time.and_then(|time| time.to_millis().ok()).map(DateTime::from_millis);
-                // What cannot be written cannot be a time either.
+                // A value that cannot be formatted is not a time.
                 let time = time.filter(|time| time.fmt(DateTimeFormat::DateTime).is_ok());
                 time.map(Self::Time).with_context(|| {
                     format!(
@@ -155,7 +155,7 @@ impl Value {
         }
     }
 
-    /// Texts are equal letter by letter, numbers by what they are worth.
+    /// Compares texts by character, and numbers by value.
     fn is(&self, found: &Found<'_>) -> bool {
         match (self, found) {
             (Self::Word(text) | Self::Quoted(text), Found::Text(found)) => text == found,
@@ -165,7 +165,7 @@ impl Value {
         }
     }
 
-    /// How what was found compares with this; none if it does not.
+    /// Returns the order of the field relative to this value, or none if they cannot be compared.
     fn order(&self, found: &Found<'_>) -> Option<Ordering> {
         match (self, found) {
             (Self::Word(text), Found::Number(found)) => number(found, text),
@@ -191,7 +191,7 @@ impl Found<'_> {
     }
 }
 
-/// The first `or` or `and` outside of double quotes with something on both sides: taken for a part of the value, it would
+/// Returns the first `or` or `and` outside of double quotes with something on both sides. As a part of the value, it would
 /// make `=` hold for no letter and `!=` for all.
 fn conjunction(value: &str) -> Option<&str> {
     let mut is_quoted = false;
@@ -208,7 +208,7 @@ fn conjunction(value: &str) -> Option<&str> {
     inner.iter().find(|(word, is_quoted)| !is_quoted && is_one(word)).map(|(word, _)| *word)
 }
 
-/// How two numbers compare, if both are: as integers where they are, since an id may have more digits than a float.
+/// Compares two numbers, as integers if possible, since an id may have more digits than a float. Returns none for other texts.
 fn number(one: &str, other: &str) -> Option<Ordering> {
     if let (Ok(one), Ok(other)) = (one.parse::<i128>(), other.parse::<i128>()) {
         return Some(one.cmp(&other));
@@ -217,7 +217,7 @@ fn number(one: &str, other: &str) -> Option<Ordering> {
     float(one)?.partial_cmp(&float(other)?)
 }
 
-/// What is in the quotes, if the whole of it is in quotes.
+/// Returns the text between quotes, if all of it is quoted.
 fn unquoted(text: &str) -> Option<&str> {
     text.strip_prefix('"')?.strip_suffix('"').filter(|inner| !inner.contains('"'))
 }

@@ -1,4 +1,4 @@
-//! What a condition looks at, and what a letter says there.
+//! Fields of conditions, and their values in a letter.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub(super) enum Field {
     Plain(Plain),
 }
 
-/// The fields that are a word.
+/// Fields that are a single word.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Plain {
     Reason,
@@ -35,7 +35,7 @@ pub(super) enum Plain {
     Id,
 }
 
-/// What can be asked of a field.
+/// Type of a field, which decides its operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A text, which may be a number.
@@ -45,13 +45,13 @@ pub(super) enum Kind {
     Time,
 }
 
-/// What a letter says.
+/// Value of a field in a letter.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Found<'a> {
     Text(Cow<'a, str>),
-    /// It has two names, and either will do.
+    /// Two names, of which either may match.
     Names(&'a str, &'a str),
-    /// In decimal notation, so that no digit is lost.
+    /// A number in decimal notation, so that no digit is lost.
     Number(Cow<'a, str>),
     Duration(Duration),
     Time(SystemTime),
@@ -80,17 +80,17 @@ impl Field {
         }
     }
 
-    /// Whether only redrive's note has it, or else the function's log.
+    /// Returns true if only redrive's note or the function's log has this field.
     pub(super) fn is_of_note(&self) -> bool {
         matches!(self, Self::Plain(Plain::Error | Plain::Exception | Plain::Function))
     }
 
-    /// Whether only the function's log could tell, which was not read.
+    /// Returns true if only the function's log has this field of the letter, and was not read.
     pub(super) fn is_unknown(&self, letter: &Letter) -> bool {
         self.is_of_note() && letter.is_silent() && letter.logged.is_none()
     }
 
-    /// Whether its name is one that senders choose, so that a slip in it is not refused.
+    /// Returns true if senders choose its name, so that a typing error in it is not refused.
     pub(super) fn is_of_sender(&self) -> bool {
         matches!(self, Self::BodyPath(_) | Self::Attribute(_))
     }
@@ -99,13 +99,13 @@ impl Field {
         matches!(self, Self::Plain(Plain::Reason))
     }
 
-    /// None if the letter has no such field.
+    /// Returns the letter's value, or none if it lacks the field.
     pub(super) fn find<'a>(&self, letter: &'a Letter, now: SystemTime) -> Option<Found<'a>> {
         match self {
             Self::Body => Some(Found::Text(Cow::Borrowed(&letter.body))),
             Self::BodyPath(path) => {
                 let found = path.find(&letter.body)?;
-                // What cannot be read, such as half a surrogate pair, is compared as it is written.
+                // A value that cannot be parsed, such as half a surrogate pair, is compared as it is written.
                 Some(serde_json::from_str(found).map_or_else(|_| Found::Text(Cow::Borrowed(found)), of_json))
             }
             Self::Attribute(name) => of_attribute(letter, name),
@@ -146,7 +146,7 @@ fn of_json<'a>(value: Value) -> Found<'a> {
     }
 }
 
-/// A binary value as base64.
+/// Returns the value of a message attribute, as base64 if it is binary.
 fn of_attribute<'a>(letter: &'a Letter, name: &str) -> Option<Found<'a>> {
     let attribute = letter.attributes.get(name)?;
     Some(match attribute.as_str() {

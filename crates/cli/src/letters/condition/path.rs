@@ -1,4 +1,4 @@
-//! The way to a value in a JSON body: `.customer.id`, `.lines[0].sku`, `."odd key"`.
+//! Path to a value in a JSON body: `.customer.id`, `.lines[0].sku`, `."odd key"`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ enum Step {
 }
 
 impl Path {
-    /// Parses what stands behind `body`, with at least one step.
+    /// Parses the text after `body`, with at least one step.
     pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
         let mut steps = Vec::new();
         let mut rest = text;
@@ -33,7 +33,7 @@ impl Path {
         Ok(Self(steps))
     }
 
-    /// Level by level, so that what stands elsewhere in the body need not be read.
+    /// Finds the value level by level, so that the rest of the body need not be valid.
     pub(super) fn find<'a>(&self, body: &'a str) -> Option<&'a str> {
         self.0.iter().try_fold(body, |value, step| {
             let found = match step {

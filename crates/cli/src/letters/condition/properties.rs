@@ -1,4 +1,4 @@
-//! What must hold of any condition, for its fuzzer and for tests.
+//! Properties of all conditions, for the fuzzer and for tests.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,10 +7,11 @@ use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeN
 use super::Condition;
 use crate::letters::letter::Letter;
 
-/// A condition is read and judges any letter, or is refused in one line. The first line is the condition, the second the
+/// Checks that a condition judges a letter, or is refused in one line. The first line is the condition, the second the
 /// letter's note, the rest its body.
 ///
 /// # Panics
+/// The condition is neither.
 /// It is not.
 pub(crate) fn condition(text: &[u8]) {
     let text = String::from_utf8_lossy(text);

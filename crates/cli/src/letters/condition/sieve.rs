@@ -1,4 +1,4 @@
-//! Conditions at work on one letter after the other, and what is to be said of them in the end. Pure.
+//! Applies conditions to letters, and collects remarks about the fields. Pure.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -8,23 +8,23 @@ use redrive_sqs::cut_to;
 use super::{Condition, Conditions};
 use crate::letters::letter::Letter;
 
-/// So many reasons are named.
+/// Number of reasons in the error if no letter matches.
 const REASONS: usize = 10;
 
-/// Whether a letter is meant.
+/// Result of a condition for a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     Fails,
-    /// The letter has no note, and nobody looked into the function's log.
+    /// The letter has no note, and the function's log was not read.
     Unknown,
     Holds,
 }
 
-/// What was met of the fields that conditions name.
+/// Conditions with the fields that letters had so far.
 #[derive(Debug)]
 pub(crate) struct Sieve {
     conditions: Conditions,
-    /// For each condition: whether a letter had its field.
+    /// For each condition: true if a letter had its field.
     met: Vec<bool>,
     letters: usize,
     unknown: u64,
@@ -37,7 +37,7 @@ impl Sieve {
         Self { conditions, met, letters: 0, unknown: 0, reasons: BTreeSet::new() }
     }
 
-    /// The worst verdict of a condition: one that fails needs no log.
+    /// Returns the worst verdict of the conditions. If one fails, the log is not needed.
     pub(crate) fn judge(&mut self, letter: &Letter, now: SystemTime) -> Verdict {
         self.letters += 1;
         for (condition, met) in self.conditions.0.iter().zip(&mut self.met) {
@@ -62,12 +62,12 @@ impl Sieve {
         &self.conditions
     }
 
-    /// Letters of which nobody knows; one that was judged twice counts twice.
+    /// Counts the letters with an unknown verdict. One that was judged twice counts twice.
     pub(crate) fn unknown(&self) -> u64 {
         self.unknown
     }
 
-    /// Fields that no letter has: perhaps a slip.
+    /// Returns lines about fields that no letter has, perhaps by a typing error.
     pub(crate) fn absent(&self) -> Vec<String> {
         let conditions = self.conditions.0.iter().zip(&self.met);
         let is_odd =
@@ -83,7 +83,7 @@ impl Sieve {
         absent.map(|(condition, _)| line(condition)).collect()
     }
 
-    /// `reasons here: malformed, panic`, if a condition is about them.
+    /// Returns `reasons here: malformed, panic` if a condition is about reasons.
     pub(crate) fn reasons(&self) -> Option<String> {
         let named: Vec<&str> = self.reasons.iter().take(REASONS).map(String::as_str).collect();
         let more = if self.reasons.len() > REASONS { ", ..." } else { "" };
@@ -91,7 +91,7 @@ impl Sieve {
     }
 }
 
-/// What to tell of so many letters that a condition could not judge, and how the log is asked.
+/// Returns a line about letters that a condition could not judge, with advice on how to read the log.
 pub(crate) fn without_note(count: u64, advice: &str) -> Option<String> {
     let what = match count {
         0 => return None,

@@ -31,7 +31,7 @@ fn letter() -> Letter {
     Letter::new(message.build())
 }
 
-/// An hour and a half after the message was sent.
+/// Returns the time 90 minutes after the message was sent.
 fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_246_200)
 }

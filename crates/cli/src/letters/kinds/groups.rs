@@ -1,4 +1,4 @@
-//! Which letters have the same error, for those who draw them by themselves. Pure.
+//! Groups letters by error for the console's page. Pure.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,20 +8,20 @@ use serde::Serialize;
 use super::likeness::Outline;
 use super::{Kind, Reason, folded};
 
-/// A reason with at most so many kinds of errors keeps them apart, even if they differ in some words only.
+/// Most kinds of errors of a reason that stay apart even if they differ only in some words.
 const APART: usize = 20;
 
 /// Letters with the same reason and the same kind of error.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct ErrorGroup {
     pub(crate) reason: String,
-    /// What their errors have in common, with `#` for numbers and `…` for words. Empty if nothing is known.
+    /// The common part of the errors, with `#` for numbers and `…` for words. Empty if no error is known.
     pub(crate) error: String,
-    /// Their places in what was given.
+    /// Indexes of the letters.
     pub(crate) letters: Vec<usize>,
 }
 
-/// The largest group first. Each letter has a reason and an error, and is in one group.
+/// Returns the groups, the largest first. Each letter, given by reason and error, is in one group.
 pub(crate) fn groups(letters: &[(String, String)]) -> Vec<ErrorGroup> {
     let mut reasons: BTreeMap<&str, Reason> = BTreeMap::new();
     for (reason, error) in letters {

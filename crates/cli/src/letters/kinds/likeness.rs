@@ -1,25 +1,25 @@
-//! What errors have in common: numbers and ids are masked in each, and of many that differ in some words these are left
-//! out. Pure.
+//! Finds the common part of errors: it masks numbers and ids in each, and leaves out words that differ between many errors.
+//! Pure.
 
 use std::cmp::Ordering;
 
-/// More of an error than anybody compares, in characters and in pieces.
+/// Most characters and pieces of an error that are compared.
 const CHARACTERS: usize = 300;
 const PIECES: usize = 60;
 
 const SEPARATORS: &str = "\"'`,:;()[]{}<>=";
 const GAP: char = '…';
 
-/// An error in pieces. `order A-17 costs 450 cents` and `order B-2 costs 1 cents` have the same.
+/// An error in pieces. `order A-17 costs 450 cents` and `order B-2 costs 1 cents` have equal outlines.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Outline(Vec<Piece>);
 
 /// A word with the separators behind it.
 #[derive(Debug, Clone)]
 struct Piece {
-    /// With `#` for what has a digit.
+    /// The word with `#` for parts with a digit.
     masked: String,
-    /// As it is in all errors so far, if it is the same.
+    /// The exact word, if it is the same in all errors so far.
     text: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Outline {
                 break;
             }
         }
-        // So that a word is the same at the end and in the middle.
+        // Makes the last word equal to the same word in the middle.
         if let Some(last) = pieces.last_mut() {
             last.push(" ");
         }
@@ -52,7 +52,7 @@ impl Outline {
         pieces.collect::<String>().trim_end().to_owned()
     }
 
-    /// Whether this error is the same, or one of those that an outline with gaps describes.
+    /// Returns true if the other error is equal, or has the pieces between the gaps of this outline in the same order.
     pub(super) fn describes(&self, other: &Self) -> bool {
         if !self.0.iter().any(Piece::is_gap) {
             return self == other;
@@ -64,12 +64,12 @@ impl Outline {
             && self.0.iter().filter(|piece| !piece.is_gap()).all(|ours| theirs.any(|piece| piece == ours))
     }
 
-    /// Whether most of two errors is the same.
+    /// Returns true if two errors are mostly equal.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         10 * self.meet(other).fixed() >= 3 * (self.0.len() + other.0.len())
     }
 
-    /// How many pieces are not gaps.
+    /// Counts the pieces that are not gaps.
     pub(super) fn fixed(&self) -> usize {
         self.0.iter().filter(|piece| !piece.is_gap()).count()
     }
@@ -78,7 +78,7 @@ impl Outline {
         self.0.len()
     }
 
-    /// The longest run of pieces that both have in this order, with gaps where either has something else.
+    /// Returns the longest sequence of pieces that both have in this order, with gaps for all others.
     pub(super) fn meet(&self, other: &Self) -> Self {
         let (ours, theirs) = (&self.0, &other.0);
         if ours == theirs {
@@ -132,14 +132,14 @@ impl Piece {
         self.masked.starts_with(GAP)
     }
 
-    /// A gap with what stands behind the word.
+    /// Returns a gap with the separators after the word.
     fn gap(&self) -> Self {
         let word = self.masked.trim_end_matches(|c| is_separator(c) || c == '/');
         Self { masked: format!("{GAP}{}", &self.masked[word.len()..]), text: None }
     }
 }
 
-/// Pieces are the same if they are so without what has a digit.
+/// Pieces are equal if their masked words are.
 impl PartialEq for Piece {
     fn eq(&self, other: &Self) -> bool {
         self.masked == other.masked
@@ -181,7 +181,7 @@ fn pieces_of(error: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Where the next URL begins, and the URL.
+/// Finds the next URL, with its position.
 fn next_url(text: &str) -> Option<(usize, &str)> {
     let at = text.find("://")?;
     let scheme = text[..at].rfind(|c: char| !c.is_ascii_alphanumeric() && !"+.-".contains(c));
@@ -192,7 +192,7 @@ fn next_url(text: &str) -> Option<(usize, &str)> {
     Some((start, url[..end].trim_end_matches([':', '.'])))
 }
 
-/// The server as it is, without a user's name and password, and what follows it part by part.
+/// Returns the server without a user's name and password, and the parts of the path.
 fn url_pieces(url: &str) -> Vec<Piece> {
     let server = url.find("://").map_or(0, |scheme| scheme + 3);
     let path = url[server..].find(['/', '?', '#']).map_or(url.len(), |at| server + at);
@@ -226,7 +226,7 @@ fn words_of(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// A comma between digits belongs to a number.
+/// Finds the end of a word. A comma between digits belongs to a number.
 fn end_of_word(text: &str) -> usize {
     let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
     let ends = |&(at, c): &(usize, char)| {
@@ -241,7 +241,7 @@ fn masked(word: &str) -> &str {
     if word.chars().any(|c| c.is_ascii_digit()) && !is_host(word) { "#" } else { word }
 }
 
-/// `dynamodb.eu-west-1.amazonaws.com`, but neither `10.0.3.17` nor `order-12.pdf`.
+/// Returns true for `dynamodb.eu-west-1.amazonaws.com`, but neither for `10.0.3.17` nor for `order-12.pdf`.
 fn is_host(word: &str) -> bool {
     let is_label =
         |label: &str| !label.is_empty() && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
@@ -256,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// The text for errors that differ wherever they have a digit.
+    /// Returns the outline as text, with `#` for parts with a digit.
     fn outline(error: &str) -> String {
         let pieces = Outline::of(error).0.into_iter();
         Outline(pieces.map(|piece| Piece { text: None, ..piece }).collect()).text()

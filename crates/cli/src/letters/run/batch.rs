@@ -1,4 +1,4 @@
-//! What is done with the letters of one receive.
+//! Handles the letters of one receive.
 
 use futures_util::future::join;
 use redrive_sqs::MAX_ENTRIES;
@@ -13,7 +13,7 @@ use crate::letters::report::{Report, as_id};
 use crate::letters::tracker::{Decision, Why};
 use crate::sqs::{Outcome, Step, delete};
 
-/// A letter that was sent or need not be, and so can be deleted.
+/// A letter that can be deleted, because it was sent or need not be.
 #[derive(Debug)]
 pub(super) struct Deletable {
     pub(super) letter: Letter,
@@ -22,17 +22,17 @@ pub(super) struct Deletable {
 
 #[derive(Debug)]
 pub(super) enum Role {
-    /// With the message id under which it was sent, and what an earlier run has done with it.
+    /// It was sent under this message id, after the attempt `before` of an earlier run, if there was one.
     Sent {
         sent_as: Option<String>,
         before: Option<String>,
     },
-    /// Deleted because it was asked for.
+    /// It was selected for deletion.
     Unwanted,
     Duplicate,
     /// An earlier run has sent it under this id.
     AlreadySent(Option<String>),
-    /// It was deleted before, or should have been.
+    /// It was deleted before, or should have been, and was received again.
     Repeated,
 }
 
@@ -58,7 +58,7 @@ impl Run<'_> {
         }
     }
 
-    /// Each is done before the next is shown. What is not shown any more counts as not met.
+    /// Completes each letter before it shows the next. Letters that are not shown count as unseen.
     async fn one_by_one(&self, letters: Vec<Letter>) {
         for letter in letters {
             if self.is_stopping() {
@@ -68,7 +68,7 @@ impl Run<'_> {
         }
     }
 
-    /// On a FIFO queue SQS hands out the letters behind them in their groups only once they are deleted.
+    /// Handles the letters that were kept back. On a FIFO queue SQS delivers later letters of a group only after these are deleted.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html>
     pub(super) async fn take_kept_back(&self) {
         let (letters, held) = (self.state().named.close(), self.hold.count());
@@ -86,12 +86,12 @@ impl Run<'_> {
 
     fn is_over(&self) -> bool {
         let state = self.state();
-        // Behind those that were kept back may be one that has the id itself by which a note named another.
+        // Behind the letters that were kept back may be the one that has the requested id itself.
         let is_complete = self.is_complete(&state) && !state.named.is_closed;
         state.tracker.scope.is_over() || state.tracker.room() == 0 || is_complete
     }
 
-    /// One where each is edited; else ten, or fewer where fewer may be done and each is wanted.
+    /// Returns the batch size: one if the user edits letters, else ten, or fewer if few may be done and each is selected.
     fn at_once(&self) -> usize {
         let room = usize::try_from(self.state().tracker.room()).unwrap_or(usize::MAX);
         match self.job.work {
@@ -112,9 +112,9 @@ impl Run<'_> {
             new += usize::from(!matches!(decision, Decision::Again | Decision::Repeated));
             let already_sent = self.already_sent(&letter).filter(|_| decision == Decision::Wanted);
             let decision = match already_sent {
-                // Somebody is asked about it.
+                // The user is asked about it.
                 Some(_) if matches!(self.job.work, Work::Ask(..)) => decision,
-                // An edited letter is another message, which SQS has not got.
+                // An edited letter is a new message, which no earlier run has sent.
                 Some(sent_as) if matches!(self.job.work, Work::Edit(..)) => {
                     let reason = format!(
                         "an earlier run sent it{}; without --edit it is only deleted, with --send-again it is sent as you edit it",
@@ -214,7 +214,7 @@ impl Run<'_> {
         state.tracker.judge(letter, self.group(letter), wanted)
     }
 
-    /// Does what somebody says about a letter.
+    /// Asks the user about a letter, and carries out the choice.
     async fn ask(&self, mut letter: Letter, route: &Route, decider: &dyn Decider) -> anyhow::Result<()> {
         let number = {
             let mut state = self.state();
@@ -252,11 +252,11 @@ impl Run<'_> {
                 return if is_sent { decider.tell(&format!("sent to {}", route.to.name())) } else { Ok(()) };
             }
             (Ok(Choice::Delete), _) => {
-                // Others of the same message are asked about by themselves.
+                // The user is asked about duplicates separately.
                 self.state().tracker.give_up(&letter, None);
                 let is_deleted = self.delete(vec![Deletable { letter, role: Role::Unwanted }]).await;
                 let line = format!("deleted from {}", self.job.from.name());
-                // Otherwise the report has said why not.
+                // Otherwise the report has the reason.
                 return if is_deleted { decider.tell(&line) } else { Ok(()) };
             }
             (Ok(Choice::Fail(reason)), _) => self.stays(&letter, Report::Failed(&reason)),
@@ -283,7 +283,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes letters down before they are deleted, if that is wanted.
+    /// Copies letters to the file before they are deleted, if there is one.
     fn copy(&self, copies: Option<&Copies>, letters: &[Letter]) -> anyhow::Result<()> {
         match copies.filter(|_| !letters.is_empty()) {
             Some(copies) => copies.add(letters.iter(), self.job.from.retention()),
@@ -296,13 +296,13 @@ impl Run<'_> {
         Deletable { letter, role: Role::Unwanted }
     }
 
-    /// A letter that was wanted stays after all.
+    /// Reports that a selected letter stays after all.
     pub(super) fn stays(&self, letter: &Letter, what: Report<'_>) {
         self.state().tracker.give_up(letter, self.group(letter));
         self.report(letter, what);
     }
 
-    /// Deletes those of the twins whose other was sent.
+    /// Deletes duplicates whose message was sent. The others stay.
     pub(super) async fn settle_twins(&self) {
         let twins = std::mem::take(&mut self.state().twins);
         let (done, open): (Vec<_>, Vec<_>) =
@@ -313,12 +313,12 @@ impl Run<'_> {
         self.delete(done).await;
     }
 
-    /// The group, where order matters: what is deleted overtakes nothing.
+    /// Returns the group if order matters. It does not for deletes.
     pub(super) fn group<'letter>(&self, letter: &'letter Letter) -> Option<&'letter str> {
         letter.group().filter(|_| self.job.from.is_fifo() && self.job.work.operation() != Operation::Delete)
     }
 
-    /// Writes down that the message of duplicates was sent: if one cannot be deleted, the next run only deletes it.
+    /// Records in the journal that duplicates were sent: if one cannot be deleted, the next run only deletes it.
     async fn note_duplicates(&self, letters: &[Deletable]) {
         let Some(route) = self.job.work.route() else { return };
         let duplicates = letters.iter().filter(|done| matches!(done.role, Role::Duplicate));
@@ -332,7 +332,7 @@ impl Run<'_> {
         }
     }
 
-    /// Deletes, with the newest handles. Says whether all were deleted.
+    /// Deletes letters by their newest handles. Returns true if all were deleted.
     pub(super) async fn delete(&self, letters: Vec<Deletable>) -> bool {
         if letters.is_empty() {
             self.job.journal.commit().await;
@@ -345,7 +345,7 @@ impl Run<'_> {
         let handles: Vec<_> = letters.iter().map(newest).collect();
         let unsent = letters.iter().all(|done| matches!(done.role, Role::Unwanted));
         let stop = unsent.then_some(self.hold.stop());
-        // Somebody else may have sent it meanwhile.
+        // The hold may have lapsed, so another process may have sent it.
         let is_ready = |number: usize| {
             let Deletable { letter, role } = &letters[number];
             !matches!(role, Role::Unwanted) || self.hold.holds(&letter.id)

@@ -1,4 +1,4 @@
-//! Letters on their way back.
+//! Sends letters back.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use crate::letters::tracker::Why;
 use crate::sqs::{OnLostAnswer, Outcome, QueueRules, Sender};
 
 impl Run<'_> {
-    /// At a low rate, few at a time: no letter stays undeleted while others wait for their turn.
+    /// Sends letters in small batches at a low rate, so that no letter waits for others between its send and its delete.
     pub(super) async fn send_at_the_rate(
         &self,
         letters: Vec<Letter>,
@@ -39,11 +39,11 @@ impl Run<'_> {
         }
     }
 
-    /// What goes out for a letter, or nothing, and then it is told why.
+    /// Returns the message to send for a letter. If there is none, it reports the reason.
     pub(super) fn prepare(&self, letter: &Letter, route: &Route) -> Option<Redrive> {
         let to = QueueRules::of(&route.to);
         let redrive = Redrive::new(letter, &to).and_then(|redrive| match redrive.message.size() {
-            // The decider can make it smaller.
+            // The user can make it smaller in the editor.
             bytes if bytes > to.largest && !self.job.work.is_one_by_one() => {
                 Err(format!("body and attributes have {bytes} bytes, allowed: {}", to.largest))
             }
@@ -52,7 +52,7 @@ impl Run<'_> {
         redrive.inspect_err(|reason| self.stays(letter, Report::Failed(reason))).ok()
     }
 
-    /// What a dry run says of a letter: what the run would do with it.
+    /// Reports what the run would do with a letter, for a dry run.
     pub(super) fn promise(&self, letter: &Letter) {
         if let Some(route) = self.job.work.route() {
             let Some(redrive) = self.prepare(letter, route) else { return };
@@ -72,7 +72,7 @@ impl Run<'_> {
         Attempt::new(&self.job.from.arn, &route.to.arn, redrive.message.deduplication_id.as_deref())
     }
 
-    /// The id under which an earlier run has sent a letter to where this one sends it, as SQS has confirmed.
+    /// Returns the id under which an earlier run has sent a letter to the same queue, if SQS confirmed it.
     pub(super) fn already_sent(&self, letter: &Letter) -> Option<Option<String>> {
         let route = self.job.work.route().filter(|_| !self.job.send_again)?;
         let confirmed =
@@ -80,14 +80,14 @@ impl Run<'_> {
         confirmed.map(|earlier| earlier.sent_as.clone())
     }
 
-    /// With another deduplication id for `--send-again`: within five minutes a FIFO queue would drop the one that it knows, and
-    /// the letter would be lost. The same one for all calls of this run.
+    /// Changes the deduplication id for `--send-again`. Otherwise a FIFO queue would drop the message within five minutes, and the
+    /// letter would be lost. All calls of this run use the same id.
     fn again(&self, letter: &Letter, redrive: Redrive) -> Redrive {
         let is_again = self.job.send_again && self.job.journal.earlier(&letter.id).next().is_some();
         if is_again { redrive.once_more(self.began) } else { redrive }
     }
 
-    /// What an earlier run has done with a letter that would arrive twice with this attempt, in words.
+    /// Describes the attempt of an earlier run, if this attempt would make the letter arrive twice.
     fn sent_before(&self, letter: &Letter, attempt: &Attempt) -> Option<String> {
         let now = SystemTime::now();
         let repeated =
@@ -95,7 +95,7 @@ impl Run<'_> {
         repeated.max_by_key(|earlier| (earlier.is_sent, earlier.at)).map(|earlier| earlier.words(&letter.id))
     }
 
-    /// Sends letters as these messages, and gives back what is to be deleted.
+    /// Sends letters as these messages, and returns those to delete.
     pub(super) async fn send(
         &self,
         ready: impl IntoIterator<Item = (Letter, Redrive)>,
@@ -134,7 +134,7 @@ impl Run<'_> {
         sent
     }
 
-    /// Tells what became of letters, and gives back those that were sent.
+    /// Reports the outcomes of letters, and returns those that were sent.
     fn settle(
         &self,
         letters: &mut BTreeMap<usize, Leaving>,
@@ -176,7 +176,7 @@ impl Run<'_> {
 struct Leaving {
     letter: Letter,
     attempt: Attempt,
-    /// What an earlier run has done with it, in words.
+    /// The attempt of an earlier run, in words.
     before: Option<String>,
     has_origin: bool,
 }

@@ -1,4 +1,4 @@
-//! Runs whose hold is so short that it lapses, against an SQS on this machine.
+//! Tests runs with a hold that is so short that it lapses, against an SQS on this machine.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

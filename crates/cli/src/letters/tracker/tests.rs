@@ -80,7 +80,7 @@ fn ids_are_told_apart_whatever_they_look_like() {
     assert_eq!(Key::new(uuid), Key::Uuid(0x059f_36b4_87a3_44ab_83d2_6619_7583_0a7d));
 }
 
-/// What a run does with a letter that was wanted.
+/// Outcome of a wanted letter in a run.
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     Does,
@@ -88,7 +88,7 @@ enum Deed {
     LeavesOpen,
 }
 
-/// A FIFO queue of letters, by their numbers: each with a group, a message of its group, and whether it is selected.
+/// A FIFO queue of letters by number: each has a group, a message of its group, and whether it is selected.
 #[derive(Debug, Clone)]
 struct Fifo<'letters> {
     letters: &'letters [(u8, u8, bool)],
@@ -101,7 +101,7 @@ impl<'letters> Fifo<'letters> {
         Self { letters, there: (0..letters.len()).collect(), in_flight: vec![] }
     }
 
-    /// As SQS does: from groups of which nothing is in flight.
+    /// Receives as SQS does, from groups without letters in flight.
     fn receive(&mut self, most: usize) -> Vec<usize> {
         let is_free = |number: &usize| {
             self.in_flight.iter().all(|other| self.letters[*other].0 != self.letters[*number].0)
@@ -122,7 +122,7 @@ impl<'letters> Fifo<'letters> {
     }
 }
 
-/// How a run goes: receives of so many, sends of so many, and letters that SQS refuses.
+/// Parameters of a run: sizes of receives and sends, and letters that SQS refuses.
 #[derive(Debug, Clone)]
 struct Terms {
     receive: usize,
@@ -131,7 +131,7 @@ struct Terms {
     refused: Vec<usize>,
 }
 
-/// What is promised by a dry run.
+/// Returns the letters that a dry run would send.
 fn promise(letters: &[(u8, u8, bool)], terms: &Terms) -> Vec<usize> {
     let (mut queue, mut tracker, mut promised) = (Fifo::new(letters), tracker(terms.most), vec![]);
     while tracker.room() > 0 {
@@ -151,7 +151,7 @@ fn promise(letters: &[(u8, u8, bool)], terms: &Terms) -> Vec<usize> {
     promised
 }
 
-/// What is sent, and then deleted with it.
+/// Returns the letters that a run sends, and those that it deletes.
 fn run(letters: &[(u8, u8, bool)], terms: &Terms) -> (Vec<usize>, HashSet<usize>) {
     let (mut queue, mut tracker, mut sent) = (Fifo::new(letters), tracker(terms.most), vec![]);
     let mut deleted = HashSet::new();
@@ -213,7 +213,7 @@ proptest! {
         let undisturbed = Terms { refused: vec![], ..terms };
         let promised = promise(&letters, &undisturbed);
         let (sent, _) = run(&letters, &undisturbed);
-        // Which letters is up to the queue, as far as there are more than the maximum.
+        // If there are more letters than the maximum, the queue decides which ones are sent.
         prop_assert!(promised.len() <= sent.len(), "{promised:?} {sent:?}");
         let all = Terms { most: None, ..undisturbed };
         let (promised, (sent, _)) = (promise(&letters, &all), run(&letters, &all));
