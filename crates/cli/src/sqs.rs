@@ -1,4 +1,4 @@
-//! The calls to SQS that verbs have in common: messages are sent, deleted and held here and nowhere else.
+//! Calls to SQS that several verbs use: only this module sends, deletes and hides messages.
 
 mod attributes;
 mod calls;

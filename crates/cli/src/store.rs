@@ -1,4 +1,4 @@
-//! Where the history, the snoozes and the journal are: a folder of this machine, or a DynamoDB table that a team shares.
+//! Place of the history, the snoozes and the journal: a folder of this machine, or a DynamoDB table that a team shares.
 
 mod table;
 
@@ -21,7 +21,7 @@ pub(crate) enum Store {
     Table(Table),
 }
 
-/// A store as it was named: a table by its name or ARN.
+/// The place as configured. A table has a name or ARN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Named {
     Off,
@@ -31,15 +31,15 @@ pub(crate) enum Named {
 
 impl Named {
     /// # Errors
-    /// The environment names a table that cannot be.
+    /// The environment names a table with an invalid name.
     pub(crate) fn from_env() -> Result<Self, Problem> {
         Self::read(None, |name| std::env::var_os(name)).or_input()
     }
 
-    /// By the flag, else by the environment, which `variable` reads.
+    /// Returns the place from the flag, else from the environment, which `variable` reads.
     ///
     /// # Errors
-    /// No table can have this name.
+    /// The table's name is invalid.
     pub(crate) fn read(
         flag: Option<&Path>,
         variable: impl Fn(&str) -> Option<OsString>,
@@ -61,7 +61,7 @@ impl Named {
         }
     }
 
-    /// A folder of this machine for files beside the history, if there is one.
+    /// Returns a folder of this machine for files beside the history, if there is one.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
         match self {
             Self::Folder(folder) => Some(folder.clone()),
@@ -69,7 +69,7 @@ impl Named {
         }
     }
 
-    /// The store itself. `connect` is called for a table only.
+    /// Opens the store. Calls `connect` for a table only.
     ///
     /// # Errors
     /// Those of `connect`.
@@ -85,9 +85,9 @@ impl Named {
     }
 }
 
-/// The user's folder for what stays.
+/// Returns the user's folder for state.
 fn of_state(variable: &impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    // A relative one is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
+    // The specification requires ignoring relative paths: https://specifications.freedesktop.org/basedir-spec/latest/
     let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
     Some(state.join("redrive"))
@@ -106,7 +106,7 @@ fn is_table(table: &str) -> bool {
     }
 }
 
-/// The region of a table that was named by its ARN.
+/// Returns the region of a table's ARN.
 fn region_of(table: &str) -> Option<&str> {
     table.split(':').nth(3)
 }

@@ -1,4 +1,4 @@
-//! Message attributes as the SDK has them, and as the rest of the command does.
+//! Converts message attributes between the SDK's type and the command's.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Batch after batch until each entry is done or will not be: what may go better is tried again, and where SQS refuses a
-//! whole call for the sake of one entry, each goes alone.
+//! Calls for one batch after the other until each entry is done or has failed: it repeats calls that may succeed later. If SQS
+//! refuses a whole call because of one entry, it sends each entry alone.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,29 +14,29 @@ use super::pace::Pace;
 use super::signals::Stop;
 use crate::aws::{answered_of, describe_error};
 
-/// How often in a row a call is made that AWS throttles.
+/// Number of attempts in a row for a call that AWS throttles.
 const CALLS: u32 = 5;
 
-/// How often an entry is tried that SQS fails for a reason of its own.
+/// Number of attempts for an entry that fails because of SQS.
 const TRIES: u32 = 4;
 
-/// What became of an entry.
+/// Outcome of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// With the message id that SQS gave, if it gave one.
+    /// It was done, with the message id from SQS, if there is one.
     Done(Option<String>),
-    /// Why it was not done.
+    /// It was not done, for this reason.
     Failed(String),
-    /// Why nobody knows whether it was done.
+    /// It may have been done, for this reason.
     Perhaps(String),
-    /// It was not tried, since one before it of its group was not done.
+    /// It was not tried, because an earlier entry of its group was not done.
     Behind,
-    /// It was not tried, since it was time to stop.
+    /// It was not tried, because it was time to stop.
     NotTried,
 }
 
 impl Outcome {
-    /// Why it was not done.
+    /// Returns the reason why it was not done.
     pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Failed(reason) | Self::Perhaps(reason) => reason,
@@ -45,35 +45,35 @@ impl Outcome {
     }
 }
 
-/// What a batch brought, by the numbers of entries. Entries that are tried again are in none.
+/// Outcomes of a batch by the numbers of entries. Entries that are tried again have none yet.
 #[derive(Debug, Default)]
 pub(crate) struct Step {
     pub(crate) outcomes: Vec<(usize, Outcome)>,
-    /// What would fail the next call too: this was the last.
+    /// Error that would fail the next call too, so this call was the last.
     pub(crate) fatal: Option<anyhow::Error>,
 }
 
-/// What a single call says: done, failed, or an error for all.
+/// Answer to a call: the entries that are done and those that failed, or an error for all.
 pub(super) type Answer<E> =
     Result<(Vec<(String, Option<String>)>, Vec<BatchResultErrorEntry>), SdkError<E, HttpResponse>>;
 
-/// The terms of the calls, and the entries that wait for theirs.
+/// Parameters of the calls, and the entries that wait.
 #[derive(Debug)]
 pub(super) struct Calls<'run> {
     pub(super) doing: String,
     pub(super) permission: &'static str,
     pub(super) pace: &'run Pace,
-    /// What ends it between two calls; none where it must be done all the same.
+    /// Ends the work between two calls. None if the work must be completed.
     pub(super) stop: Option<&'run Stop>,
-    /// Whether the rate is that of these calls.
+    /// True if the rate limit applies to these calls.
     pub(super) is_paced: bool,
-    /// So many calls in a row of which nobody knows whether they were carried out end it.
+    /// Number of calls in a row without a clear answer that ends the work.
     pub(super) most_unclear: u32,
     pub(super) lanes: Lanes,
-    /// How often entries failed that wait to be tried again.
+    /// Failed attempts of the entries that wait to be tried again.
     tries: BTreeMap<usize, u32>,
     throttled: u32,
-    /// What ended it.
+    /// Error that ended the work.
     fatal: Option<String>,
 }
 
@@ -98,7 +98,7 @@ impl<'run> Calls<'run> {
         }
     }
 
-    /// Calls for the next batch. None: nothing waits, or it is time to stop.
+    /// Calls for the next batch. Returns none if nothing waits, or it is time to stop.
     pub(super) async fn next<E>(
         &mut self,
         mut is_ready: impl FnMut(usize) -> bool,
@@ -118,7 +118,7 @@ impl<'run> Calls<'run> {
         }
         let mut step = Step::default();
         for one in self.call(&mut step, batch, &mut is_ready, &call).await {
-            // After a refusal for the moment, each of them waits as the whole would.
+            // After throttling, each entry waits as the whole batch would.
             let may_go = step.fatal.is_none() && (self.throttled == 0 || self.wait_again(&one).await);
             match may_go {
                 true => drop(self.call(&mut step, vec![one], &mut is_ready, &call).await),
@@ -128,12 +128,12 @@ impl<'run> Calls<'run> {
         Some(step)
     }
 
-    /// The numbers of what was not done.
+    /// Returns the numbers of the entries that were not done.
     pub(super) fn rest(&self) -> Vec<usize> {
         self.lanes.waiting().map(|(number, _)| number).collect()
     }
 
-    /// What is to be said of what was not done.
+    /// Returns the outcomes of the entries that were not done.
     pub(super) fn finish(self) -> Vec<(usize, Outcome)> {
         let reason = self.fatal.as_deref().unwrap_or("interrupted");
         let outcome = |number| match self.tries.contains_key(&number) {
@@ -167,7 +167,7 @@ impl<'run> Calls<'run> {
         }
     }
 
-    /// Gives back the entries of a call that was refused for the sake of one among several.
+    /// Makes a call. Returns its entries if SQS refused it because of one among several.
     async fn call<E>(
         &mut self,
         step: &mut Step,
@@ -223,7 +223,7 @@ impl<'run> Calls<'run> {
         vec![]
     }
 
-    /// Sorts the entries; those are tried again that SQS is to blame for.
+    /// Sorts the entries of an answer, and tries those again that failed because of SQS.
     fn answered(
         &mut self,
         step: &mut Step,

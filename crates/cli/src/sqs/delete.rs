@@ -1,4 +1,4 @@
-//! Deleting messages.
+//! Deletes messages.
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::DeleteMessageBatchRequestEntry;
@@ -9,8 +9,8 @@ use super::pace::Pace;
 use super::signals::Stop;
 use crate::find::Queue;
 
-/// Deletes the messages of these receipt handles, as long as they are to be deleted by then. With `stop` it ends when it is time to
-/// stop: what was sent elsewhere is to be deleted all the same.
+/// Deletes messages by receipt handle, each as long as `is_ready` allows it right before the call. With `stop` it ends when it is
+/// time to stop. Without, it deletes all, as it must for messages that were sent elsewhere.
 pub(crate) async fn delete(
     sqs: &Client,
     from: &Queue,

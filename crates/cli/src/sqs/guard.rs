@@ -1,12 +1,12 @@
-//! Nothing of a FIFO group overtakes what was not sent. Pure.
+//! Keeps the order of FIFO groups: nothing overtakes a message that was not sent. Pure.
 
 use std::collections::BTreeMap;
 
-/// The groups of which a message was not sent.
+/// FIFO groups with a message that was not sent.
 #[derive(Debug, Default)]
 pub(crate) struct FifoGuard(BTreeMap<String, Behind>);
 
-/// A message that was not sent, and those behind it in its group, by their numbers.
+/// Numbers of a message that was not sent, and of those behind it in its group.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Behind {
     pub(crate) failed: usize,
@@ -14,14 +14,14 @@ pub(crate) struct Behind {
 }
 
 impl FifoGuard {
-    /// `group` only where order matters, here as below.
+    /// Stops a group at a failed message. Here and below, `group` is none unless order matters.
     pub(crate) fn stop(&mut self, group: Option<&str>, failed: usize) {
         if let Some(group) = group {
             self.0.entry(group.to_owned()).or_insert(Behind { failed, behind: vec![] });
         }
     }
 
-    /// Whether the message may go; else it is one of those behind.
+    /// Returns true if the message may go. Otherwise it counts as behind.
     pub(crate) fn lets_pass(&mut self, group: Option<&str>, number: usize) -> bool {
         let stopped = group.and_then(|group| self.0.get_mut(group));
         let may_go = stopped.is_none();
@@ -29,7 +29,7 @@ impl FifoGuard {
         may_go
     }
 
-    /// By group, where something is behind.
+    /// Returns the groups with messages behind the failed one.
     pub(crate) fn held_up(&self) -> impl Iterator<Item = (&str, &Behind)> {
         self.0
             .iter()

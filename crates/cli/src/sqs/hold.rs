@@ -1,5 +1,5 @@
-//! A hold on letters while something is done with them: nobody else receives them, and in the end those that are still
-//! in the queue are visible again.
+//! Hides letters from other consumers while a verb works on them, and makes those that are still in the queue visible again at
+//! the end.
 
 mod clock;
 mod held;
@@ -25,13 +25,13 @@ use crate::aws::Aws;
 use crate::problem::{OrProblem, Problem};
 use crate::tell::tell;
 
-/// How long letters stay hidden if nobody is left to make them visible again.
+/// Visibility timeout of letters, which ends the hold if the process is killed.
 const VISIBILITY: Duration = Duration::from_secs(60);
 
-/// How long AWS may refuse to hand out letters, without a single answer.
+/// Longest time of failing receives without a single answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// SQS hands out no more than 120,000 at a time, and others may hold some.
+/// Most letters to hold. SQS allows 120,000 in flight, and other consumers may have some.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 const MOST: usize = 100_000;
 
@@ -47,20 +47,20 @@ struct Inner {
     url: String,
     visibility: Duration,
     held: Mutex<Held>,
-    /// How long AWS may refuse to hand out letters, without a single answer.
+    /// Longest time of failing receives without a single answer.
     patience: Duration,
     backoff: Mutex<Backoff>,
     stop: Stop,
-    /// Held over calls that change visibility: an extension that comes after a release would hide letters again.
+    /// Locked during calls that change visibility: an extension after a release would hide letters again.
     turn: tokio::sync::Mutex<()>,
 }
 
-/// Does `work`, and makes the letters that it holds visible again in the end: when it is done, when it fails, and on
-/// Ctrl-C, SIGTERM and SIGHUP, which it learns from [`Hold::stop`]. A second Ctrl-C does not wait for it, and a third for
-/// nothing at all.
+/// Runs `work`, and then makes the letters that it holds visible again: when it is done, when it fails, and on Ctrl-C, SIGTERM
+/// and SIGHUP, which it learns from [`Hold::stop`]. After a second Ctrl-C the process releases the letters without waiting for
+/// `work`. After a third, it ends immediately.
 ///
 /// # Errors
-/// That of `work`; else `interrupted` if it was.
+/// Those of `work`, else `interrupted` if it was.
 pub(crate) async fn hold<T>(
     aws: &Aws,
     queue: &Receivable,
@@ -105,7 +105,7 @@ impl Hold {
         Self { inner: Arc::new(inner) }
     }
 
-    /// What asks it to stop: finish what must be finished, and return.
+    /// Returns the stop signal. The work must then finish its calls and return.
     pub(crate) fn stop(&self) -> &Stop {
         &self.inner.stop
     }
@@ -114,12 +114,12 @@ impl Hold {
         self.stop().is_wanted()
     }
 
-    /// Waits until it is asked to stop.
+    /// Waits for the stop signal.
     pub(crate) async fn stopped(&self) {
         self.stop().wanted().await;
     }
 
-    /// Whether so many letters are held that SQS would hand out no more.
+    /// Returns true if SQS would return no more letters because too many are held.
     pub(crate) fn is_full(&self) -> bool {
         self.count() >= MOST
     }
@@ -128,22 +128,22 @@ impl Hold {
         self.held().len()
     }
 
-    /// Whether nobody else can have received this letter.
+    /// Returns true if nobody else can have received this letter.
     pub(crate) fn holds(&self, id: &str) -> bool {
         self.held().holds(id, now())
     }
 
-    /// The newest receipt handle of a letter.
+    /// Returns the newest receipt handle of a letter.
     pub(crate) fn handle(&self, id: &str) -> Option<String> {
         self.held().handle(id).map(str::to_owned)
     }
 
-    /// Forgets a letter that is no longer in the queue.
+    /// Forgets a letter that has left the queue.
     pub(crate) fn forget(&self, id: &str) {
         self.held().remove(id);
     }
 
-    /// Makes all letters visible again, and says how many are.
+    /// Makes all letters visible again, and returns their number.
     async fn release_all(&self) -> usize {
         let _turn = self.inner.turn.lock().await;
         let letters = self.held().release();
@@ -158,7 +158,7 @@ impl Hold {
         letters.len() - changed.refused
     }
 
-    /// Extends the hold for as long as it is needed.
+    /// Extends the visibility timeouts until aborted.
     async fn keep(self) {
         let mut tick = tokio::time::interval(self.inner.visibility / 6);
         loop {
@@ -178,7 +178,7 @@ impl Hold {
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        // No holder of the lock panics, and a map of handles is never half changed.
+        // Nobody panics while holding the lock, and the map is never half changed.
         self.inner.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -21,12 +21,12 @@ pub(crate) struct NewMessage {
 }
 
 impl NewMessage {
-    /// What SQS counts toward its limits.
+    /// Returns the size in bytes that SQS counts toward its limits.
     pub(crate) fn size(&self) -> usize {
         size(&self.body, &self.attributes)
     }
 
-    /// Why the queue would refuse it.
+    /// Returns the reason why the queue would refuse it, if any.
     pub(crate) fn fault(&self, to: &QueueRules) -> Option<String> {
         let outgoing = Outgoing {
             body: &self.body,

@@ -1,4 +1,4 @@
-//! What CloudWatch is asked about a queue. Pure.
+//! Queries of CloudWatch about a queue. Pure.
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html>
 
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::find::Queue;
 pub(crate) const OLDEST: &str = "ApproximateAgeOfOldestMessage";
 pub(crate) const VISIBLE: &str = "ApproximateNumberOfMessagesVisible";
 
-/// How old a value may be that counts as the present one. SQS publishes each minute, some minutes late.
+/// Greatest age of a current value. SQS publishes each minute, some minutes late.
 pub(crate) const RECENT: Duration = Duration::from_secs(5 * 60);
 
 pub(crate) fn maximum_each_minute(id: &str, metric: &str, queue: &Queue) -> MetricDataQuery {
     maximum_each(60, id, metric, queue)
 }
 
-/// The largest value in each period of so many seconds.
+/// Returns a query for the largest value in each period.
 pub(crate) fn maximum_each(seconds: i32, id: &str, metric: &str, queue: &Queue) -> MetricDataQuery {
     let dimension = Dimension::builder().name("QueueName").value(queue.name()).build();
     let metric = Metric::builder().namespace("AWS/SQS").metric_name(metric).dimensions(dimension).build();

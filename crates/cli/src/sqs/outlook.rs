@@ -1,4 +1,4 @@
-//! What an error of a call means: what may be sent again, and what may have been sent already.
+//! Interprets the error of a call: whether to repeat it, and whether it may have been carried out.
 
 use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
@@ -7,14 +7,14 @@ use redrive_sqs::batch::{Next, Reply};
 
 use crate::aws::code_of;
 
-/// What an error means for those who call again.
+/// The meaning of an error for repeated calls.
 pub(crate) trait Outlook {
-    /// What follows for each entry of a call with so many.
+    /// Returns the next step for each entry of a call with this many.
     fn next(&self, entries: usize) -> Next;
-    /// Whether it may go better in a while, for calls that do no harm if they are carried out twice. What was waited for in
-    /// vain as long as --timeout allows is not waited for again.
+    /// Returns true if a later call may succeed, for calls that do no harm if they are carried out twice. False if the call had no
+    /// answer within --timeout.
     fn may_pass(&self) -> bool;
-    /// Whether the call was sent, and the wait for its answer had an end.
+    /// Returns true if the call was sent and its answer did not arrive in time.
     fn is_unanswered(&self) -> bool;
 }
 
@@ -29,7 +29,7 @@ where
                 let status = error.raw().status().as_u16();
                 let reply = Reply::Refused { status, code: code_of(self), entries };
                 match reply.next() {
-                    // A code that is not known here may be about all: it is not found out for thousands one by one.
+                    // An unknown code may concern all entries, so the call is not repeated for each of thousands.
                     Next::Alone | Next::Bad if refusal(self) == Some(Refusal::Unknown) => Next::Denied,
                     next => next,
                 }
@@ -58,8 +58,8 @@ fn refusal<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Option<Refusal
     code_of(error).map(Refusal::of)
 }
 
-/// Whether there was no connection over which a request could have gone. If the client words this differently one day,
-/// the request is taken to have gone.
+/// Returns true if there was no connection for the request. If the client changes its words for that, the request counts as
+/// sent.
 fn never_connected(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     causes.any(|cause| cause.to_string() == "client error (Connect)")

@@ -1,4 +1,4 @@
-//! How fast to go: not above what was asked for, and slower while AWS refuses.
+//! Paces calls: not above the requested rate, and slower while AWS refuses.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use redrive_sqs::MAX_ENTRIES;
 use tokio::time::Instant;
 
-/// The first pause after a refused call, and the longest.
+/// First and longest pause after a refused call.
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(20);
 
@@ -14,12 +14,12 @@ const LONGEST: Duration = Duration::from_secs(20);
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     pause: Duration,
-    /// When the first of the calls began that were refused one after the other.
+    /// Start of the first refused call, if no answer has arrived since.
     since: Option<Instant>,
 }
 
 impl Backoff {
-    /// A call that began then was refused: since when there have been nothing but refusals.
+    /// Records a refused call with its start, and returns the start of the first one since the last answer.
     pub(crate) fn refused(&mut self, began: Instant) -> Instant {
         self.pause = (self.pause * 2).clamp(FIRST, LONGEST);
         *self.since.get_or_insert(began)
@@ -35,20 +35,20 @@ impl Backoff {
     }
 }
 
-/// Shared by all who call at the same time.
+/// The pace of concurrent calls, which share it.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Messages that are sent a second.
+    /// Greatest rate, in messages a second.
     rate: Option<f64>,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// When the next message may go.
+    /// Time at which the next message may go.
     next: Instant,
     backoff: Backoff,
-    /// How many calls in a row had no clear answer.
+    /// Number of calls in a row without a clear answer.
     unclear: u32,
 }
 
@@ -58,12 +58,12 @@ impl Pace {
         Self { rate, state: Mutex::new(state) }
     }
 
-    /// How many messages to send at once: at a low rate no more than a second's worth.
+    /// Returns the batch size: at a low rate no more than a second's messages.
     pub(crate) fn most_at_once(&self) -> usize {
         most_at_once(self.rate)
     }
 
-    /// Waits until so many messages may go.
+    /// Waits until this many messages may go.
     pub(crate) async fn wait(&self, messages: usize) {
         let until = self.with(|state| {
             let turn = state.next.max(Instant::now());
@@ -74,12 +74,12 @@ impl Pace {
         tokio::time::sleep_until(until).await;
     }
 
-    /// A call was refused for the moment.
+    /// Slows down after AWS refused a call for the moment.
     pub(crate) fn slower(&self) {
         self.with(|state| state.backoff.refused(Instant::now()));
     }
 
-    /// Nobody knows whether a call was carried out: how many of these there are in a row.
+    /// Records a call without a clear answer, and returns the number of these in a row.
     pub(crate) fn unclear(&self) -> u32 {
         self.slower();
         self.with(|state| {
@@ -88,7 +88,7 @@ impl Pace {
         })
     }
 
-    /// A call went through.
+    /// Speeds up after a call succeeded.
     pub(crate) fn faster(&self) {
         self.with(|state| {
             state.unclear = 0;

@@ -10,16 +10,16 @@ use crate::find::Queue;
 use crate::problem::Problem;
 use crate::tell::tell;
 
-/// A queue whose letters may be received. If a dead-letter queue has its own redrive policy, receiving its letters may move
-/// them. Only this file constructs the type, so every verb has to ask.
+/// A queue whose letters may be received. If a dead-letter queue has its own redrive policy, receives may move its letters.
+/// Only this file constructs the type, so every verb has to ask the user first.
 #[derive(Debug, Clone)]
 pub(crate) struct Receivable(Queue);
 
 impl Receivable {
-    /// Asks before letters are received that SQS may move for it, unless the answer is known.
+    /// Asks the user if receives may move letters, unless the answer is known.
     ///
     /// # Errors
-    /// Any answer but yes.
+    /// The answer is not yes.
     pub(crate) fn ask(queue: Queue, sure: Yes) -> Result<Self, Problem> {
         if let Some(why) = why_receives_move(&queue) {
             match sure.yes {
@@ -34,10 +34,10 @@ impl Receivable {
         Ok(Self(queue))
     }
 
-    /// Without a question.
+    /// Returns the queue if receives move no letters, without a question.
     ///
     /// # Errors
-    /// Why receives may move the letters.
+    /// Receives may move the letters, and why.
     pub(crate) fn if_nothing_moves(queue: Queue) -> Result<Self, String> {
         match why_receives_move(&queue) {
             Some(why) => Err(why),
@@ -45,10 +45,10 @@ impl Receivable {
         }
     }
 
-    /// Reads the attributes anew.
+    /// Reads the attributes again.
     ///
     /// # Errors
-    /// The queue is gone; no permission.
+    /// The queue is gone, or permission is missing.
     pub(crate) async fn refresh(&self, aws: &Aws) -> anyhow::Result<Self> {
         self.0.refresh(aws).await.map(Self)
     }

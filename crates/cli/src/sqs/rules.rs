@@ -1,4 +1,4 @@
-//! What decides whether a queue takes a message.
+//! The settings of a queue that decide whether it takes a message.
 
 use aws_sdk_sqs::types::QueueAttributeName;
 use redrive_sqs::MAX_BYTES;
@@ -10,7 +10,7 @@ pub(crate) struct QueueRules {
     pub(crate) is_fifo: bool,
     pub(crate) deduplicates_by_content: bool,
     pub(crate) deduplicates_by_group: bool,
-    /// The largest message that it takes, in bytes.
+    /// Largest message in bytes.
     pub(crate) largest: usize,
 }
 

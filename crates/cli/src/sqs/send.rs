@@ -1,4 +1,4 @@
-//! Sending messages: each once, as far as SQS says what it took.
+//! Sends messages, each once, as far as SQS confirms them.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use super::pace::{Pace, most_at_once};
 use super::signals::Stop;
 use crate::find::Queue;
 
-/// Messages that wait at the same time, so that one call takes those of several groups.
+/// Most messages that wait, and their bytes, so that one call can take those of several groups.
 const MOST_WAITING: usize = 10 * MAX_ENTRIES;
 const MOST_BYTES: usize = 10 * MAX_BYTES;
 
-/// What is done when nobody knows whether a whole call was carried out.
+/// Reaction to a call whose answer is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnLostAnswer {
     End,
-    /// Unless that happens three times in a row.
+    /// Continues, unless that happens three times in a row.
     GoOn,
 }
 
@@ -50,13 +50,13 @@ impl<'run> Sender<'run> {
         Self { sqs, url: to.url.clone(), calls, messages: BTreeMap::new(), guard: FifoGuard::default() }
     }
 
-    /// Whether enough messages wait.
+    /// Returns true if enough messages wait.
     pub(crate) fn is_full(&self) -> bool {
         let bytes = self.calls.lanes.waiting().map(|(_, turn)| turn.size).sum::<usize>();
         self.messages.len() >= MOST_WAITING || bytes >= MOST_BYTES
     }
 
-    /// Lets a message wait for its turn; `group` only where order matters. False: one before it of its group was not sent.
+    /// Queues a message. `group` is none unless order matters. Returns false if an earlier one of its group was not sent.
     pub(crate) fn push(&mut self, number: usize, group: Option<String>, message: NewMessage) -> bool {
         let may_go = self.guard.lets_pass(group.as_deref(), number);
         if may_go {
@@ -66,7 +66,7 @@ impl<'run> Sender<'run> {
         may_go
     }
 
-    /// Sends the next batch. `is_ready` is asked of each entry, then `before` is awaited, right before each call. None:
+    /// Sends the next batch. Right before each call it asks `is_ready` for each entry, and then awaits `before`. Returns none if
     /// nothing waits, or it is time to stop.
     pub(crate) async fn next(
         &mut self,
@@ -78,8 +78,8 @@ impl<'run> Sender<'run> {
             before().await;
             let entries = numbers.iter().map(|number| messages[number].entry(*number)).collect();
             let call = sqs.send_message_batch().queue_url(url).set_entries(Some(entries));
-            // A FIFO queue knows by its deduplication ids what it has already; elsewhere the SDK would send all of it again
-            // if only the answer was lost.
+            // A FIFO queue recognizes a repeated call by its deduplication ids. For others, the SDK must not retry: it would send all
+            // messages again if only the answer was lost.
             // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html
             let answer = match is_fifo(url) {
                 true => call.send().await?,
@@ -106,12 +106,12 @@ impl<'run> Sender<'run> {
         Some(step)
     }
 
-    /// The numbers of the messages that were not sent, in order.
+    /// Returns the numbers of the messages that were not sent, in order.
     pub(crate) fn rest(&self) -> Vec<usize> {
         self.calls.rest()
     }
 
-    /// What is to be said of them.
+    /// Returns the outcomes of these messages.
     pub(crate) fn finish(self) -> Vec<(usize, Outcome)> {
         self.calls.finish()
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM, and SIGHUP unless nohup or another has it ignored: what is on its way is finished and told of first.
+//! Handles Ctrl-C, SIGTERM, and SIGHUP unless it is ignored, as by nohup: the command finishes and reports its calls first.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, stdin};
@@ -14,24 +14,24 @@ use crate::problem::{HANGUP, INTERRUPT, Problem, TERMINATE, code_of_signal};
 use crate::scratch;
 use crate::tell::tell;
 
-/// Who listens: one that listens later takes over.
+/// Number of the current listener. A later one takes over.
 static LISTENER: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether it is time to stop.
+/// The signal to stop.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// The number of the signal that asked for it.
+    /// Number of the signal that requested it.
     signal: watch::Sender<Option<u8>>,
-    /// What may be twice if the process ends now, in words.
+    /// Names of letters that may arrive twice if the process ends now.
     on_its_way: Mutex<BTreeSet<String>>,
     is_over: AtomicBool,
 }
 
 impl Stop {
-    /// Listens from now on; what nobody waits for is only named if the process ends before its time.
+    /// Starts to listen. A second signal ends the process, which then names calls without an answer.
     ///
     /// # Errors
     /// Signals cannot be listened to.
@@ -41,8 +41,8 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Listens from now on, instead of an earlier listener. The first signal asks to stop. With a second one the process does not wait for that: it ends
-    /// after `last`, which gives the last words, and a third does not wait for `last` either and has `otherwise` said.
+    /// Starts to listen in place of an earlier listener. The first signal requests a stop. After a second one the process waits
+    /// only for `last`, prints its error and ends. After a third, it prints `otherwise` and ends.
     ///
     /// # Errors
     /// Signals cannot be listened to.
@@ -89,12 +89,12 @@ impl Stop {
         Ok(())
     }
 
-    /// From now on the first signal ends the process.
+    /// Makes the first signal end the process from now on.
     pub(super) fn end(&self) {
         self.0.is_over.store(true, Ordering::SeqCst);
     }
 
-    /// Asks to stop, as a signal of this number does.
+    /// Requests a stop, as a signal with this number does.
     pub(crate) fn request(&self, signal: u8) {
         self.0.signal.send_if_modified(|wanted| {
             let is_first = wanted.is_none();
@@ -103,7 +103,7 @@ impl Stop {
         });
     }
 
-    /// The number of the signal that asked for it.
+    /// Returns the number of the signal that requested it.
     pub(crate) fn signal(&self) -> Option<u8> {
         *self.0.signal.borrow()
     }
@@ -112,12 +112,12 @@ impl Stop {
         self.signal().is_some()
     }
 
-    /// Waits until it is.
+    /// Waits for the stop.
     pub(crate) async fn wanted(&self) {
         self.wait_for(|_| true).await;
     }
 
-    /// Waits until it is, for a signal that no key makes.
+    /// Waits for a stop by a signal that no key sends.
     pub(crate) async fn terminated(&self) {
         self.wait_for(|signal| signal != INTERRUPT).await;
     }
@@ -127,12 +127,12 @@ impl Stop {
         let _ = self.0.signal.subscribe().wait_for(|signal| signal.is_some_and(&is_it)).await;
     }
 
-    /// From now on this may be twice if the process ends.
+    /// Adds a letter that may arrive twice if the process ends from now on.
     pub(crate) fn begin(&self, what: String) {
         self.on_its_way().insert(what);
     }
 
-    /// It is known by now what became of it.
+    /// Removes a letter once its result is known.
     pub(crate) fn settle(&self, what: &str) {
         self.on_its_way().remove(what);
     }
@@ -141,7 +141,7 @@ impl Stop {
         self.0.on_its_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a failure is if it was asked for.
+    /// Turns an error into the problem of a requested stop, or of a failure.
     pub(crate) fn or_failed(&self, error: anyhow::Error) -> Problem {
         match self.signal() {
             Some(signal) => Problem::Ended(error, signal),
@@ -150,13 +150,13 @@ impl Stop {
     }
 }
 
-/// As `nohup` has it. Where the system does not say so, a command without a terminal cannot lose it.
+/// Returns true if SIGHUP is ignored, as under `nohup`. If the system does not show it: without a terminal, none can be lost.
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     is_ignored(&status, HANGUP).unwrap_or_else(|| !has_terminal())
 }
 
-/// Whether Linux's status of a process has a signal among the ignored ones.
+/// Returns true if Linux's status of a process has the signal among the ignored ones.
 /// <https://man7.org/linux/man-pages/man5/proc_pid_status.5.html>
 fn is_ignored(status: &str, signal: u8) -> Option<bool> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;

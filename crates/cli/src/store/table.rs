@@ -1,5 +1,5 @@
-//! A DynamoDB table, by two actions. An item has the partition key `id`, the sort key `at`, lines of JSON as a file has them,
-//! who wrote it, and when DynamoDB may delete it.
+//! A DynamoDB table, used with two actions. An item has the partition key `id`, the sort key `at`, JSON lines as in a file, the
+//! user who wrote it, and the time after which DynamoDB may delete it.
 
 use std::collections::HashMap;
 use std::mem;
@@ -15,16 +15,16 @@ use super::region_of;
 use crate::aws::{Aws, DescribeError};
 use crate::history::user;
 
-/// Of one call.
+/// Most items of one call.
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html>
 const MOST: usize = 25;
 
-/// How long a call may take: letters wait for it while they are held.
+/// Timeout of a call, short because letters are held meanwhile.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long all calls of a write may take.
+/// Timeout of all calls of a write.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Before what DynamoDB did not process is sent again.
+/// Pause before unprocessed items are sent again.
 const PAUSE: Duration = Duration::from_millis(50);
 
 type Item = HashMap<String, AttributeValue>;
@@ -33,21 +33,21 @@ type Item = HashMap<String, AttributeValue>;
 pub(crate) struct Table {
     client: Client,
     name: String,
-    /// Where it is looked for, in words.
+    /// Account and region, in words.
     place: String,
 }
 
-/// What is written.
+/// A change of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) id: String,
     pub(crate) at: String,
-    /// The lines, and until when they are kept. Without them the item is deleted.
+    /// The lines and the time of their expiry. None deletes the item.
     pub(crate) lines: Option<(String, SystemTime)>,
 }
 
 impl Table {
-    /// By its ARN it is reached in its own region.
+    /// Connects to a table, in the region of its ARN if it has one.
     pub(super) fn new(aws: &Aws, name: String) -> Self {
         let region = region_of(&name);
         let place = region.map_or_else(|| aws.here(), str::to_owned);
@@ -64,7 +64,7 @@ impl Table {
         self.page(id, Some(1), None).await.map(drop)
     }
 
-    /// The items with an id, the last first: `at` and the lines of each.
+    /// Returns `at` and the lines of the items with an id, the last first.
     ///
     /// # Errors
     /// The table cannot be read.
@@ -81,7 +81,7 @@ impl Table {
     }
 
     async fn page(&self, id: &str, limit: Option<i32>, start: Option<Item>) -> anyhow::Result<QueryOutput> {
-        // A table without a sort key would keep one item of each id.
+        // This fails for a table without a sort key, which would keep one item for each id.
         let query =
             self.client.query().table_name(&self.name).key_condition_expression("id = :id AND #at > :least");
         let query = query.expression_attribute_names("#at", "at");
@@ -89,13 +89,13 @@ impl Table {
         let query = query.expression_attribute_values(":id", AttributeValue::S(id.to_owned()));
         let query = query.scan_index_forward(false).consistent_read(true).set_limit(limit);
         let doing = format!("read the table {}", self.name);
-        // In a box: rustc limits how deeply futures are nested.
+        // Boxed, because rustc limits the nesting of futures.
         let answer = Box::pin(query.set_exclusive_start_key(start).send()).await;
         answer.describe_error_in(&self.place, &doing, "dynamodb:Query")
     }
 
     /// # Errors
-    /// The table cannot be written, or not in time.
+    /// The table cannot be written in time.
     pub(crate) async fn write(&self, changes: Vec<Change>) -> anyhow::Result<()> {
         let doing = format!("write to the table {}", self.name);
         let (mut changes, mut rest, mut pause) = (changes.into_iter().map(request), vec![], PAUSE);
@@ -123,7 +123,7 @@ impl Table {
     }
 }
 
-/// Nothing of an item that others wrote.
+/// Reads an item. Returns none for items of other programs.
 fn read_item(item: &Item) -> Option<(String, String)> {
     let text = |name| item.get(name)?.as_s().ok().cloned();
     Some((text("at")?, text("lines")?))

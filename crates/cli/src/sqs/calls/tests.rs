@@ -21,7 +21,7 @@ fn failed(numbers: &[usize], code: &str) -> Vec<BatchResultErrorEntry> {
     numbers.iter().map(entry).collect()
 }
 
-/// An error of the whole call.
+/// Returns an error of the whole call.
 fn of_the_call(status: u16, code: &str) -> SdkError<SendMessageBatchError, HttpResponse> {
     let error = aws_sdk_sqs::error::ErrorMetadata::builder().code(code).message("a fault").build();
     let response = HttpResponse::new(status.try_into().unwrap(), "".into());
@@ -109,7 +109,7 @@ async fn the_third_call_in_a_row_without_a_clear_answer_is_the_last() {
     assert_eq!(step.outcomes[30], (30, Outcome::NotTried));
 }
 
-/// What SQS says of an entry, each time that it is asked.
+/// SQS's answer for an entry, at each attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mood {
     Takes,

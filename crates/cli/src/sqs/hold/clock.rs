@@ -1,4 +1,4 @@
-//! The clock by which holds end: SQS counts on while this machine sleeps, and the clock of the standard library need not.
+//! The clock for visibility timeouts. It counts while this machine sleeps, as SQS does and the standard library's need not.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use rustix::time::{ClockId, clock_gettime};
 /// <https://man7.org/linux/man-pages/man2/clock_gettime.2.html>
 #[cfg(target_os = "linux")]
 const CLOCK: ClockId = ClockId::Boottime;
-/// On macOS this one counts on too.
+/// On macOS this clock counts during sleep.
 #[cfg(not(target_os = "linux"))]
 const CLOCK: ClockId = ClockId::Monotonic;
 
-/// Since some time that stays the same.
+/// Returns the time since a fixed moment.
 pub(super) fn now() -> Duration {
     let now = clock_gettime(CLOCK);
     Duration::new(now.tv_sec.try_into().unwrap_or_default(), now.tv_nsec.try_into().unwrap_or_default())

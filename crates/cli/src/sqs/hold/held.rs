@@ -1,4 +1,4 @@
-//! Which letters are held, and until when. Pure.
+//! The letters that are held, with the ends of their visibility timeouts. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use redrive_sqs::lease::Leases;
 
-/// A letter by its key, its handle, and how many seconds it is to stay hidden.
+/// A letter's key, its receipt handle, and its new visibility timeout in seconds.
 pub(super) type Change = (usize, Arc<str>, u64);
 
-/// By message id, since a letter that is received again has a new handle, and the old one is worth nothing.
+/// Letters by message id, because a letter that is received again gets a new handle, and the old one is invalid.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// The key and the handle of each.
+    /// Key and receipt handle of each letter.
     letters: BTreeMap<Box<str>, (usize, Arc<str>)>,
-    /// By the clock of holds.
+    /// Leases by the clock of this module.
     leases: Leases<usize>,
     received: usize,
 }
@@ -24,7 +24,7 @@ impl Held {
         Self { letters: BTreeMap::new(), leases: Leases::new(visibility), received: 0 }
     }
 
-    /// Adds a letter whose receive was sent at this time.
+    /// Adds a letter, whose receive was sent at this time.
     pub(super) fn add(&mut self, id: &str, handle: &str, since: Duration) {
         self.remove(id);
         self.received += 1;
@@ -51,14 +51,14 @@ impl Held {
         }
     }
 
-    /// Makes all letters visible, which are held no longer.
+    /// Removes all letters, and returns the changes that make them visible.
     pub(super) fn release(&mut self) -> Vec<Change> {
         let letters = std::mem::take(&mut self.letters).into_values();
         let forgotten = letters.inspect(|(key, _)| _ = self.leases.forget(*key));
         forgotten.map(|(key, handle)| (key, handle, 0)).collect()
     }
 
-    /// The letters to extend now. One that is not held any more may be someone else's, and is not among them.
+    /// Returns the letters to extend now. One whose timeout has ended is not among them, because somebody else may have it.
     pub(super) fn due(&mut self, now: Duration) -> Vec<Change> {
         self.leases.expired(now);
         let tens = std::iter::from_fn(|| Some(self.leases.due(now)).filter(|ten| !ten.is_empty()));
@@ -67,7 +67,7 @@ impl Held {
         self.letters.values().filter_map(change).collect()
     }
 
-    /// SQS has granted some of the changes that were asked for at this time.
+    /// Records the changes that SQS granted to a request that was sent at this time.
     pub(super) fn extended(&mut self, changes: &[Change], granted: &BTreeSet<usize>, asked: Duration) {
         for &(key, _, seconds) in changes {
             match granted.contains(&key) {

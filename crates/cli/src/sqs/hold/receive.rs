@@ -1,4 +1,4 @@
-//! Letters come under the hold.
+//! Receives letters and holds them.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -14,18 +14,18 @@ use crate::aws::DescribeError;
 use crate::span::span;
 use crate::sqs::Outlook;
 
-/// Any wait makes SQS ask all its servers, not a part of them.
+/// Wait time of a receive. Any wait makes SQS ask all its servers instead of a part of them.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>
 pub(super) const POLL: Duration = Duration::from_secs(1);
 
 impl Hold {
-    /// Receives up to ten letters, fewer if fewer are asked for. None: no more are visible, or it is time to stop. Wait
-    /// for its end, since letters that were received by a call that nobody waits for stay hidden.
+    /// Receives up to ten letters, and at most `at_most`. Returns none if no more are visible, or it is time to stop. Callers must
+    /// not cancel it, because letters of a canceled call stay hidden.
     ///
-    /// While AWS refuses for the moment it is tried again, and `say` hears of it: to receive twice does no harm.
+    /// Repeats calls that AWS refuses for the moment, and reports that to `say`. To receive twice does no harm.
     ///
     /// # Errors
-    /// No permission, no such queue, no answer in time, or nothing but refusals for a minute.
+    /// Permission is missing, the queue does not exist, no answer arrived in time, or AWS refused all calls for a minute.
     pub(crate) async fn receive(&self, at_most: usize, say: impl Fn(&str)) -> anyhow::Result<Vec<Message>> {
         while !self.is_stopped() && !self.is_full() && at_most > 0 {
             let (began, since) = (Instant::now(), now());

@@ -9,7 +9,7 @@ use redrive_local::{Config, Local, QueueConfig};
 use super::*;
 use crate::problem::INTERRUPT;
 
-/// A queue `dead` with this many letters.
+/// Creates a queue `dead` with this many letters.
 async fn queue(letters: usize) -> (Local, Client, String) {
     let config = Config {
         region: "eu-west-1".to_owned(),

@@ -1,4 +1,4 @@
-//! Changing the visibility of many letters, ten to a call.
+//! Changes the visibility timeouts of many letters, ten per call.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,18 @@ use crate::aws::{DescribeError, answered_of};
 
 const CALLS_AT_ONCE: usize = 8;
 
-/// What became of it.
+/// Result of a change.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
-    /// The letters that have the new timeout.
+    /// Keys of the letters with the new timeout.
     pub(super) keys: BTreeSet<usize>,
-    /// How many have the old one still.
+    /// Number of letters that still have the old one.
     pub(super) refused: usize,
-    /// Why, for the first of them.
+    /// Reason for the first of them.
     pub(super) reason: Option<String>,
 }
 
-/// Gives letters a visibility timeout. One that is gone or visible already is not refused: there is
+/// Changes the visibility timeouts of letters. One that is gone or visible already does not count as refused: there is
 /// nothing left to change.
 pub(super) async fn change(sqs: &Client, url: &str, letters: &[Change]) -> Changed {
     let calls: Vec<_> = letters.chunks(MAX_ENTRIES).map(|batch| change_batch(sqs, url, batch)).collect();
