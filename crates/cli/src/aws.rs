@@ -22,10 +22,10 @@ use crate::tell::tell;
 pub(crate) use errors::{DescribeError, answered_of, code_of, describe_error};
 pub(crate) use redrive_local::command::aws::Place;
 
-/// How long STS may take: a subnet may have no way to it.
+/// Timeout for STS, which a subnet may be unable to reach.
 const IDENTITY: Duration = Duration::from_secs(2);
 
-/// What clients are made of.
+/// The configuration from which clients are made.
 #[derive(Debug, Clone)]
 pub(crate) struct Aws {
     pub(crate) config: SdkConfig,
@@ -35,10 +35,10 @@ pub(crate) struct Aws {
 }
 
 impl Aws {
-    /// Reads the settings, without a call to any service but that which gives the credentials.
+    /// Reads the settings. Calls no service but the one that provides the credentials.
     ///
     /// # Errors
-    /// No region, or no credentials.
+    /// There is no region, or there are no credentials.
     pub(crate) async fn connect(place: &Place) -> anyhow::Result<Self> {
         let (config, wire) = connect(place).await?;
         let of_environment = || std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
@@ -46,7 +46,7 @@ impl Aws {
         Ok(Self { config, wire, profile, identity: Arc::default() })
     }
 
-    /// With more tries for each call, which may take as long as they need.
+    /// Returns a connection that attempts each call more often and without a timeout over all attempts.
     pub(crate) fn with_attempts(&self, attempts: u32) -> Self {
         let timeouts = self.config.timeout_config().map(|config| config.to_builder()).unwrap_or_default();
         let config = self.config.to_builder().timeout_config(timeouts.disable_operation_timeout().build());
@@ -54,18 +54,18 @@ impl Aws {
         Self { config: config.retry_config(retries).build(), ..self.clone() }
     }
 
-    /// For calls that SQS answers after so long if it has nothing to say sooner, which is no silence.
+    /// Returns a connection for long polling, where an answer may take `wait` longer.
     pub(crate) fn polling(&self, wait: Duration) -> Self {
         let wire = self.wire.polling(wait);
         Self { config: wire.on(self.config.clone()), wire, ..self.clone() }
     }
 
-    /// Whether the queues may be AWS's: they are unless an endpoint was set that cannot be.
+    /// Returns true unless the endpoint of SQS cannot be AWS's.
     pub(crate) fn is_aws(&self) -> bool {
         !of_sqs(&self.config).is_some_and(|url| is_emulator(&url))
     }
 
-    /// Where a queue is, for a question or beside it: `account 123456789012, eu-west-1, http://127.0.0.1:9324`.
+    /// Describes a queue's place: `account 123456789012, eu-west-1, http://127.0.0.1:9324`.
     pub(crate) fn place(&self, queue_arn: &str) -> String {
         let endpoint = self.wire.endpoint().unwrap_or_default();
         match QueueArn::parse(queue_arn) {
@@ -74,7 +74,7 @@ impl Aws {
         }
     }
 
-    /// Where something was looked for: `eu-west-1, profile shop, http://127.0.0.1:9324`.
+    /// Describes the place of this connection: `eu-west-1, profile shop, http://127.0.0.1:9324`.
     pub(crate) fn here(&self) -> String {
         let profile = self.profile.as_ref().map(|name| format!(", profile {name}"));
         let endpoint = self.emulator().map(|endpoint| format!(", {endpoint}"));
@@ -85,8 +85,7 @@ impl Aws {
         self.profile.as_deref()
     }
 
-    /// The ARN of the user or of the role's session that AWS knows this command by, if STS says so within 2 s. An emulator of
-    /// SQS alone has no STS.
+    /// Returns the ARN of the user or the role's session, if STS answers within 2 s. An emulator that has only SQS lacks STS.
     /// <https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html>
     pub(crate) async fn identity(&self) -> Option<&str> {
         let ask = async || {
@@ -96,26 +95,26 @@ impl Aws {
             let config =
                 aws_sdk_sts::config::Builder::from(&self.config).retry_config(RetryConfig::disabled());
             let sts = aws_sdk_sts::Client::from_conf(config.build());
-            // Its future is a large one, deep in those of all verbs.
+            // Boxed, because its future is large and nested in those of all verbs.
             let asking = Box::pin(sts.get_caller_identity().send());
             timeout(IDENTITY, asking).await.ok()?.ok()?.arn
         };
         self.identity.get_or_init(ask).await.as_deref()
     }
 
-    /// The endpoint, if it cannot be AWS's.
+    /// Returns the endpoint, if it cannot be AWS's.
     pub(crate) fn emulator(&self) -> Option<String> {
         self.wire.endpoint().filter(|_| !self.is_aws())
     }
 
-    /// Says the place to somebody at a terminal, where something is changed without a question.
+    /// Prints the place on a terminal before a change without a question.
     pub(crate) fn announce(&self, doing: &str, queue: &Queue) {
         if Stream::Stderr.is_terminal() {
             tell(format_args!("redrive: {doing} {} ({})", queue.name(), self.place(&queue.arn)));
         }
     }
 
-    /// How long a call may take, by `--timeout`.
+    /// Returns the timeout of a call, from `--timeout`.
     pub(crate) fn limit(&self) -> Duration {
         let limit = self.config.timeout_config().and_then(TimeoutConfig::operation_timeout);
         limit.unwrap_or(Duration::MAX)
@@ -137,7 +136,7 @@ impl Aws {
         aws_sdk_cloudwatchlogs::Client::new(&self.config)
     }
 
-    /// Of this region, unless it is that of all.
+    /// Returns a client for this region, else for the connection's.
     pub(crate) fn dynamodb(&self, region: Option<&str>) -> aws_sdk_dynamodb::Client {
         let config = aws_sdk_dynamodb::config::Builder::from(&self.config);
         let config = match region {
@@ -147,7 +146,7 @@ impl Aws {
         aws_sdk_dynamodb::Client::from_conf(config.build())
     }
 
-    /// With the bucket in the path, where its name is no host's.
+    /// Returns a client that puts the bucket into the path if the endpoint is not AWS's, where its name is not a host name.
     pub(crate) fn s3(&self) -> aws_sdk_s3::Client {
         let config = aws_sdk_s3::config::Builder::from(&self.config).force_path_style(!self.is_aws());
         aws_sdk_s3::Client::from_conf(config.build())

@@ -1,7 +1,7 @@
 //! `redrive console`: all dead-letter queues on a page.
 //!
 //! The page does nothing by itself. To look at letters or to change something, `routes` runs a verb of this command in a
-//! process (`child`), with the words that `action` made and the page shows. So every rule about letters stands once.
+//! process (`child`), with the arguments that `action` made and the page shows. So the rules about letters exist only once.
 
 mod action;
 mod child;
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
-/// 128 random bits.
+/// Returns 128 random bits as hex.
 fn key() -> std::io::Result<String> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! Which queue is meant: by its name, its stack, or the function that it feeds.
+//! Finds a queue by its name, its stack, or the function that it feeds.
 
 mod all;
 mod mappings;
@@ -51,30 +51,30 @@ pub(crate) struct Which {
 pub(crate) struct Pair {
     /// The queue that feeds the function.
     pub(crate) source: Option<Queue>,
-    /// Where its letters end.
+    /// Its dead-letter queue.
     pub(crate) dead: Option<Queue>,
-    /// What else the stack says.
+    /// Outputs of the stack.
     pub(crate) stack: Option<StackOutputs>,
     function: Option<String>,
-    /// Why the dead-letter queue that is named could not be read.
+    /// Reason why the dead-letter queue in the redrive policy could not be read.
     not_read: Option<String>,
-    /// The queues that name the dead-letter queue, if there are several and none was meant.
+    /// Queues that share the dead-letter queue, if there are several and none was named.
     shared_by: Vec<String>,
-    /// Why it is not known which queue the dead-letter queue serves.
+    /// Reason why the source of the dead-letter queue is unknown.
     no_source: Option<String>,
 }
 
-/// Who uses a dead-letter queue.
+/// Queues that use a dead-letter queue.
 enum Sources {
     One(Queue),
-    /// Their names.
+    /// Names of several.
     Several(Vec<String>),
-    /// And why.
+    /// They are unknown, for this reason.
     Unknown(String),
 }
 
 impl Which {
-    /// As it was typed, to be typed again behind another verb.
+    /// Returns the flags as typed, for another verb.
     pub(crate) fn typed(&self) -> String {
         let Self { queue, stack, function, dead_letter_queue, place } = self;
         let which = [
@@ -89,7 +89,7 @@ impl Which {
     /// Connects to AWS and looks the queues up.
     ///
     /// # Errors
-    /// No way to AWS; no such queue, stack or function; a function that is fed by several queues; no permission.
+    /// AWS cannot be reached. The queue, stack or function does not exist. Several queues feed the function. Permission is missing.
     pub(crate) async fn find(&self) -> Result<(Aws, Pair), Problem> {
         let aws = self.connect().await?;
         let pair = self.find_with(&aws).await.or_failed()?;
@@ -97,7 +97,7 @@ impl Which {
     }
 
     /// # Errors
-    /// No region, or no credentials.
+    /// There is no region, or there are no credentials.
     pub(crate) async fn connect(&self) -> Result<Aws, Problem> {
         Aws::connect(&place_of(&self.place, [&self.queue, &self.dead_letter_queue])).await.or_input()
     }
@@ -105,7 +105,7 @@ impl Which {
     /// Looks the queues up.
     ///
     /// # Errors
-    /// No such queue, stack or function; a function that is fed by several queues; no permission.
+    /// The queue, stack or function does not exist, several queues feed the function, or permission is missing.
     pub(crate) async fn find_with(&self, aws: &Aws) -> anyhow::Result<Pair> {
         let mut pair = match (&self.queue, &self.stack, &self.function) {
             (Some(queue), _, _) => of_queue(aws, queue).await?,
@@ -134,14 +134,14 @@ impl Which {
     }
 }
 
-/// Without a region in the settings, that of the first queue whose URL or ARN says it.
+/// Adds the region of the first queue whose URL or ARN has one, if the settings have none.
 fn place_of<const N: usize>(place: &Place, queues: [&Option<String>; N]) -> Place {
     let mut said = queues.into_iter().flatten().filter_map(|queue| Address::parse(queue).ok()?.region());
     Place { otherwise: said.next().map(str::to_ascii_lowercase), ..place.clone() }
 }
 
 impl Pair {
-    /// A queue with the one that its redrive policy names.
+    /// Returns a queue with the dead-letter queue of its redrive policy.
     async fn of_source(aws: &Aws, source: Queue) -> Self {
         let (dead, not_read) = match source.redrive_policy() {
             Some(policy) => match Queue::find(aws, &policy.dead_letter_target_arn).await {
@@ -153,15 +153,15 @@ impl Pair {
         Self { source: Some(source), dead, not_read, ..Self::default() }
     }
 
-    /// Why the dead-letter queue that the redrive policy names could not be read.
+    /// Returns the reason why the dead-letter queue in the redrive policy could not be read.
     pub(crate) fn not_read(&self) -> Option<&str> {
         self.not_read.as_deref()
     }
 
-    /// Reads the attributes of both queues anew.
+    /// Reads the attributes of both queues again.
     ///
     /// # Errors
-    /// One of them is gone; no permission.
+    /// One of them is gone, or permission is missing.
     pub(crate) async fn refresh(&self, aws: &Aws) -> anyhow::Result<Self> {
         let mut pair = self.clone();
         if let Some(source) = &self.source {
@@ -173,10 +173,10 @@ impl Pair {
         Ok(pair)
     }
 
-    /// The queue that feeds the function.
+    /// Returns the queue that feeds the function.
     ///
     /// # Errors
-    /// Only a dead-letter queue was given, and nothing says which queue it serves, or it serves several.
+    /// Only a dead-letter queue was given, and its source is unknown, or it has several.
     pub(crate) fn source(&self) -> anyhow::Result<&Queue> {
         self.source.as_ref().with_context(|| match &self.dead {
             Some(dead) if self.is_shared() => {
@@ -192,15 +192,15 @@ impl Pair {
         })
     }
 
-    /// Whether several queues share the dead-letter queue, and none of them was meant.
+    /// Returns true if several queues share the dead-letter queue, and none of them was named.
     pub(crate) fn is_shared(&self) -> bool {
         !self.shared_by.is_empty()
     }
 
-    /// The dead-letter queue.
+    /// Returns the dead-letter queue.
     ///
     /// # Errors
-    /// The queue has none.
+    /// The queue has no dead-letter queue.
     pub(crate) fn dead(&self) -> anyhow::Result<&Queue> {
         self.dead.as_ref().with_context(|| match (&self.source, &self.not_read) {
             (_, Some(why)) => why.clone(),
@@ -213,17 +213,17 @@ impl Pair {
         })
     }
 
-    /// How often the queue's messages are delivered before SQS moves them to the dead-letter queue, if it does.
+    /// Returns the number of deliveries before SQS moves a message to the dead-letter queue, if it does.
     pub(crate) fn max_receive_count(&self) -> Option<u32> {
         let policy = self.source.as_ref()?.redrive_policy()?;
         let is_here = self.dead.as_ref().is_some_and(|dead| dead.arn == policy.dead_letter_target_arn);
         is_here.then_some(policy.max_receive_count)
     }
 
-    /// The function that the queue feeds, if one does.
+    /// Returns the function that the queue feeds, if there is one.
     ///
     /// # Errors
-    /// Several do; no permission.
+    /// The queue feeds several, or permission is missing.
     pub(crate) async fn function(&self, aws: &Aws) -> anyhow::Result<Option<String>> {
         if self.function.is_some() {
             return Ok(self.function.clone());
@@ -266,7 +266,7 @@ async fn of_function(aws: &Aws, name: &str) -> anyhow::Result<Queue> {
     }
 }
 
-/// The ARNs of the queues that feed a function, each once.
+/// Returns the ARNs of the queues that feed a function, each once.
 async fn feeding(aws: &Aws, function: &str) -> anyhow::Result<Vec<String>> {
     let mappings = mappings(aws, Of::Function(function)).await?;
     let mut arns: Vec<String> = mappings.into_iter().filter_map(|mapping| mapping.event_source_arn).collect();
@@ -275,13 +275,13 @@ async fn feeding(aws: &Aws, function: &str) -> anyhow::Result<Vec<String>> {
     Ok(arns)
 }
 
-/// The queues that name this one in their redrive policies.
+/// Finds the queues that name this one in their redrive policies.
 async fn sources_of(aws: &Aws, dead: &Queue) -> anyhow::Result<Sources> {
     let listed = aws.sqs().list_dead_letter_source_queues().queue_url(&dead.url).send().await;
     let doing = format!("list the queues that name {} in their redrive policy", dead.name());
     let listed = match listed.describe_error(&doing, "sqs:ListDeadLetterSourceQueues") {
         Ok(listed) => listed,
-        // Whoever knows both queues can do without.
+        // If both queues were given, the sources are not needed.
         Err(error) => return Ok(Sources::Unknown(error.to_string())),
     };
     Ok(match listed.queue_urls() {

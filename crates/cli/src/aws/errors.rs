@@ -1,4 +1,4 @@
-//! What AWS answered, as one line that says what to do.
+//! Describes an error of AWS on one line, with the remedy.
 
 use std::any::Any;
 
@@ -9,17 +9,17 @@ use aws_sdk_sqs::types::BatchResultErrorEntry;
 use redrive_local::command::aws::ANSWERED_BY;
 use redrive_sqs::{bare_code, cut_to};
 
-/// How many characters of an answer are shown: more than AWS says, with an encoded reason for a refusal. An answer that is not
-/// from AWS may have any length.
+/// Most characters of an answer that are shown. AWS writes fewer, even with an encoded reason for a refusal. An answer from
+/// another server may have any length.
 const LONGEST: usize = 4_000;
 
 /// Turns the error of a call into one line.
 pub(crate) trait DescribeError<T> {
-    /// `doing` is what was tried, such as `read the queue orders`; `permission` is what it needs, such as
+    /// `doing` is the action, such as `read the queue orders`. `permission` is the one that it needs, such as
     /// `sqs:GetQueueAttributes`.
     fn describe_error(self, doing: &str, permission: &str) -> anyhow::Result<T>;
 
-    /// The same for what was looked for in `place`: if it is not there, the place is named.
+    /// Does the same for an action in `place`. If the resource does not exist, the error names the place.
     fn describe_error_in(self, place: &str, doing: &str, permission: &str) -> anyhow::Result<T>;
 }
 
@@ -43,7 +43,7 @@ where
     }
 }
 
-/// The same for the error alone.
+/// Does the same for the error alone.
 pub(crate) fn describe_error<E, R>(error: &SdkError<E, R>, doing: &str, permission: &str) -> anyhow::Error
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
@@ -82,7 +82,7 @@ where
     anyhow!("could not {doing}: {}", on_one_line(&what))
 }
 
-/// `status 502 from http://127.0.0.1:9324`
+/// Describes an answer as `status 502 from http://127.0.0.1:9324`.
 fn answer_of<E, R: 'static>(error: &SdkError<E, R>) -> String {
     let answer = error.raw_response().and_then(|answer| (answer as &dyn Any).downcast_ref::<HttpResponse>());
     let Some(answer) = answer else { return "no answer".to_owned() };
@@ -90,7 +90,7 @@ fn answer_of<E, R: 'static>(error: &SdkError<E, R>) -> String {
     format!("status {}{from}", answer.status().as_u16())
 }
 
-/// The cause of all causes, without the layers of the SDK around it.
+/// Returns the innermost cause, without the layers of the SDK.
 fn innermost(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => innermost(cause),
@@ -107,12 +107,12 @@ fn not_of_aws(detail: &str) -> String {
     format!("the response is not from AWS ({detail}): is the endpoint right?")
 }
 
-/// The code of an error that the service gave, such as `QueueDoesNotExist`, without the prefix of older protocols.
+/// Returns the service's error code, such as `QueueDoesNotExist`, without the prefix of older protocols.
 pub(crate) fn code_of<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Option<&str> {
     error.as_service_error().and_then(|error| error.code()).map(bare_code)
 }
 
-/// That what was looked for is not there, if AWS answered that.
+/// Returns a line for a resource that does not exist, if AWS answered that.
 fn absent(code: Option<&str>, message: Option<&str>, place: &str) -> Option<String> {
     let said = message.unwrap_or("no reason given");
     let what = match bare_code(code?) {
@@ -124,7 +124,7 @@ fn absent(code: Option<&str>, message: Option<&str>, place: &str) -> Option<Stri
     Some(format!("{what} in {place}: check the name, the region and the account"))
 }
 
-/// Why an entry of a batch failed that went through otherwise.
+/// Describes the failure of an entry of a batch that succeeded otherwise.
 pub(crate) fn answered_of(entry: &BatchResultErrorEntry, permission: &str) -> String {
     on_one_line(&answered(Some(&entry.code), entry.message.as_deref(), permission))
 }

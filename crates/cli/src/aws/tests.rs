@@ -1,4 +1,4 @@
-//! What is asked of AWS itself: real clients without an endpoint of their own, whose requests end on this machine.
+//! Tests requests to AWS itself: real clients without an endpoint, whose requests end on this machine.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::*;
 use crate::ask::{Consent, DryRun, Yes};
 use crate::flags::Account;
 
-/// Sends each request elsewhere than its URL says, as a name server or a proxy does.
+/// Sends each request to another address than its URL's, as a name server or a proxy does.
 #[derive(Debug, Clone)]
 struct Elsewhere {
     inner: SharedHttpClient,
@@ -61,7 +61,7 @@ async fn on_aws_itself_yes_needs_the_account_that_is_reached() {
         Aws { config: config.build(), wire, profile: None, identity: Arc::default() }
     };
     let consent = |yes, run| Consent { dry: DryRun { run }, sure: Yes { yes } };
-    // A name of its own may lead to AWS.
+    // A company's own name may lead to AWS.
     let own = "https://sqs.corp.internal";
     for (aws, endpoint, is_aws) in [
         (&emulated, local.endpoint_url(), false),
@@ -72,7 +72,7 @@ async fn on_aws_itself_yes_needs_the_account_that_is_reached() {
         assert_eq!(aws.place(&queue.arn), format!("account 123456789012, eu-west-1, {endpoint}"));
         let check = |id, consent| Account::given(id).check(aws, &queue, consent).is_ok();
         assert_eq!(check(None, consent(true, false)), !is_aws, "{endpoint}");
-        // Somebody who is asked sees the account, and a dry run deletes nothing.
+        // The question shows the account, and a dry run deletes nothing.
         assert!(check(None, consent(false, false)) && check(None, consent(true, true)));
         assert!(check(Some("123456789012"), consent(true, false)));
         assert!(!check(Some("210987654321"), consent(true, false)));

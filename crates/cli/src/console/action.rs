@@ -1,4 +1,4 @@
-//! What the page asks for, as the words of this command. Pure.
+//! Turns the page's requests into arguments of this command. Pure.
 
 use std::path::Path;
 
@@ -8,42 +8,42 @@ use crate::dlq::check_document;
 use crate::fleet::DeadLetterQueue;
 use crate::shell::word;
 
-/// Of a queue's letters, no more than the page can hold.
+/// Most letters of a queue that the page can hold.
 pub(super) const MOST_LETTERS: usize = 20_000;
-/// Of each queue, when the errors of all are grouped: one receive.
+/// Letters of each queue if the errors of all are grouped: one receive.
 const MOST_OF_EACH: usize = 10;
 
-/// Flags for all verbs, as they were typed.
+/// Flags of `redrive console` for all verbs, as typed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Typed {
     pub(super) profiles: Vec<String>,
     pub(super) regions: Vec<String>,
     pub(super) endpoint_url: Option<String>,
     pub(super) timeout: Option<u64>,
-    /// The variables that select the account, region and endpoint, for those that no flag selects. A copied command needs them.
+    /// Variables that select the account, region and endpoint if no flag does. A copied command needs them.
     pub(super) environment: Vec<(&'static str, String)>,
 }
 
-/// Which letters are to be listed.
+/// A request to list letters.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Listing {
-    /// The ARN of the dead-letter queue.
+    /// ARN of the dead-letter queue.
     pub(super) queue: String,
-    /// The ARN of one of several queues that share it.
+    /// ARN of one of several queues that share it.
     #[serde(default)]
     pub(super) source: Option<String>,
     #[serde(default, rename = "where")]
     pub(super) conditions: Vec<String>,
-    /// Whether the function's log is to say why letters without a note failed.
+    /// True to read the failures of letters without a note from the function's log.
     #[serde(default)]
     pub(super) logs: bool,
-    /// Whether letters may be received although SQS moves them after some receives.
+    /// True to receive letters although SQS moves them after some receives.
     #[serde(default)]
     pub(super) may_move: bool,
 }
 
-/// What is to be done with letters.
+/// A request to change letters.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Action {
@@ -51,18 +51,18 @@ pub(super) struct Action {
     pub(super) queue: String,
     #[serde(default)]
     pub(super) source: Option<String>,
-    /// Their ids.
+    /// Ids of the letters.
     #[serde(default)]
     pub(super) ids: Vec<String>,
-    /// For `retry`: all letters, also those behind others of their group, whose ids are not known.
+    /// For `retry`: true for all letters, including those behind others of their group, whose ids are unknown.
     #[serde(default)]
     pub(super) all: bool,
-    /// For `retry`: such as `10,100,all`.
+    /// For `retry`: the stages, such as `10,100,all`.
     #[serde(default)]
     pub(super) stages: Option<String>,
     #[serde(default)]
     pub(super) wait: Option<String>,
-    /// For `delete`: whether the letters are written to a file before.
+    /// For `delete`: true to write the letters to a file first.
     #[serde(default)]
     pub(super) export: bool,
     /// For `edit`: the letter as a document for the editor.
@@ -88,7 +88,7 @@ impl Verb {
     }
 }
 
-/// The words of a command behind `redrive`, and the variables before it.
+/// Arguments of a command after `redrive`, and the variables before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words(Vec<String>, Vec<(&'static str, String)>);
 
@@ -97,7 +97,7 @@ impl Words {
         Self(words.iter().map(|word| (*word).to_owned()).collect(), vec![])
     }
 
-    /// A value that begins with `-` stays a value.
+    /// Adds a flag. A value that begins with `-` remains a value.
     fn flag(mut self, name: &str, value: Option<impl ToString>) -> Self {
         match value.map(|value| value.to_string()) {
             Some(value) if value.starts_with('-') => self.0.push(format!("--{name}={value}")),
@@ -107,7 +107,7 @@ impl Words {
         self
     }
 
-    /// With flags that only a program needs.
+    /// Adds flags that only a program needs.
     pub(super) fn with(&self, flags: &[&str]) -> Vec<String> {
         self.0.iter().cloned().chain(flags.iter().map(|flag| (*flag).to_owned())).collect()
     }
@@ -117,7 +117,7 @@ impl Words {
         self
     }
 
-    /// For somebody who types it.
+    /// Formats the command for a shell.
     pub(super) fn typed(&self) -> String {
         let has = |flag: &str| self.0.iter().any(|word| word == flag);
         let is_needed = |name: &str| match name {
@@ -131,7 +131,7 @@ impl Words {
         variables.chain(["redrive".to_owned()]).chain(words).collect::<Vec<_>>().join(" ")
     }
 
-    /// By its ARN, so that a profile that means another account by now does not reach a queue of the same name there.
+    /// Selects the queue by its ARN, so that a profile that has since changed its account does not reach a namesake there.
     fn on(self, typed: &Typed, queue: &DeadLetterQueue, source: Option<&String>) -> Result<Self, String> {
         let arn = match (source, queue.sources.as_slice()) {
             (Some(source), sources) if !sources.contains(source) => {
@@ -152,7 +152,7 @@ impl Words {
     }
 }
 
-/// `dlq list` of one queue.
+/// Returns `dlq list` for one queue.
 ///
 /// # Errors
 /// The queue does not serve this source.
@@ -166,7 +166,7 @@ pub(super) fn list(typed: &Typed, queue: &DeadLetterQueue, listing: &Listing) ->
     Ok(listing.conditions.iter().fold(words, |words, condition| words.flag("where", Some(condition))))
 }
 
-/// `dlq list --all`.
+/// Returns `dlq list --all`.
 pub(super) fn list_all(typed: &Typed) -> Words {
     let mut words = Words::new(&["dlq", "list", "--all"]).flag("max", Some(MOST_OF_EACH));
     words.1.clone_from(&typed.environment);
@@ -175,7 +175,7 @@ pub(super) fn list_all(typed: &Typed) -> Words {
     words.flag("endpoint-url", typed.endpoint_url.as_ref()).flag("timeout", typed.timeout)
 }
 
-/// For how long a queue is listed last, and why. Without a time no longer.
+/// A request to list a queue last for a time. Without a time it ends the snooze.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Snoozing {
@@ -186,7 +186,7 @@ pub(super) struct Snoozing {
     reason: Option<String>,
 }
 
-/// `fleet snooze`, or `fleet wake`.
+/// Returns `fleet snooze` or `fleet wake`.
 pub(super) fn snooze(typed: &Typed, queue: &DeadLetterQueue, snoozing: &Snoozing) -> Words {
     match &snoozing.time {
         Some(time) => Words::new(&["fleet", "snooze", &queue.arn])
@@ -197,10 +197,10 @@ pub(super) fn snooze(typed: &Typed, queue: &DeadLetterQueue, snoozing: &Snoozing
     }
 }
 
-/// What is done with letters, whose ids a program writes to its standard input and a person to a file.
+/// Returns the command that changes letters. A program writes their ids to its stdin, and a person to a file.
 ///
 /// # Errors
-/// Nothing to do, or a setting that the verb does not have.
+/// There is nothing to do, or the verb does not have a setting.
 pub(super) fn act(
     typed: &Typed,
     queue: &DeadLetterQueue,

@@ -1,4 +1,4 @@
-//! A verb of this command in a process.
+//! Runs a verb of this command in a process.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -11,22 +11,22 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{Child as Process, ChildStderr, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// How long a verb may take to end after it was asked to: it makes letters visible again.
+/// Time for a verb to end after SIGTERM. It makes its letters visible again.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// More of a line than anybody reads.
+/// Most characters of a line. Nobody reads more.
 const LONGEST_SAID: usize = 1_000;
 
-/// A line that it wrote.
+/// A line of its output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// To standard output.
+    /// A line of standard output.
     Data(String),
-    /// To standard error.
+    /// A line of standard error.
     Said(String),
 }
 
-/// Dropped, it is asked to end.
+/// A running verb. Dropping it sends SIGTERM.
 #[derive(Debug)]
 pub(super) struct Child {
     process: Process,
@@ -34,7 +34,7 @@ pub(super) struct Child {
     said: Option<Reader<ChildStderr>>,
 }
 
-/// What is read of a stream, and the beginning of a line.
+/// A stream, with the beginning of a line.
 #[derive(Debug)]
 struct Reader<S> {
     stream: BufReader<S>,
@@ -42,7 +42,7 @@ struct Reader<S> {
 }
 
 impl Child {
-    /// Starts it with these words, and with a text for its standard input.
+    /// Starts a verb with these arguments, and with a text for its standard input.
     ///
     /// # Errors
     /// It cannot be started.
@@ -54,7 +54,7 @@ impl Child {
     ) -> Result<Self, String> {
         let mut command = Command::new(program);
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C in the terminal is for the page, which then asks the verbs to end.
+        // Ctrl-C in the terminal is for the page, which then ends the verbs.
         command.process_group(0).env_remove("VISUAL");
         if let Some(editor) = editor {
             command.env("EDITOR", editor);
@@ -63,7 +63,7 @@ impl Child {
         let mut process =
             started.map_err(|error| format!("could not start {}: {error}", program.display()))?;
         if let Some(mut stdin) = process.stdin.take() {
-            // A verb that does not read it says why on standard error.
+            // If a verb does not read it, it reports the reason on standard error.
             tokio::spawn(async move { stdin.write_all(input.as_bytes()).await });
         }
         let data = process.stdout.take().map(Reader::new);
@@ -71,7 +71,7 @@ impl Child {
         Ok(Self { process, data, said })
     }
 
-    /// The next line, or none after the last.
+    /// Returns the next line, or none at the end.
     pub(super) async fn next(&mut self) -> Option<Line> {
         loop {
             let (line, is_data) = tokio::select! {
@@ -89,7 +89,7 @@ impl Child {
         }
     }
 
-    /// What a short verb says, or why it failed.
+    /// Runs a short verb, and returns its output, or the reason of its failure.
     pub(super) async fn run(program: &Path, words: &[String]) -> Result<String, String> {
         let mut child = Self::start(program, words, String::new(), None)?;
         let mut last = String::new();
@@ -101,12 +101,12 @@ impl Child {
 
     pub(super) fn ask_to_end(&self) {
         if let Some(pid) = self.process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) {
-            // It may have ended.
+            // It may have ended already.
             let _ = kill_process(pid, Signal::TERM);
         }
     }
 
-    /// Its exit code once it has said all, 128 and the number of the signal if one ended it. It is killed if it does not end.
+    /// Returns its exit code after its last line: 128 plus the signal's number if a signal ended it. Kills it if it does not end.
     pub(super) async fn code(&mut self) -> i32 {
         let ended = match timeout(GRACE, self.process.wait()).await {
             Ok(ended) => ended,
@@ -115,7 +115,7 @@ impl Child {
         ended.map_or(1, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()))
     }
 
-    /// Asks it to end, and waits for that: only then are its letters visible again.
+    /// Ends it and waits for that, because only then are its letters visible again.
     pub(super) async fn end(mut self) {
         self.ask_to_end();
         (self.data, self.said) = (None, None);
@@ -135,7 +135,7 @@ impl<S: AsyncRead + Unpin> Reader<S> {
     }
 }
 
-/// What was read of a line stays if nobody waits any more.
+/// Reads the next line. If the future is canceled, the part that was read is kept.
 async fn next_of<S: AsyncRead + Unpin>(reader: &mut Option<Reader<S>>) -> Option<String> {
     let Reader { stream, line } = reader.as_mut()?;
     let is_over = stream.read_until(b'\n', line).await.is_err() || line.is_empty();

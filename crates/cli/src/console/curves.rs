@@ -1,4 +1,4 @@
-//! A queue's last day: how many letters it had, how old the oldest was, and when its functions were deployed.
+//! Reads the last day of a queue: the number of letters, the age of the oldest, and the deployments of its functions.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,11 +13,11 @@ use crate::fleet::DeadLetterQueue;
 use crate::sqs::{OLDEST, VISIBLE, maximum_each};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Two series of 288 values fit into a page.
+/// Seconds of a period. Two series of a day, with 288 values each, fit into a page.
 const PERIOD: i32 = 300;
-/// Versions of a function, the latest of which are shown.
+/// Pages of a function's versions. The latest ones are shown.
 const PAGES: usize = 4;
-/// How many queues are asked about at a time, and how long each may take.
+/// Number of queues that are read at the same time, and the timeout of each.
 const AT_ONCE: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -65,8 +65,8 @@ async fn curves(aws: &Aws, queue: &Queue) -> anyhow::Result<[Curve; 2]> {
     Ok(curves)
 }
 
-/// The versions of the functions that each queue's sources feed, by the queues' ARNs. Those of a queue that cannot be read, or
-/// not in time, are missing: its own view waits longer, and says why.
+/// Returns the versions of the functions that each queue's sources feed, by the queues' ARNs. Leaves out queues that cannot be
+/// read in time: their own view waits longer, and shows the reason.
 pub(super) async fn of_queues(queues: Vec<(Aws, DeadLetterQueue)>) -> Value {
     let read = stream::iter(&queues).map(|(aws, queue)| async {
         let read = timeout(PATIENCE, deployments(aws, &queue.sources)).await;
@@ -75,7 +75,7 @@ pub(super) async fn of_queues(queues: Vec<(Aws, DeadLetterQueue)>) -> Value {
     Value::Object(read.buffered(AT_ONCE).filter_map(future::ready).collect().await)
 }
 
-/// Each version of the functions that the queue's sources feed.
+/// Returns the versions of the functions that the queue's sources feed.
 async fn deployments(aws: &Aws, sources: &[String]) -> anyhow::Result<Vec<Value>> {
     let lambda = aws.lambda();
     let mut deployments = vec![];

@@ -1,4 +1,4 @@
-//! The files of the page beside the shared ones.
+//! Files of the page, without those that it shares with other pages.
 
 use redrive_local::command::page::File;
 use redrive_local::page_file;

@@ -1,4 +1,4 @@
-//! Letters on their way to the page: a line of JSON for each, then their groups, then how it ended.
+//! Streams letters to the page: a line of JSON for each, then their groups, then the end of the verb.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -17,15 +17,15 @@ use super::action::{MOST_LETTERS, Words};
 use super::child::{Child, Line};
 use crate::letters::groups;
 
-/// A page that reads nothing for so long, such as one of a laptop that sleeps, must not keep letters invisible.
+/// Timeout for a page that does not read, such as one of a sleeping laptop, which must not keep letters hidden.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How many lines wait for the page.
+/// Lines that may wait for the page.
 const LINES: usize = 64;
 
-/// What the page keeps of all bodies, in bytes. Behind that it keeps their beginnings.
+/// Bytes of bodies that the page keeps. Of further ones it keeps the first characters.
 const MOST_BODIES: usize = 64 << 20;
 const BEGINNING: usize = 1_000;
-/// More of an error than groups compare.
+/// Characters of an error. The groups compare fewer.
 const ERROR: usize = 1_200;
 
 #[derive(Debug, Deserialize)]
@@ -42,8 +42,8 @@ struct Listed {
     bodies: usize,
 }
 
-/// Runs `dlq list`, and passes on what it writes. It ends if the reader leaves, or reads nothing for some time. The hold is
-/// released once it has ended.
+/// Runs `dlq list` and passes its output on. It ends if the reader leaves, or does not read for some time. The hold is
+/// released at the end.
 ///
 /// # Errors
 /// It cannot be started.
@@ -63,7 +63,7 @@ pub(super) fn list<Hold: Send + 'static>(
         let is_read = async |line| sender.send_timeout(line, PATIENCE).await.is_ok();
         let mut goes_on = is_read(command).await;
         while goes_on {
-            // A child that reads a log says nothing for a minute.
+            // A child that reads a log is silent for up to a minute.
             let line = tokio::select! {
                 line = child.next() => line,
                 () = sender.closed() => {
@@ -89,9 +89,9 @@ pub(super) fn list<Hold: Send + 'static>(
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(lines)).into_response())
 }
 
-/// All letters that one receive of each queue returns.
+/// No limit, for the letters that one receive of each queue returns.
 pub(super) const ALL: Option<usize> = None;
-/// Those of one queue.
+/// Limit for the letters of one queue.
 pub(super) const OF_QUEUE: Option<usize> = Some(MOST_LETTERS);
 
 impl Listed {
@@ -114,7 +114,7 @@ impl Listed {
     }
 }
 
-/// A letter with the beginning of its body, if it has more.
+/// Shortens the body of a letter, if it is long.
 fn with_beginning(line: &str) -> Option<String> {
     let mut letter: Value = serde_json::from_str(line).ok()?;
     let body = letter.get("body")?.as_str()?;

@@ -1,4 +1,4 @@
-//! How far a verb is, by the lines that it writes. Pure.
+//! Follows the progress of a verb by its output. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::child::Line;
 use crate::letters::Why;
 
-/// Of what it says, the last lines.
+/// Number of its last messages that are kept.
 const MOST_SAID: usize = 100;
-/// Of the reasons why letters were not done, and of the letters of each.
+/// Most reasons why letters were not done, and most ids for each.
 const MOST_PROBLEMS: usize = 50;
 const MOST_IDS: usize = 5;
 
@@ -20,23 +20,23 @@ struct Problem {
     result: String,
     error: String,
     count: u64,
-    /// Of the first ones.
+    /// Ids of the first letters.
     ids: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Progress {
-    /// Grows with each change.
+    /// Number of changes so far.
     pub(super) version: u64,
-    /// How many letters had which result.
+    /// Letters by result.
     results: BTreeMap<String, u64>,
     problems: Vec<Problem>,
-    /// How each stage ended.
+    /// Result of each stage.
     stages: Vec<Value>,
     said: VecDeque<String>,
-    /// Its exit code.
+    /// Its exit code, once it has ended.
     pub(super) ended: Option<i32>,
-    /// Somebody asked it to stop.
+    /// True if the user stopped it.
     pub(super) is_stopping: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the page asks for over HTTP.
+//! Answers the page's HTTP requests.
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -30,17 +30,17 @@ use crate::letters::when::rfc3339;
 
 const KEY: &str = "x-redrive-key";
 
-/// How long a listing waits until the one before has ended.
+/// Time that a listing waits for the end of the previous one.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 type Shared = State<Arc<Console>>;
 type Answer = Result<Response, Refusal>;
 
-/// Why there is no answer.
+/// An error answer.
 #[derive(Debug)]
 struct Refusal(StatusCode, String);
 
-/// What was asked for cannot be meant.
+/// Answers an invalid request.
 impl From<String> for Refusal {
     fn from(reason: String) -> Self {
         Self(StatusCode::BAD_REQUEST, reason)
@@ -72,12 +72,12 @@ pub(super) fn router(console: &Arc<Console>) -> Router {
     guarded(routes.with_state(Arc::clone(console)), files::FILES)
 }
 
-/// A wiki may link to a queue. But what is shown receives letters, so that somebody is asked first.
+/// Asks the user first, because showing a queue receives its letters, and any site may link to it.
 pub(super) fn on_link() -> Response {
     question(include_str!("page/link.html"))
 }
 
-/// Other users of this machine reach the page's address, but not its key.
+/// Checks the page's key: other users of this machine can reach its address.
 async fn keyed(State(console): Shared, headers: HeaderMap, request: Request, next: Next) -> Response {
     match headers.get(KEY).is_some_and(|key| key.as_bytes() == console.key.as_bytes()) {
         true => next.run(request).await,
@@ -106,7 +106,7 @@ async fn fleet(State(console): Shared, uri: Uri) -> Response {
     )
 }
 
-/// When the functions of the most urgent queues were deployed.
+/// Answers with the deployments of the most urgent queues' functions.
 async fn deployments(State(console): Shared) -> Response {
     respond(StatusCode::OK, &*console.deployments().await)
 }
@@ -133,7 +133,7 @@ async fn list(State(console): Shared, body: Bytes) -> Answer {
     if let Some(reason) = console.runs.refusal(&queue.arn) {
         return Err(Refusal(StatusCode::CONFLICT, reason));
     }
-    // A reader that has just left may still hold letters.
+    // The listing of a reader who has just left may still hold letters.
     let hold = timeout(PATIENCE, console.listing(&queue.arn).lock_owned()).await;
     let hold = hold.map_err(|_| {
         Refusal(StatusCode::CONFLICT, format!("another page lists the letters of {}: try again", queue.name))
@@ -153,7 +153,7 @@ async fn snooze(State(console): Shared, body: Bytes) -> Answer {
     Ok(respond(StatusCode::OK, &json!({ "said": said })))
 }
 
-/// The account of a queue, as somebody typed it.
+/// A request to unlock the account of a queue, with the id that the user typed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unlocking {
@@ -180,7 +180,7 @@ async fn lock(State(console): Shared) -> Response {
     respond(StatusCode::OK, &json!({ "unlocked": [] }))
 }
 
-/// What would be run, to be shown before it is.
+/// Answers with the command before it runs.
 async fn command(State(console): Shared, body: Bytes) -> Answer {
     let action: Action = read(&body)?;
     let queue = console.queue(&action.queue).await?;
@@ -239,7 +239,7 @@ async fn history(State(console): Shared) -> Answer {
     ))
 }
 
-/// For a file that only its owner may find.
+/// Creates the folder of a file for its owner only.
 fn make_folder(file: &Path) -> Result<(), String> {
     let Some(folder) = file.parent() else { return Ok(()) };
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);

@@ -1,4 +1,4 @@
-//! Verbs that change something, at work.
+//! Runs the verbs that change something.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,19 +16,19 @@ use crate::letters::when::rfc3339;
 use crate::scratch::Desk;
 use crate::shell::word;
 
-/// Of verbs that have ended, the last ones.
+/// Number of ended verbs that are kept.
 const MOST: usize = 50;
-/// How long a reader waits for news.
+/// Time that a reader waits for a change.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// A reader hears together what happens within this time.
+/// Changes within this time reach a reader together.
 const COALESCED: Duration = Duration::from_millis(150);
-/// How long all verbs may take to end together with the page.
+/// Time for all verbs to end with the page.
 const FAREWELL: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Default)]
 pub(super) struct Runs(Mutex<Vec<Arc<Run>>>);
 
-/// One of them.
+/// A verb that runs or has run.
 #[derive(Debug)]
 pub(super) struct Run {
     number: usize,
@@ -42,10 +42,10 @@ pub(super) struct Run {
 }
 
 impl Runs {
-    /// Starts a verb, one for each queue at a time, once nobody lists the queue's letters any more.
+    /// Starts a verb once nobody lists the queue's letters any more. A queue has only one verb at a time.
     ///
     /// # Errors
-    /// One is at work on this queue, or there is no room for a file.
+    /// Another verb changes this queue, or a file cannot be written.
     pub(super) fn start(
         &self,
         program: &Path,
@@ -100,7 +100,7 @@ impl Runs {
         Ok(run)
     }
 
-    /// Why the letters of a queue cannot be listed now, if they cannot.
+    /// Returns the reason why the letters of a queue cannot be listed now, if any.
     pub(super) fn refusal(&self, queue: &str) -> Option<String> {
         self.list().iter().find(|run| run.is_on(queue)).map(|run| run.refusal())
     }
@@ -109,12 +109,12 @@ impl Runs {
         self.list().iter().find(|run| run.number == number).cloned()
     }
 
-    /// The last one first, in short.
+    /// Returns summaries of the verbs, the last one first.
     pub(super) fn told(&self) -> Vec<Value> {
         self.list().iter().rev().map(|run| run.summary()).collect()
     }
 
-    /// Asks all to end, and waits for them.
+    /// Ends all verbs and waits for them.
     pub(super) async fn end(&self) {
         let runs: Vec<_> = self.list().iter().filter(|run| !run.is_over()).cloned().collect();
         runs.iter().for_each(|run| run.stop());
@@ -148,7 +148,7 @@ impl Run {
         });
     }
 
-    /// The exit code of the verb.
+    /// Follows the verb and returns its exit code.
     async fn follow(&self, mut child: Child) -> i32 {
         loop {
             tokio::select! {
@@ -174,7 +174,7 @@ impl Run {
         self.progress.borrow().ended.is_some()
     }
 
-    /// How far it is, once there is more to say than in this version.
+    /// Returns the progress once it has changed since this version.
     pub(super) async fn after(&self, version: u64) -> Value {
         let mut progress = self.progress.subscribe();
         let is_new =

@@ -1,4 +1,4 @@
-//! What the page knows: the queues as they were read last, which accounts are unlocked, and the verbs that run.
+//! State of the page: the queues at their last read, the unlocked accounts, and the verbs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use crate::find::Queue;
 use crate::fleet::{DeadLetterQueue, Facts, Fleet, Places, Reached, Wanted, read_facts, remembered};
 use crate::history::History;
 
-/// Queues that were read so lately are not read again.
+/// Age below which queues are not read again.
 const FRESH: Duration = Duration::from_secs(30);
-/// The same if somebody asks for fresh ones, so that a key that is held down costs nothing.
+/// The same after a request for fresh ones, so that a key that is held down costs nothing.
 const ASKED_FOR: Duration = Duration::from_secs(2);
 
-/// How long it is known when functions were deployed.
+/// Age below which deployments are not read again.
 const DEPLOYMENTS: Duration = Duration::from_secs(5 * 60);
-/// Of so many queues, because it takes two requests or more for each.
+/// Number of queues with deployments, because each takes two requests or more.
 const MOST_URGENT: usize = 20;
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Console {
     pub(super) key: String,
     pub(super) program: PathBuf,
     pub(super) history: History,
-    /// The folder for letters that are about to be deleted.
+    /// Folder for letters that are about to be deleted.
     pub(super) exports: Option<PathBuf>,
     pub(super) runs: Runs,
     places: Places,
@@ -40,18 +40,18 @@ pub(super) struct Console {
     last: tokio::sync::Mutex<Last>,
     deployments: tokio::sync::Mutex<Option<(Instant, Arc<Value>)>>,
     unlocked: Mutex<BTreeSet<String>>,
-    /// By the ARNs of dead-letter queues: who lists their letters, holds them.
+    /// Locks by the ARNs of dead-letter queues. A listing locks its queue.
     listings: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// The ways to AWS, and what was read by them.
+/// Connections to AWS, and the last snapshot.
 #[derive(Debug)]
 struct Last {
     reached: Arc<Vec<Reached>>,
     snapshot: Option<Arc<Snapshot>>,
 }
 
-/// The queues at a moment.
+/// The queues at one time.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     read: Instant,
@@ -88,7 +88,7 @@ impl Console {
         }
     }
 
-    /// The queues as they are, or were a moment ago. Callers that come meanwhile get the same.
+    /// Returns the queues, read now or a moment ago. Concurrent callers get the same.
     pub(super) async fn snapshot(self: &Arc<Self>, is_asked_for: bool) -> Arc<Snapshot> {
         let fresh = if is_asked_for { ASKED_FOR } else { FRESH };
         self.younger(fresh).await
@@ -107,7 +107,7 @@ impl Console {
     }
 
     async fn read(&self, last: &mut Last) -> Arc<Snapshot> {
-        // A profile may work by now, such as after a login.
+        // A broken profile may work by now, as after a login.
         if last.reached.iter().any(|reached| reached.aws.is_err())
             && let Ok(reached) = self.places.connect().await
         {
@@ -124,7 +124,7 @@ impl Console {
         snapshot
     }
 
-    /// When the functions of the most urgent queues were deployed, as it was read some minutes ago at most.
+    /// Returns the deployments of the most urgent queues' functions, at most some minutes old.
     pub(super) async fn deployments(self: &Arc<Self>) -> Arc<Value> {
         let (console, snapshot) = (Arc::clone(self), self.snapshot(false).await);
         apart(move || async move {
@@ -141,15 +141,15 @@ impl Console {
         .await
     }
 
-    /// The queues with the snoozes of this moment, and the errors that were seen last.
+    /// Returns the queues with the current snoozes, and the errors that were seen last.
     pub(super) async fn fleet(&self, snapshot: &Snapshot) -> Fleet {
         remembered(snapshot.fleet.clone(), &self.history, SystemTime::now()).await
     }
 
-    /// A dead-letter queue by its ARN, as it was read last.
+    /// Returns a dead-letter queue by its ARN, as of the last read.
     ///
     /// # Errors
-    /// It was not found in the accounts that the page shows.
+    /// The queue is not in the accounts that the page shows.
     pub(super) async fn queue(self: &Arc<Self>, arn: &str) -> Result<DeadLetterQueue, String> {
         let snapshot = self.younger(Duration::MAX).await;
         let found = snapshot.fleet.queues.iter().find(|queue| queue.arn == arn);
@@ -159,14 +159,14 @@ impl Console {
         })
     }
 
-    /// A file for letters of a queue that are about to be deleted, if there is a folder for it.
+    /// Returns the file for letters of a queue that are about to be deleted, if there is a folder for it.
     pub(super) fn export(&self, queue: &DeadLetterQueue) -> Option<PathBuf> {
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace(':', "");
         let DeadLetterQueue { name, account, .. } = queue;
         self.exports.as_ref().map(|folder| folder.join(format!("{name}-{account}-{now}.jsonl")))
     }
 
-    /// Held by those who list the letters of a queue: others do not see them meanwhile.
+    /// Returns the lock for listing a queue's letters, which nobody else sees meanwhile.
     pub(super) fn listing(&self, queue: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(listings.entry(queue.to_owned()).or_default())
@@ -177,7 +177,7 @@ impl Console {
     }
 }
 
-/// What the commands need beside their flags to reach the same queues.
+/// Returns the variables with which commands reach the same queues.
 fn environment() -> Vec<(&'static str, String)> {
     let names = ["AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CONFIG_FILE"];
     let set = |name| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?));
@@ -185,7 +185,7 @@ fn environment() -> Vec<(&'static str, String)> {
 }
 
 impl Snapshot {
-    /// A queue as it was read, and the way to it.
+    /// Returns a queue of the last read, and the connection to it.
     pub(super) fn reached(&self, arn: &str) -> Option<(Aws, Queue)> {
         let find = |(facts, reached): (&Facts, &Reached)| {
             let queue = facts.queues.iter().find(|queue| queue.arn == arn)?;
@@ -195,7 +195,7 @@ impl Snapshot {
     }
 }
 
-/// Queues of a place that cannot be read stay as they were, and this is said, unless another profile has read them.
+/// Keeps the former queues of a place that cannot be read, and reports it, unless another profile has read them.
 fn keep_unread(facts: &mut [Facts], before: &[Facts], at: SystemTime) {
     let read: BTreeSet<String> =
         facts.iter().flat_map(|facts| &facts.queues).map(|queue| queue.arn.clone()).collect();

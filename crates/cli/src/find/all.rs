@@ -1,4 +1,4 @@
-//! One queue, or all of several profiles and regions.
+//! The flags that select one queue, or all queues of several profiles and regions.
 
 use anyhow::anyhow;
 use clap::error::Error;
@@ -17,17 +17,17 @@ pub(crate) struct WhichOrAll {
 }
 
 impl WhichOrAll {
-    /// For all queues.
+    /// Returns the places of all queues.
     pub(crate) fn places(&self) -> Places {
         let (profiles, regions, place) =
             (self.profiles.clone(), self.regions.clone(), self.which.place.clone());
         Places { profiles, regions, endpoint_url: place.endpoint_url, timeout: place.timeout }
     }
 
-    /// For one queue.
+    /// Returns the flags of one queue.
     ///
     /// # Errors
-    /// Several profiles or regions.
+    /// Several profiles or regions were given.
     pub(crate) fn only(&self) -> Result<&Which, Problem> {
         for (flag, given) in [("--profile", &self.profiles), ("--region", &self.regions)] {
             if given.len() > 1 {

@@ -1,22 +1,22 @@
-//! The event source mappings of queues, as Lambda lists them.
+//! Lists the event source mappings of queues.
 
 use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 use redrive_sqs::queue_name;
 
 use crate::aws::{Aws, DescribeError};
 
-/// Whose mappings.
+/// Owner of the mappings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Of<'a> {
-    /// The ARN of a queue.
+    /// A queue, by its ARN.
     Queue(&'a str),
     Function(&'a str),
 }
 
-/// All mappings that poll a queue.
+/// Lists the mappings of a function or a queue that poll queues.
 ///
 /// # Errors
-/// No such function; no permission.
+/// The function does not exist, or permission is missing.
 pub(crate) async fn mappings(aws: &Aws, of: Of<'_>) -> anyhow::Result<Vec<EventSourceMappingConfiguration>> {
     let request = aws.lambda().list_event_source_mappings();
     let (request, whose) = match of {

@@ -12,7 +12,7 @@ use redrive_sqs::{
 
 use crate::aws::{Aws, DescribeError, code_of};
 
-/// A queue and what SQS says of it.
+/// A queue and its attributes from SQS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Queue {
     pub(crate) url: String,
@@ -29,7 +29,7 @@ impl Queue {
     /// Looks a queue up by its name, URL or ARN.
     ///
     /// # Errors
-    /// No such queue, or none of this region; no permission.
+    /// The queue does not exist, or not in this region, or permission is missing.
     pub(crate) async fn find(aws: &Aws, given: &str) -> anyhow::Result<Self> {
         match Self::find_if_exists(aws, given).await? {
             Some(queue) => Ok(queue),
@@ -37,10 +37,10 @@ impl Queue {
         }
     }
 
-    /// The same, none if there is no such queue.
+    /// Looks a queue up, and returns none if it does not exist.
     ///
     /// # Errors
-    /// A queue of another region; no permission.
+    /// The queue is in another region, or permission is missing.
     pub(crate) async fn find_if_exists(aws: &Aws, given: &str) -> anyhow::Result<Option<Self>> {
         let address =
             Address::parse(given).map_err(|allowed| anyhow!("the queue is {}, {allowed}", Quoted(given)))?;
@@ -60,10 +60,10 @@ impl Queue {
         }
     }
 
-    /// Reads the attributes anew.
+    /// Reads the attributes again.
     ///
     /// # Errors
-    /// The queue is gone; no permission.
+    /// The queue is gone, or permission is missing.
     pub(crate) async fn refresh(&self, aws: &Aws) -> anyhow::Result<Self> {
         Self::read_if_exists(aws, self.url.clone())
             .await?
@@ -88,7 +88,7 @@ impl Queue {
         Ok(Some(Self { url, arn, attributes }))
     }
 
-    /// The name, with account and region where they are not those of the queue beside it.
+    /// Returns the name, with account and region if they differ from those of the other queue.
     pub(crate) fn name_beside(&self, other: &Self) -> String {
         let near = QueueArn::parse(&other.arn).map(|other| (other.account, other.region));
         match QueueArn::parse(&self.arn) {
@@ -112,24 +112,24 @@ impl Queue {
         self.attributes.get(name).map(String::as_str)
     }
 
-    /// A count, 0 if SQS does not say.
+    /// Returns a count, 0 if SQS does not give it.
     pub(crate) fn count(&self, name: &QueueAttributeName) -> u64 {
         self.text(name).and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 
-    /// How many messages can be received.
+    /// Returns the number of messages that can be received.
     pub(crate) fn visible(&self) -> u64 {
         self.count(&QueueAttributeName::ApproximateNumberOfMessages)
     }
 
-    /// How many there are, in flight and delayed ones too.
+    /// Returns the number of messages, with those in flight and delayed.
     pub(crate) fn counted(&self) -> u64 {
         self.visible()
             + self.count(&QueueAttributeName::ApproximateNumberOfMessagesNotVisible)
             + self.count(&QueueAttributeName::ApproximateNumberOfMessagesDelayed)
     }
 
-    /// How long messages are kept, from when they were sent.
+    /// Returns the retention period, which starts when a message is sent.
     pub(crate) fn retention(&self) -> Duration {
         Duration::from_secs(self.count(&QueueAttributeName::MessageRetentionPeriod))
     }
@@ -142,14 +142,14 @@ impl Queue {
         RedrivePolicy::parse(self.text(&QueueAttributeName::RedrivePolicy)?).ok()
     }
 
-    /// The default of SQS where it is not set or cannot be read.
+    /// Returns the redrive allow policy, or SQS's default if it is not set or cannot be read.
     pub(crate) fn redrive_allow_policy(&self) -> RedriveAllowPolicy {
         let policy = self.text(&QueueAttributeName::RedriveAllowPolicy);
         policy.and_then(|policy| RedriveAllowPolicy::parse(policy).ok()).unwrap_or_default()
     }
 }
 
-/// For clap: a queue that was typed.
+/// Parses a queue for clap.
 pub(crate) fn queue_address(given: &str) -> Result<String, InvalidAddress> {
     Address::parse(given).map(|_| given.to_owned())
 }
@@ -163,7 +163,7 @@ fn is_absent<T, E: ProvideErrorMetadata, R>(read: &Result<T, SdkError<E, R>>) ->
     matches!(code, Some("QueueDoesNotExist" | "NonExistentQueue"))
 }
 
-/// That a queue is not there, and its namesake of the other type, if that is.
+/// Returns the error for a missing queue, with its namesake of the other type, if that exists.
 async fn absent(aws: &Aws, given: &str) -> String {
     if let Ok(Address::Name(name)) = Address::parse(given) {
         let other = name.strip_suffix(".fifo").map_or_else(|| format!("{name}.fifo"), str::to_owned);

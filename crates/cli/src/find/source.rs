@@ -1,4 +1,4 @@
-//! Which queue is meant where only one that feeds a function can be.
+//! Finds a queue for verbs that need one that feeds a function.
 
 use clap::Args;
 
@@ -30,7 +30,7 @@ pub(crate) struct WhichSource {
 }
 
 impl WhichSource {
-    /// As it was typed, to be typed again behind another verb.
+    /// Returns the flags as typed, for another verb.
     pub(crate) fn typed(&self) -> String {
         let Self { queue, stack, function, place } = self;
         typed([("queue", queue), ("stack", stack), ("function", function)], place)
@@ -39,7 +39,7 @@ impl WhichSource {
     /// Connects to AWS and looks the queue up.
     ///
     /// # Errors
-    /// No way to AWS; no such queue, stack or function; a function that is fed by several queues; no permission.
+    /// AWS cannot be reached. The queue, stack or function does not exist. Several queues feed the function. Permission is missing.
     pub(crate) async fn find(&self) -> Result<(Aws, Queue), Problem> {
         let aws = self.connect().await?;
         let queue = self.find_with(&aws).await.or_failed()?;
@@ -47,15 +47,15 @@ impl WhichSource {
     }
 
     /// # Errors
-    /// No region, or no credentials.
+    /// There is no region, or there are no credentials.
     pub(crate) async fn connect(&self) -> Result<Aws, Problem> {
         Aws::connect(&place_of(&self.place, [&self.queue])).await.or_input()
     }
 
-    /// Looks the queue up. A queue that is given by its name is taken as it is, also if it is a dead-letter queue.
+    /// Looks the queue up. A queue that is given by its name may be a dead-letter queue.
     ///
     /// # Errors
-    /// No such queue, stack or function; a function that is fed by several queues; no permission.
+    /// The queue, stack or function does not exist, several queues feed the function, or permission is missing.
     pub(crate) async fn find_with(&self, aws: &Aws) -> anyhow::Result<Queue> {
         match (&self.queue, &self.stack, &self.function) {
             (Some(queue), _, _) => Queue::find(aws, queue).await,

@@ -1,4 +1,4 @@
-//! The queues of a stack: by its outputs, else by what it consists of.
+//! Finds the queues of a stack by its outputs, else by its resources.
 
 use anyhow::{Context, bail};
 use aws_sdk_cloudformation::types::{Stack, StackResourceSummary};
@@ -7,10 +7,10 @@ use redrive_sqs::queue_name;
 use super::{Pair, Queue, feeding};
 use crate::aws::{Aws, DescribeError};
 
-/// The outputs that `template.yaml` has, each none if the stack does not have it.
+/// The outputs of `template.yaml`, each none if the stack lacks it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct StackOutputs {
-    /// The stack's name.
+    /// Name of the stack.
     pub(crate) name: String,
     pub(crate) queue_url: Option<String>,
     pub(crate) dead_letter_queue_url: Option<String>,
@@ -19,10 +19,10 @@ pub(crate) struct StackOutputs {
 }
 
 impl StackOutputs {
-    /// Asks CloudFormation.
+    /// Reads them from CloudFormation.
     ///
     /// # Errors
-    /// No such stack; no permission.
+    /// The stack does not exist, or permission is missing.
     pub(crate) async fn read(aws: &Aws, name: &str) -> anyhow::Result<Self> {
         let stack = described(aws, name).await?;
         let output = |key: &str| {
@@ -39,10 +39,10 @@ impl StackOutputs {
     }
 }
 
-/// The queue of a stack with the dead-letter queue of its outputs, else of its redrive policy.
+/// Finds the queue of a stack, and the dead-letter queue of its outputs, else of its redrive policy.
 ///
 /// # Errors
-/// No such stack; it has no queue, or several; no permission.
+/// The stack does not exist, has no queue or several, or permission is missing.
 pub(super) async fn pair(aws: &Aws, name: &str) -> anyhow::Result<Pair> {
     let outputs = StackOutputs::read(aws, name).await?;
     let mut pair = Pair::of_source(aws, source_in(aws, &outputs).await?).await;
@@ -54,11 +54,11 @@ pub(super) async fn pair(aws: &Aws, name: &str) -> anyhow::Result<Pair> {
     Ok(pair)
 }
 
-/// The queue of a stack: the one of its output, else the one that feeds its function, else the only one that it has. A
-/// dead-letter queue of the stack is none of these, even if it feeds a function too.
+/// Finds the queue of a stack: the one in its output, else the one that feeds its function, else its only one. A dead-letter
+/// queue of the stack does not count, even if it feeds a function too.
 ///
 /// # Errors
-/// The stack has no queue, or several; no permission.
+/// The stack has no queue or several, or permission is missing.
 pub(super) async fn source_in(aws: &Aws, outputs: &StackOutputs) -> anyhow::Result<Queue> {
     if let Some(url) = &outputs.queue_url {
         return Queue::find(aws, url).await;
@@ -94,7 +94,7 @@ pub(super) async fn source_in(aws: &Aws, outputs: &StackOutputs) -> anyhow::Resu
 }
 
 /// # Errors
-/// No such stack; no permission.
+/// The stack does not exist, or permission is missing.
 pub(crate) async fn described(aws: &Aws, name: &str) -> anyhow::Result<Stack> {
     let described = aws.cloudformation().describe_stacks().stack_name(name).send().await;
     let doing = format!("read the stack {name}");
@@ -103,10 +103,10 @@ pub(crate) async fn described(aws: &Aws, name: &str) -> anyhow::Result<Stack> {
     stacks.next().with_context(|| format!("there is no stack {name}"))
 }
 
-/// All resources of a stack.
+/// Lists all resources of a stack.
 ///
 /// # Errors
-/// No permission.
+/// Permission is missing.
 pub(crate) async fn resources(aws: &Aws, stack: &str) -> anyhow::Result<Vec<StackResourceSummary>> {
     let request = aws.cloudformation().list_stack_resources().stack_name(stack);
     let listed = request.into_paginator().items().send().collect::<Result<Vec<_>, _>>().await;

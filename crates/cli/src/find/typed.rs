@@ -1,9 +1,9 @@
-//! Flags as they were typed, for the next command. Pure.
+//! Formats flags as typed, for the next command. Pure.
 
 use crate::aws::Place;
 use crate::shell::word;
 
-/// ` --queue orders --region eu-west-1`, with a space before each flag, quoted for a shell where need be.
+/// Formats ` --queue orders --region eu-west-1`, with a space before each flag, and quotes for a shell if needed.
 pub(super) fn typed<const N: usize>(which: [(&str, &Option<String>); N], place: &Place) -> String {
     let place =
         [("region", &place.region), ("profile", &place.profile), ("endpoint-url", &place.endpoint_url)];
