@@ -1,4 +1,4 @@
-//! `redrive fleet`: all dead-letter queues at a glance.
+//! `redrive fleet`: lists all dead-letter queues.
 
 mod facts;
 mod places;
@@ -27,7 +27,7 @@ use crate::wait::wait;
 use crate::watch;
 use crate::width::{Layout, Wide};
 
-/// How long the queues wait for what is known of them beside AWS.
+/// Timeout for the snoozes and the errors that were seen last.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const JOURNAL: &str = "Folder of the history and the snoozes, or dynamodb:TABLE, or off [default: REDRIVE_JOURNAL, else redrive in XDG_STATE_HOME]";
@@ -144,7 +144,7 @@ async fn read(arguments: &Arguments, places: &[Reached], history: &History) -> F
     remembered(fleet, history, SystemTime::now()).await
 }
 
-/// The fleet with the snoozes of this moment, and the errors that were seen last.
+/// Adds the current snoozes and the errors that were seen last.
 pub(crate) async fn remembered(fleet: Fleet, history: &History, now: SystemTime) -> Fleet {
     let read =
         join(timeout(PATIENCE, snooze::read(history, now)), timeout(PATIENCE, seen::read(history, now)));

@@ -1,7 +1,7 @@
-//! What is deployed, as SQS, Lambda, CloudWatch and CloudFormation describe it. What a role allows, and the containers of
-//! tasks, are read from the stack's template, since nobody who may look at a queue may therefore look at IAM and ECS.
+//! Reads a deployment from SQS, Lambda, CloudWatch and CloudFormation. The permissions of roles and the containers of tasks come
+//! from the stack's template, since a user who may read a queue may lack permission for IAM and ECS.
 //!
-//! What AWS refuses to show is named as not seen, and is no finding.
+//! Parts that AWS refuses to show are listed as not seen, and are not findings.
 
 mod account;
 mod alarms;
@@ -23,7 +23,7 @@ pub(crate) use queues::{MOST, list as list_queues};
 use stack::Stack;
 pub(crate) use unseen::Unseen;
 
-/// What is meant.
+/// The deployment to read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Deployed<'a> {
     Stack(&'a str),
@@ -33,7 +33,7 @@ pub(crate) enum Deployed<'a> {
 /// Reads a stack, or a function with the queues that feed it.
 ///
 /// # Errors
-/// There is no such stack or function; nothing of it could be read.
+/// The stack or function does not exist, or nothing of it could be read.
 pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<Deployment> {
     let (mut unseen, mut others) = (Unseen::default(), Unseen::default());
     let (name, stack) = match deployed {
@@ -69,10 +69,10 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<De
     let mut queues = queues::read(aws, given, &mappings, &mut unseen).await;
     let is_listed = stack.as_ref().is_none_or(Stack::is_listed);
     let is_there = |known: &Queue| queues.iter().any(|queue| queue.arn == known.arn);
-    // Rights on a queue whose name was made up would be taken for missing.
+    // Permissions on a queue with a made-up name would count as missing.
     let template = template.filter(|template| is_listed || template.queues.iter().all(is_there));
     for queue in &mut queues {
-        // No call of SQS tells what else has to do with a queue.
+        // No call to SQS shows what else uses a queue.
         if let Some(known) = template.as_ref().and_then(|template| template.queue(&queue.arn)) {
             queue.takes_other_letters = known.takes_other_letters;
             queue.senders.clone_from(&known.senders);
@@ -81,7 +81,7 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<De
         }
     }
     for function in &mut functions {
-        // Nor does Lambda tell what invokes a function.
+        // No call to Lambda shows what invokes a function.
         let known = template.as_ref().and_then(|template| template.function(&function.name));
         function.invoked_asynchronously = known.is_some_and(|known| known.invoked_asynchronously);
         permit(function, template.as_ref(), &mut others);
@@ -128,7 +128,7 @@ pub(crate) async fn read(aws: &Aws, deployed: Deployed<'_>) -> anyhow::Result<De
     Ok(subject)
 }
 
-/// What the role of a function allows, as its stack's template has it.
+/// Adds the permissions of a function's role from the stack's template.
 fn permit(function: &mut Function, template: Option<&Deployment>, unseen: &mut Unseen) {
     let what = format!("the permissions of {}", function.name);
     match template.map(|template| template.function(&function.name)) {
@@ -141,7 +141,7 @@ fn permit(function: &mut Function, template: Option<&Deployment>, unseen: &mut U
     }
 }
 
-/// What may hold queues and functions, and what holds neither.
+/// Merges the notes on parts that may contain queues and functions with the others.
 fn not_read(unseen: Unseen, others: Unseen) -> Vec<NotRead> {
     let unseen = unseen.0.into_iter().map(|what| NotRead::new(MayHold::Consumer, what));
     unseen.chain(others.0.into_iter().map(|what| NotRead::new(MayHold::Other, what))).collect()

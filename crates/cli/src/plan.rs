@@ -128,10 +128,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     if met.is_empty() { Ok(()) } else { Err(Problem::Failed(anyhow!("--fail-if: {}", met.join("; ")))) }
 }
 
-/// What is tried besides the present maxReceiveCount.
+/// Values that are tried besides the current maxReceiveCount.
 const COUNTS: [u32; 4] = [3, 5, 10, 20];
 
-/// The settings with which no message of the outage is lost, the cheapest first.
+/// Finds the settings with which no message of the outage is lost, the cheapest first.
 fn lossless(
     terms: &Terms,
     load: &Load,
@@ -165,7 +165,7 @@ fn lossless(
     Ok(choices)
 }
 
-/// A time from the command line that a simulation can have.
+/// Parses a time for a simulation.
 fn time(text: &str) -> Result<Duration, String> {
     let (least, most) = (Duration::from_millis(1), Duration::from_secs(3 * 86_400));
     let time = span::parse(text)?;

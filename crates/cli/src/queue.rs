@@ -1,4 +1,4 @@
-//! `redrive queue`: looking after a queue, its dead-letter queue and its mappings.
+//! `redrive queue`: shows and changes a queue, its dead-letter queue and its mappings.
 
 mod attach;
 mod detach;

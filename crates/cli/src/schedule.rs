@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     output: Output,
 }
 
-/// What is read if nothing is named, as `redrive local` and `redrive doctor` do.
+/// Default template, as for `redrive local` and `redrive doctor`.
 const TEMPLATE: &str = "template.yaml";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     written.context("could not write").or_failed()
 }
 
-/// What is known of the queue that is meant, with all that was read. Flags replace what was read, and that the defaults.
+/// Reads the settings of the queue, and the subject. Flags replace values that were read, and these replace defaults.
 pub(crate) fn read(
     target: &Target,
     queue: Option<&str>,
@@ -74,7 +74,7 @@ pub(crate) fn read(
 ) -> Result<(Option<Deployment>, Known), Problem> {
     let here = Some(Path::new(TEMPLATE)).filter(|path| target.names_nothing() && path.exists());
     let subject = target.read(here)?;
-    // Of a template that somebody else needs nothing is known here, and that is no mistake.
+    // A default template without a queue that feeds a function is not for this verb, which is not an error.
     let subject = subject.filter(|subject| here.is_none() || known::has_source(subject));
     if subject.is_some() && here.is_some() {
         tell(format_args!("reading {TEMPLATE}, because no --template, --stack or --function is given"));

@@ -1,4 +1,4 @@
-//! What AWS says of many queues, and what follows for each dead-letter queue. Pure.
+//! Turns AWS's facts about many queues into a report on each dead-letter queue. Pure.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,33 +14,33 @@ use crate::find::Queue;
 use crate::letters::expiry::{Expiry, Letters};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
-/// A value that is a little younger counts as one of an hour ago.
+/// Least age of a value that counts as an hour old.
 const ABOUT_AN_HOUR: Duration = Duration::from_secs(55 * 60);
 const DAY_IN_HOURS: u64 = 24;
 
-/// What was read with one profile in one region.
+/// Facts that were read with one profile in one region.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    /// Such as `eu-west-1, profile shop`.
+    /// Region and profile, such as `eu-west-1, profile shop`.
     pub(crate) place: String,
     pub(crate) profile: Option<String>,
     pub(crate) queues: Vec<Queue>,
-    /// By the ARNs of dead-letter queues.
+    /// Details by the ARNs of dead-letter queues.
     pub(crate) details: BTreeMap<String, Details>,
-    /// Why dead-letter queues that are named could not be read, by their ARNs.
+    /// Reasons why dead-letter queues in redrive policies could not be read, by their ARNs.
     pub(crate) absent: BTreeMap<String, String>,
-    /// Why queues are missing in `queues`.
+    /// Reasons why queues are missing in `queues`.
     pub(crate) failures: Vec<String>,
-    /// Why details are missing.
+    /// Reasons why details are missing.
     pub(crate) unknown: Vec<String>,
 }
 
-/// What SQS and CloudWatch say of a dead-letter queue beside its attributes.
+/// Facts about a dead-letter queue from its metrics and tags.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Details {
-    /// The present age of the oldest letter.
+    /// Current age of the oldest letter.
     pub(crate) oldest: Option<Duration>,
-    /// How many letters were visible in each minute of the last hour, with the time since.
+    /// Visible letters in each minute of the last hour, with the time since.
     pub(crate) visible: Vec<(Duration, f64)>,
     pub(crate) owner: Option<String>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Details {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Fleet {
     pub(crate) queues: Vec<DeadLetterQueue>,
-    /// Dead-letter queues without a letter.
+    /// Number of dead-letter queues without a letter.
     pub(crate) empty: usize,
     pub(crate) unreachable: Vec<Unreachable>,
     /// Queues, profiles and regions that could not be read.
@@ -71,18 +71,18 @@ pub(crate) struct DeadLetterQueue {
     pub(crate) oldest_seconds: Option<u64>,
     pub(crate) first_letter_expires: Option<Expiry>,
     pub(crate) retention_seconds: u64,
-    /// The maxReceiveCount of the dead-letter queue itself, if it has a redrive policy. SQS then moves its letters on.
+    /// The dead-letter queue's own maxReceiveCount, if it has a redrive policy. SQS then moves its letters on.
     pub(crate) own_max_receive_count: Option<u32>,
-    /// The ARNs of the queues whose redrive policies name it.
+    /// ARNs of the queues whose redrive policies name it.
     pub(crate) sources: Vec<String>,
     pub(crate) owner: Option<String>,
-    /// Why it is listed last.
+    /// The snooze for which it is listed last.
     pub(crate) snoozed: Option<Snooze>,
-    /// The errors of its letters when they were listed last.
+    /// Errors of its letters when they were last listed.
     pub(crate) seen: Option<Seen>,
 }
 
-/// A dead-letter queue that a redrive policy names and that was not read.
+/// A dead-letter queue that a redrive policy names and that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Unreachable {
     pub(crate) arn: String,
@@ -97,12 +97,12 @@ pub(crate) struct Fault {
 }
 
 impl Facts {
-    /// The dead-letter queues that these queues name, which are in the same account and region if they are on AWS.
+    /// Returns the dead-letter queues that these queues name. On AWS they are in the same account and region.
     pub(crate) fn targets(&self) -> BTreeSet<String> {
         self.queues.iter().filter_map(target).collect()
     }
 
-    /// Whether a queue with this ARN is in the account and region of these.
+    /// Returns true if a queue with this ARN is in the account and region of these.
     pub(crate) fn covers(&self, arn: &str) -> bool {
         let own = self.queues.first().and_then(|queue| QueueArn::parse(&queue.arn));
         let place = |arn: QueueArn<'_>| (arn.account.to_owned(), arn.region.to_owned());
@@ -111,7 +111,7 @@ impl Facts {
 }
 
 impl Fleet {
-    /// Empty queues are counted, and listed only if `with_empty`.
+    /// Builds the fleet. Counts empty queues, and lists them only if `with_empty`.
     pub(crate) fn of(facts: &[Facts], with_empty: bool) -> Self {
         let read = facts.iter().flat_map(|facts| facts.queues.iter().map(move |queue| (queue, facts)));
         let by_arn: BTreeMap<&str, (&Queue, &Facts)> =
@@ -146,7 +146,7 @@ impl Fleet {
         Self { failed: faults(|facts| &facts.failures), unknown: faults(|facts| &facts.unknown), ..fleet }
     }
 
-    /// With the errors that were seen last, and the ages: the metric leaves out letters that were received three times.
+    /// Adds the errors that were seen last, and ages: the metric leaves out letters that were received three times.
     pub(crate) fn with_seen(mut self, mut seen: BTreeMap<String, Seen>, now: SystemTime) -> Self {
         for queue in self.queues.iter_mut().filter(|queue| queue.letters > 0) {
             let seen = seen.remove(&queue.arn);
@@ -159,7 +159,7 @@ impl Fleet {
         self
     }
 
-    /// With those last that are snoozed.
+    /// Moves snoozed queues to the end.
     pub(crate) fn with_snoozes(mut self, snoozes: Vec<Snooze>) -> Self {
         for snooze in snoozes {
             let queue = self.queues.iter_mut().find(|queue| queue.arn == snooze.queue);
@@ -180,12 +180,12 @@ impl Fleet {
         self.queues.iter().map(|queue| queue.letters).sum()
     }
 
-    /// How many of the dead-letter queues that were read have letters.
+    /// Counts the dead-letter queues with letters.
     pub(crate) fn with_letters(&self) -> usize {
         self.queues.iter().filter(|queue| queue.letters > 0).count()
     }
 
-    /// What could not be read, in words.
+    /// Describes the queues and places that could not be read.
     pub(crate) fn problem(&self) -> Option<String> {
         let unreachable = (!self.unreachable.is_empty())
             .then(|| format!("{} not reached", counted(self.unreachable.len(), "dead-letter queue")));
@@ -200,7 +200,7 @@ impl DeadLetterQueue {
     fn of(dead: &Queue, sources: &[&Queue], facts: &Facts) -> Self {
         let details = facts.details.get(&dead.arn).cloned().unwrap_or_default();
         let (letters, arn) = (dead.counted(), QueueArn::parse(&dead.arn));
-        // Zero beside letters means that the metric does not see them, or not yet.
+        // If there are letters, zero means that the metric does not see them, or not yet.
         let oldest = details.oldest.filter(|oldest| letters > 0 && !oldest.is_zero());
         Self {
             name: dead.name().to_owned(),
@@ -222,7 +222,7 @@ impl DeadLetterQueue {
         }
     }
 
-    /// Some letter was sent so long ago. SQS counts its retention from then.
+    /// Records the age of a letter, which decides its expiry.
     fn know_age(&mut self, age: Duration, is_oldest: bool) {
         let Some(left) = self.retention_seconds.checked_sub(age.as_secs()) else { return };
         if self.oldest_seconds.is_some_and(|oldest| oldest >= age.as_secs()) {
@@ -234,9 +234,8 @@ impl DeadLetterQueue {
         self.first_letter_expires = Some(Expiry { earliest_in_seconds, latest_in_seconds: left });
     }
 
-    /// The order of the list: by the latest time at which the oldest letter expires, then by growth, then by letters. Whole
-    /// hours count within a day, and whole days after that, so that growth has a say. Letters of unknown age may expire at
-    /// any time.
+    /// Returns the sort key: the latest expiry of the oldest letter, then growth, then the number of letters. Within a day the expiry
+    /// counts in whole hours, and later in whole days, so that growth matters. Letters of unknown age may expire at any time.
     fn urgency(&self) -> (u64, Reverse<i64>, Reverse<u64>, String) {
         let hours = match (self.first_letter_expires, self.oldest_seconds) {
             (None, _) => u64::MAX,
@@ -261,7 +260,7 @@ fn elsewhere(arn: &str) -> String {
     }
 }
 
-/// Without an age a letter may expire at any time, but no later than after the whole retention.
+/// Computes the expiry. Without an age, a letter may expire at any time within the retention period.
 fn expiry(dead: &Queue, sources: &[&Queue], oldest: Option<Duration>) -> Expiry {
     let retention = dead.retention();
     let Some(oldest) = oldest else {
@@ -271,8 +270,8 @@ fn expiry(dead: &Queue, sources: &[&Queue], oldest: Option<Duration>) -> Expiry 
     Expiry::of(Letters { oldest, retention, source_retention, is_fifo: dead.is_fifo() })
 }
 
-/// The visible letters now less those of an hour ago. SQS counts no letter that it moves as sent, so that no metric adds up what
-/// arrived. An inactive queue has no values, and was empty then: a letter keeps its queue active.
+/// Returns the visible letters minus those of an hour ago. No metric counts arrivals, because SQS does not count letters that
+/// it moves as sent. A queue without values was inactive, and so empty.
 fn growth(now: u64, visible: &[(Duration, f64)]) -> Option<i64> {
     let (past, then) = visible.iter().min_by_key(|(past, _)| past.abs_diff(HOUR))?;
     let then = if *past >= ABOUT_AN_HOUR { *then } else { 0.0 };
@@ -298,7 +297,7 @@ pub(super) mod tests {
         Queue::new(format!("https://sqs/123456789012/{name}"), arn(name), attributes.collect())
     }
 
-    /// A dead-letter queue with its source, and what is known of it.
+    /// Returns a dead-letter queue with its source and its details.
     fn pair(name: &str, letters: u64, details: Details) -> Facts {
         let queues = vec![
             queue(name, letters, 1_209_600, None),

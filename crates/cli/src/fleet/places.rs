@@ -1,4 +1,4 @@
-//! Several profiles and regions.
+//! The flags that select several profiles and regions.
 
 use anyhow::Context;
 use clap::Args;
@@ -29,20 +29,20 @@ pub(crate) struct Places {
     pub(crate) timeout: Option<u64>,
 }
 
-/// A profile in a region, and the way there.
+/// A connection with a profile in a region.
 #[derive(Debug)]
 pub(crate) struct Reached {
     pub(crate) profile: Option<String>,
-    /// Such as `eu-west-1, profile shop`.
+    /// Region and profile, such as `eu-west-1, profile shop`.
     pub(crate) name: String,
     pub(crate) aws: anyhow::Result<Aws>,
 }
 
 impl Places {
-    /// Reads the settings of each. A broken one is kept with its error, unless there is no other.
+    /// Connects to each place. Keeps one that fails with its error, unless all fail.
     ///
     /// # Errors
-    /// None has a region and credentials.
+    /// No place has a region and credentials.
     pub(crate) async fn connect(&self) -> Result<Vec<Reached>, Problem> {
         let reached = join_all(self.each().into_iter().map(|place| async move {
             let aws = Aws::connect(&place).await;
@@ -73,10 +73,10 @@ impl Places {
     }
 }
 
-/// The first that can be called: a table without a region in its name is in that account and region.
+/// Returns the first working connection, which is the account and region of a table without an ARN.
 ///
 /// # Errors
-/// None can be called.
+/// No connection works.
 pub(crate) fn first(reached: &[Reached]) -> Result<Aws, Problem> {
     let first = reached.iter().find_map(|reached| reached.aws.as_ref().ok());
     first.cloned().context("no profile has a region and credentials").or_input()

@@ -1,4 +1,4 @@
-//! Reads the facts: the attributes of all queues, and of dead-letter queues their metrics and tags.
+//! Reads the attributes of all queues, and the metrics and tags of dead-letter queues.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, SystemTime};
@@ -18,30 +18,30 @@ use crate::live::{MOST, Unseen, list_queues};
 use crate::output::Progress;
 use crate::sqs::{OLDEST, RECENT, VISIBLE, maximum_each_minute};
 
-/// How many calls are made at a time.
+/// Number of concurrent calls.
 const AT_ONCE: usize = 32;
 
-/// Throttled calls of many are tried again for minutes.
+/// Attempts for each call. With many queues, AWS may throttle for minutes.
 const ATTEMPTS: u32 = 8;
 
-/// Of the metrics, a little more than an hour.
+/// Time span of the metrics, a little more than an hour.
 const WINDOW: Duration = Duration::from_secs(65 * 60);
 
-/// Two queries for each queue.
+/// Queues in a call, with two queries for each.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html>
 const QUEUES_A_CALL: usize = 250;
 
-/// 250 queues have less than a third of what a page holds.
+/// Most pages of an answer. 250 queues fill less than a third of one.
 const PAGES: usize = 4;
 
-/// Which dead-letter queues get details.
+/// Selects the dead-letter queues with details.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) owner_tag: &'a str,
     pub(crate) with_empty: bool,
 }
 
-/// What could not be read is in the facts.
+/// Reads the facts, which include the failures.
 pub(crate) async fn read(places: &[Reached], wanted: Wanted<'_>) -> Vec<Facts> {
     let progress = Progress::spinner("{spinner} {msg} ({elapsed})");
     let mut facts = queues(places, &progress).await;
@@ -59,7 +59,7 @@ pub(crate) async fn read(places: &[Reached], wanted: Wanted<'_>) -> Vec<Facts> {
     facts
 }
 
-/// All queues, each once, and those that redrive policies name.
+/// Reads all queues, each once, and those that redrive policies name.
 pub(crate) async fn queues(places: &[Reached], progress: &Progress) -> Vec<Facts> {
     progress.set_message("listing the queues");
     let listed = join_all(places.iter().map(|reached| async {
@@ -74,7 +74,7 @@ pub(crate) async fn queues(places: &[Reached], progress: &Progress) -> Vec<Facts
         match listed {
             Ok((listed, is_cut)) => {
                 let region = places[place].aws.as_ref().map_or("", Aws::region);
-                // Two profiles may lead to the same account.
+                // Two profiles may have the same account.
                 urls.extend(
                     listed
                         .into_iter()
@@ -104,7 +104,7 @@ pub(crate) async fn queues(places: &[Reached], progress: &Progress) -> Vec<Facts
     let read = stream::iter(urls).map(|(place, url)| {
         let aws = patient[place].as_ref();
         async move {
-            // One that was deleted meanwhile is none.
+            // A queue that was deleted meanwhile is left out.
             let found = Queue::find_if_exists(aws?, &url).await.transpose()?;
             Some((place, url, found))
         }
@@ -130,7 +130,7 @@ pub(crate) async fn queues(places: &[Reached], progress: &Progress) -> Vec<Facts
     facts
 }
 
-/// Dead-letter queues that are named but not listed, such as those of which a list was cut off.
+/// Adds dead-letter queues that are named but not listed, because a list may be incomplete.
 async fn add_named(places: &[Reached], facts: &mut [Facts]) {
     let known: BTreeSet<String> =
         facts.iter().flat_map(|facts| facts.queues.iter().map(|queue| queue.arn.clone())).collect();
@@ -215,7 +215,7 @@ async fn series(
     Ok(series)
 }
 
-/// The values of a tag, whose name may be written in other cases.
+/// Reads the values of a tag, ignoring the case of its name.
 async fn owners(aws: &Aws, queues: &[&Queue], tag: &str) -> (Vec<(String, String)>, Vec<(String, Unseen)>) {
     let read = stream::iter(queues).map(|queue| async move {
         let tags = aws.sqs().list_queue_tags().queue_url(&queue.url).send().await;

@@ -1,4 +1,4 @@
-//! The errors of letters, as they were listed last: to read them anew, letters would have to be received.
+//! Remembers the errors of letters at the last listing. To read them again, a verb would have to receive the letters.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -13,40 +13,40 @@ use crate::letters::{ErrorCount, Kinds, Letter};
 use crate::span::span;
 use crate::store::Named;
 
-/// Beside the history. The last line of a queue counts; a table has one of each.
+/// Name of the file beside the history, in which the last line of a queue counts. A table has one line for each.
 const NAME: &str = "seen";
 
-/// No letter is older.
+/// Greatest age of a letter.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
-/// How long a listing goes on after it is done, if a table does not answer.
+/// Time for which a listing waits at its end for a table that does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a listing is kept in spite of smaller samples, if the number of letters stays about the same.
+/// Time for which a listing outweighs later and smaller samples, if the number of letters stays about the same.
 const OUTWEIGHS: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How many errors of a queue are kept.
+/// Number of errors that are kept for a queue.
 const ERRORS: usize = 3;
 
 /// A line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
-    /// The ARN of the dead-letter queue.
+    /// ARN of the dead-letter queue.
     queue: String,
-    /// In RFC 3339.
+    /// Time in RFC 3339.
     at: String,
-    /// How many letters were received, and how many could have been: 0 if an older version has not written that down.
+    /// Letters that were received, and those that could have been: 0 if an older version did not record it.
     letters: usize,
     #[serde(default)]
     of: u64,
-    /// When the oldest of them was sent, in RFC 3339.
+    /// Time at which the oldest was sent, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     oldest: Option<String>,
     /// The most frequent first.
     errors: Vec<ErrorCount>,
 }
 
-/// Letters that are being listed.
+/// Letters of a listing.
 #[derive(Debug, Default)]
 pub(crate) struct Seeing {
     letters: usize,
@@ -61,7 +61,7 @@ impl Seeing {
         self.oldest = self.oldest.into_iter().chain(letter.enqueued_at()).min();
     }
 
-    /// Which errors these letters of a queue with so many have, unless there are none.
+    /// Returns the errors of these letters out of `of` in the queue, unless there are no letters.
     pub(crate) fn seen(&self, queue: &str, of: u64, at: SystemTime) -> Option<Seen> {
         (self.letters > 0).then(|| Seen {
             queue: queue.to_owned(),
@@ -74,7 +74,7 @@ impl Seeing {
     }
 }
 
-/// Writes down what was seen. Nothing depends on it, so that a failure is not told.
+/// Records the errors. Does not report a failure, because nothing depends on it.
 pub(crate) async fn remember(aws: &Aws, seen: &[Seen]) {
     if let Ok(named) = Named::from_env()
         && let Ok(store) = named.reach(async || Ok(aws.clone())).await
@@ -96,20 +96,20 @@ pub(crate) async fn remember(aws: &Aws, seen: &[Seen]) {
 }
 
 impl Seen {
-    /// Whether other letters of the queue were not received.
+    /// Returns true if the queue had letters that were not received.
     fn is_sample(&self) -> bool {
         (self.letters as u64) < self.of
     }
 
-    /// Whether this says more than a later and smaller sample: the queue has about as many letters still.
+    /// Returns true if this outweighs a later and smaller sample, because the queue has about as many letters as before.
     fn outweighs(&self, later: &Self, now: SystemTime) -> bool {
         let is_recent = self.age(now).is_some_and(|age| age < OUTWEIGHS);
         let is_same = self.of.abs_diff(later.of) <= self.of / 10;
         later.is_sample() && self.letters > later.letters && is_recent && is_same
     }
 
-    /// How long ago the oldest letter was sent, and whether no other can be older. None if letters have gone since, or if it
-    /// is not known.
+    /// Returns the age of the oldest letter, and whether no other can be older. Returns none if it is unknown, or if letters have
+    /// left the queue since.
     pub(super) fn oldest(&self, letters: u64, now: SystemTime) -> Option<(Duration, bool)> {
         let sent = humantime::parse_rfc3339(self.oldest.as_ref()?).ok()?;
         let is_there = self.of > 0 && letters >= self.of;
@@ -121,7 +121,7 @@ impl Seen {
         Some(now.duration_since(at).unwrap_or_default())
     }
 
-    /// `8 of 10 seen 2h ago: failed: card # declined`
+    /// Formats the errors as `8 of 10 seen 2h ago: failed: card # declined`.
     pub(crate) fn words(&self, now: SystemTime) -> Option<String> {
         let ErrorCount { reason, error, letters } = self.errors.first()?;
         let error = if error.is_empty() { String::new() } else { format!(": {error}") };
@@ -135,7 +135,7 @@ impl Seen {
     }
 }
 
-/// What was seen last, by the ARNs of dead-letter queues.
+/// Reads the last listings by the ARNs of dead-letter queues.
 pub(crate) async fn read(history: &History, now: SystemTime) -> BTreeMap<String, Seen> {
     last(history.lines(NAME).await.unwrap_or_default(), now)
 }

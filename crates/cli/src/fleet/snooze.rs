@@ -1,4 +1,4 @@
-//! Dead-letter queues that somebody takes care of, and that `fleet` lists last for a time.
+//! Snoozes, for which `fleet` lists a dead-letter queue last for a time.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -18,25 +18,25 @@ use crate::span::{self, span};
 use crate::store::Named;
 use crate::tell::print_line;
 
-/// Beside the history. The last line of a queue counts; a table has one of each.
+/// Name of the file beside the history, in which the last line of a queue counts. A table has one line for each.
 const NAME: &str = "snoozes";
 
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// So many letters more end a snooze, or a tenth more.
+/// Number of additional letters that ends a snooze, unless a tenth is more.
 const MORE: u64 = 10;
 
 /// A line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Snooze {
-    /// The ARN of the dead-letter queue.
+    /// ARN of the dead-letter queue.
     pub(crate) queue: String,
-    /// In RFC 3339.
+    /// End in RFC 3339.
     pub(crate) until: String,
     pub(crate) reason: String,
-    /// Of this machine.
+    /// Name of the user on this machine.
     pub(crate) user: String,
-    /// How many letters the queue had.
+    /// Number of letters that the queue had.
     pub(crate) letters: u64,
 }
 
@@ -55,16 +55,16 @@ impl Snooze {
         humantime::parse_rfc3339(&self.until).is_ok_and(|until| until <= now)
     }
 
-    /// Whether it lasts, though the queue has so many letters by now.
+    /// Returns true if it lasts although the queue has this many letters by now.
     pub(super) fn lasts_with(&self, letters: u64) -> bool {
         letters < self.letters.saturating_add(MORE.max(self.letters.div_ceil(10)))
     }
 }
 
-/// Those that are not over.
+/// Reads the snoozes that are not over.
 ///
 /// # Errors
-/// They cannot be read.
+/// The history cannot be read.
 pub(crate) async fn read(history: &History, now: SystemTime) -> anyhow::Result<Vec<Snooze>> {
     let lines = history.lines::<Snooze>(NAME).await?.into_iter().map(|snooze| (snooze.queue.clone(), snooze));
     let last: BTreeMap<String, Snooze> = lines.collect();
@@ -72,14 +72,14 @@ pub(crate) async fn read(history: &History, now: SystemTime) -> anyhow::Result<V
 }
 
 /// # Errors
-/// It cannot be written.
+/// The history cannot be written.
 pub(crate) async fn add(history: &History, snooze: &Snooze) -> anyhow::Result<()> {
     let until = humantime::parse_rfc3339(&snooze.until)?;
     history.append(NAME, snooze.queue.clone(), until, snooze).await
 }
 
 /// # Errors
-/// It cannot be written.
+/// The history cannot be written.
 pub(crate) async fn remove(history: &History, snooze: Snooze, now: SystemTime) -> anyhow::Result<()> {
     let until = humantime::format_rfc3339_seconds(now).to_string();
     add(history, &Snooze { until, user: user(), ..snooze }).await
@@ -185,7 +185,7 @@ pub(super) async fn wake(arguments: &Wake) -> Result<(), Problem> {
         }
     };
     remove(&history, snooze.clone(), now).await.context("could not end the snooze").or_failed()?;
-    // This needs no AWS, but the history says which one it was.
+    // The snooze needs no AWS, but the history records the account.
     if let Ok(aws) = Aws::connect(&arguments.place).await {
         let what = format!("was snoozed by {} until {}: {}", snooze.user, snooze.until, snooze.reason);
         let action = Action { verb: "wake", queue: &snooze.queue, what: Some(&what), ..Action::default() };

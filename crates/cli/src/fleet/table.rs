@@ -1,4 +1,4 @@
-//! All dead-letter queues for people: a line each, or some lines each where that is too wide. Pure.
+//! Prints all dead-letter queues with one line each, or several if that is too wide. Pure.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -16,10 +16,10 @@ use crate::width::{Layout, Width};
 
 const HEADS: [&str; 10] =
     ["LETTERS", "PER HOUR", "OLDEST", "EXPIRES", "QUEUE", "SOURCE", "OWNER", "PLACE", "SNOOZED", "ERROR"];
-/// How many of them are numbers.
+/// Number of leading columns with numbers.
 const NUMBERS: usize = 3;
 const GAP: usize = 2;
-/// What a cell shows of a text at most, unless it is as wide as it needs.
+/// Characters of a text in a cell, unless it may be as wide as it needs.
 const TEXT: usize = 40;
 
 pub(super) fn table(fleet: &Fleet, layout: Layout, now: SystemTime) -> Vec<Line> {
@@ -33,7 +33,7 @@ pub(super) fn table(fleet: &Fleet, layout: Layout, now: SystemTime) -> Vec<Line>
     lines
 }
 
-/// What could not be read.
+/// Lists the queues and places that could not be read.
 pub(super) fn faults(fleet: &Fleet, layout: Layout) -> Vec<Line> {
     let mut lines = Vec::new();
     let faults = fleet
@@ -124,7 +124,7 @@ fn cells(queue: &DeadLetterQueue, with_place: bool, text: usize, now: SystemTime
     ]
 }
 
-/// A queue, with one line for each fact.
+/// Formats a queue with one line for each fact.
 fn stacked(queue: &DeadLetterQueue, cells: &[String; 10], most: usize) -> Vec<Line> {
     let [_, growth, oldest, expires, name, source, owner, place, snoozed, seen] = cells;
     let known = |label: &str, cell: &String| (cell != "-").then(|| format!("{label}{cell}"));

@@ -1,4 +1,4 @@
-//! All queues of an account and region, with what they feed and what watches them.
+//! Reads all queues of an account and region, with their functions and alarms.
 
 use std::collections::BTreeSet;
 
@@ -12,26 +12,26 @@ use crate::aws::Aws;
 use crate::counted::counted;
 use crate::output::Progress;
 
-/// How many functions are read at a time. Lambda takes 15 such calls a second.
+/// Number of functions that are read at the same time. Lambda allows 15 such calls a second.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html#api-requests>
 const FUNCTIONS_AT_ONCE: usize = 4;
 
-/// Throttled calls of many are tried again for minutes.
+/// Attempts for each call. With many queues, AWS may throttle for minutes.
 const ATTEMPTS: u32 = 8;
 
 #[derive(Debug)]
 pub(crate) struct Account {
-    /// Nothing but its name, such as `14 queues of account 123456789012, eu-west-1`, and what was not looked at.
+    /// Its name, such as `14 queues of account 123456789012, eu-west-1`, and the parts that were not read.
     pub(crate) whole: Deployment,
-    /// Its queues, those that belong together in one.
+    /// Its queues, grouped with those that belong together.
     pub(crate) groups: Vec<Deployment>,
 }
 
 impl Account {
-    /// Reads all that the credentials may read, up to 10,000 queues, mappings and alarms.
+    /// Reads everything that the credentials allow, up to 10,000 queues, mappings and alarms.
     ///
     /// # Errors
-    /// The queues may not be listed.
+    /// The credentials do not allow listing the queues.
     pub(crate) async fn read(aws: &Aws) -> anyhow::Result<Self> {
         let progress = Progress::spinner("{spinner} {msg} ({elapsed})");
         let (mut unseen, mut others) = (Unseen::default(), Unseen::default());
@@ -57,7 +57,7 @@ impl Account {
         for queue in &mut queues {
             queue.takes_other_letters =
                 functions.iter().any(|function| function.asynchronous_dead_letters.contains(&queue.arn));
-            // By a function.
+            // A function that was not read may watch it.
             queue.may_be_watched_elsewhere = !knows_mappings;
         }
         progress.set_message("reading the alarms");

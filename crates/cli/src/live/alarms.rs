@@ -1,4 +1,4 @@
-//! The alarms that concern the queues and functions, of all that CloudWatch has.
+//! Selects the alarms on the queues and functions from all of CloudWatch's.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use redrive_iac::deployment::{Alarm, Function, Metric, Queue, Seen};
 use super::unseen::{Most, Unseen};
 use crate::aws::{Aws, DescribeError};
 
-/// Of those that CloudWatch lists.
+/// Part of CloudWatch's list that is read.
 const MOST: Most = Most { pages: 100, on_a_page: 100 };
 
 /// All alarms of an account and region, or the first of them.
@@ -17,7 +17,7 @@ const MOST: Most = Most { pages: 100, on_a_page: 100 };
 pub(super) struct Listed {
     alarms: Vec<MetricAlarm>,
     composites: Vec<CompositeAlarm>,
-    /// Whether there are more.
+    /// True if there are more.
     is_cut: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn list(aws: &Aws) -> anyhow::Result<Listed> {
 }
 
 impl Listed {
-    /// Those on a metric of a queue or a function, and those that the stack made, whatever they watch.
+    /// Returns the alarms on a metric of a queue or a function, and those of the stack on any metric.
     pub(super) fn of(&self, queues: &[Queue], functions: &[Function], own: &[String]) -> Vec<Alarm> {
         let names: Vec<&str> = queues
             .iter()
@@ -59,7 +59,7 @@ impl Listed {
         self.alarms.iter().filter(concerned).map(|found| alarm(found, &self.composites)).collect()
     }
 
-    /// Whether alarms that are not told apart may watch any queue.
+    /// Returns true if alarms that were not read, or that search for metrics, may watch any queue. Notes them.
     pub(super) fn hides_some(&self, unseen: &mut Unseen) -> bool {
         if self.is_cut {
             unseen.add(MOST.note("other alarms"));
@@ -74,7 +74,7 @@ impl Listed {
         self.is_cut || !searching.is_empty()
     }
 
-    /// The names of those that look for their metrics among all of SQS.
+    /// Returns the names of alarms that search for their metrics in all of SQS.
     fn of_any_queue(&self) -> impl Iterator<Item = &str> {
         let searches = |alarm: &&MetricAlarm| {
             let mut expressions = alarm.metrics().iter().filter_map(|query| query.expression());
@@ -84,7 +84,7 @@ impl Listed {
     }
 }
 
-/// Those of its metric, or of all metrics that its expression uses.
+/// Returns the dimensions of its metric, or of all metrics in its expression.
 fn dimensions_of(alarm: &MetricAlarm) -> impl Iterator<Item = &Dimension> {
     let stats = alarm.metrics().iter().filter_map(|query| query.metric_stat()?.metric());
     alarm.dimensions().iter().chain(stats.flat_map(|metric| metric.dimensions()))
@@ -105,7 +105,7 @@ fn alarm(found: &MetricAlarm, composites: &[CompositeAlarm]) -> Alarm {
         statistic: statistic.unwrap_or_default().to_owned(),
         period: count(found.period()).map(|seconds| Duration::from_secs(seconds.into())),
         evaluation_periods: periods,
-        // As many as there are periods, where nothing was said.
+        // It defaults to the number of periods.
         datapoints_to_alarm: count(found.datapoints_to_alarm()).or(periods),
         threshold: found.threshold(),
         comparison: found
@@ -121,7 +121,7 @@ fn alarm(found: &MetricAlarm, composites: &[CompositeAlarm]) -> Alarm {
     }
 }
 
-/// What it does itself, and what alarms do that watch it.
+/// Returns the actions of the alarm, and of the composite alarms that watch it.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutCompositeAlarm.html>
 fn actions<'a>(found: &'a MetricAlarm, composites: &'a [CompositeAlarm]) -> impl Iterator<Item = &'a String> {
     let name = found.alarm_name().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where a stack is no longer as its template has it. Pure.
+//! Finds differences between a stack and its template. Pure.
 
 use std::fmt::Debug;
 
@@ -6,7 +6,7 @@ use redrive_iac::deployment::{Alarm, Deployment, Drift, Function, Mapping, Queue
 
 use crate::counted::counted;
 
-/// What somebody has changed since the deployment, or has deleted; only what both sides tell.
+/// Lists changes and deletions since the deployment, among values that are known on both sides.
 pub(super) fn between(template: &Deployment, live: &Deployment) -> Vec<Drift> {
     let mut drifts = Vec::new();
     for (known, found) in pairs(&template.queues, &live.queues, |queue| Some(queue.arn.clone())) {
@@ -34,14 +34,14 @@ pub(super) fn between(template: &Deployment, live: &Deployment) -> Vec<Drift> {
     drifts
 }
 
-/// What is told of one thing.
+/// Differences of one resource.
 struct Of<'a> {
     id: &'a str,
     drifts: &'a mut Vec<Drift>,
 }
 
 impl Of<'_> {
-    /// Both are known, and they differ.
+    /// Adds a difference if both values are known and differ.
     fn differs<T: PartialEq>(
         &mut self,
         property: &str,

@@ -1,4 +1,4 @@
-//! A function as Lambda has it.
+//! Reads a function from Lambda.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError, code_of};
 
 /// # Errors
-/// No such function; no permission to read its configuration.
+/// The function does not exist, or permission to read its configuration is missing.
 pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::Result<Function> {
     let configuration = aws.lambda().get_function_configuration().function_name(name).send().await;
     let doing = format!("read the function {name}");
@@ -63,7 +63,7 @@ async fn reserved(aws: &Aws, name: &str) -> anyhow::Result<Option<u32>> {
     Ok(read.reserved_concurrent_executions.and_then(|count| count.try_into().ok()))
 }
 
-/// Where asynchronous invocations that failed end, and what limits their retries, if somebody said so.
+/// Reads the destination of failed asynchronous invocations, and the settings that limit their retries, if there are any.
 async fn asynchronous(aws: &Aws, name: &str) -> anyhow::Result<Option<(Option<String>, Vec<&'static str>)>> {
     let read = aws.lambda().get_function_event_invoke_config().function_name(name).send().await;
     if read.as_ref().is_err_and(|error| code_of(error) == Some("ResourceNotFoundException")) {

@@ -1,10 +1,10 @@
-//! Which queues, functions and mappings belong together: a queue with its dead-letter queue and with what it feeds.
+//! Groups queues, functions and mappings: a queue with its dead-letter queue and its functions.
 
 use std::collections::{BTreeMap, HashMap};
 
 use redrive_iac::deployment::{Deployment, Function, Mapping, Queue};
 
-/// Each in one subject, which has the name of a queue whose letters end elsewhere, if there is one.
+/// Returns a subject for each group, named after a queue whose letters end elsewhere, if there is one.
 pub(super) fn groups(
     queues: Vec<Queue>,
     functions: Vec<Function>,
@@ -23,7 +23,7 @@ pub(super) fn groups(
     }
     let mut groups: BTreeMap<String, Deployment> = BTreeMap::new();
     let first = |name: &str| joined.first(name).to_owned();
-    // Neither the order of a list nor that of its pages is told.
+    // AWS lists and pages have no fixed order.
     for queue in sorted(queues, |queue| &queue.arn) {
         groups.entry(first(&queue.arn)).or_default().queues.push(queue);
     }
@@ -52,7 +52,7 @@ fn name(subject: &Deployment) -> &str {
     source.map(Queue::name).or_else(function).or_else(mapping).unwrap_or_default()
 }
 
-/// What each name was joined with; ARNs of queues and names of functions are never the same.
+/// Parent of each name in a union of groups. ARNs of queues and names of functions never collide.
 #[derive(Debug, Default)]
 struct Joined(HashMap<String, String>);
 

@@ -1,4 +1,4 @@
-//! The event source mappings of queues.
+//! Reads the event source mappings of queues.
 
 use aws_sdk_lambda::types::{
     EventSourceMappingConfiguration, EventSourceMappingMetric, FunctionResponseType, ProvisionedPollerConfig,
@@ -10,14 +10,14 @@ use super::unseen::Most;
 use crate::aws::{Aws, DescribeError};
 use crate::find::function_name;
 
-/// Lambda's own, where nothing was said.
+/// Lambda's default batch size.
 /// <https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html>
 const BATCH_SIZE: i32 = 10;
 
-/// Of what Lambda lists for an account.
+/// Part of Lambda's list for an account that is read.
 pub(super) const MOST: Most = Most { pages: 100, on_a_page: 100 };
 
-/// Those of queues, of one function or of all of them, and whether there are more.
+/// Reads the mappings of queues, for one function or for all, and whether there are more.
 pub(super) async fn read(aws: &Aws, function: Option<&str>) -> anyhow::Result<(Vec<Mapping>, bool)> {
     let doing = match function {
         Some(function) => format!("read the event source mappings of {function}"),
@@ -61,7 +61,7 @@ fn mapping(found: &EventSourceMappingConfiguration, function: Option<&str>) -> M
         ),
         enabled: Some(!matches!(found.state(), Some("Disabled" | "Disabling"))),
         lacks: None,
-        // Lambda does not take them for a queue.
+        // Lambda does not allow these settings for a queue.
         of_streams: Vec::new(),
         line: None,
         id: found.uuid().unwrap_or_default().to_owned(),

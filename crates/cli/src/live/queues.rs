@@ -1,4 +1,4 @@
-//! Queues by their attributes: those that are given, those that feed the functions, and where their letters end.
+//! Reads queues by their attributes: the given ones, those that feed the functions, and their dead-letter queues.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use super::unseen::{Most, Unseen};
 use crate::aws::{Aws, DescribeError};
 use crate::find;
 
-/// Of what SQS lists; each of them is one call more.
+/// Part of SQS's list that is read. Each queue takes another call.
 pub(crate) const MOST: Most = Most { pages: 10, on_a_page: 1_000 };
 
-/// How many are read at a time.
+/// Number of queues that are read at the same time.
 const AT_ONCE: usize = 16;
 
-/// Each queue once. A dead-letter queue is not followed to where its own letters would end.
+/// Reads each queue once. Does not follow a dead-letter queue to its own dead-letter queue.
 pub(super) async fn read(
     aws: &Aws,
     given: Vec<String>,
@@ -38,7 +38,7 @@ pub(super) async fn read(
     queues
 }
 
-/// The URLs of all queues of the account, and whether there are more.
+/// Lists the URLs of all queues of the account, and whether there are more.
 pub(crate) async fn list(aws: &Aws) -> anyhow::Result<(Vec<String>, bool)> {
     let mut pages = aws.sqs().list_queues().max_results(MOST.on_a_page).into_paginator().send();
     let read = MOST.read(async || pages.next().await).await;
@@ -46,7 +46,7 @@ pub(crate) async fn list(aws: &Aws) -> anyhow::Result<(Vec<String>, bool)> {
     Ok((pages.into_iter().flat_map(|page| page.queue_urls.unwrap_or_default()).collect(), is_cut))
 }
 
-/// Those that were not asked for yet.
+/// Reads the queues that were not requested yet.
 async fn add(
     aws: &Aws,
     given: Vec<String>,
@@ -68,7 +68,7 @@ async fn add(
     queues.extend(found.iter().flatten().map(queue).filter(|queue| known.insert(queue.arn.clone())));
 }
 
-/// The same for the URL and the ARN of a queue of this region.
+/// Returns the same text for the URL and the ARN of a queue in this region.
 fn address(given: &str, region: &str) -> String {
     match (Arn::of_queue_url(given), Arn::parse(given)) {
         (Some(arn), _) => format!("{}/{}", arn.account, arn.rest),
@@ -77,7 +77,7 @@ fn address(given: &str, region: &str) -> String {
     }
 }
 
-/// SQS leaves out what nobody has set but for what has a default.
+/// Converts a queue. SQS leaves out attributes that are not set and have no default.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html>
 fn queue(found: &find::Queue) -> Queue {
     let seconds = |name: &QueueAttributeName| Some(Duration::from_secs(found.text(name)?.parse().ok()?));
@@ -104,7 +104,7 @@ fn queue(found: &find::Queue) -> Queue {
         other_receiver: None,
         senders: Vec::new(),
         may_be_watched_elsewhere: false,
-        // What is no policy is taken to allow what it may.
+        // A malformed policy counts as one that may allow everything.
         policy_allows_others: !policy.is_absent() && policy.there().is_none_or(policy_allows_others),
         open_actions: policy.there().map(open_actions).unwrap_or_default(),
         policy,

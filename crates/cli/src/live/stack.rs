@@ -1,4 +1,4 @@
-//! A CloudFormation stack: what it consists of, and the template that it was made from.
+//! Reads a CloudFormation stack: its resources and its template.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::unseen::Unseen;
 use crate::aws::{Aws, DescribeError, code_of};
 use crate::find::stack::{described, resources};
 
-/// What CloudFormation shows in place of a parameter with `NoEcho`.
+/// Text that CloudFormation shows for a parameter with `NoEcho`.
 const HIDDEN: &str = "****";
 
 /// A stack that exists.
@@ -23,9 +23,9 @@ pub(super) struct Stack {
     region: String,
     account: String,
     parameters: Vec<(String, String)>,
-    /// None where they may not be listed.
+    /// None if they may not be listed.
     resources: Option<Vec<Resource>>,
-    /// As it was written, before any transform.
+    /// The template as it was written, before any transform.
     text: Option<String>,
 }
 
@@ -33,13 +33,13 @@ pub(super) struct Stack {
 struct Resource {
     id: String,
     kind: String,
-    /// A name, for a queue its URL.
+    /// A name, or the URL of a queue.
     physical: String,
 }
 
 impl Stack {
     /// # Errors
-    /// No such stack; no permission to describe it.
+    /// The stack does not exist, or permission to describe it is missing.
     pub(super) async fn read(aws: &Aws, name: &str, unseen: &mut Unseen) -> anyhow::Result<Self> {
         let stack = described(aws, name).await?;
         let resources = unseen.or_note("the resources of the stack", resources(aws, name).await);
@@ -56,11 +56,11 @@ impl Stack {
         })
     }
 
-    /// The stack that a function belongs to, if it belongs to one.
+    /// Reads the stack of a function, if it has one.
     pub(super) async fn of_function(aws: &Aws, function: &str, unseen: &mut Unseen) -> Option<Self> {
         let found =
             aws.cloudformation().describe_stack_resources().physical_resource_id(function).send().await;
-        // CloudFormation's way to say that it made nothing of this name.
+        // CloudFormation answers so if it created nothing with this name.
         if found.as_ref().is_err_and(|error| code_of(error) == Some("ValidationError")) {
             return None;
         }
@@ -71,12 +71,12 @@ impl Stack {
         unseen.or_note(&format!("the stack of {function}"), read)
     }
 
-    /// Whether the names of what the stack holds are known, of which CloudFormation makes many up.
+    /// Returns true if the names of the resources are known. CloudFormation makes up many of them.
     pub(super) fn is_listed(&self) -> bool {
         self.resources.is_some()
     }
 
-    /// Where nobody may list what the stack holds, these and the others are those of its template.
+    /// Returns the functions. If the resources may not be listed, these and the queues are the template's.
     pub(super) fn functions(&self, template: Option<&Deployment>) -> Vec<String> {
         self.physical("AWS::Lambda::Function").unwrap_or_else(|| {
             let functions = template.map(|template| template.functions.as_slice()).unwrap_or_default();
@@ -84,7 +84,7 @@ impl Stack {
         })
     }
 
-    /// By their URLs or ARNs.
+    /// Returns the queues by their URLs or ARNs.
     pub(super) fn queues(&self, template: Option<&Deployment>) -> Vec<String> {
         self.physical("AWS::SQS::Queue").unwrap_or_else(|| {
             let queues = template.map(|template| template.queues.as_slice()).unwrap_or_default();
@@ -101,7 +101,7 @@ impl Stack {
         Some(resources.map(|resource| resource.physical.clone()).collect())
     }
 
-    /// What the template says, with the names that the stack's resources really have.
+    /// Reads the template, with the real names of the stack's resources.
     pub(super) fn template(&self, unseen: &mut Unseen) -> Option<Deployment> {
         let deployed = DeployedStack {
             account: &self.account,
@@ -121,7 +121,7 @@ impl Stack {
         unseen.or_note("the stack's template", read)
     }
 
-    /// What the URL of a queue begins with, which emulators have otherwise than AWS.
+    /// Returns the start of the queues' URLs, which differs for emulators.
     fn endpoint(&self) -> Option<&str> {
         let queue = self.resources().find(|resource| resource.kind == "AWS::SQS::Queue")?;
         queue.physical.rsplitn(3, '/').nth(2)
@@ -129,7 +129,7 @@ impl Stack {
 
     fn names(&self) -> BTreeMap<String, String> {
         let name = |resource: &Resource| match resource.kind.as_str() {
-            // A URL or an ARN.
+            // The physical id is a URL or an ARN.
             "AWS::SQS::Queue" | "AWS::SNS::Topic" => queue_name(&resource.physical).to_owned(),
             _ => resource.physical.clone(),
         };

@@ -1,8 +1,8 @@
-//! How much of a long list is read, and why parts could not be looked at.
+//! Notes on parts that could not be read, and limits for long lists.
 
 use std::collections::HashMap;
 
-/// Each reason once.
+/// Notes, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Unseen(pub(crate) Vec<String>);
 
@@ -13,12 +13,12 @@ impl Unseen {
         }
     }
 
-    /// What was read, or a note why not.
+    /// Returns the value, or adds a note why it could not be read.
     pub(crate) fn or_note<T>(&mut self, what: &str, read: anyhow::Result<T>) -> Option<T> {
         read.map_err(|error| self.add(format!("{what}: {error:#}"))).ok()
     }
 
-    /// Adds what could not be looked at of many things with a name each; what differs in the name only is said of the first.
+    /// Adds the notes of many resources. Notes that differ only in the name become the first one, with the number of others.
     pub(crate) fn fold(&mut self, parts: impl IntoIterator<Item = (String, Self)>) {
         let mut notes: Vec<(String, usize)> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -44,12 +44,12 @@ impl Unseen {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Most {
     pub(crate) pages: usize,
-    /// What is asked for; AWS may give fewer.
+    /// Requested entries. AWS may return fewer.
     pub(crate) on_a_page: i32,
 }
 
 impl Most {
-    /// The first pages, and whether there are more.
+    /// Reads the first pages, and whether there are more.
     pub(crate) async fn read<T, E>(
         self,
         mut next: impl AsyncFnMut() -> Option<Result<T, E>>,
@@ -64,7 +64,7 @@ impl Most {
         Ok((pages, false))
     }
 
-    /// Why the rest of the list was not looked at.
+    /// Returns a note on the rest of the list.
     pub(crate) fn note(self, what: &str) -> String {
         format!("{what}: only the first {} pages were read", self.pages)
     }

@@ -1,4 +1,4 @@
-//! What came of a simulation, and what it costs. Pure.
+//! Results of a simulation, and its cost. Pure.
 
 use std::time::Duration;
 
@@ -19,18 +19,18 @@ pub(super) struct Figures {
     pub(super) errors: Errors,
     pub(super) messages: usize,
     pub(super) dead_letters: usize,
-    /// Deleted by SQS at the end of the retention period.
+    /// Messages that SQS deleted at the end of the retention period.
     pub(super) expired: usize,
-    /// Of the dependency, while there was trouble.
+    /// Calls to the dependency during the trouble.
     pub(super) calls: usize,
-    /// From the end of the trouble until the last message was done; none if none was done after it.
+    /// Time from the end of the trouble until the last message was done. None if no message was done after it.
     #[serde(serialize_with = "seconds")]
     pub(super) recovery: Option<Duration>,
-    /// The longest wait of a message whose own calls succeed.
+    /// Longest wait of a message whose own calls succeed.
     #[serde(serialize_with = "seconds")]
     pub(super) longest_wait: Option<Duration>,
     pub(super) invocations: usize,
-    /// Dollars for a million messages.
+    /// Cost in dollars for a million messages.
     pub(super) cost: f64,
     #[serde(skip)]
     pub(super) course: Course,
@@ -42,13 +42,13 @@ fn seconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::O
     time.map(|time| time.as_secs_f64()).serialize(serializer)
 }
 
-/// The queue at a moment.
+/// The queue at one time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub(super) at: Duration,
     pub(super) depth: usize,
     pub(super) dead_letters: usize,
-    /// Since the sample before.
+    /// Calls since the previous sample.
     pub(super) calls: usize,
 }
 
@@ -57,7 +57,7 @@ impl Figures {
         self.dead_letters + self.expired
     }
 
-    /// For people.
+    /// Names the simulation for people.
     pub(super) fn name(&self) -> String {
         match (self.scenario, self.errors) {
             (Scenario::Burst, _) => "burst".to_owned(),
@@ -75,7 +75,7 @@ impl Errors {
     }
 }
 
-/// What has to be paid for.
+/// Usage that AWS bills.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Usage {
     pub(super) requests: usize,
@@ -84,7 +84,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Lambda receives and deletes ten messages with each request.
+    /// Adds an invocation. Lambda receives and deletes ten messages with each request.
     pub(super) fn add(&mut self, messages: usize, deleted: usize, took: Duration) {
         self.invocations += 1;
         self.requests += messages.div_ceil(10) + deleted.div_ceil(10);
@@ -100,7 +100,7 @@ impl Usage {
     }
 }
 
-/// Settings that lose nothing.
+/// Settings that lose no message.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Choice {
     pub(super) max_receive_count: u32,

@@ -7,7 +7,7 @@ use super::figures::Figures;
 use crate::counted::thousands;
 use crate::span;
 
-/// What must not be so.
+/// A condition that fails the plan if it holds.
 #[derive(Debug, Clone)]
 pub(super) struct Limit {
     text: String,
@@ -33,10 +33,10 @@ const FIELDS: [(&str, Field); 5] = [
     ("cost", Field::Cost),
 ];
 
-/// Whether a figure, in its order to the value, is as the condition says.
+/// Returns true if a figure's order relative to the value is as the condition requires.
 type Comparison = fn(Ordering) -> bool;
 
-/// Longer ones first.
+/// Operators, longer ones first.
 const OPERATORS: [(&str, Comparison); 6] = [
     ("<=", Ordering::is_le),
     (">=", Ordering::is_ge),
@@ -74,7 +74,7 @@ impl FromStr for Limit {
 }
 
 impl Limit {
-    /// What is so, in words for people, if it must not be.
+    /// Describes the figure if the condition holds.
     pub(super) fn met(&self, run: &Figures) -> Option<String> {
         let (found, words) = match self.field {
             Field::Dead => (run.dead_letters as f64, thousands(run.dead_letters)),

@@ -1,4 +1,4 @@
-//! What goes wrong, for how long, and which messages come meanwhile. Pure.
+//! The scenarios: their trouble, its duration, and the messages that arrive meanwhile. Pure.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) struct Load {
     pub(super) worker: bool,
 }
 
-/// Messages per second.
+/// Parses a rate, in messages a second.
 fn rate(text: &str) -> Result<f64, String> {
     let units = [("/s", 1.0), ("/min", 60.0), ("/h", 3_600.0)];
     let parsed = units.iter().find_map(|(unit, seconds)| {
@@ -66,7 +66,7 @@ pub(super) enum Errors {
     Outage,
 }
 
-/// The tenant that is noisy.
+/// Name of the noisy tenant.
 pub(super) const NOISY: &str = "noisy";
 
 impl Scenario {
@@ -80,7 +80,7 @@ impl Scenario {
         }
     }
 
-    /// In a burst no call fails.
+    /// Returns the errors to simulate. In a burst no call fails.
     pub(super) const fn errors(self) -> &'static [Errors] {
         match self {
             Self::Outage | Self::Noisy => &[Errors::Retry, Errors::Outage],
@@ -88,7 +88,7 @@ impl Scenario {
         }
     }
 
-    /// Who sends a message, by its number.
+    /// Returns the tenant of a message by its number.
     pub(super) const fn tenant(self, number: u32) -> &'static str {
         match self {
             Self::Noisy if number % 10 != 9 => NOISY,
@@ -97,24 +97,24 @@ impl Scenario {
     }
 }
 
-/// When messages come: so many at once, each time. Trouble begins after the calm and ends with the last message.
+/// Arrival of messages in groups. The trouble begins after the calm and ends with the last message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Course {
     pub(super) calm: Duration,
     pub(super) trouble: Duration,
     pub(super) group: u32,
     pub(super) every: Duration,
-    /// How many of them come before the trouble, and until its end.
+    /// Number of groups before the trouble, and until its end.
     pub(super) calm_groups: u32,
     pub(super) groups: u32,
 }
 
-/// A simulation of fewer messages would have batches of one message.
+/// Least number of groups. With fewer messages, all batches would have one message.
 const LEAST_GROUPS: u32 = 100;
 
 impl Course {
-    /// Of more messages than are simulated, it takes some all the time, so many at once as would come within a second. A burst
-    /// keeps its rate, and ends early.
+    /// Plans the arrivals. If there are more messages than the simulation allows, it takes a part over the whole time, as many at
+    /// once as arrive within a second. A burst keeps its rate, and ends early.
     pub(super) fn of(scenario: Scenario, load: &Load) -> Self {
         let trouble = match scenario {
             Scenario::Outage => load.outage,

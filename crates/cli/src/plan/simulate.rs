@@ -1,4 +1,4 @@
-//! A scenario on a simulated clock: the queue and its mapping are redrive-local's, and the library handles the messages.
+//! Simulates a scenario on a virtual clock: redrive-local has the queue and its mapping, and the library handles the messages.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,16 +15,16 @@ use super::figures::{Figures, Sample, Usage};
 use super::scenario::{Course, Errors, Load, NOISY, Scenario};
 use super::terms::Terms;
 
-/// How long a call to SQS takes.
+/// Duration of a call to SQS.
 const LATENCY: Duration = Duration::from_millis(10);
 
-/// No queue keeps a message for longer.
+/// Longest simulated time. No queue keeps a message for longer.
 const LONGEST: Duration = Duration::from_secs(18 * 86_400);
 
-/// How many samples there are until the trouble ends.
+/// Number of samples until the trouble ends.
 const SAMPLES: u32 = 120;
 
-/// What handlers call. Messages are their tenant and the time at which they were sent.
+/// The dependency that handlers call. A message is its tenant and the time at which it was sent.
 #[derive(Clone)]
 struct Dependency {
     ledger: Arc<Mutex<Ledger>>,
@@ -123,7 +123,7 @@ async fn simulate(terms: &Terms, load: &Load, scenario: Scenario, errors: Errors
             let mut worker = queue.worked_by(|url, stop| first.work_until(url, stop));
             while goes_on() {
                 worker.until_idle().await;
-                // It begins anew with the next message.
+                // It starts again with the next message.
                 while queue.counts() == Counts::default() && goes_on() {
                     sleep(LATENCY).await;
                 }

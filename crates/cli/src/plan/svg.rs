@@ -1,4 +1,4 @@
-//! What happened over time, as a picture: a panel for each simulation, with the trouble as a band. Pure.
+//! Draws the simulations over time: a panel for each, with the trouble as a band. Pure.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ text.c{fill:#9a6700}text{stroke:none!important}\
 @media(prefers-color-scheme:dark){svg{background:#0d1117}text{fill:#e6edf3}.q{stroke:#58a6ff}.d{stroke:#ff7b72}.c{stroke:#d29922}\
 text.q{fill:#58a6ff}text.d{fill:#ff7b72}text.c{fill:#d29922}.b{opacity:.25}}";
 
-/// What a line shows.
+/// Value of a line.
 type Value = fn(&Sample) -> usize;
 
 pub(super) fn svg(runs: &[Figures]) -> String {
@@ -54,7 +54,7 @@ fn panel(run: &Figures, top: f64) -> String {
         let y = |value: usize| bottom - HEIGHT * value as f64 / most.max(1) as f64;
         let mut path = format!("M{LEFT} {bottom}");
         for sample in &run.samples {
-            // To a string nothing fails.
+            // Writing to a string cannot fail.
             let _ = write!(path, "L{:.1} {:.1}", x(sample.at.as_secs_f64()), y(value(sample)));
         }
         let _ = write!(

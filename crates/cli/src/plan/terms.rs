@@ -1,4 +1,4 @@
-//! The consumer that is simulated. Pure.
+//! The simulated consumer. Pure.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ pub(super) struct Terms {
     pub(super) window: Duration,
     pub(super) maximum_concurrency: usize,
     pub(super) timeout: Duration,
-    /// In MB.
+    /// Memory in MB.
     pub(super) memory: u32,
 }
 
 impl Terms {
-    /// Takes from a template what is known; otherwise, what redrive's own template has. What AWS would refuse is cut to what
-    /// it allows.
+    /// Takes known settings from a template, and others from redrive's own template. Reduces values to the maximum that AWS
+    /// allows.
     pub(super) fn of(subject: Option<&Deployment>, known: Known) -> anyhow::Result<Self> {
         let Some(max_receive_count) = known.max_receive_count else {
             bail!("{} has no redrive policy, so no message becomes a dead letter", known.name);
@@ -59,7 +59,7 @@ impl Terms {
         Self { max_receive_count, ..self.clone() }
     }
 
-    /// A variable of the function. It knows its queue, and prints nothing.
+    /// Returns a variable of the function, with its count and its dead-letter queue, and metrics turned off.
     pub(super) fn variable(&self, name: &str, dead_letter_queue_url: &str) -> Option<String> {
         match name {
             "REDRIVE_MAX_RECEIVE_COUNT" => Some(self.max_receive_count.to_string()),

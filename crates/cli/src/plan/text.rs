@@ -1,4 +1,4 @@
-//! A plan for people. Pure.
+//! Formats a plan for people. Pure.
 
 use super::figures::{Choice, Figures};
 use super::scenario::{Errors, Scenario};
@@ -38,7 +38,7 @@ fn heading(terms: &Terms, is_worker: bool) -> String {
     format!("{}: maxReceiveCount {max_receive_count}, {consumer}", known.name)
 }
 
-/// How much of a scenario was simulated.
+/// Describes the simulated part of a scenario.
 fn simulated(run: &Figures) -> String {
     format!(
         "{}: {} for {}, {} at once",
@@ -82,14 +82,14 @@ fn waits(run: &Figures) -> Option<String> {
     Some(format!("noisy with {}: messages of other tenants wait for {longest} at most", run.errors.code()))
 }
 
-/// The cheapest settings for each kind of handler, as what has to be changed.
+/// Lists the changes to the cheapest settings for each kind of handler.
 fn changes(terms: &Terms, choices: &[Choice]) -> Vec<String> {
     let mut lines = vec!["cheapest settings that lose nothing in the outage:".to_owned()];
     for errors in Scenario::Outage.errors() {
         let choice = choices.iter().find(|choice| choice.errors == *errors);
         lines.extend(choice.map(|choice| format!("  {}", change(terms, choice))));
     }
-    // The choices are in the order of their costs.
+    // The choices are sorted by cost.
     if choices.first().is_some_and(|choice| choice.errors == Errors::Outage) {
         lines[1..].reverse();
     }

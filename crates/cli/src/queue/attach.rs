@@ -1,4 +1,4 @@
-//! `redrive queue attach`: a dead-letter queue on a queue that is in use.
+//! `redrive queue attach`: sets the dead-letter queue of a queue in use.
 
 mod create;
 mod plan;
@@ -18,7 +18,7 @@ use crate::tell::{print_line, tell};
 use crate::wait::wait;
 use plan::{Change, Dead, Wanted};
 
-/// How long a change may take.
+/// Time for a change to take effect.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 pub(super) const SETTLES: &str = "it takes SQS up to 60 s to apply this everywhere";
 
@@ -101,7 +101,7 @@ async fn carry_out(
     print_line(format!("{name}: after {count} receives messages go to {target}{made}; {SETTLES}"))
 }
 
-/// Sets the redrive policy, or with an empty text takes it away. A queue that was just made may not be known everywhere.
+/// Sets the redrive policy, or removes it if the text is empty. A queue that was just created may not be known everywhere.
 pub(super) async fn set_policy(aws: &Aws, source: &Queue, policy: &str, is_new: bool) -> anyhow::Result<()> {
     let attributes = HashMap::from([(QueueAttributeName::RedrivePolicy, policy.to_owned())]);
     let mut tries = if is_new { create::TRIES } else { 1 };
@@ -122,7 +122,7 @@ pub(super) async fn set_policy(aws: &Aws, source: &Queue, policy: &str, is_new: 
     }
 }
 
-/// What speaks against the change, besides what the values say: that the queue is a dead-letter queue itself.
+/// Adds a warning to the change's own if the queue is a dead-letter queue itself.
 async fn warnings(aws: &Aws, source: &Queue, change: &Change) -> Vec<String> {
     let sources = aws.sqs().list_dead_letter_source_queues().queue_url(&source.url).max_results(10).send();
     let mut warnings = change.warnings.clone();

@@ -1,4 +1,4 @@
-//! `redrive queue detach`: no dead-letter queue any more.
+//! `redrive queue detach`: removes the redrive policy of a queue.
 
 use clap::Args;
 use redrive_sqs::queue_name;

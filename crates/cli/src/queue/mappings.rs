@@ -1,4 +1,4 @@
-//! The event source mappings of a queue or of a function, as Lambda tells them.
+//! The event source mappings of a queue or a function, from Lambda.
 
 use aws_sdk_lambda::operation::get_event_source_mapping::GetEventSourceMappingOutput;
 use aws_sdk_lambda::types::EventSourceMappingConfiguration;
@@ -8,13 +8,13 @@ use serde::Serialize;
 use crate::aws::{Aws, DescribeError};
 use crate::find::{Of, function_name, mappings};
 
-/// A mapping.
+/// An event source mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Mapping {
     pub(super) uuid: String,
     pub(super) function: String,
     pub(super) queue_arn: String,
-    /// `Enabled`, `Disabling`, ...
+    /// State such as `Enabled` or `Disabling`.
     /// <https://docs.aws.amazon.com/lambda/latest/api/API_GetEventSourceMapping.html>
     pub(super) state: String,
     pub(super) batch_size: Option<i32>,
@@ -22,18 +22,18 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
-    /// All of them that poll a queue.
+    /// Lists the mappings that poll a queue.
     ///
     /// # Errors
-    /// No such function; no permission.
+    /// The function does not exist, or permission is missing.
     pub(super) async fn list(aws: &Aws, of: Of<'_>) -> anyhow::Result<Vec<Self>> {
         Ok(mappings(aws, of).await?.into_iter().map(Self::from).collect())
     }
 
-    /// Reads the state anew.
+    /// Reads the state again.
     ///
     /// # Errors
-    /// It is gone; no permission.
+    /// The mapping is gone, or permission is missing.
     pub(super) async fn refresh(&self, aws: &Aws) -> anyhow::Result<Self> {
         let read = aws.lambda().get_event_source_mapping().uuid(&self.uuid).send().await;
         let doing = format!("read the event source mapping {}", self.uuid);
@@ -42,7 +42,7 @@ impl Mapping {
         Ok(Self { state: read.state.unwrap_or_default(), ..self.clone() })
     }
 
-    /// The queue's name.
+    /// Returns the queue's name.
     pub(super) fn queue(&self) -> &str {
         queue_name(&self.queue_arn)
     }

@@ -1,4 +1,4 @@
-//! `redrive queue names`: what commands of the AWS CLI must be told, as variables of the shell.
+//! `redrive queue names`: prints the arguments of AWS CLI commands as shell variables.
 
 use std::process::ExitCode;
 
@@ -62,11 +62,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
     output::print_all(&lines).or_failed()
 }
 
-/// For arguments that were wrong: `eval` would leave the names of another stack.
+/// Prints commands that unset the names after wrong arguments. Otherwise `eval` would leave the names of another stack.
 pub(crate) fn forget_names(code: ExitCode) -> ExitCode {
     let words: Vec<_> = std::env::args().skip(1).take(2).collect();
     if code != ExitCode::SUCCESS && words == ["queue", "names"] {
-        // Nobody is left to tell if stdout is gone.
+        // If stdout is gone, nobody can read an error.
         let _ = forget();
     }
     code
@@ -76,7 +76,7 @@ fn forget() -> std::io::Result<()> {
     output::print(format!("unset {}; false", NAMES.join(" ")))
 }
 
-/// Where the names are, if it was said: a queue of this name may be elsewhere too.
+/// Returns the variables of the place, if it was given: another place may have a queue of the same name.
 fn exports(place: &Place) -> impl Iterator<Item = (&'static str, &str)> {
     let Place { region, profile, endpoint_url, timeout: _, otherwise: _ } = place;
     [
@@ -89,7 +89,7 @@ fn exports(place: &Place) -> impl Iterator<Item = (&'static str, &str)> {
     .filter_map(|(name, value)| Some((name, value.as_deref()?)))
 }
 
-/// In the order of [`NAMES`].
+/// Reads the values in the order of [`NAMES`].
 async fn read(which: &Which) -> Result<[String; 9], Problem> {
     let (aws, pair) = which.find().await?;
     if let Some(why) = pair.not_read() {
@@ -111,7 +111,7 @@ fn of_queue(queue: Option<&Queue>) -> [String; 3] {
     queue.map(|queue| [queue.name().to_owned(), queue.url.clone(), queue.arn.clone()]).unwrap_or_default()
 }
 
-/// Function, log group and mapping.
+/// Reads function, log group and mapping.
 async fn of_function(aws: &Aws, pair: &Pair) -> anyhow::Result<(String, String, String)> {
     let source = pair.source()?;
     let function = pair.function(aws).await?;
@@ -126,7 +126,7 @@ async fn of_function(aws: &Aws, pair: &Pair) -> anyhow::Result<(String, String, 
     Ok((function, group, mapping))
 }
 
-/// In single quotes, where nothing but a single quote has a meaning.
+/// Quotes the value with single quotes, in which only a single quote is special.
 fn assign(name: &str, value: &str) -> String {
     format!("{name}='{}'", value.replace('\'', r"'\''"))
 }

@@ -1,4 +1,4 @@
-//! `redrive queue pause` and `redrive queue resume`: the event source mappings off, and on again.
+//! `redrive queue pause` and `redrive queue resume`: disable and enable the event source mappings.
 
 mod step;
 
@@ -24,7 +24,7 @@ use crate::tell::tell;
 use crate::wait::wait;
 use step::{Step, Wanted, step};
 
-/// Between two looks at a mapping's state.
+/// Interval between reads of a mapping's state.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Stops Lambda from polling a queue, by disabling its event source mappings.
@@ -121,7 +121,7 @@ async fn run(arguments: &Arguments, wanted: Wanted) -> Result<(), Problem> {
     if failures.is_empty() { Ok(()) } else { Err(Problem::Failed(anyhow!(failures.join("; ")))) }
 }
 
-/// A pause must not fail because nobody can write it down.
+/// Opens the history, or none if that fails: the pause is more important.
 async fn history(aws: &Aws) -> History {
     History::from_env(aws).await.unwrap_or_else(|problem| {
         tell(format_args!("warning: the action is not recorded: {problem}"));
@@ -129,7 +129,7 @@ async fn history(aws: &Aws) -> History {
     })
 }
 
-/// Writes into the history that the mappings of each queue are about to change, and returns when.
+/// Records in the history that the mappings of each queue are about to change, and returns the times.
 async fn start<'a>(
     history: &History,
     aws: &Aws,
@@ -146,7 +146,7 @@ async fn start<'a>(
     begun
 }
 
-/// Writes into the history how many mappings of each queue are as they were wanted.
+/// Records in the history the number of mappings of each queue that reached the wanted state.
 async fn record(
     history: &History,
     aws: &Aws,
@@ -164,7 +164,7 @@ async fn record(
     }
 }
 
-/// The mappings, and how long the queue keeps messages, if one queue was named.
+/// Finds the mappings, and the retention period if one queue was named.
 async fn find(
     aws: &Aws,
     which: &WhichSource,
@@ -185,7 +185,7 @@ async fn find(
     }
 }
 
-/// Asks for the change once, and looks until Lambda has made it; without a limit only asks.
+/// Requests the change once, and polls until Lambda has made it. Without a limit it only requests it.
 async fn bring(
     aws: &Aws,
     mut mapping: Mapping,
@@ -220,7 +220,7 @@ async fn bring(
     }
 }
 
-/// The mapping that Lambda answers with, none if it is being changed and cannot be changed now.
+/// Requests the change. Returns Lambda's mapping, or none if a change in progress blocks this one.
 async fn ask(aws: &Aws, mapping: &Mapping, wanted: Wanted) -> anyhow::Result<Option<Mapping>> {
     let request = aws.lambda().update_event_source_mapping().uuid(&mapping.uuid);
     let asked = request.enabled(wanted == Wanted::Enabled).send().await;

@@ -1,4 +1,4 @@
-//! `redrive queue status`: source and dead letters at a glance.
+//! `redrive queue status`: shows a queue and its dead letters.
 
 mod read;
 mod report;
@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
-/// `--look`.
+/// Receives the letters once, for `--look`.
 async fn look(aws: &Aws, pair: &Pair, sure: Yes) -> Result<Seen, Problem> {
     let dead = &Receivable::ask(pair.dead().or_input()?.clone(), sure)?;
     let (sent, letters) = hold(aws, dead, async |hold| {

@@ -1,4 +1,4 @@
-//! A message that fails every time, from its sending to its end. Pure.
+//! Follows a message that always fails, from its sending to its end. Pure.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use redrive_sqs::is_fifo;
 use super::known::{Consumer, Flags, Known};
 use crate::span;
 
-/// More than any redrive policy allows. Later attempts are counted but not kept.
+/// Attempts that are kept, more than any redrive policy allows. Later ones are only counted.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 const KEPT: usize = 1_000;
 
-/// What there is to show: three courses of one message.
+/// The courses of a message with the shortest, usual and longest delays.
 #[derive(Debug, Clone)]
 pub(super) struct Schedule {
     pub(super) known: Known,
     pub(super) is_fifo: bool,
-    /// How long each attempt takes to fail.
+    /// Duration of each failing attempt.
     pub(super) attempt_duration: Duration,
-    /// With the shortest delays that the jitter allows.
+    /// The course with the shortest delays that the jitter allows.
     pub(super) shortest: Course,
     pub(super) usual: Course,
     pub(super) longest: Course,
 }
 
-/// What happens to the message, all times counted from its sending.
+/// The attempts and the end of the message, with all times since its sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Course {
     pub(super) attempts: Vec<Attempt>,
-    /// How many there are, with those that are not kept.
+    /// Number of attempts, with those that are not kept.
     pub(super) count: usize,
     pub(super) end: End,
 }
@@ -39,7 +39,7 @@ pub(super) struct Course {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Attempt {
     pub(super) at: Duration,
-    /// How long it is invisible when it has failed; none if redrive dead-letters it.
+    /// Delay after the failure. None if redrive dead-letters the message.
     pub(super) delay: Option<Duration>,
 }
 
@@ -48,28 +48,28 @@ pub(super) enum End {
     DeadLetter {
         at: Duration,
         by: LastDelivery,
-        /// When SQS deletes the letter too, if that is known.
+        /// Time at which SQS deletes the letter, if known.
         letter_expires: Option<Duration>,
     },
-    /// SQS deletes it, and nobody has a letter.
+    /// SQS deletes the message, and there is no letter.
     Expired { at: Duration },
 }
 
-/// An attempt with what the jitter makes of it.
+/// An attempt, with the range that the jitter allows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     pub(super) number: usize,
     pub(super) usual: Attempt,
     pub(super) earliest: Duration,
-    /// None if the message may be gone before.
+    /// Latest start. None if the message may be gone before.
     pub(super) latest: Option<Duration>,
-    /// The shortest delay and the longest; none if redrive dead-letters the message.
+    /// Shortest and longest delay. None if redrive dead-letters the message.
     pub(super) delays: Option<(Duration, Duration)>,
 }
 
 impl Schedule {
     /// # Errors
-    /// A flag, or a variable of the function, cannot be kept.
+    /// A flag or a variable of the function is invalid.
     pub(super) fn of(known: Known, flags: &Flags) -> anyhow::Result<Self> {
         let attempt_duration = flags.attempt_duration;
         if attempt_duration > known.visibility_timeout {
@@ -152,8 +152,8 @@ impl Course {
     }
 }
 
-/// On a standard queue, a letter that SQS moves keeps the time at which it was sent. On a FIFO queue that counts anew, and a
-/// letter that redrive writes is a new message everywhere.
+/// Returns the end in the dead-letter queue. On a standard queue, a letter that SQS moves keeps its sent time. On a FIFO queue
+/// it gets a new one, as does a letter that redrive writes.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
 fn dead(known: &Known, at: Duration, by: LastDelivery) -> End {
     let sent = match by {

@@ -1,4 +1,4 @@
-//! The schedule for programs. Pure.
+//! Formats the schedule for programs. Pure.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::course::{Course, End, Row, Schedule};
 use super::known::Consumer;
 
-/// Everything, in seconds from the sending.
+/// Returns the schedule, with times in seconds since the sending.
 pub(super) fn json(schedule: &Schedule) -> Value {
     let known = &schedule.known;
     json!({
@@ -56,7 +56,7 @@ fn end(course: &Course) -> Value {
     }
 }
 
-/// Whole seconds as whole numbers.
+/// Returns seconds, as an integer if possible.
 fn seconds(time: Duration) -> Value {
     match time.subsec_nanos() {
         0 => time.as_secs().into(),

@@ -1,4 +1,4 @@
-//! What is known of one queue and its function: flags, before what a template or a stack says, before defaults. Pure.
+//! The settings of one queue and its function: from flags, else from a template or a stack, else defaults. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,41 +44,41 @@ fn retention(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What is known of a queue and its function.
+/// The settings of a queue and its function.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
-    /// The queue as people know it.
+    /// Name of the queue for people.
     pub(crate) name: String,
-    /// The queue's ARN or name.
+    /// ARN or name of the queue.
     pub(crate) queue: String,
     /// None without a redrive policy.
     pub(crate) max_receive_count: Option<u32>,
     pub(crate) visibility_timeout: Duration,
     pub(crate) retention: Duration,
-    /// None if it was not seen.
+    /// None if the queue was not read.
     pub(crate) dead_letter_retention: Option<Duration>,
     pub(crate) consumer: Consumer,
-    /// The function's, or what stands for it.
+    /// Variables of the function, or substitutes for them.
     variables: BTreeMap<String, String>,
-    /// What flags say instead.
+    /// Variables that flags replace.
     told: BTreeMap<&'static str, String>,
 }
 
-/// What receives the messages.
+/// The consumer of the messages.
 #[derive(Debug, Clone)]
 pub(crate) enum Consumer {
     Redrive,
-    /// Another function, or one that nobody knows: why it is taken for none of redrive's, in words for people.
+    /// Another or an unknown function, with the reason why it is not taken for one of redrive's.
     Other(String),
 }
 
-/// As in redrive's own template.
+/// The settings of redrive's own template.
 impl Default for Known {
     fn default() -> Self {
         let variables = [
             ("REDRIVE_MAX_RECEIVE_COUNT", "10"),
             ("REDRIVE_VISIBILITY_TIMEOUT", "480"),
-            // Any: only whether there is one matters.
+            // Its value does not matter, only that it exists.
             (
                 "REDRIVE_DEAD_LETTER_QUEUE_URL",
                 "https://sqs.us-east-1.amazonaws.com/123456789012/dead-letters",
@@ -99,7 +99,7 @@ impl Default for Known {
 }
 
 impl Known {
-    /// A variable as it holds for this queue.
+    /// Returns the value of a variable for this queue.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let variable = |name: &str| self.variables.get(name).cloned();
         let own = || variable_of_queue(&self.queue, name, variable).filter(|_| name != "REDRIVE_QUEUES");
@@ -108,7 +108,7 @@ impl Known {
 }
 
 impl Flags {
-    /// Puts what was typed in the place of what was read. A function that does not run redrive was told nothing.
+    /// Replaces values that were read with the flags. Sets the count's variable for a function that does not run redrive.
     pub(super) fn replace(&self, known: &mut Known) {
         known.max_receive_count = self.max_receive_count.or(known.max_receive_count);
         known.visibility_timeout = self.visibility_timeout.unwrap_or(known.visibility_timeout);
@@ -129,7 +129,7 @@ impl Flags {
         }
     }
 
-    /// Removes a variable's name from an error about a flag: nobody who typed the flag knows the variable.
+    /// Removes a variable's name from an error about a flag, because the user of the flag does not know the variable.
     pub(super) fn in_their_words(&self, said: &str) -> String {
         let flags = [
             ("REDRIVE_BACKOFF", "--backoff", self.backoff.is_some()),
@@ -140,7 +140,7 @@ impl Flags {
     }
 }
 
-/// The queue that feeds a function: the only one, or that of this name.
+/// Finds the queue that feeds a function: the only one, or the one with this name.
 ///
 /// # Errors
 /// No queue feeds a function, none has this name, or several do and none is named.
@@ -170,7 +170,7 @@ pub(super) fn known(subject: &Deployment, name: Option<&str>, flags: &Flags) -> 
     of_queue(subject, queue, flags)
 }
 
-/// Whether a queue feeds a function.
+/// Returns true if a queue feeds a function.
 pub(super) fn has_source(subject: &Deployment) -> bool {
     !sources(subject).is_empty()
 }
@@ -182,7 +182,7 @@ fn sources(subject: &Deployment) -> Vec<&Queue> {
     subject.queues.iter().filter(fed).collect()
 }
 
-/// What was not seen, as far as it matters here.
+/// Returns notes on parts that were not read and matter here.
 pub(super) fn notes(subject: &Deployment) -> impl Iterator<Item = &str> {
     subject
         .lines_not_read()
@@ -219,7 +219,7 @@ fn of_queue(subject: &Deployment, queue: &Queue, flags: &Flags) -> anyhow::Resul
         Some(function) => Consumer::Other(format!("{} does not run redrive", function.id)),
         None => Consumer::Other(format!("the function that it feeds is not in {}", subject.name)),
     };
-    // What is not known is as if it were not there.
+    // Unknown variables count as absent.
     let variables = function.and_then(|function| function.process.environment.as_ref()).into_iter().flatten();
     let variables: BTreeMap<_, _> =
         variables.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();

@@ -1,4 +1,4 @@
-//! The schedule for people: a row for each attempt, and how it ends. Pure.
+//! Formats the schedule for people: a row for each attempt, and the end. Pure.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ fn row(row: &Row) -> [String; 3] {
     [row.number.to_string(), range(row.earliest, row.latest), waits]
 }
 
-/// Without an end if there may be none.
+/// Formats a range, without an end if there may be none.
 fn range(first: Duration, last: Option<Duration>) -> String {
     let words = span::words(first);
     match last {
@@ -86,7 +86,7 @@ fn ends(schedule: &Schedule) -> Vec<Line> {
     lines
 }
 
-/// What happens to the message, and to its letter.
+/// Describes the end of the message and of its letter.
 fn end(schedule: &Schedule, course: &Course) -> Vec<Line> {
     let after = |time: Duration| format!("after {}", span::words(time));
     let (dead, by, expires) = match course.end {

@@ -1,4 +1,4 @@
-//! A new dead-letter queue.
+//! Creates a dead-letter queue.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use redrive_sqs::RedriveAllowPolicy;
 use crate::aws::{Aws, DescribeError};
 use crate::find::Queue;
 
-/// 14 days, the most that SQS keeps.
+/// Retention period: 14 days, the maximum of SQS.
 const RETENTION: &str = "1209600";
 
-/// How often, and in which distance, a queue is asked for that was just made: SQS needs at least a second.
+/// Attempts to use a queue that was just created, and the pause between them: SQS needs at least a second.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html>
 pub(super) const TRIES: usize = 10;
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// Makes it, with the type and the key of its source, and for that source alone.
+/// Creates the queue with the type and the key of its source, and for that source alone.
 pub(super) async fn create(aws: &Aws, source: &Queue, name: &str) -> anyhow::Result<Queue> {
     let mut attributes = HashMap::from([
         (QueueAttributeName::MessageRetentionPeriod, RETENTION.to_owned()),

@@ -1,4 +1,4 @@
-//! What attaching a dead-letter queue changes, and what speaks against it. Pure.
+//! Plans the attachment of a dead-letter queue, with warnings. Pure.
 
 use anyhow::bail;
 use aws_sdk_sqs::types::QueueAttributeName;
@@ -9,30 +9,30 @@ use crate::find::Queue;
 use crate::shell::word;
 use crate::span::span;
 
-/// Where a message goes after how many receives, if nobody says otherwise.
+/// Default for maxReceiveCount.
 const DEFAULT_COUNT: u32 = 10;
 
-/// What was asked for, with what is there filled in.
+/// The requested settings, completed with the current ones.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// Name, URL or ARN.
+    /// Name, URL or ARN of the dead-letter queue.
     pub(super) dead_letter_queue: String,
     pub(super) max_receive_count: u32,
 }
 
-/// The queue to be attached.
+/// The dead-letter queue to attach.
 #[derive(Debug)]
 pub(super) enum Dead {
     Is(Queue),
-    /// To be made under this name.
+    /// A queue to create with this name.
     Missing(String),
 }
 
-/// What would be done.
+/// The planned change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) max_receive_count: u32,
-    /// Whether everything is as it should be.
+    /// True if nothing has to change.
     pub(super) is_none: bool,
     pub(super) warnings: Vec<String>,
 }
@@ -64,7 +64,7 @@ impl Dead {
 
 impl Change {
     /// # Errors
-    /// What SQS would refuse.
+    /// SQS would refuse the change, and why.
     pub(super) fn new(source: &Queue, dead: &Dead, max_receive_count: u32) -> anyhow::Result<Self> {
         match dead {
             Dead::Is(dead) => refuse(source, dead)?,
@@ -83,7 +83,7 @@ impl Change {
     }
 }
 
-/// `orders-dead` for `orders`, `orders-dead.fifo` for `orders.fifo`.
+/// Returns `orders-dead` for `orders`, and `orders-dead.fifo` for `orders.fifo`.
 fn dead_name(source: &str) -> String {
     match source.strip_suffix(".fifo") {
         Some(stem) => format!("{stem}-dead.fifo"),
@@ -134,7 +134,7 @@ fn same_type(source: &Queue, dead: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Partition, region and account of an ARN.
+/// Returns the partition, region and account of an ARN.
 fn home(arn: &str) -> Vec<&str> {
     arn.split(':').take(5).collect()
 }

@@ -1,7 +1,7 @@
-//! What to do about a mapping, by its state. Pure.
+//! Decides the next step for a mapping by its state. Pure.
 //! <https://docs.aws.amazon.com/lambda/latest/api/API_UpdateEventSourceMapping.html>
 
-/// What the mapping is to be.
+/// The wanted state of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     Disabled,
@@ -9,7 +9,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    /// As Lambda calls it.
+    /// Returns Lambda's name for it.
     pub(super) fn state(self) -> &'static str {
         match self {
             Self::Disabled => "Disabled",
@@ -24,7 +24,7 @@ impl Wanted {
         }
     }
 
-    /// What to do where workers poll the queue and not Lambda.
+    /// Returns advice if workers poll the queue and not Lambda.
     pub(super) fn for_workers(self) -> &'static str {
         match self {
             Self::Disabled => {
@@ -38,7 +38,7 @@ impl Wanted {
         }
     }
 
-    /// As the command calls it.
+    /// Returns the command's name for it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Disabled => "pause",
@@ -62,7 +62,7 @@ pub(super) enum Step {
     Fail(&'static str),
 }
 
-/// A mapping that changes cannot be changed; one that was asked to may still tell its old state for a moment.
+/// Decides the step. A mapping in transition cannot be changed. After a request, it may show its old state for a moment.
 pub(super) fn step(state: &str, wanted: Wanted, asked: bool) -> Step {
     match state {
         state if state == wanted.state() => Step::Done,

@@ -1,4 +1,4 @@
-//! Reads the parts of a report side by side; what cannot be read is told, not failed.
+//! Reads the parts of a report concurrently. A part that fails becomes a note.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -13,10 +13,10 @@ use crate::find::{Of, Pair, Queue};
 use crate::queue::mappings::Mapping;
 use crate::sqs::{OLDEST, RECENT, maximum_each_minute};
 
-/// How far back an age is of use that is not known any more.
+/// Greatest age of a former value that is still useful.
 const EARLIER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Pages of 100 alarms; who has more has other means.
+/// Pages with 100 alarms each. Users with more have other tools.
 const ALARM_PAGES: usize = 50;
 
 impl Report {
@@ -55,7 +55,7 @@ fn part<T>(what: What, read: anyhow::Result<T>, not_read: &mut Vec<NotRead>) -> 
     read.map_err(|error| not_read.push(NotRead { what, why: format!("{error:#}") })).ok()
 }
 
-/// The newest age of the oldest message, by queue, and the newest that is not 0; queues without one are left out.
+/// Reads the newest age of the oldest message by queue, and the newest that is not 0. Leaves out queues without one.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html>
 async fn ages(aws: &Aws, queues: &[&Queue]) -> anyhow::Result<BTreeMap<String, Age>> {
     let now = SystemTime::now();
@@ -73,7 +73,7 @@ async fn ages(aws: &Aws, queues: &[&Queue]) -> anyhow::Result<BTreeMap<String, A
         .send()
         .await;
     let read = read.describe_error("read the age of the oldest message", "cloudwatch:GetMetricData")?;
-    // The newest comes first.
+    // The newest value is first.
     let newest = read.metric_data_results().iter().filter_map(|series| {
         let index: usize = series.id()?.strip_prefix("age")?.parse().ok()?;
         let points = series.timestamps().iter().zip(series.values()).filter_map(|(time, age)| {
@@ -90,7 +90,7 @@ async fn ages(aws: &Aws, queues: &[&Queue]) -> anyhow::Result<BTreeMap<String, A
     Ok(newest.collect())
 }
 
-/// The alarms on any metric of these queues and functions.
+/// Reads the alarms on any metric of these queues and functions.
 async fn alarms(aws: &Aws, queues: &[&Queue], functions: &[&str]) -> anyhow::Result<Vec<Alarm>> {
     let is_meant = |dimension: &Dimension| match (dimension.name(), dimension.value()) {
         (Some("QueueName"), Some(name)) => queues.iter().any(|queue| queue.name() == name),
@@ -109,7 +109,7 @@ async fn alarms(aws: &Aws, queues: &[&Queue], functions: &[&str]) -> anyhow::Res
     Ok(found)
 }
 
-/// Those of an alarm on one metric, and on several.
+/// Returns the dimensions of an alarm on one or several metrics.
 fn dimensions(alarm: &MetricAlarm) -> impl Iterator<Item = &Dimension> {
     let metrics = alarm.metrics().iter().filter_map(|query| query.metric_stat()?.metric());
     alarm.dimensions().iter().chain(metrics.flat_map(|metric| metric.dimensions()))

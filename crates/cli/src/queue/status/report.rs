@@ -1,4 +1,4 @@
-//! All that is known of a queue at a moment. Pure values.
+//! The status of a queue as values. Pure.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::find::Queue;
 use crate::letters::expiry::{Expiry, Letters};
 use crate::queue::mappings::Mapping;
 
-/// What is `null` was not read; `not_read` says why.
+/// The status. A field that is `null` was not read, for a reason in `not_read`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Report {
     /// The queue that feeds the function.
     pub(super) queue: Option<QueueReport>,
     pub(super) dead_letter_queue: Option<QueueReport>,
-    /// How many letters `--look` has received; none without it.
+    /// Letters that `--look` has received. None without it.
     pub(super) letters_seen: Option<usize>,
-    /// None as well if there is no letter.
+    /// None also if there is no letter.
     pub(super) first_letter_expires: Option<Expiry>,
     pub(super) mappings: Option<Vec<Mapping>>,
     pub(super) alarms: Option<Vec<Alarm>>,
@@ -32,10 +32,10 @@ pub(super) struct QueueReport {
     pub(super) visible: u64,
     pub(super) in_flight: u64,
     pub(super) delayed: u64,
-    /// None if unknown, or if there is no message.
+    /// Age of the oldest message. None if it is unknown, or if there is no message.
     pub(super) oldest_seconds: Option<u64>,
     pub(super) oldest_from: Option<Source>,
-    /// The last that CloudWatch has told within a day, if that is too old to be the age now.
+    /// The last value of CloudWatch within a day, if it is too old to be current.
     pub(super) last_known_oldest: Option<Earlier>,
     pub(super) retention_seconds: u64,
     pub(super) visibility_timeout_seconds: u64,
@@ -44,39 +44,39 @@ pub(super) struct QueueReport {
     pub(super) is_fifo: bool,
 }
 
-/// How an age is known.
+/// Source of an age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Source {
-    /// By a metric that leaves out what was received three times or more.
+    /// A metric that leaves out messages that were received three times or more.
     Cloudwatch,
-    /// From all letters.
+    /// All letters.
     Look,
-    /// From some letters; another may be older.
+    /// Some letters. Another may be older.
     PartialLook,
 }
 
-/// What the age was at some time.
+/// A former age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Earlier {
     pub(super) seconds: u64,
     pub(super) seconds_ago: u64,
 }
 
-/// What CloudWatch tells of a queue's oldest message.
+/// CloudWatch's values for a queue's oldest message.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Age {
     pub(super) now: Option<Duration>,
     pub(super) earlier: Option<Earlier>,
 }
 
-/// What a look at the letters has found.
+/// Result of a look at the letters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
-    /// How long ago the first of them was sent to this queue.
+    /// Time since the first of them was sent to this queue.
     pub(super) oldest: Option<Duration>,
     pub(super) letters: usize,
-    /// Whether SQS has shown all of them.
+    /// True if SQS has returned all of them.
     pub(super) is_all: bool,
 }
 
@@ -89,9 +89,9 @@ pub(super) struct Policy {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Alarm {
     pub(super) name: String,
-    /// `OK`, `ALARM` or `INSUFFICIENT_DATA`.
+    /// State: `OK`, `ALARM` or `INSUFFICIENT_DATA`.
     pub(super) state: String,
-    /// RFC 3339.
+    /// Time of the change in RFC 3339.
     pub(super) since: Option<String>,
     #[serde(skip)]
     pub(super) for_seconds: Option<u64>,
@@ -133,7 +133,7 @@ impl QueueReport {
             }),
             is_fifo: queue.is_fifo(),
         };
-        // Zero beside messages means that the metric does not see them, or not yet.
+        // If there are messages, zero means that the metric does not see them, or not yet.
         if !report.is_empty() {
             report.oldest_seconds = age.now.map(|age| age.as_secs()).filter(|age| *age > 0);
             report.oldest_from = report.oldest_seconds.map(|_| Source::Cloudwatch);
@@ -160,7 +160,7 @@ impl Report {
         Self { queue, dead_letter_queue: dead, first_letter_expires, ..Self::default() }
     }
 
-    /// With what a look at the letters has found. SQS counts their retention from the same time.
+    /// Adds the result of a look at the letters, whose retention period starts at the same time.
     pub(super) fn with_look(mut self, seen: Seen) -> Self {
         if let (Some(dead), Some(oldest)) = (&mut self.dead_letter_queue, seen.oldest) {
             let latest = Duration::from_secs(dead.retention_seconds).saturating_sub(oldest).as_secs();

@@ -1,4 +1,4 @@
-//! A report for people. Pure.
+//! Formats a report for people. Pure.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::span::span;
 use crate::width::{Layout, Width};
 
 const LABEL: usize = 22;
-/// What a value needs beside its label; with less it stands below.
+/// Least columns for a value beside its label. With less, it goes below.
 const LEAST_VALUE: usize = 38;
-/// The longest name of a queue.
+/// Length of the longest name of a queue.
 const NAME: usize = 80;
 
-/// What a row says of a queue.
+/// A row's text for a queue.
 type Cell = fn(&QueueReport) -> String;
 
-/// Lines, with colors: side by side where there is room, else one below the other.
+/// Formats the report with colors. Source and dead letters are side by side if there is room.
 pub(super) fn table(report: &Report, layout: Layout) -> Vec<Line> {
     let columns = match layout {
         Layout::Fit(Width::Terminal(columns)) => columns,
@@ -99,7 +99,7 @@ fn oldest(queue: &QueueReport) -> String {
     }
 }
 
-/// Why an age is not known, and the best that is.
+/// Explains why an age is unknown, with the best known one.
 fn unknown_age(queue: &QueueReport, is_dead: bool) -> Option<String> {
     if queue.oldest_seconds.is_some() || queue.is_empty() {
         return None;
@@ -119,7 +119,7 @@ fn unknown_age(queue: &QueueReport, is_dead: bool) -> Option<String> {
     Some(if is_dead { why + "; --look shows it" } else { why })
 }
 
-/// How sure an age is that a look at the letters has shown.
+/// Describes how reliable the age from a look at the letters is.
 fn looked(report: &Report) -> Option<String> {
     let seen = report.letters_seen?;
     match report.dead_letter_queue.as_ref()?.oldest_from {
@@ -141,7 +141,7 @@ fn policy(queue: &QueueReport) -> String {
     }
 }
 
-/// Labels with what stands behind them; further lines of the same have none.
+/// Returns labels with their values. Further lines of a value have no label.
 fn parts(report: &Report) -> Vec<(&'static str, Line)> {
     let mut parts: Vec<(&'static str, Line)> = Vec::new();
     let mut put = |label, what: Line| parts.push((label, what));

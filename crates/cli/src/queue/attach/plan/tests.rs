@@ -81,7 +81,7 @@ fn an_allow_policy_that_refuses_is_answered_with_the_one_that_allows() {
     let denies = refusal(&source, &policy(r#"{"redrivePermission":"denyAll"}"#));
     assert!(denies.contains("aws sqs set-queue-attributes --queue-url http://127.0.0.1/1/dead"), "{denies}");
     assert!(denies.contains(&format!("{HOME}:orders")), "{denies}");
-    // The author of the policy must not choose what somebody types into a shell.
+    // The author of the policy must not be able to make the user type a command.
     let hostile =
         json!({ "redrivePermission": "byQueue", "sourceQueueArns": [format!("{HOME}:q'; reboot; '")] });
     let quoted = refusal(&source, &policy(&hostile.to_string()));
