@@ -1,4 +1,4 @@
-//! What was typed. What it means is for each verb's plan.
+//! The command line. Each verb interprets its own flags.
 
 use clap::{Parser, Subcommand};
 use redrive_local::command::arguments::LocalArguments;

@@ -1,4 +1,4 @@
-//! `redrive completions`: what the shell needs to complete verbs and flags.
+//! `redrive completions`: prints scripts that complete verbs and flags in a shell.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

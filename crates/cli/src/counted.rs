@@ -1,6 +1,6 @@
-//! Numbers of things in words.
+//! Formats counts with their nouns.
 
-/// `1 message`, `2 messages`, `2,000 deliveries`.
+/// Formats a count and its noun: `1 message`, `2 messages`, `2,000 deliveries`.
 pub(crate) fn counted(count: usize, one: &str) -> String {
     let stem = one.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
     match (count, stem) {
@@ -10,7 +10,7 @@ pub(crate) fn counted(count: usize, one: &str) -> String {
     }
 }
 
-/// A whole number as people read it: `4,900`.
+/// Formats a whole number for people: `4,900`.
 pub(crate) fn thousands(count: impl ToString + Copy) -> String {
     let digits = count.to_string();
     let is_comma = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);

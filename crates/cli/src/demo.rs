@@ -1,4 +1,4 @@
-//! `redrive local --demo`: this repository's demo function, template and messages, inside of the command.
+//! `redrive local --demo`: this repository's demo function, template and messages, built into the command.
 
 mod orders;
 
@@ -16,16 +16,16 @@ use crate::problem::{OrProblem, Problem};
 const TEMPLATE: &str = include_str!("demo/template.yaml");
 const MESSAGES: &str = include_str!("demo/demo.jsonl");
 
-/// The name under which this executable is the demo function.
+/// Name under which this executable runs the demo function.
 const FUNCTION: &str = "orders";
 
-/// What the function ended with, if this process was started as the demo function.
+/// Runs the demo function, and returns its exit code, if this process was started as it.
 pub(crate) fn function() -> Option<ExitCode> {
     let name = std::env::args_os().next()?;
     (Path::new(&name).file_name()? == FUNCTION).then(|| orders::main().report())
 }
 
-/// Runs `redrive local`, of the demo if that is asked for.
+/// Runs `redrive local`, with the demo if `--demo` is given.
 pub(crate) fn run(arguments: &LocalArguments) -> Result<(), Problem> {
     if !arguments.demo {
         return local::run(arguments);
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &LocalArguments) -> Result<(), Problem> {
     local::run(&demo.arguments(arguments))
 }
 
-/// A folder with all that `redrive local` needs for the demo. It is removed with the value.
+/// A folder with the files of the demo, which is removed when the value is dropped.
 #[derive(Debug)]
 struct Demo {
     folder: TempDir,
@@ -52,7 +52,7 @@ impl Demo {
         Ok(Self { folder })
     }
 
-    /// The arguments that run it. Messages and parameters that were given come before those of the demo.
+    /// Returns the arguments for the demo. The given messages and parameters come before its own.
     fn arguments(&self, given: &LocalArguments) -> LocalArguments {
         let file = |name| self.folder.path().join(name);
         let mut arguments = given.clone();
@@ -61,7 +61,7 @@ impl Demo {
         if arguments.send.is_empty() {
             arguments.send = vec![file("demo.jsonl")];
         }
-        // A handler that hangs is given up after 2 s instead of 25.
+        // A handler that hangs is canceled after 2 s instead of 25.
         if !arguments.parameters.iter().any(|(name, _)| name == "MessageTimeLimit") {
             arguments.parameters.push(("MessageTimeLimit".to_owned(), "2".to_owned()));
         }

@@ -1,4 +1,4 @@
-//! `redrive doctor` finds and reports what is wrong with a deployment.
+//! `redrive doctor`: finds and reports problems of a deployment.
 
 mod accept;
 pub(crate) mod checks;
@@ -101,13 +101,13 @@ pub(crate) struct Arguments {
 }
 
 struct CheckResult {
-    /// One report per deployment.
+    /// A report for each subject.
     reports: Vec<Report>,
     /// Name of everything that was checked.
     name: String,
-    /// Errors of files that could not be read.
+    /// Reasons why some subjects could not be read.
     unread: Vec<Problem>,
-    /// Hints on files that another tool must convert first.
+    /// Hints on files that must be converted before they can be read.
     not_yet: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         return Err(Problem::Input(anyhow!("--format sarif: {why}")));
     }
     let CheckResult { reports, name, mut unread, not_yet } = arguments.check()?;
-    // If no file could be read, there is nothing to report.
+    // If nothing could be read, there is no report to print.
     if !reports.is_empty() || unread.is_empty() {
         let printed = match format {
             Format::Text => print::text(&reports, &name),
@@ -160,16 +160,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     }
 }
 
-/// `1 resource was`, `2 resources were`.
+/// Formats `1 resource was`, `2 resources were`.
 fn were(count: usize) -> String {
     format!("{} {}", counted(count, "resource"), if count == 1 { "was" } else { "were" })
 }
 
 impl Arguments {
-    /// Returns the last line of a run that found no problems.
+    /// Returns the last line of a run without findings.
     fn nothing_found(&self, reports: &[Report], name: &str) -> String {
         let is_known = !reports.iter().any(|report| report.deployment.may_hold_more());
-        // The hint suits a template without a mapping, not a whole account.
+        // An account is not a template in which somebody forgot a mapping.
         match !self.all && is_known && reports.iter().all(Report::is_idle) {
             true => {
                 format!("no queue feeds a function or a worker in {name}, and no other problem was found")
@@ -178,10 +178,10 @@ impl Arguments {
         }
     }
 
-    /// Returns what was checked, and how many lines name what was not read.
+    /// Describes the checked resources, and counts the lines about parts that were not read.
     fn coverage(&self, reports: &[Report], more_lines: usize) -> String {
         let checked = reports.iter().fold(Checked::default(), |all, report| {
-            // Two groups of an account may share a queue, which counts once.
+            // Two groups of an account may share a queue.
             let name = if self.all { "" } else { &report.deployment.name };
             all.and(name, report.checked())
         });
@@ -223,7 +223,7 @@ impl Arguments {
         Ok(CheckResult { reports, name, unread, not_yet })
     }
 
-    /// Returns a target per file. If there are several, each gets only the parameters that its file declares.
+    /// Returns a target for each file. If there are several, each gets the parameters that it declares.
     fn targets(&self, files: Vec<PathBuf>) -> Result<Vec<Target>, Problem> {
         let given = &self.target.parameters;
         let of = |file, parameters| Target { template: Some(file), parameters, ..self.target.clone() };
@@ -251,7 +251,7 @@ impl Arguments {
         Ok(files.into_iter().map(declared).collect())
     }
 
-    /// Checks an account: the worst group of queues first, the account as a whole last.
+    /// Reports on an account: its groups, the worst first, and at the end the findings about the whole.
     fn check_account(&self) -> Result<CheckResult, Problem> {
         let Account { whole, groups } = wait(async {
             let aws = Aws::connect(&self.target.place).await.or_input()?;
@@ -268,7 +268,7 @@ impl Arguments {
         Ok(CheckResult { reports, name, unread: Vec::new(), not_yet: Vec::new() })
     }
 
-    /// Checks one target, by default this directory's template.yaml.
+    /// Reports on a target, by default on this directory's template.yaml.
     fn check_target(&self, target: &Target) -> Result<Report, Problem> {
         let otherwise = Path::new("template.yaml");
         let deployment = target.read(Some(otherwise))?;

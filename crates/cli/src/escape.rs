@@ -1,11 +1,11 @@
-//! Text that somebody else wrote, in as many columns as there are. Pure.
+//! Fits text of other people into columns, without control characters. Pure.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::output::push_escaped;
 
-/// As much of it, escaped, as fits into so many columns, with an ellipsis where something is cut off. Characters that take
-/// no column, such as accents, count from the fifth in a column on.
+/// Escapes a text and cuts it to the columns, with an ellipsis if something is left out. Characters without a width, such as
+/// accents, count from the fifth in a column on.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     let mut line = String::new();
     let (mut used, mut fits) = (0, 0);
@@ -27,7 +27,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     line
 }
 
-/// The same of a text that is escaped already.
+/// Cuts a text that is escaped already.
 pub(crate) fn recut(escaped: &str, columns: usize) -> String {
     if width(escaped) <= columns {
         return escaped.to_owned();
@@ -43,13 +43,13 @@ pub(crate) fn recut(escaped: &str, columns: usize) -> String {
     if columns > 0 { line + "…" } else { line }
 }
 
-/// The text with spaces behind it, so that it takes so many columns.
+/// Pads a text with spaces to the columns.
 pub(crate) fn padded(text: String, columns: usize) -> String {
     let missing = columns.saturating_sub(width(&text));
     text + &" ".repeat(missing)
 }
 
-/// The columns that an escaped text takes.
+/// Returns the columns of an escaped text.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }

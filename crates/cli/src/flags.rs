@@ -51,11 +51,11 @@ impl Account {
         Self { id: id.map(str::to_owned) }
     }
 
-    /// Whether the queue that was found is the one that is meant. `--yes` alone is not enough where no endpoint was set: one
-    /// that was forgotten would make the command delete in the real account.
+    /// Checks the account of the queue. If no endpoint was set, `--yes` alone is not enough: with a forgotten endpoint, the command
+    /// would delete in the real account.
     ///
     /// # Errors
-    /// It is in another account, or nobody said in which.
+    /// The queue is in another account, or the account was not given.
     pub(crate) fn check(&self, aws: &Aws, queue: &Queue, consent: Consent) -> Result<(), Problem> {
         let reached = QueueArn::parse(&queue.arn).map_or("unknown", |arn| arn.account);
         let needs = aws.is_aws() && consent.sure.yes && !consent.dry.run;
@@ -69,7 +69,7 @@ impl Account {
     }
 }
 
-/// What is wrong with the account that was given, if anything is.
+/// Returns the error of the given account, if there is one.
 fn mistaken(given: Option<&str>, reached: &str, needs: bool) -> Option<String> {
     match given {
         Some(given) if given != reached => Some(format!("--account is {given}, the queue's is {reached}")),
@@ -102,7 +102,7 @@ pub(crate) struct LogGroup {
 }
 
 impl LogGroup {
-    /// As it was typed, to be typed again.
+    /// Returns the flag as typed, for another command.
     pub(crate) fn typed(&self) -> String {
         self.group.iter().map(|group| format!(" --log-group {}", word(group))).collect()
     }
@@ -128,7 +128,7 @@ pub(crate) struct Journaling {
 
 impl Journaling {
     /// # Errors
-    /// No table can have the name that was given.
+    /// The table's name is invalid.
     pub(crate) fn named(&self) -> Result<Named, Problem> {
         Named::read(self.place.as_deref(), |name| std::env::var_os(name)).or_input()
     }
@@ -137,13 +137,13 @@ impl Journaling {
 const VARIABLE: &str = "REDRIVE_ORIGIN_SENDERS";
 
 impl Origins {
-    /// As they were typed, to be typed again.
+    /// Returns the flag as typed, for another command.
     pub(crate) fn typed(&self) -> String {
         self.senders.iter().map(|senders| format!(" --origin-senders {}", word(senders))).collect()
     }
 
     /// # Errors
-    /// An id that no sender can have. An empty list is refused too: whoever sets it does not mean everybody.
+    /// An id is invalid, or the list is empty: a user who sets it does not trust all senders.
     pub(crate) fn senders(&self) -> Result<Option<OriginSenders>, Problem> {
         let (name, list) = match (&self.senders, std::env::var(VARIABLE)) {
             (Some(list), _) => ("--origin-senders", Ok(list.clone())),

@@ -1,4 +1,4 @@
-//! `redrive man`: manual pages from the same words as `--help`.
+//! `redrive man`: prints manual pages from the texts of `--help`.
 
 mod footer;
 mod surroundings;
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 fn write(pages: &[Page], folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder)?;
     for page in pages {
-        // Under its name only when it is whole, in place of a link of that name and not of what that leads to.
+        // The file gets its name once it is complete. It replaces a link of that name, and not the link's target.
         let mut file = Builder::new().permissions(Permissions::from_mode(0o644)).tempfile_in(folder)?;
         file.write_all(page.text()?.as_bytes())?;
         file.persist(folder.join(format!("{}.1", page.name)))?;
@@ -70,14 +70,14 @@ fn write(pages: &[Page], folder: &Path) -> anyhow::Result<()> {
 /// The page of one command.
 #[derive(Debug)]
 struct Page {
-    /// Such as `redrive-dlq-retry`.
+    /// Name such as `redrive-dlq-retry`.
     name: String,
     command: Command,
-    /// The pages above, below and beside it.
+    /// Names of the pages above, below and beside it.
     related: Vec<String>,
 }
 
-/// Of the command and of all below it.
+/// Returns the pages of the command and all its verbs.
 fn pages() -> Vec<Page> {
     // There is no page for `redrive help VERB`, so none may be named.
     let mut command = arguments::Arguments::command().disable_help_subcommand(true);
@@ -100,11 +100,11 @@ fn name_of(command: &Command) -> String {
     command.get_display_name().unwrap_or(command.get_name()).to_owned()
 }
 
-/// Of the pages that have pages below them.
+/// Exit codes of pages with pages below them.
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed or partly failed, 2 wrong usage or input, 3 no letter matches, 130 interrupted.";
 
-/// What `--help` leaves out.
+/// Returns the paragraphs that `--help` leaves out.
 fn more(page: &str) -> &'static str {
     match page {
         "redrive-dlq-import" => dlq::MORE_ON_IMPORT,
@@ -146,7 +146,7 @@ impl Page {
     }
 }
 
-/// A section of terms and what they mean, unless it is empty.
+/// Writes a section of terms and their meanings, unless it is empty.
 fn write_named(roff: &mut Roff, section: &str, terms: &[(&str, &str)]) {
     if !terms.is_empty() {
         roff.control("SH", [section]);

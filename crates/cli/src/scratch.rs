@@ -1,4 +1,4 @@
-//! What must not outlive the command, however it ends, and nobody else may read: it holds what letters hold.
+//! Private files with contents of letters, which are removed however the command ends.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
@@ -12,22 +12,22 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::tell::tell;
 
-/// What a process that ends at once has to remove, since nothing is dropped then.
+/// Paths that a process must remove if it exits, because exiting drops nothing.
 static THERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// A file on its way to its name, removed if it is dropped before.
+/// An unfinished file, removed if it is dropped before it gets its name.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    // Dropped, and with that removed, before the entry.
+    // The file is dropped, and so removed, before the entry.
     file: NamedTempFile,
     _entry: Entry,
 }
 
 impl Scratch {
-    /// Beside the file that it is to become.
+    /// Creates the file in the folder of its name.
     ///
     /// # Errors
-    /// The folder is not there, or takes no file.
+    /// The folder does not exist or is not writable.
     pub(crate) fn beside(name: &Path) -> io::Result<Self> {
         let mut prefix = name.file_name().unwrap_or_default().to_owned();
         prefix.push(".");
@@ -37,14 +37,14 @@ impl Scratch {
         Ok(Self { _entry: Entry::new(file.path()), file })
     }
 
-    /// Gives it its name, unless there is a file of that name by now.
+    /// Gives the file its name.
     ///
     /// # Errors
-    /// There is one, or it cannot be written.
+    /// A file with this name exists, or the file cannot be written.
     pub(crate) fn persist(self, name: &Path) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist_noclobber(name)?;
-        // What was written may be deleted elsewhere now; a name that is lost with the power would be no copy.
+        // The caller may now delete the originals, so the name must survive a power failure.
         File::open(parent(name))?.sync_all()
     }
 }
@@ -59,25 +59,25 @@ impl Write for Scratch {
     }
 }
 
-/// A folder for folders. If this process is killed, the next one that makes such a folder removes it.
+/// A folder for folders. If this process is killed, the next one that creates such a folder removes it.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     folder: TempDir,
-    // Held by the process, so that others can tell that it lives.
+    // Locked, so that other processes see that this one lives.
     _lock: File,
 }
 
 const LOCK: &str = ".lock";
 
 impl Shelf {
-    /// In the folder for temporary files, with a name that begins so.
+    /// Creates it in the folder for temporary files, with this prefix.
     ///
     /// # Errors
-    /// There is no room for it.
+    /// The folder cannot be created.
     pub(crate) fn new(prefix: &str) -> io::Result<Self> {
         sweep(prefix);
         let folder = private(prefix).tempdir()?;
-        // Another process may sweep now: it removes the folder only if it can lock a file of this name.
+        // Another process may sweep now. It removes the folder only if it can lock a file with this name.
         let part = folder.path().join("lock.part");
         let lock = File::create_new(&part)?;
         lock.try_lock()?;
@@ -85,16 +85,16 @@ impl Shelf {
         Ok(Self { folder, _lock: lock })
     }
 
-    /// A folder on it.
+    /// Creates a folder in it.
     ///
     /// # Errors
-    /// There is no room for it.
+    /// The folder cannot be created.
     pub(crate) fn folder(&self) -> io::Result<TempDir> {
         private("").tempdir_in(&self.folder)
     }
 }
 
-/// Removes the folders of processes that were killed. One without a lock is just being made.
+/// Removes the folders of processes that were killed. One without a lock file is being created.
 fn sweep(prefix: &str) {
     for entry in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes())
@@ -113,20 +113,20 @@ fn private(prefix: &str) -> Builder<'_, 'static> {
     builder
 }
 
-/// A folder with one file, for an editor: what that leaves beside the file, such as a backup, goes with it.
+/// A folder with one file for an editor. Files beside it, such as backups, are removed with it.
 #[derive(Debug)]
 pub(crate) struct Desk {
-    // Dropped, and with that removed, before the entry.
+    // The folder is dropped, and so removed, before the entry.
     folder: TempDir,
     _entry: Entry,
     name: &'static str,
 }
 
 impl Desk {
-    /// With this text in a file of this name.
+    /// Creates a folder with this text in a file of this name.
     ///
     /// # Errors
-    /// There is no room for it.
+    /// The folder or the file cannot be created.
     pub(crate) fn with(name: &'static str, text: &str) -> io::Result<Self> {
         let folder = private("redrive-").tempdir()?;
         let desk = Self { _entry: Entry::new(folder.path()), folder, name };
@@ -139,7 +139,7 @@ impl Desk {
         self.folder.path().join(self.name)
     }
 
-    /// Leaves the file of this letter there, and says so: nobody is to type it again.
+    /// Keeps the letter's file and prints its path, so that nobody has to type it again.
     pub(crate) fn keep(self, letter: &str) {
         let Self { folder, _entry, name } = self;
         let file = folder.keep().join(name);
@@ -147,7 +147,7 @@ impl Desk {
     }
 }
 
-/// A path that is removed if the process ends at once.
+/// A path that is removed if the process exits early.
 #[derive(Debug)]
 struct Entry(PathBuf);
 
@@ -164,10 +164,10 @@ impl Drop for Entry {
     }
 }
 
-/// Removes all of them, before the process ends without another word.
+/// Removes all paths before the process exits.
 pub(crate) fn remove_all() {
     for path in std::mem::take(&mut *there()) {
-        // It may be gone already, and nobody is left to try again.
+        // It may be gone already, and there is no second attempt.
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
 }

@@ -1,4 +1,4 @@
-//! `redrive send`: messages from a file, from stdin or from the command line.
+//! `redrive send`: sends messages from a file, from stdin or from the command line.
 
 mod check;
 mod deliver;
@@ -122,13 +122,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
-/// What deduplication ids begin with, so that two runs have none in common.
+/// Returns the start of the deduplication ids, which differs for each run.
 fn run_id() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("redrive-{:x}-{:x}", now.as_nanos(), std::process::id())
 }
 
-/// The group, where order matters.
+/// Returns the group if order matters.
 fn group(message: &NewMessage, queue: &Queue) -> Option<String> {
     message.group_id.clone().filter(|_| queue.is_fifo())
 }
@@ -143,7 +143,7 @@ fn dry_run(given: &[Given], stored: usize, queue: &Queue, arguments: &Arguments)
     print_line(line)
 }
 
-/// What became of one message: failures for people at once, everything for programs.
+/// Reports the result of a message: failures for people, everything for programs.
 fn tell(told: &Told<'_>, json: bool) -> io::Result<()> {
     if json {
         return output::print_json(&told.to_json());

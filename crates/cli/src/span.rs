@@ -1,4 +1,4 @@
-//! Lengths of time as people write them: `90`, `90s`, `17m 2s`, `14d`.
+//! Reads and writes durations such as `90`, `90s`, `17m 2s`, `14d`.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::counted::counted;
 /// Reads seconds, or numbers with units.
 ///
 /// # Errors
-/// Neither of them.
+/// The text is neither.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let parsed = match text.parse::<u64>() {
         Ok(seconds) => Some(Duration::from_secs(seconds)),
@@ -16,7 +16,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     parsed.ok_or_else(|| "expected seconds, or units such as 90s, 15m, 12h, 4d".to_owned())
 }
 
-/// Writes it so that [`parse`] reads it again, to the second unless it is shorter.
+/// Formats a duration for [`parse`], to the second unless it is shorter.
 pub(crate) fn words(time: Duration) -> String {
     let seconds = time.as_secs();
     let parts =
@@ -33,7 +33,7 @@ pub(crate) fn words(time: Duration) -> String {
 const UNITS: [u64; 4] = [86_400, 3_600, 60, 1];
 const NAMES: [&str; 4] = ["day", "hour", "minute", "second"];
 
-/// Its two largest units in words, such as `3 days 4 hours`.
+/// Formats the two largest units in words, such as `3 days 4 hours`.
 pub(crate) fn lasting(time: Duration) -> String {
     let counts = UNITS.iter().zip(NAMES).scan(time.as_secs(), |left, (unit, name)| {
         let count = *left / unit;
@@ -46,7 +46,7 @@ pub(crate) fn lasting(time: Duration) -> String {
     if written.is_empty() { "0 seconds".to_owned() } else { written.join(" ") }
 }
 
-/// Its two largest units, such as `3d 4h`.
+/// Formats the two largest units, such as `3d 4h`.
 pub(crate) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     let smallest = UNITS.iter().skip_while(|unit| seconds < **unit).nth(1).unwrap_or(&1);

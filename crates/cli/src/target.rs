@@ -1,4 +1,4 @@
-//! What a subject is read from: a file, a stack or a function.
+//! The flags that select a file, a stack or a function, from which a subject is read.
 
 use std::path::{Path, PathBuf};
 
@@ -43,10 +43,10 @@ impl Target {
         self.template.is_none() && self.stack.is_none() && self.function.is_none()
     }
 
-    /// Reads what was named; a template at `otherwise`, if there is a path and nothing was named.
+    /// Reads the selected target, or the template at `otherwise` if nothing is selected and there is a path.
     ///
     /// # Errors
-    /// No such file, stack or function; it cannot be understood; no permission.
+    /// The file, stack or function does not exist or cannot be understood, or permission is missing.
     pub(crate) fn read(&self, otherwise: Option<&Path>) -> Result<Option<Deployment>, Problem> {
         let deployed = match (&self.stack, &self.function) {
             (Some(name), _) => Deployed::Stack(name),

@@ -1,4 +1,4 @@
-//! Lines for people: a result to stdout, everything beside it to stderr.
+//! Prints results to stdout and everything else to stderr.
 
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Problem> {
     output::print_json(value).or_failed()
 }
 
-/// `1 letter`, `2,000 letters`.
+/// Formats a count of letters: `1 letter`, `2,000 letters`.
 pub(crate) fn letters(count: usize) -> String {
     counted(count, "letter")
 }

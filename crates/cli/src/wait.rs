@@ -1,4 +1,4 @@
-//! From the command's ordinary world into that of futures.
+//! Starts the runtime for futures.
 
 use anyhow::Context;
 

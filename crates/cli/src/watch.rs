@@ -1,4 +1,4 @@
-//! `--watch`: a report again and again, in place on a terminal, else one after the other.
+//! `--watch`: prints a report again and again, in place on a terminal, else one after the other.
 
 use std::io;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::output::{self, Line, Stream};
 use crate::problem::{OrProblem, Problem};
 use crate::width::{Layout, Wide, Width};
 
-/// What is known at a moment.
+/// A report that can be refreshed.
 pub(crate) trait Report: Serialize {
-    /// For people.
+    /// Formats the report for people.
     fn lines(&self, layout: Layout) -> Vec<Line>;
 
-    /// What is below the list, and must not be missing on a small screen.
+    /// Returns the lines below the list, which must be visible on a small screen too.
     fn below(&self, _: Layout) -> Vec<Line> {
         vec![]
     }
@@ -28,10 +28,10 @@ fn all_lines(report: &impl Report, layout: Layout) -> Vec<Line> {
     lines
 }
 
-/// Shows it once.
+/// Prints the report once.
 ///
 /// # Errors
-/// stdout is gone.
+/// Stdout is gone.
 pub(crate) fn show(report: &impl Report, json: bool, wide: Wide) -> Result<(), Problem> {
     match json {
         true => output::print_json_pretty(report).or_failed(),
@@ -39,10 +39,10 @@ pub(crate) fn show(report: &impl Report, json: bool, wide: Wide) -> Result<(), P
     }
 }
 
-/// Shows it, and what `next` brings after each pause. Ctrl-C is how it is meant to end.
+/// Prints the report, and then the one from `next` after each pause, until Ctrl-C.
 ///
 /// # Errors
-/// stdout is gone, or signals cannot be listened to.
+/// Stdout is gone, or signals cannot be listened to.
 pub(crate) async fn watch<R: Report>(
     first: R,
     every: Duration,
@@ -57,7 +57,7 @@ pub(crate) async fn watch<R: Report>(
     tokio::pin!(interrupted);
     screen.show(&Ok(first)).or_failed()?;
     loop {
-        // A round that hangs is ended by Ctrl-C too.
+        // Ctrl-C also ends a round that hangs.
         let round = async {
             tokio::time::sleep(every).await;
             next().await
@@ -88,12 +88,12 @@ impl Screen {
         }
     }
 
-    /// What could not be read this time may be readable the next.
+    /// Prints the report or its error. The next read may succeed.
     fn show(self, report: &anyhow::Result<impl Report>) -> io::Result<()> {
         match (self, report) {
             (Self::Json, Ok(report)) => output::print_json(report),
             (Self::InPlace(wide), report) => {
-                // The terminal may have got another width since.
+                // The terminal may have a new width.
                 let layout = wide.layout();
                 let (list, mut below) = match report {
                     Ok(report) => (report.lines(layout), report.below(layout)),

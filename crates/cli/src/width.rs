@@ -1,24 +1,24 @@
-//! How wide a text may be. Pure but for the look at the terminal.
+//! Widths of texts and tables. Pure except for reading the terminal's width.
 
 use clap::Args;
 
 use crate::output::{Line, Stream};
 
-/// Where a text goes.
+/// The width of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
-    /// With so many columns.
+    /// A terminal with this many columns.
     Terminal(usize),
-    /// Where a sentence stays one line, so that programs find it.
+    /// No terminal. A sentence stays on one line, so that programs find it.
     Elsewhere,
 }
 
-/// How a table is laid out.
+/// Layout of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// So that no line of it is wider than this; where no terminal has a width, each row is one line.
+    /// No line is wider than this. Without a terminal, each row is one line.
     Fit(Width),
-    /// With all that there is, one line for each row.
+    /// One line for each row, with full texts.
     Wide,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Wide {
 }
 
 impl Wide {
-    /// For a table on stdout.
+    /// Returns the layout of a table on stdout.
     pub(crate) fn layout(self) -> Layout {
         if self.wide { Layout::Wide } else { Layout::Fit(Width::of(Stream::Stdout)) }
     }
@@ -42,7 +42,7 @@ impl Width {
         stream.size().map_or(Self::Elsewhere, |(_, columns)| Self::Terminal(columns))
     }
 
-    /// A sentence after `first`, and after `rest` what of it does not fit into the first line.
+    /// Wraps a sentence, with `first` before the first line and `rest` before the others.
     pub(crate) fn wrap(self, first: &str, rest: &str, sentence: impl Into<Line>) -> Vec<Line> {
         match self {
             Self::Elsewhere => vec![Line::from(first).and(sentence)],

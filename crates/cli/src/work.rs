@@ -145,13 +145,13 @@ fn batch(text: &str) -> Result<NonZeroUsize, String> {
     most.ok_or_else(|| format!("allowed: 1 to {LARGEST_EVENT}"))
 }
 
-/// How long a receive may wait for messages.
+/// Wait time of a receive.
 const POLL: Duration = Duration::from_secs(20);
 
-/// How many bytes of bodies an event may have, so that it is about as large as Lambda's at most.
+/// Most bytes of bodies in an event, so that it is about as large as the largest of Lambda's.
 const MOST_BYTES: NonZeroUsize = NonZeroUsize::new(4 * 1_024 * 1_024).expect("not zero");
 
-/// How many messages an event may have, as on Lambda.
+/// Most messages in an event, as on Lambda.
 const LARGEST_EVENT: usize = 10_000;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
@@ -215,7 +215,7 @@ fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
         .or_failed()?;
         end_with_the_terminal().context("could not start").or_failed()?;
         let looked_at = app.clone();
-        // The worker polls this after it began to listen for signals.
+        // The worker polls this after it started to listen for signals.
         let is_ready = async move {
             let looking = spawn(async move { looked_at.ready().await });
             let ended = looking.await.map_err(|error| error.to_string())?;
@@ -275,7 +275,7 @@ async fn post_events(app: &App, judge: &Mutex<Judge>, messages: Bulk<EventRecord
         match ended {
             Ok(response) => blocked.extend(event::settle(part, &response)?),
             Err(failure) => match part.pop() {
-                // It is alone. The others may be small enough.
+                // It is alone in the event. The others may be small enough.
                 Some(message) if is_too_large => {
                     blocked.extend(message.group.clone());
                     message.fail(failure);
@@ -323,7 +323,7 @@ impl Arguments {
     }
 }
 
-/// SIGHUP and SIGQUIT end it as SIGTERM does, so that no program outlives it.
+/// Makes SIGHUP and SIGQUIT end the worker as SIGTERM does, so that no program outlives it.
 fn end_with_the_terminal() -> io::Result<()> {
     for kind in [SignalKind::hangup(), SignalKind::quit()] {
         let mut signals = signal(kind)?;
@@ -336,7 +336,7 @@ fn end_with_the_terminal() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the worker was told to end.
+/// Returns a receiver that is true once a signal has ended the worker.
 fn ending() -> io::Result<watch::Receiver<bool>> {
     let (end, is_ending) = watch::channel(false);
     let (mut terminated, mut interrupted) =
@@ -359,7 +359,7 @@ impl FromMessage for Task {
     }
 }
 
-/// The message is innocent, unless its variables are too large.
+/// Returns the failure of a program that could not run. The message is at fault only if its variables are too large.
 fn not_run(error: NotRun) -> Failure {
     match error.error.kind() {
         io::ErrorKind::ArgumentListTooLong => Failure::from(error),

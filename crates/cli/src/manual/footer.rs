@@ -1,27 +1,27 @@
-//! The words below the flags in `--help`, by the sections of a manual page. Pure.
+//! Splits the text below the flags of `--help` into the sections of a manual page. Pure.
 
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// Of a command that says nothing else.
+/// Exit status of a command without its own.
 const EXIT_STATUS: &str = "0 done, 1 failed or partly failed, 2 wrong usage or input";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Footer<'a> {
     examples: Vec<&'a str>,
-    /// Codes and what they mean.
+    /// Exit codes and their meanings.
     exit_status: Vec<(String, String)>,
-    /// Paragraphs.
+    /// Other paragraphs.
     notes: Vec<&'a str>,
 }
 
 impl<'a> Footer<'a> {
-    /// Paragraphs are separated by empty lines. Those that begin with `Example` hold examples, that which begins with
-    /// `Exit codes:` the codes.
+    /// Parses paragraphs, which empty lines separate. Those that begin with `Example` have examples, and the one that begins with
+    /// `Exit codes:` has the codes.
     pub(super) fn parse(text: &'a str) -> Self {
         let mut footer = Self { examples: Vec::new(), exit_status: codes(EXIT_STATUS), notes: Vec::new() };
         let mut is_example = false;
         for paragraph in text.split("\n\n").map(str::trim_end).filter(|paragraph| !paragraph.is_empty()) {
-            // What an example prints may have empty lines.
+            // The output of an example may have empty lines.
             is_example = paragraph.starts_with("Example") || is_example && paragraph.starts_with(' ');
             if is_example {
                 let lines = paragraph.split_once('\n').filter(|(first, _)| first.starts_with("Example"));
@@ -75,7 +75,7 @@ fn write_as_it_is(roff: &mut Roff, paragraph: &str) {
     roff.control("fi", []);
 }
 
-/// `0 done, 1 failed, or not tried` is two.
+/// Parses exit codes: `0 done, 1 failed, or not tried` has two.
 fn codes(list: &str) -> Vec<(String, String)> {
     let mut codes: Vec<String> = Vec::new();
     for part in list.trim_end_matches('.').split_inclusive([',', ';']).map(str::trim_start) {

@@ -1,8 +1,8 @@
-//! The variables and files that a command reads.
+//! Lists the variables and files that a command reads.
 
 use clap::Command;
 
-/// The flag of the commands that it is for, an empty one for all; its name, and what it is.
+/// A flag of the commands that read it, empty for all, then its name and its description.
 type Entry = (&'static str, &'static str, &'static str);
 
 const VARIABLES: [Entry; 10] = [
@@ -47,7 +47,7 @@ fn of(entries: &[Entry], command: &Command) -> Vec<(&'static str, &'static str)>
     entries.map(|(_, name, meaning)| (*name, *meaning)).collect()
 }
 
-/// Whether the command or one below it has this flag.
+/// Returns true if the command or one of its verbs has this flag.
 fn has(command: &Command, flag: &str) -> bool {
     let edits = flag == "edits" && ["retry", "triage"].contains(&command.get_name());
     flag.is_empty()

@@ -1,4 +1,4 @@
-//! What SQS would refuse of a message, found before any is sent. Pure.
+//! Finds messages that SQS would refuse, before any is sent. Pure.
 
 use anyhow::{Context, bail};
 use redrive_sqs::cut_to;
@@ -8,10 +8,10 @@ use crate::find::Queue;
 use crate::messages::Address;
 use crate::sqs::QueueRules;
 
-/// Checks all of them, and gives those a deduplication id that need one.
+/// Checks all messages, and adds deduplication ids if needed.
 ///
 /// # Errors
-/// The first that the queue would not take.
+/// The queue would refuse a message: the error names the first one.
 pub(super) fn check(given: Vec<Given>, queue: &Queue, run: &str) -> anyhow::Result<Vec<Given>> {
     let rules = QueueRules::of(queue);
     let checked = given.into_iter().enumerate().map(|(index, mut given)| {
@@ -52,7 +52,7 @@ mod tests {
         checked.err().map(|error| error.to_string()).unwrap_or_default()
     }
 
-    /// An event with an attribute of any type.
+    /// Returns an event with an attribute of any type.
     fn event(data_type: &str, value: &str) -> String {
         let attribute = serde_json::json!({ "n": { "dataType": data_type, "stringValue": value } });
         serde_json::json!({ "Records": [{ "body": "x", "messageAttributes": attribute }] }).to_string()

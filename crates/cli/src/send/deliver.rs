@@ -1,4 +1,4 @@
-//! Batch after batch to the queue.
+//! Sends batches of messages to the queue.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,21 +13,21 @@ use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{OnLostAnswer, Outcome, Pace, Sender, Stop};
 
-/// What became of one message.
+/// Result of a message.
 #[derive(Debug)]
 pub(super) enum Told<'a> {
     Sent { place: &'a str, message_id: Option<String> },
     Failed { place: &'a str, why: String },
 }
 
-/// What became of all.
+/// Results of all messages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) sent: usize,
     pub(super) failed: usize,
-    /// Perhaps sent: the answer was lost.
+    /// Messages that may have been sent, because the answer was lost.
     pub(super) unconfirmed: usize,
-    /// Why the rest was not tried.
+    /// Reason why the rest was not tried.
     pub(super) stopped: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl Tally {
         self.sent + self.failed + self.unconfirmed
     }
 
-    /// Those of which nobody knows that they were sent, if there are any: `1 of 3 messages was not sent`.
+    /// Describes the messages that were not confirmed, if there are any: `1 of 3 messages was not sent`.
     pub(super) fn missing(&self) -> Option<String> {
         let of = |count: usize, one: &str, many: &str| {
             let what = if count == 1 { one } else { many };
@@ -58,10 +58,10 @@ impl Told<'_> {
     }
 }
 
-/// Sends all of them in their order. What concerns one message is told of it, what concerns all ends the sending.
+/// Sends all messages in order. Reports errors of single messages to `tell`. An error that concerns all ends the sending.
 ///
 /// # Errors
-/// Telling failed.
+/// `tell` failed.
 pub(super) async fn deliver<'a>(
     aws: &Aws,
     queue: &Queue,
@@ -73,7 +73,7 @@ pub(super) async fn deliver<'a>(
     let pace = Pace::new(rate);
     let mut sender = Sender::new(aws.sqs(), queue, &pace, stop, OnLostAnswer::End);
     let (mut tally, mut told) = (Tally::default(), Ok(()));
-    // Those that were sent, behind the first that waits.
+    // Messages that were sent although an earlier one still waits.
     let mut ahead = BTreeSet::new();
     let mut next = 0;
     loop {
@@ -121,7 +121,7 @@ pub(super) async fn deliver<'a>(
             } else {
                 tally.failed += 1;
             }
-            // That nobody reads it any more is no reason to send only some.
+            // A closed stdout must not stop the sending halfway.
             told = told.and_then(|()| tell(&Told::Failed { place, why }));
         }
         let waiting = sender.rest().first().copied();
@@ -150,7 +150,7 @@ pub(super) async fn deliver<'a>(
     Ok(tally)
 }
 
-/// Where they stand in their files; none if there are none.
+/// Names the places of messages in their files. Returns none if there are none.
 fn named(given: &[Given], indices: impl IntoIterator<Item = usize>) -> Option<String> {
     let places: Vec<_> = indices.into_iter().map(|index| given[index].place.as_str()).collect();
     (!places.is_empty()).then(|| places.join(", "))

@@ -1,4 +1,4 @@
-//! Bodies that are too large for SQS go to S3, as the SQS Extended Client stores them.
+//! Stores bodies that are too large for SQS in S3, as the SQS Extended Client does.
 
 use anyhow::{anyhow, bail};
 use aws_sdk_s3::primitives::ByteStream;
@@ -13,10 +13,10 @@ use crate::output::Progress;
 use crate::problem::Problem;
 use crate::sqs::Stop;
 
-/// How many are stored at a time.
+/// Number of concurrent uploads.
 const AT_ONCE: usize = 8;
 
-/// The rest of a key is the name of the run and a number.
+/// Longest prefix. The rest of a key is the name of the run and a number.
 const MAX_PREFIX: usize = PayloadPointer::MAX_KEY - 100;
 
 /// What goes to S3, and where.
@@ -45,7 +45,7 @@ struct Place {
 /// A body that was taken from its message.
 #[derive(Debug)]
 pub(super) struct Payload {
-    /// Of its message.
+    /// Place of its message.
     place: String,
     pointer: PayloadPointer,
     body: String,
@@ -68,11 +68,11 @@ fn place(text: &str) -> Result<Place, String> {
 }
 
 impl ToS3 {
-    /// Takes the bodies that are too large and leaves pointers in their messages. No two keys are the same, since no two runs
-    /// have the same name.
+    /// Takes the bodies that are too large and leaves pointers in their messages. All keys are unique, because each run has its
+    /// own name.
     ///
     /// # Errors
-    /// A message with such a body says already that its body is in S3.
+    /// The attributes of such a message already point to a body in S3.
     pub(super) fn take(&self, given: &mut [Given], run: &str) -> anyhow::Result<Vec<Payload>> {
         let Some(Place { bucket, prefix }) = &self.payload_bucket else { return Ok(Vec::new()) };
         let threshold = self.payload_threshold.map_or(PayloadPointer::THRESHOLD, |bytes| bytes as usize);
@@ -97,7 +97,7 @@ impl ToS3 {
         Ok(payloads)
     }
 
-    /// For the end of a line, such as `, 2 with their bodies in s3://payloads`.
+    /// Formats the end of a line, such as `, 2 with their bodies in s3://payloads`.
     pub(super) fn told(&self, stored: usize) -> String {
         match (&self.payload_bucket, stored) {
             (None, _) | (_, 0) => String::new(),
@@ -107,10 +107,10 @@ impl ToS3 {
     }
 }
 
-/// Stores all of them before any message is sent.
+/// Stores all bodies before any message is sent.
 ///
 /// # Errors
-/// One could not be stored, or it is time to stop. Those that were stored stay.
+/// One could not be stored, or it is time to stop. Bodies that were stored remain.
 pub(super) async fn store(aws: &Aws, payloads: Vec<Payload>, stop: &Stop) -> Result<(), Problem> {
     let (s3, length) = (aws.s3(), payloads.len() as u64);
     let bar = Progress::bar(length, "stored {pos} of {len}  [{bar:40}]  {eta} left");
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn bodies_beyond_the_threshold_are_taken_and_pointers_are_left() {
-        // 8 bytes of the attribute
+        // The attribute takes 8 bytes.
         let mut messages = [given("12", Some("a")), given("123", Some("a")), given("1234567890", None)];
         let payloads = to("payloads/big", 10).take(&mut messages, "run").unwrap();
         assert_eq!(payloads.len(), 1);

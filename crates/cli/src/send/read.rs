@@ -1,4 +1,4 @@
-//! The messages that were given, wherever they come from.
+//! Reads messages from files, stdin and flags.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::input;
 use crate::messages::{self, Address};
 use crate::sqs::NewMessage;
 
-/// A message, and where it comes from.
+/// A message with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Given {
-    /// Such as `messages.jsonl: line 3`.
+    /// Place such as `messages.jsonl: line 3`.
     pub(super) place: String,
     pub(super) to: Address,
     pub(super) message: NewMessage,
 }
 
-/// Reads all of them, with what the flags add.
+/// Reads all messages, and adds the values of flags.
 pub(super) fn read(arguments: &Arguments) -> anyhow::Result<Vec<Given>> {
     let mut given = match &arguments.body {
         Some(body) => vec![of_flags(body, arguments)],

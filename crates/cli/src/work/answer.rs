@@ -1,4 +1,4 @@
-//! What the answer of an app means for the messages of its request. Pure.
+//! Interprets the answer of an app for the messages of its request. Pure.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -8,30 +8,30 @@ use redrive::tools::{ForeignError, Meaning};
 
 use super::exit::once_each;
 
-/// Says what answers mean for their messages, and whether the app refuses all messages.
+/// Decides what answers mean for their messages, and whether the app refuses all messages.
 #[derive(Debug, Default)]
 pub(super) struct Judge {
-    /// What the user says that statuses mean.
+    /// Meanings of statuses from the user.
     statuses: BTreeMap<u16, Meaning>,
-    /// A failed message holds up its group, so each refusal counts there, not each message.
+    /// True for a FIFO queue. A failed message blocks its group there, so each refusal counts instead of each message.
     is_fifo: bool,
-    /// Ids of messages that were refused since the last success, and the statuses; at most [`DOWN`].
+    /// Ids and statuses of messages that were refused since the last success, at most [`DOWN`].
     refused: Vec<(String, u16)>,
-    /// Statuses that only some messages may get, and when one was refused with it for the first time.
+    /// Statuses that perhaps only some messages get, and the times of the first refusals.
     perhaps_of_some: BTreeMap<u16, SystemTime>,
-    /// Statuses that only some messages get, and until when that is known.
+    /// Statuses that only some messages get, and the times until which that is certain.
     of_some: BTreeMap<u16, SystemTime>,
 }
 
-/// If so many messages in a row are refused, the messages are not at fault, and wait.
+/// Number of refused messages in a row from which the messages are not at fault, and wait.
 const OUTAGE: usize = 3;
-/// If so many are, no message can be handled. Before that, a status means nothing that only some messages get.
+/// Number of them from which the app is down. Below it, statuses that only some messages get do not count.
 const DOWN: usize = 30;
-/// For how long a success proves that only some messages get a status.
+/// Time for which a success proves that only some messages get a status.
 const KNOWN: Duration = Duration::from_secs(600);
-/// Stands for an answer that is not HTTP.
+/// Status for an answer that is not HTTP.
 const FOREIGN: u16 = 0;
-/// No message depends on it, so those that were not refused do not wait.
+/// Dependency of refused messages. No other message depends on it, so the others do not wait.
 const REFUSES: &str = "the app, for some messages";
 
 /// Messages in a row that were refused.
@@ -66,7 +66,7 @@ pub(super) fn status(text: &str) -> Result<(u16, Meaning), String> {
 }
 
 impl Judge {
-    /// With what the user says about statuses.
+    /// Creates a judge with the user's meanings of statuses.
     ///
     /// # Errors
     /// Two meanings of one status.
@@ -74,15 +74,15 @@ impl Judge {
         Ok(Self { statuses: once_each("--status", statuses)?, ..Self::default() })
     }
 
-    /// For the messages of such a queue.
+    /// Sets the type of the queue.
     pub(super) fn of_queue(self, is_fifo: bool) -> Self {
         Self { is_fifo, ..self }
     }
 
-    /// The response, if its messages are done as far as the status says.
+    /// Returns the response if its status means that the messages are done.
     ///
     /// # Errors
-    /// What happens to the messages instead.
+    /// The failure of the messages otherwise.
     pub(super) fn success(
         &mut self,
         answer: Answer,
@@ -129,7 +129,7 @@ impl Judge {
         })
     }
 
-    /// Counts the messages of a refused request, and says how many there are in a row.
+    /// Counts the messages of a refused request, and returns how many were refused in a row.
     fn refused(&mut self, status: u16, ids: &[&str], now: SystemTime) -> Refused {
         for &id in ids {
             // The same message may be at fault each time.
@@ -154,7 +154,7 @@ impl Judge {
         refused
     }
 
-    /// A request that was sent before a message was refused proves nothing of its status.
+    /// Records a success. If its request was sent before a message was refused, it proves nothing about that status.
     fn succeeded(&mut self, sent: SystemTime, now: SystemTime) {
         self.refused.clear();
         let proven = self.perhaps_of_some.extract_if(.., |_, first| *first <= sent);
@@ -162,7 +162,7 @@ impl Judge {
     }
 }
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
     Response(Response),
@@ -179,15 +179,15 @@ pub(super) enum Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Response {
     pub(super) status: u16,
-    /// As the app wrote it.
+    /// The header `Retry-After` as the app wrote it.
     pub(super) retry_after: Option<String>,
-    /// As much as was read of it.
+    /// The part of the body that was read.
     pub(super) body: Vec<u8>,
-    /// Whether that is all of it.
+    /// True if that is the whole body.
     pub(super) is_complete: bool,
 }
 
-/// Of a body in a log and a note. redrive cuts errors to 256 characters.
+/// Bytes of a body in a log and a note. redrive cuts errors to 256 characters.
 const LONGEST: usize = 1_024;
 
 impl Answer {
@@ -201,12 +201,12 @@ impl Response {
         (200..=299).contains(&self.status)
     }
 
-    /// Whether the body of a message can bring it about: a sender must not stop the queue for all.
+    /// Returns true if the body of a message can cause the status: a sender must not stop the queue for all.
     fn is_about_the_message(&self) -> bool {
         matches!(self.status, 400 | 413 | 415 | 500)
     }
 
-    /// What the status means by itself. Proxies answer with 502 and 504 while the app behind them is away.
+    /// Returns the status's own meaning. Proxies answer with 502 and 504 while the app behind them is away.
     fn meaning(&self, now: SystemTime) -> Option<Meaning> {
         match self.status {
             _ if self.is_success() => Some(Meaning::Done),
@@ -235,7 +235,7 @@ impl Response {
         }
     }
 
-    /// The time of `Retry-After` of a status that may have it.
+    /// Returns the time of `Retry-After` if the status may have it.
     fn retry_after(&self, now: SystemTime) -> Option<Duration> {
         let text = self.retry_after.as_deref().filter(|_| matches!(self.status, 429 | 502..=504));
         text.and_then(|text| retry_after(text, now))
@@ -252,17 +252,17 @@ impl Response {
 
 const BROKEN: &str = "broken-response";
 
-/// A retry. Programs have no types of errors, so the reason is the exception as well.
+/// Returns a retry. Programs have no types of errors, so the reason is the exception too.
 pub(super) fn failure(reason: &'static str, error: String) -> Failure {
     Failure::from(ForeignError::new(reason, error)).with_reason(reason)
 }
 
-/// Seconds, or a date. No time is as good as none given: messages would use up their deliveries at once.
+/// Parses seconds or a date. A time of zero counts as none: messages would use up their deliveries immediately.
 /// <https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3>
 fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More than fit into the type is more than SQS allows.
+        // A number that does not fit into the type is more than SQS allows.
         let seconds = text.parse().unwrap_or(u64::from(u32::MAX));
         return Some(Duration::from_secs(seconds)).filter(|after| !after.is_zero());
     }
@@ -368,7 +368,7 @@ mod tests {
         }
     }
 
-    /// What happens to messages in a row that all get a status: `r` retry, `w` they wait alone, `o` an outage of the app.
+    /// Returns the results of messages in a row with one status: `r` retry, `w` they wait alone, `o` an outage of the app.
     fn in_a_row(judge: &mut Judge, prefix: &str, count: usize, status: u16, seconds: u64) -> String {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(NOW + seconds);
         let mut one = |number| {
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(in_a_row(&mut judge, "b", 4, 401, 11), "rrww");
     }
 
-    /// Its first message is refused again and again, and the others use up deliveries.
+    /// The app refuses the first message again and again, and the others would use up deliveries.
     #[test]
     fn a_group_waits_after_three_refusals_of_its_first_message() {
         let mut judge = Judge::default().of_queue(true);

@@ -29,27 +29,28 @@ use super::answer::{Answer, Response};
 use crate::span;
 use crate::tell::tell;
 
-/// Servers close idle connections: gunicorn after 2 s, Node after 5 s. A request that is sent meanwhile is lost.
+/// Time after which an idle connection is closed. Servers close them too: gunicorn after 2 s, Node after 5 s. A request that is
+/// sent meanwhile is lost.
 const IDLE: Duration = Duration::from_secs(1);
-/// How long a connection may take to be made.
+/// Timeout of a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How often an idle connection is probed, so that a request to a host that is gone ends.
+/// Interval of probes on an idle connection, so that a request to a host that is gone ends.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-/// How long an app may take to be ready.
+/// Time for an app to get ready.
 const READY: Duration = Duration::from_secs(300);
-/// Between two looks whether it is.
+/// Interval of checks until it is ready.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long requests wait for an app that refuses connections, such as one that is starting again.
+/// Time that requests wait for an app that refuses connections, such as one that restarts.
 const AWAY: Duration = Duration::from_secs(60);
-/// Between two looks whether it is back.
+/// Interval of checks until it is back.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// SQS's own limit for a message.
+/// Timeout of a request: SQS's own limit for a message.
 const LONGEST: Duration = Duration::from_secs(12 * 3_600);
-/// Apps know Elastic Beanstalk's daemon by it.
+/// User agent. Apps recognize Elastic Beanstalk's daemon by its start.
 const AGENT: &str = concat!("aws-sqsd redrive/", env!("CARGO_PKG_VERSION"));
 
-/// A server, and what is the same in all requests.
+/// A server, and the settings of all requests.
 #[derive(Debug, Clone)]
 pub(super) struct App {
     client: Client<HttpConnector, Full<Bytes>>,
@@ -57,22 +58,22 @@ pub(super) struct App {
     version: Version,
     headers: HeaderMap,
     time_limit: Option<Duration>,
-    /// What it answers with 2xx if it is ready.
+    /// Path that it answers with 2xx once it is ready.
     ready: Option<PathAndQuery>,
-    /// Our ends of the connections that had responses.
+    /// Local addresses of the connections that had responses.
     used: Arc<Mutex<HashSet<SocketAddr>>>,
-    /// Since when it refuses connections.
+    /// Time since which it refuses connections.
     away_since: Arc<Mutex<Option<Instant>>>,
-    /// Whether the worker was told to end.
+    /// True once a signal has ended the worker.
     is_ending: watch::Receiver<bool>,
 }
 
-/// How much of a response's body is read, and for how long.
+/// The use of a response's body, which decides how much of it is read, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Body {
-    /// The status decides.
+    /// Only the status matters.
     Unimportant,
-    /// It is the result.
+    /// The body is the result.
     Result,
 }
 
@@ -84,7 +85,7 @@ impl Body {
         }
     }
 
-    /// An app may begin a response before it has a result.
+    /// Returns the time for the body. An app may begin a response before it has a result.
     const fn time(self) -> Duration {
         match self {
             Self::Unimportant => Duration::from_secs(1),
@@ -93,19 +94,19 @@ impl Body {
     }
 }
 
-/// A URL as typed.
+/// Parses a URL.
 pub(super) fn url(text: &str) -> Result<Uri, String> {
     let is_plain = |uri: &Uri| {
         let host = uri.host().unwrap_or_default();
         let port = uri.port_u16().map_or(String::new(), |port| format!(":{port}"));
-        // Neither a user nor a port out of range.
+        // This excludes a user name, and a port out of range.
         let is_whole = uri.authority().is_some_and(|authority| authority.as_str() == format!("{host}{port}"));
         uri.scheme_str() == Some("http") && !host.is_empty() && is_whole
     };
     text.parse().ok().filter(is_plain).ok_or_else(|| "allowed: http://HOST:PORT/PATH".to_owned())
 }
 
-/// A path as typed.
+/// Parses a path.
 pub(super) fn path(text: &str) -> Result<PathAndQuery, String> {
     let path = text.parse().ok().filter(|_| text.starts_with('/'));
     path.ok_or_else(|| "allowed: a path that begins with /".to_owned())
@@ -139,10 +140,10 @@ impl App {
         Ok(Self { client, uri, version, headers, time_limit, ready, used, away_since, is_ending })
     }
 
-    /// Waits until it accepts connections, and answers its path with 2xx if there is one.
+    /// Waits until the app accepts connections, and answers its path with 2xx if there is one.
     ///
     /// # Errors
-    /// It does not for five minutes.
+    /// It was not ready within five minutes.
     pub(super) async fn ready(&self) -> anyhow::Result<()> {
         let (begun, mut has_waited) = (Instant::now(), false);
         while let Err(error) = self.look().await {
@@ -160,7 +161,7 @@ impl App {
         Ok(())
     }
 
-    /// Waits until an app that refuses connections is ready: for a minute in all, and not while the worker ends.
+    /// Waits until an app that refuses connections is ready, for a minute in all, and not while the worker ends.
     async fn is_back(&self, error: &str) -> bool {
         let since = *self.away_since().get_or_insert_with(|| {
             tell(format_args!("redrive: waiting for the app: {error}"));
@@ -208,7 +209,7 @@ impl App {
         timeout(CONNECT, TcpStream::connect((host, port))).await?
     }
 
-    /// Posts a request and waits for the answer, and before that for an app that is away. Dropped, it closes the connection.
+    /// Posts a request and returns the answer. Waits first if the app is away. Closes the connection if the future is dropped.
     pub(super) async fn post(&self, headers: HeaderMap, body: impl Into<Bytes>, wanted: Body) -> Answer {
         let mut request = Request::new(Full::new(body.into()));
         *request.method_mut() = Method::POST;
@@ -221,7 +222,7 @@ impl App {
                 None => exchange.await,
                 Some(limit) => timeout(limit, exchange).await.unwrap_or(Answer::TimedOut(limit)),
             };
-            // No request has reached it.
+            // If the app is away, no request has reached it.
             let Answer::Away(error) = &answer else {
                 if let Some(since) = self.away_since().take() {
                     tell(format_args!("redrive: the app is back after {}", span::words(since.elapsed())));
@@ -238,7 +239,7 @@ impl App {
         let (mut first, again) = (request.clone(), request);
         let connection = capture_connection(&mut first);
         let response = match self.client.request(first).await {
-            // The server may have closed an idle connection before the request came.
+            // The server may have closed an idle connection before the request arrived.
             Err(error) if is_closed(&error) && self.was_used(&connection) => self.client.request(again).await,
             response => response,
         };
@@ -254,13 +255,13 @@ impl App {
         let retry_after = retry_after.map(str::to_owned);
         let status = head.status.as_u16();
         if matches!(wanted, Body::Unimportant) && head.status.is_success() {
-            // The rest of it only has to be read for the connection to be used again.
+            // The rest is read only to use the connection again.
             if !body.is_end_stream() {
                 tokio::spawn(read(body, wanted));
             }
             return Answer::Response(Response { status, retry_after, body: Vec::new(), is_complete: true });
         }
-        // Without any of these, a server that dies ends a body as one that has sent all of it.
+        // Without any of these, the body of a server that dies ends like a complete one.
         let has_end = head.version == Version::HTTP_2
             || head.status == StatusCode::NO_CONTENT
             || head.headers.contains_key(CONTENT_LENGTH)
@@ -269,7 +270,7 @@ impl App {
         Answer::Response(Response { status, retry_after, body, is_complete: is_complete && has_end })
     }
 
-    /// Whether a connection that has failed had responses before.
+    /// Returns true if a failed connection had responses before.
     fn was_used(&self, connection: &CaptureConnection) -> bool {
         let mut about = Extensions::new();
         connection.connection_metadata().iter().for_each(|connected| connected.get_extras(&mut about));
@@ -280,8 +281,8 @@ impl App {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An app that refuses connections is away. If it closes the connection of a request, or writes a header that cannot be
-    /// read, the messages of that may be at fault.
+    /// Interprets a failed request. An app that refuses connections is away. If it closes the connection of a request, or sends an
+    /// unreadable header, the request's messages may be at fault.
     fn lost(&self, error: &client::Error) -> Answer {
         let cause = cause(error);
         if error.is_connect() {
@@ -289,7 +290,7 @@ impl App {
         }
         let hyper = error.source().and_then(|source| source.downcast_ref::<hyper::Error>());
         match hyper {
-            // Its other errors may follow from what the app writes about a message.
+            // Other parse errors may depend on the message.
             Some(hyper) if hyper.is_parse() && hyper.to_string().contains("version") => {
                 Answer::Foreign(format!("the app does not speak HTTP: {cause}"))
             }
@@ -301,7 +302,7 @@ impl App {
     }
 }
 
-/// A server that knows HTTP/2 begins with its settings.
+/// Checks that the server speaks HTTP/2: it then begins with its settings.
 /// <https://www.rfc-editor.org/rfc/rfc9113#section-3.4>
 async fn speak_http2(mut stream: TcpStream) -> anyhow::Result<()> {
     const SETTINGS: u8 = 4;
@@ -312,7 +313,7 @@ async fn speak_http2(mut stream: TcpStream) -> anyhow::Result<()> {
     if read.is_ok() && head[3] == SETTINGS { Ok(()) } else { bail!("it does not speak HTTP/2") }
 }
 
-/// Whether the connection ended before a response.
+/// Returns true if the connection ended before a response.
 fn is_closed(error: &client::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset};
     let is_end = |error: &(dyn Error + 'static)| {
@@ -324,7 +325,7 @@ fn is_closed(error: &client::Error) -> bool {
     std::iter::successors(error.source(), |error| (*error).source()).any(is_end)
 }
 
-/// As much of a body as is wanted, and whether that is all of it.
+/// Reads the wanted part of a body, and returns whether it is complete.
 async fn read(mut body: Incoming, wanted: Body) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     let until = Instant::now() + wanted.time();
@@ -341,7 +342,7 @@ async fn read(mut body: Incoming, wanted: Body) -> (Vec<u8>, bool) {
     (bytes, false)
 }
 
-/// Without the client's own words.
+/// Describes the cause without the client's own words.
 fn cause(error: &client::Error) -> String {
     let causes = std::iter::successors(error.source(), |error| (*error).source());
     let texts: Vec<_> = causes.map(ToString::to_string).collect();

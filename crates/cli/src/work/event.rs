@@ -1,4 +1,4 @@
-//! Several messages as Lambda's event of SQS, and Lambda's partial batch response. Pure.
+//! Writes messages as Lambda's SQS event, and reads Lambda's partial batch response. Pure.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>
 
@@ -19,7 +19,7 @@ use super::answer::{Response, failure};
 pub(super) struct EventRecord {
     pub(super) id: String,
     pub(super) attempt: u32,
-    /// On a FIFO queue.
+    /// Message group on a FIFO queue.
     pub(super) group: Option<String>,
     json: String,
 }
@@ -35,7 +35,7 @@ impl FromMessage for EventRecord {
     }
 }
 
-/// The event of these messages.
+/// Returns the event of these messages.
 pub(super) fn event(messages: &[Item<EventRecord>]) -> String {
     let records: Vec<&str> = messages.iter().map(|message| message.json.as_str()).collect();
     format!("{{\"Records\":[{}]}}", records.join(","))
@@ -63,14 +63,14 @@ pub(super) fn settle(
                 groups.extend(message.group.clone());
                 message.fail(failure("item-failure", "in batchItemFailures".to_owned()));
             }
-            // Also behind a failed one of its group: the app has handled it.
+            // A message behind a failed one of its group is done too, because the app has handled it.
             false => message.done(),
         }
     }
     Ok(groups)
 }
 
-/// As Lambda writes it. Only redrive deletes messages and extends their visibility timeouts, so there is no receipt handle.
+/// Writes a record as Lambda does, but without a receipt handle: only redrive deletes messages and extends their timeouts.
 fn written(record: &Record<'_>) -> Value {
     let mut system = json!({
         "ApproximateReceiveCount": record.attempt().to_string(),
@@ -110,7 +110,7 @@ fn attribute(attribute: &Attribute) -> Value {
     json!({ name: value, "stringListValues": [], "binaryListValues": [], "dataType": attribute.data_type() })
 }
 
-/// Since the epoch.
+/// Returns the milliseconds since the epoch.
 fn milliseconds(time: Option<SystemTime>) -> String {
     let since = time.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
     since.unwrap_or_default().as_millis().to_string()
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Value>(&event).unwrap(), expected);
     }
 
-    /// What happens to m-1, m-2 and m-3: `d` done, `f` failed, `-` left to the end of the call.
+    /// Checks the results of m-1, m-2 and m-3: `d` done, `f` failed, `-` left to the end of the call.
     #[test]
     fn a_response_settles_each_message() {
         for (body, is_complete, expected) in [

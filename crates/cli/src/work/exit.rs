@@ -1,4 +1,4 @@
-//! What the end of a program means for its message. Pure.
+//! Interprets the end of a program for its message. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -9,13 +9,13 @@ use redrive::Failure;
 use redrive::tools::ForeignError;
 pub(crate) use redrive::tools::Meaning;
 
-/// How a program has ended.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(super) how: How,
-    /// The last line of its standard error; empty if there was none.
+    /// Last line of its standard error, empty if there was none.
     pub(super) last_line: String,
-    /// It did not read its message, which no variable has either.
+    /// True if it did not read its message, which no variable has either.
     pub(super) has_missed_it: bool,
 }
 
@@ -23,14 +23,14 @@ pub(crate) struct Ended {
 pub(crate) enum How {
     Exit(u8),
     Signal(i32),
-    /// It was ended after its time limit.
+    /// It was stopped after its time limit.
     TimedOut(Duration),
 }
 
-/// The reason of a program that ended well without its message.
+/// Reason for a program that succeeded without reading its message.
 const UNREAD: &str = "unread";
 
-/// A code and its meaning, as typed.
+/// Parses a code and its meaning.
 pub(super) fn code(text: &str) -> Result<(u8, Meaning), String> {
     let parsed =
         text.split_once('=').and_then(|(code, meaning)| Some((code.parse().ok()?, meaning.parse().ok()?)));
@@ -43,10 +43,10 @@ pub(super) fn code(text: &str) -> Result<(u8, Meaning), String> {
 pub(super) struct Codes(BTreeMap<u8, Meaning>);
 
 impl Codes {
-    /// Those of ecs-watchbot, with changes.
+    /// Returns the codes of ecs-watchbot, with changes.
     ///
     /// # Errors
-    /// Two changes of one code.
+    /// A code has two changes.
     ///
     /// <https://github.com/mapbox/ecs-watchbot/blob/master/docs/worker-runtime-details.md>
     pub(super) fn new(changes: &[(u8, Meaning)]) -> anyhow::Result<Self> {
@@ -77,10 +77,10 @@ impl Codes {
     }
 }
 
-/// The meanings that a flag gives.
+/// Collects the meanings from a flag.
 ///
 /// # Errors
-/// Two meanings of one code.
+/// A code has two meanings.
 pub(super) fn once_each<T: Copy + Display + Ord>(
     flag: &str,
     meanings: &[(T, Meaning)],

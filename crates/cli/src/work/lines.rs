@@ -1,5 +1,5 @@
-//! Writes the output of programs to standard error, line by line. Standard output has the log. A slow reader slows programs down, as
-//! their own pipe would; one that reads nothing does not stop them.
+//! Writes the output of programs to standard error, line by line, because standard output has the log. A slow reader slows
+//! programs down, as their own pipe would. One that reads nothing does not stop them.
 
 use std::os::fd::AsFd;
 use std::pin::pin;
@@ -16,13 +16,13 @@ use tokio::time::timeout;
 use crate::counted::counted;
 use crate::tell::tell;
 
-/// So many lines may wait to be written, before programs wait.
+/// Lines that may wait to be written. If there are more, programs wait.
 const MOST: usize = 1_024;
-/// If the reader takes no line for so long, further lines are lost until it does.
+/// Time without a read after which further lines are lost until the next one.
 const STUCK: Duration = Duration::from_secs(5);
-/// A longer line is passed on in pieces.
+/// Longest line in bytes. A longer one is passed on in pieces.
 const LINE: usize = 16 * 1_024;
-/// How long the last lines may take.
+/// Time for the last lines.
 const LAST: Duration = Duration::from_secs(1);
 
 /// A thread that writes lines. Clones write through the same one.
@@ -69,20 +69,20 @@ impl Lines {
         }
     }
 
-    /// Waits for a moment until all lines are written.
+    /// Waits briefly until all lines are written.
     pub(super) fn end(&self) {
         drop(self.sender.lock().unwrap_or_else(PoisonError::into_inner).take());
         let _ = self.ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LAST);
     }
 }
 
-/// What a program writes to one of its outputs.
+/// One of the outputs of a program.
 #[derive(Debug)]
 pub(super) struct Output {
     lines: Lines,
     line: Vec<u8>,
     last: Vec<u8>,
-    /// The line before the stack of an error, or behind a `^` that marks where something else was thrown, as Node writes it.
+    /// The line before the stack of an error, or after a `^` under a thrown value, as Node writes it.
     thrown: Vec<u8>,
 }
 
@@ -91,8 +91,8 @@ impl Output {
         Self { lines, line: Vec::new(), last: Vec::new(), thrown: Vec::new() }
     }
 
-    /// Passes lines on until it is closed. If a process that has left the group keeps it open, what is in the pipe when it is
-    /// over is the rest.
+    /// Passes lines on until the output is closed. If a process outside of the group keeps it open, it ends with the data in the
+    /// pipe at `over`.
     pub(super) async fn pass_on(
         &mut self,
         output: Option<impl AsyncRead + AsFd + Unpin>,
@@ -145,7 +145,7 @@ impl Output {
         self.lines.write(String::from_utf8_lossy(&self.last).into_owned()).await;
     }
 
-    /// The last line that was not empty. Behind an error, Node writes its stack and its own version.
+    /// Returns the last line that is not empty. After an error, Node writes its stack and its own version.
     pub(super) async fn last_line(&mut self) -> String {
         self.end_line().await;
         let is_of_node = self.last.starts_with(b"Node.js v") && !self.thrown.is_empty();

@@ -1,4 +1,4 @@
-//! A message as a request to an app: headers of Elastic Beanstalk's daemon, and a CloudEvent in binary mode. Pure.
+//! Makes a request of a message: headers of Elastic Beanstalk's daemon, and a CloudEvent in binary mode. Pure.
 //!
 //! <https://docs.aws.amazon.com/elasticbeanstalk/latest/dg/using-features-managing-env-tiers.html>
 //! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md>
@@ -9,7 +9,7 @@ use humantime::{format_rfc3339_millis, format_rfc3339_seconds};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use redrive::{BoxError, FromMessage, Record};
 
-/// What a message adds to every request.
+/// The parts of a request that depend on the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Post {
     pub(super) id: String,
@@ -18,9 +18,9 @@ pub(super) struct Post {
     pub(super) body: Bytes,
 }
 
-/// Servers limit the headers of a request together, Tomcat and Jetty to 8 KiB.
+/// Most bytes of all headers. Servers limit them, Tomcat and Jetty to 8 KiB.
 const MOST: usize = 6 * 1_024;
-/// A sender can choose the key.
+/// Longest key in bytes, because a sender can choose it.
 const LONGEST_KEY: usize = 1_024;
 
 impl FromMessage for Post {
@@ -54,7 +54,7 @@ fn headers(record: &Record<'_>) -> HeaderMap {
     ];
     let known = known.into_iter().filter_map(|(name, text)| Some((HeaderName::from_static(name), text?)));
     let attributes = record.attributes();
-    // Names of attributes are letters, digits, `_`, `-` and `.`, so each is part of a header's name.
+    // Names of attributes have only letters, digits, `_`, `-` and `.`, so each can be part of a header's name.
     let own = attributes.iter().filter_map(|(name, value)| {
         let name = HeaderName::try_from(format!("x-aws-sqsd-attr-{name}")).ok()?;
         Some((name, value.as_str()?.to_owned()))
@@ -71,14 +71,14 @@ fn headers(record: &Record<'_>) -> HeaderMap {
     headers
 }
 
-/// What CloudEvents encodes, besides all that is not ASCII.
+/// Characters that CloudEvents encodes, besides all that are not ASCII.
 const ENCODED: AsciiSet = CONTROLS.add(b' ').add(b'"').add(b'%');
 
 fn percent_encoded(text: &str) -> String {
     utf8_percent_encode(text, &ENCODED).to_string()
 }
 
-/// As the sender wrote it, if a header can have this value, and nobody takes it for an encoded one.
+/// Returns the sender's text if a header can have it, and it does not look encoded. Encodes it otherwise.
 fn as_it_is(text: &str) -> String {
     let is_plain =
         text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'%') && text.trim() == text;
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(Post::from_message(&record).unwrap().body, "tea");
     }
 
-    /// The last column is what the app gets.
+    /// The last column has the value that the app receives.
     #[test]
     fn no_value_of_a_sender_is_another_header() {
         for (sent, received) in [

@@ -26,9 +26,9 @@ use super::lines::{Lines, Output};
 use super::task::{self, Task};
 use crate::scratch::Shelf;
 
-/// Between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long its outputs may stay open after its group was killed: by a process that has left the group.
+/// Time for which a process outside of the group may keep the outputs open after the group was killed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A program and its arguments.
@@ -39,7 +39,7 @@ pub(super) struct Program {
     time_limit: Option<Duration>,
     groups: Arc<Mutex<Vec<Pid>>>,
     lines: Lines,
-    /// Of the messages.
+    /// Folders of the messages.
     folders: Arc<Shelf>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct NotRun {
 }
 
 impl Program {
-    /// Looks for a program as a shell does, so that one that is not there costs no message a delivery.
+    /// Looks for a program as a shell does, so that a missing one does not cost messages a delivery.
     ///
     /// # Errors
     /// No file of this name can be executed.
@@ -109,7 +109,7 @@ impl Program {
         };
         let writing = async {
             let (Some(mut stdin), mut left) = (stdin, task.body.as_bytes()) else { return false };
-            // It need not read it.
+            // The program need not read the message.
             let write = async {
                 while !left.is_empty()
                     && let Ok(count @ 1..) = stdin.write(left).await
@@ -121,8 +121,8 @@ impl Program {
                 () = write => {}
                 () = over() => {}
             }
-            // A long body does not fit into the pipe, so a program has read a part of one that is written. Only Linux tells at
-            // this end what is in the pipe.
+            // A long body does not fit into the pipe, so the program has read part of one that is written. Only Linux shows how much is
+            // left in the pipe.
             let unread = if cfg!(target_os = "linux") { ioctl_fionread(&stdin) } else { Ok(u64::MAX) };
             left.is_empty() || unread.is_ok_and(|unread| unread < (task.body.len() - left.len()) as u64)
         };
@@ -142,7 +142,7 @@ impl Program {
 
     fn spawn(&self, task: &Task, folder: &TempDir) -> io::Result<Child> {
         let mut command = Command::new(&self.path);
-        // They are of another message if this command was run for one.
+        // They belong to another message if this command was run for one.
         for (name, _) in std::env::vars_os().filter(|(name, _)| task::is_of_a_message(name)) {
             command.env_remove(name);
         }
@@ -158,14 +158,14 @@ impl Program {
             .spawn()
     }
 
-    /// Waits for its end. After the time limit, sends SIGTERM, and at last SIGKILL.
+    /// Waits for its end. After the time limit, it sends SIGTERM, and later SIGKILL.
     async fn end(&self, child: &mut Child, group: &Group) -> io::Result<How> {
         let Some(limit) = self.time_limit else { return child.wait().await.map(how) };
         if let Ok(status) = timeout(limit, child.wait()).await {
             return status.map(how);
         }
         group.signal(Signal::TERM);
-        // A stopped process would not receive it.
+        // A suspended process would not receive SIGTERM.
         group.signal(Signal::CONT);
         tokio::select! {
             status = child.wait() => status.map(|_| ())?,
@@ -175,7 +175,7 @@ impl Program {
         Ok(How::TimedOut(limit))
     }
 
-    /// Kills what still runs, because nobody waits for it any more.
+    /// Kills programs that still run, because nobody waits for them any more.
     pub(super) fn kill_all(&self) {
         self.lines.end();
         for group in self.groups.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -186,13 +186,13 @@ impl Program {
 
 fn how(status: ExitStatus) -> How {
     match (status.code(), status.signal()) {
-        // Codes are bytes.
+        // Exit codes are bytes.
         (Some(code), _) => How::Exit(code as u8),
         (None, signal) => How::Signal(signal.unwrap_or_default()),
     }
 }
 
-/// The process group of a program, which is killed with the value.
+/// The process group of a program, which is killed when the value is dropped.
 struct Group {
     id: Option<Pid>,
     all: Arc<Mutex<Vec<Pid>>>,
@@ -212,7 +212,7 @@ impl Group {
         }
     }
 
-    /// Kills what the program has left running.
+    /// Kills processes that the program has left behind.
     async fn kill(&mut self) {
         self.signal(Signal::KILL);
         if let Some(id) = self.forget() {
@@ -236,7 +236,7 @@ impl Drop for Group {
     }
 }
 
-/// As process 1 of a container, redrive is the parent of what a program leaves.
+/// Reaps processes that a program has left: as process 1 of a container, redrive becomes their parent.
 async fn reap(group: Pid) {
     let until = Instant::now() + LAST_WORDS;
     while getpid().is_init() && waitpgid(group, WaitOptions::NOHANG).is_ok() && Instant::now() < until {

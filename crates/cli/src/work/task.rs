@@ -1,4 +1,4 @@
-//! What a program gets of its message. Pure.
+//! Prepares a message for a program. Pure.
 
 use std::ffi::OsStr;
 use std::time::SystemTime;
@@ -12,15 +12,15 @@ use serde::Deserialize;
 pub(crate) struct Task {
     pub(super) body: String,
     pub(super) attempt: u32,
-    /// Of the program, besides that of the command.
+    /// Variables of the program, besides those of the command.
     pub(super) environment: Vec<(String, String)>,
-    /// It is too long for a variable, so the program has to read it from its standard input.
+    /// True if the body is too long for a variable, so the program has to read it from its standard input.
     pub(super) is_long: bool,
-    /// A variable of the others that the environment cannot hold.
+    /// Name of another variable that the environment cannot hold, if any.
     pub(super) left_out: Option<String>,
 }
 
-/// Linux allows 128 KiB for a variable, and a few megabytes for all.
+/// Longest variable in bytes. Linux allows 128 KiB for one, and a few megabytes for all.
 const LONGEST: usize = 64 * 1_024;
 
 /// A notification that SNS has sent to the queue.
@@ -56,7 +56,7 @@ impl Task {
         let known = NAMES.into_iter().zip(known).filter_map(|(name, value)| Some((name.to_owned(), value?)));
         let attributes = record.attributes();
         let own = attributes.iter().filter_map(|(name, value)| Some((variable(name), text(value)?)));
-        // The environment cannot hold others, which only a notification can have.
+        // The environment cannot hold other values, which only a notification can have.
         let fits = |(_, value): &(String, String)| value.len() <= LONGEST && !value.contains('\0');
         let (environment, rest): (Vec<_>, Vec<_>) = known.chain(own).partition(fits);
         let left_out = rest.into_iter().map(|(name, _)| name).find(|name| name != "Message");
@@ -64,7 +64,7 @@ impl Task {
     }
 }
 
-/// What a program gets of its message besides the body.
+/// Names of the variables besides the body.
 const NAMES: [&str; 7] = [
     "MessageId",
     "ApproximateReceiveCount",
@@ -76,7 +76,7 @@ const NAMES: [&str; 7] = [
 ];
 const ATTRIBUTE: &str = "MessageAttribute_";
 
-/// Whether a variable of this name is of a message.
+/// Returns true if a variable with this name belongs to a message.
 pub(super) fn is_of_a_message(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| NAMES.contains(&name) || name.starts_with(ATTRIBUTE))
 }
@@ -85,7 +85,7 @@ fn text(value: &Attribute) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// Senders choose the names of attributes, so none may be that of another variable.
+/// Returns the variable's name for an attribute, which must not be another variable's, because senders choose it.
 fn variable(attribute: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
     format!("{ATTRIBUTE}{}", attribute.chars().map(plain).collect::<String>())
