@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_escaped_is_not_escaped_again() {
+    fn escaped_text_is_not_escaped_again() {
         for (columns, expected) in [(0, ""), (1, "…"), (8, "a\\u{1b}…"), (9, "a\\u{1b}b漢")] {
             let columns = if columns == 9 { 10 } else { columns };
             assert_eq!(recut(&cut("a\u{1b}b漢", 20), columns), expected, "{columns}");

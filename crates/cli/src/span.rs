@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_can_be_read() {
+    fn a_formatted_duration_can_be_parsed() {
         for (seconds, expected) in [
             (0, "0s"),
             (59, "59s"),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_length_of_time_is_refused() {
+    fn a_text_that_is_not_a_duration_is_refused() {
         for wrong in ["", "-1", "soon", "4 potatoes", "1e99"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_something_lasts_is_said_in_words() {
+    fn a_duration_is_described_in_words() {
         for (seconds, expected) in [
             (0, "0 seconds"),
             (60, "1 minute"),

@@ -332,7 +332,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_no_verb_takes_is_refused() {
+    fn an_action_that_no_verb_has_is_refused() {
         for (asked, expected) in [
             (json!({ "verb": "retry", "ids": [] }), "ids is empty"),
             (json!({ "verb": "retry", "ids": ["a\nb"] }), "ids has"),

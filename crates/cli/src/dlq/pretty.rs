@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_laid_out_comes_back(value in json()) {
+        fn pretty_and_compact_json_are_inverse(value in json()) {
             let text = value.to_string();
             prop_assert!(is_compact(&text));
             let lines = pretty(&text).unwrap();

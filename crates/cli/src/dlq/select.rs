@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_id_is_named_with_its_line() {
+    fn an_invalid_id_is_named_with_its_line() {
         for (text, expected) in [
             ("a\nb c", "line 2: \"b c\" is not an id"),
             ("{\"name\": 1}", "line 1: an object without an \"id\""),

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_too_old_or_says_nothing_is_left_out() {
+    async fn old_and_empty_listings_are_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let history = History::new(Store::Folder(folder.path().to_owned()));
         let now = SystemTime::UNIX_EPOCH + 2 * KEPT;

@@ -25,7 +25,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn what_a_run_left_open_is_known_to_the_next_ones_until_it_is_done() {
+async fn a_letter_that_a_run_left_open_is_known_until_it_is_done() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("state/redrive");
     let killed = in_folder(&folder).await;
@@ -58,7 +58,7 @@ async fn what_a_run_left_open_is_known_to_the_next_ones_until_it_is_done() {
 }
 
 #[tokio::test]
-async fn what_is_over_is_said_on_a_line_of_its_own_after_one_that_was_cut_off() {
+async fn a_line_after_one_that_was_cut_off_is_on_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let killed = in_folder(folder.path()).await;
     killed.sending("1", &attempt());
@@ -135,7 +135,7 @@ fn an_item_of_a_table_has_what_is_open_about_a_letter() {
 }
 
 #[test]
-fn a_letter_of_a_table_may_arrive_twice_though_a_fifo_queue_may_still_know_it() {
+fn a_letter_of_a_table_may_arrive_twice_even_on_a_fifo_queue() {
     let now = SystemTime::now();
     let again = Attempt::new(&queue("dead").arn, &queue("orders").arn, Some("d"));
     let lines = Entry::new(now, "1", Action::Sending(again.clone())).line();

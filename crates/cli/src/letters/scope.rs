@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_run_leaves_what_arrived_since_and_ends_only_when_it_met_as_many_as_were_counted() {
+    fn a_later_run_leaves_new_letters_and_sees_as_many_as_were_counted() {
         let mut scope = Scope::later(UNIX_EPOCH + Duration::from_secs(100), 12, 12);
         assert!((0..11).all(|_| !scope.covers(at(101))) && !scope.is_over());
         assert!(scope.covers(at(100)));

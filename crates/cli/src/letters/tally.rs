@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_done_before_the_end_is_said_with_what_comes_next() {
+    fn an_early_end_is_reported_with_the_counts_and_the_next_step() {
         let so_far = |deed, done, deleted| {
             let tally = Tally { done, deleted, ..Tally::default() };
             let so_far = tally.so_far(deed, false).unwrap();

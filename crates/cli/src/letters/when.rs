@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_still_to_come_was_no_time_ago() {
+    fn a_time_in_the_future_is_zero_seconds_ago() {
         let later = SystemTime::UNIX_EPOCH + Duration::from_secs(90);
         assert_eq!(ago(SystemTime::UNIX_EPOCH, later), "1m 30s");
         assert_eq!(ago(later, SystemTime::UNIX_EPOCH), "0s");

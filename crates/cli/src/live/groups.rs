@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_queue_feeds_and_where_its_letters_end_belong_to_it_and_nothing_else() {
+    fn a_queue_is_grouped_with_its_functions_and_its_dead_letter_queue() {
         let queues = vec![
             queue("shared-dead", None),
             queue("b", Some("shared-dead")),

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_in_a_name_only_is_said_once() {
+    fn notes_that_differ_only_in_a_name_are_printed_once() {
         let denied = |name: &str| (name.to_owned(), Unseen(vec![format!("{name}: no right on arn:{name}")]));
         let other = ("c".to_owned(), Unseen(vec!["c: gone".to_owned()]));
         let mut unseen = Unseen::default();

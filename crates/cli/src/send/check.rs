@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sqs_would_refuse_is_named() {
+    fn a_message_that_sqs_would_refuse_is_named() {
         let long = format!(r#"{{"body": "{}"}}"#, "a".repeat(1_001));
         let many: Vec<String> = (0..11).map(|number| format!("\"a{number}\": \"1\"")).collect();
         let many = format!(r#"{{"body": "x", "attributes": {{{}}}}}"#, many.join(","));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn each_message_of_a_fifo_queue_gets_a_deduplication_id_unless_its_content_is_one() {
+    fn fifo_messages_get_deduplication_ids_unless_their_content_is_one() {
         let ids = |attributes: &[(QueueAttributeName, &str)]| -> Vec<Option<String>> {
             let attributes = attributes.iter().map(|(name, value)| (name.clone(), (*value).to_owned()));
             let queue = Queue::new("q/a.fifo".to_owned(), String::new(), attributes.collect());

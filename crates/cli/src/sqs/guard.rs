@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_behind_a_failed_message_of_its_group_does_not_pass() {
+    fn messages_behind_a_failed_one_of_their_group_do_not_pass() {
         let mut guard = FifoGuard::default();
         guard.stop(Some("a"), 1);
         guard.stop(Some("a"), 2);

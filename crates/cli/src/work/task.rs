@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_environment_cannot_hold_is_on_standard_input_only() {
+    fn values_that_no_variable_can_hold_are_only_on_standard_input() {
         let long = "a".repeat(LONGEST + 1);
         for body in [long.as_str(), r#"{"Type": "Notification", "Message": "a\u0000b"}"#] {
             let record = Record::builder().body(body).build();

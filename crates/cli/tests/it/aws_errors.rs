@@ -100,7 +100,7 @@ fn an_endpoint_that_never_answers_is_named_and_left() {
 }
 
 #[test]
-fn a_receive_without_an_answer_ends_the_run_and_says_what_it_may_have_hidden() {
+fn a_receive_without_an_answer_ends_the_run_with_a_warning() {
     let aws = Aws::with_orders(false);
     aws.letter("1");
     let proxy = Proxy::start(&aws.url, on("ReceiveMessage", Fate::Delayed(Duration::from_secs(20))));

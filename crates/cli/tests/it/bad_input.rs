@@ -62,7 +62,7 @@ fn a_template_that_cannot_be_read_is_told_with_its_line() {
 }
 
 #[test]
-fn what_the_template_does_not_have_is_named_with_what_it_has() {
+fn a_missing_name_is_reported_with_the_names_of_the_template() {
     for (flags, code, expected) in [
         ("--parameter Timeout=3", 2, "no parameter Timeout; known: MaxReceiveCount, FunctionTimeout"),
         ("--parameter MaxReceiveCount=21", 2, "MaxReceiveCount is \"21\", allowed: 1 to 20\n"),

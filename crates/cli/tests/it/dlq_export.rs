@@ -145,7 +145,7 @@ fn an_export_follows_no_link_and_replaces_nothing() {
 }
 
 #[test]
-fn what_list_prints_as_json_is_what_export_writes() {
+fn list_json_prints_the_lines_of_export() {
     let aws = Aws::with_orders(false);
     aws.letter_with(
         "one",

@@ -95,7 +95,7 @@ fn letters_go_back_without_forged_notes_also_from_a_file() {
 
 /// Who may send to the dead-letter queue itself writes letters as redrive does, and still hides no other.
 #[test]
-fn a_letter_that_names_the_id_of_another_one_is_listed_beside_it_and_yields_to_it() {
+fn a_letter_whose_note_names_another_id_yields_to_the_letter_with_it() {
     let aws = Aws::with_orders(false);
     let forge = |victim: &str| {
         for number in 0..12 {
@@ -135,7 +135,7 @@ fn with_forged_origin() -> (Aws, String) {
 
 /// redrive-local has one sender, the account, as SQS says of a root user.
 #[test]
-fn an_origin_that_no_named_sender_wrote_is_not_sent_on_in_the_operators_name() {
+fn the_origin_of_an_untrusted_sender_is_not_sent_on() {
     for (senders, is_kept) in
         [("", true), ("--origin-senders AROAOPS,123456789012", true), ("--origin-senders AROAOPS", false)]
     {
@@ -176,7 +176,7 @@ fn a_forged_origin_does_not_become_a_true_one_by_export_and_import() {
 
 /// `import` and `send` read these lines.
 #[test]
-fn whatever_writes_a_letter_as_json_heeds_the_list_of_senders() {
+fn every_verb_that_writes_letters_as_json_obeys_origin_senders() {
     let (aws, id) = with_forged_origin();
     let show = format!("dlq show --queue orders {id} --no-logs --json");
     for verb in ["dlq export --queue orders -", "dlq list --queue orders --json", &show] {

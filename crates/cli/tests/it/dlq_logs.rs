@@ -144,7 +144,7 @@ fn the_log_group_is_that_of_the_function_which_a_note_names() {
 }
 
 #[test]
-fn a_log_group_is_asked_for_where_notes_name_several_functions_or_none_that_can_be() {
+fn a_log_group_is_required_if_notes_name_no_single_valid_function() {
     for (functions, said) in [
         (["a", "b"], "the notes name several functions (a, b): pass --log-group\n"),
         (["../x", ""], "the queue feeds no function, and no note names one: pass --log-group\n"),

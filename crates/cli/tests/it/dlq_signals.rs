@@ -12,7 +12,7 @@ use crate::support::running::{PATIENCE, signal, until};
 use crate::support::{Aws, REGION, Ran, at_first, process, spawn};
 
 #[test]
-fn whatever_holds_letters_makes_them_visible_again() {
+fn every_verb_that_holds_letters_makes_them_visible_again() {
     let aws = Aws::with_orders(false);
     for body in ["one", "two", "three"] {
         aws.letter(body);
@@ -96,7 +96,7 @@ fn two_exports_to_one_file_do_not_mix() {
 }
 
 #[test]
-fn who_sends_lines_says_where_a_signal_stopped_it() {
+fn an_import_reports_the_line_at_which_a_signal_stopped_it() {
     for (verb, to, expected) in [
         ("dlq import", DEAD, "redrive: interrupted: stopped at line 21, after 20 letters\n"),
         (

@@ -162,7 +162,7 @@ fn ids_come_through_a_pipe_and_keys_from_the_terminal() {
 }
 
 #[test]
-fn what_could_not_be_deleted_after_it_was_sent_is_told() {
+fn a_letter_that_was_sent_but_not_deleted_is_reported() {
     let aws = with_letters(1, &["panic"]);
     let proxy = Proxy::start(&aws.url, on("DeleteMessageBatch", Fate::Refused(403, "AccessDenied")));
     let mut terminal = Terminal::run(Terminal::command(&proxy.url, TRIAGE));

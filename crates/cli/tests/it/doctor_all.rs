@@ -96,7 +96,7 @@ fn not_seen(ran: &Ran) -> Vec<String> {
 }
 
 #[test]
-fn all_queues_are_judged_with_what_belongs_to_them_and_the_worst_comes_first() {
+fn all_queues_are_checked_in_groups_and_the_worst_comes_first() {
     let aws = account();
     let ran = all(&aws.url, &["--json"]);
     let found: Vec<_> = ran
@@ -178,7 +178,7 @@ fn programs_get_it_in_their_formats() {
 }
 
 #[test]
-fn what_may_not_be_read_is_named_once_and_no_finding() {
+fn unreadable_parts_are_named_once_and_are_not_findings() {
     let aws = account();
     // Without its queue, what a function is part of is called after the function.
     let codes = |ran: &Ran| codes(ran).into_iter().map(|(_, code)| code).collect::<Vec<_>>();

@@ -67,7 +67,7 @@ fn a_stack_that_runs_here_has_not_drifted() {
 }
 
 #[test]
-fn a_function_of_a_stack_is_judged_with_the_rights_that_its_template_gives() {
+fn a_function_is_checked_with_the_permissions_in_its_template() {
     let (running, url, stdout) = shop();
     let (ran, report) = doctor(&url, &["--function", "shop-orders"]);
     assert_eq!((ran.code, &report["subject"]), (0, &"shop-orders".into()), "{ran:?}");
@@ -91,7 +91,7 @@ fn a_function_of_a_stack_is_judged_with_the_rights_that_its_template_gives() {
 }
 
 #[test]
-fn where_a_stack_s_resources_may_not_be_listed_its_template_tells_them() {
+fn without_permission_to_list_resources_the_template_names_them() {
     let (running, url, stdout) = shop();
     let (_, whole) = doctor(&url, &["--stack", "shop"]);
     let list = ("ListStackResources", "AccessDenied", "not you");
@@ -255,7 +255,7 @@ fn the_letters_of_a_subscription_that_is_deployed_need_no_redrive_policy() {
 }
 
 #[test]
-fn a_live_queue_policy_that_names_another_topic_than_the_template_s_is_found() {
+fn a_deployed_queue_policy_with_another_topic_is_found() {
     let subscribed = "  Sold: {Type: AWS::SNS::Subscription, Properties: {Protocol: sqs, TopicArn: 'arn:aws:sns:eu-west-1:1:sold', Endpoint: !GetAtt Source.Arn}}";
     for (topic, is_found) in [("returned", true), ("sold", false)] {
         let mut letters = QueueConfig { name: "letters".to_owned(), ..QueueConfig::default() };

@@ -109,7 +109,7 @@ fn the_span_of_each_message_links_to_its_sender_and_has_no_parent() {
 }
 
 #[test]
-fn hooks_are_around_each_delivery_and_the_observer_of_messages_is_told_of_each() {
+fn hooks_wrap_each_delivery_and_the_observer_sees_each() {
     let events = run("hooks");
     let output = output(&events).join("\n");
     for (words, count) in [("timed", 4), ("told", 4), ("the mailbox of bert is full", 1), ("no-tenant", 1)] {

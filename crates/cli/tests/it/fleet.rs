@@ -171,7 +171,7 @@ fn three() -> Accounts {
 }
 
 #[test]
-fn the_letters_of_three_accounts_are_listed_and_what_expires_first_is_first() {
+fn the_letters_of_three_accounts_are_listed_by_expiry() {
     let accounts = three();
     let fleet = accounts.fleet("--json").ended(0).json();
     assert_eq!(names(&fleet), ["bills-dead.fifo", "shop-dead"], "{fleet}");
@@ -209,7 +209,7 @@ fn the_letters_of_three_accounts_are_listed_and_what_expires_first_is_first() {
 }
 
 #[test]
-fn a_snoozed_queue_is_last_with_its_reason_until_its_letters_grow_or_it_is_woken() {
+fn a_snoozed_queue_is_last_until_its_letters_grow_or_it_is_woken() {
     let accounts = three();
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let journal = format!("--journal {}", folder.path().display());
@@ -294,7 +294,7 @@ fn a_broken_profile_is_a_row_and_the_others_are_shown() {
 }
 
 #[test]
-fn what_may_not_be_read_is_named_once_and_hides_nothing_else() {
+fn unreadable_queues_are_named_once_and_hide_no_others() {
     let aws = Aws::with_orders(false);
     aws.send("orders-dead", "a letter");
     for (call, code, part) in [
@@ -442,7 +442,7 @@ fn no_name_or_tag_acts_on_the_terminal() {
 }
 
 #[test]
-fn the_errors_of_all_dead_letter_queues_are_grouped_and_the_letters_visible_again() {
+fn errors_of_all_queues_are_grouped_and_their_letters_released() {
     let pair = |name: &'static str| {
         move |id: &str| vec![queue(&format!("{name}-dead"), []), source(name, id, &format!("{name}-dead"))]
     };

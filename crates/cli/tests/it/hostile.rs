@@ -138,7 +138,7 @@ fn a_letter_at_triage_is_text() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_told_as_text_on_one_line() {
+fn a_refused_message_is_reported_as_text_on_one_line() {
     let aws = Aws::with_orders(false);
     let elsewhere = json!({ "body": "x", "queue": hostile() }).to_string();
     assert_harmless_at(&aws.url, "send --queue orders -", &elsewhere);
@@ -158,7 +158,7 @@ fn what_cannot_be_sent_is_told_as_text_on_one_line() {
 }
 
 #[test]
-fn what_aws_answers_is_told_as_text_on_one_line() {
+fn an_answer_of_aws_is_printed_as_text_on_one_line() {
     let aws = Aws::with_orders(false);
     let said: &'static str = hostile().leak();
     for line in [
@@ -231,7 +231,7 @@ fn a_template_is_told_of_as_text() {
 }
 
 #[test]
-fn what_was_typed_wrong_is_told_as_text() {
+fn wrong_arguments_are_printed_as_text() {
     let hostile = hostile();
     for line in [
         &["dlq", "list", "--queue", "orders", "--max", &hostile][..],

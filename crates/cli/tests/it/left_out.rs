@@ -51,7 +51,7 @@ fn run(template: &str, flags: &str) -> Ran {
 }
 
 #[test]
-fn what_nothing_here_needs_is_made_up_or_left_out_and_named() {
+fn resources_that_nothing_needs_are_made_up_or_left_out_and_named() {
     let ran = run(TEMPLATE, "--binary Shop=shop");
     ran.ended(0)
         .stderr_has("TABLE_ARN=arn:aws:dynamodb:us-east-1:000000000000:table/table VPC=vpc DSN=none\n")
@@ -64,7 +64,7 @@ fn what_nothing_here_needs_is_made_up_or_left_out_and_named() {
 }
 
 #[test]
-fn what_matters_is_given() {
+fn given_values_replace_made_up_ones() {
     let given = "--set Table=orders --set Table.Arn=arn:own --set vpc=vpc-1 --parameter Dsn=dsn";
     let ran = run(TEMPLATE, &format!("--binary Shop=shop {given}"));
     ran.ended(0).stderr_has("TABLE_ARN=arn:own VPC=vpc-1 DSN=dsn\n");

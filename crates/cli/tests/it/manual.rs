@@ -134,7 +134,7 @@ fn the_first_page_lists_each_exit_code() {
 }
 
 #[test]
-fn retry_says_in_its_help_what_conditions_are_about_and_that_a_handler_may_charge_twice() {
+fn help_of_retry_explains_conditions_and_warns_of_double_charges() {
     let ran = Ran::of(&mut command("dlq retry --help"));
     let help = ran.ended(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for expected in ["FIELD is body.PATH, body, attribute.NAME, reason, error,", "charge twice"] {

@@ -46,7 +46,7 @@ fn enabled(aws: &Aws) -> Vec<String> {
 }
 
 #[test]
-fn the_steps_of_the_page_move_a_queue_and_at_no_time_do_two_functions_share_it() {
+fn the_documented_steps_move_a_queue_that_is_never_shared() {
     let aws = deployed();
     assert_eq!(enabled(&aws), ["old"]);
     let commands = commands();

@@ -62,7 +62,7 @@ fn guide() -> Vec<(String, String)> {
 /// Both projects beside this repository's packages, in one workspace with the same dependencies in the same versions and
 /// with the same features: so only what is new is compiled.
 #[test]
-fn new_projects_build_and_their_first_tests_pass_and_the_one_by_hand_runs_as_its_page_says() {
+fn new_projects_build_and_run_as_documented() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-project");
     create(&folder);
     let by_hand = create_by_hand(&folder);

@@ -89,7 +89,7 @@ async fn until(is_so: impl AsyncFn() -> bool) {
 }
 
 #[test]
-fn a_paused_mapping_lets_messages_wait_and_the_log_says_what_became_of_them() {
+fn a_paused_mapping_lets_messages_wait_and_the_log_has_the_outcomes() {
     let port = free_port();
     let line = format!("--port {port} --stack shop --parameter MessageTimeLimit=2");
     let mut running = Running::start(&root(), &built("orders"), &line);

@@ -47,7 +47,7 @@ fn a_missing_dead_letter_queue_is_made_and_a_second_time_changes_nothing() {
 }
 
 #[test]
-fn what_the_allow_policy_asks_for_can_be_done_as_it_is_said() {
+fn the_advice_on_the_allow_policy_works_as_printed() {
     let mut deaf = queue("deaf");
     deaf.attributes.insert("RedriveAllowPolicy".to_owned(), r#"{"redrivePermission":"denyAll"}"#.to_owned());
     let aws = Aws::start(vec![queue("orders"), deaf]);

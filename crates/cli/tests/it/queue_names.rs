@@ -65,7 +65,7 @@ fn a_stack_without_outputs_is_known_by_the_queue_that_feeds_its_function() {
 }
 
 #[test]
-fn a_stack_s_queue_is_not_guessed_among_several_and_is_never_its_dead_letter_queue() {
+fn a_stack_with_several_queues_requires_a_choice() {
     for (resources, feeding, expected) in [
         (&["orders", "orders-dead"][..], &[][..], Ok("orders")),
         (&["orders-dead", "orders"], &["orders", "orders-dead"], Ok("orders")),
@@ -114,7 +114,7 @@ fn the_names_are_the_same_by_stack_function_queue_and_dead_letter_queue() {
 }
 
 #[test]
-fn what_a_queue_does_not_have_is_empty_and_the_reason_is_told() {
+fn a_missing_name_is_empty_and_the_reason_is_printed() {
     let aws = bare(&[], &[]);
     let ran = aws.redrive("queue names --queue orders");
     ran.told(0, "warning: orders feeds no function\n");

@@ -75,7 +75,7 @@ fn the_age_of_a_message_that_is_gone_is_not_that_of_the_next() {
 }
 
 #[test]
-fn what_is_not_known_is_said_so() {
+fn unknown_values_are_reported_as_unknown() {
     let aws = Aws::with_orders(false);
     aws.send("orders-dead", "too young for a metric");
     let report = aws.redrive("queue status --queue orders --json").ended(0).json();
@@ -164,7 +164,7 @@ fn a_dead_letter_queue_that_is_gone_is_shown_as_such() {
 
 /// Lambda may return a page without any mapping, and a marker of the next one.
 #[test]
-fn a_queue_whose_mapping_is_not_on_the_first_page_is_found_by_its_function() {
+fn a_queue_is_found_by_a_mapping_beyond_the_first_page() {
     let aws = Aws::with_shop(true);
     let proxy = Proxy::start(&aws.url, |call, _| match call.action.contains("FunctionName=worker") {
         true if call.action.contains("Marker=2") => {

@@ -133,7 +133,7 @@ fn an_endpoint_that_never_answers_is_named_and_left() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn contradicting_flags_are_refused() {
     let directory = tempfile::tempdir().expect("there is room for a directory");
     std::fs::write(directory.path().join("template.yaml"), TEMPLATE).expect("it is ours");
     for (arguments, refusal) in [

@@ -108,7 +108,7 @@ fn messages_find_their_queues_and_queues_their_functions() {
 }
 
 #[test]
-fn what_several_functions_write_carries_their_names() {
+fn the_output_of_several_functions_carries_their_names() {
     let project = Project::new(SAM, "{\"body\": \"ok\", \"queue\": \"parcels\"}\n");
     let ran = project.run(&format!("{} --show-output", binaries()));
     ran.ended(0).stderr_has(" redrive-Warehouse: started ");

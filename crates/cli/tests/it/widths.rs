@@ -28,7 +28,7 @@ fn assert_fits(columns: u16, lines: &[String]) {
 }
 
 #[test]
-fn what_the_doctor_finds_is_wrapped_between_words() {
+fn findings_of_the_doctor_are_wrapped_between_words() {
     let folder = folder_with_a_short_timeout();
     for columns in [40, 60, 80, 100] {
         let lines = lines(columns, folder.path(), &["doctor"]);

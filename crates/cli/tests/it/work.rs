@@ -177,7 +177,7 @@ fn a_program_that_hangs_is_ended_with_all_that_it_has_started() {
 }
 
 #[test]
-fn what_a_program_leaves_running_is_killed_when_it_ends() {
+fn processes_that_a_program_leaves_are_killed_when_it_ends() {
     let (aws, folder) = (Aws::with_orders(false), folder());
     let worker = work(&aws, "", &["sh"], folder.path());
     aws.send("orders", "(trap '' TERM HUP; sleep 1000) & echo $! > child; exit 0");
@@ -266,7 +266,7 @@ fn children(process: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_program_that_cannot_start_loses_no_message_and_one_that_ignores_sigterm_is_killed() {
+fn a_program_that_cannot_start_or_ignores_sigterm_loses_no_message() {
     let (aws, folder) = (Aws::with_orders(false), folder());
     let script = folder.path().join("script");
     std::fs::write(&script, "#!/no/such/interpreter\n").expect("it is ours");

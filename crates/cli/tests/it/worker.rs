@@ -22,7 +22,7 @@ fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn messages_are_done_retried_after_two_to_the_n_seconds_and_dead_lettered_with_letters() {
+fn messages_are_done_or_retried_with_backoff_and_dead_lettered() {
     let events = run("--speed max --parameter MessageTimeLimit=1 --send events/demo.jsonl");
     let expected = [
         "done 1",

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_known_by_its_body_where_the_queue_says_so_and_within_its_group_where_it_says_so() {
+    fn a_message_is_identified_as_the_queue_deduplicates() {
         let ids = |to: &QueueRules, lines: [&str; 2]| {
             lines.map(|line| Identity::of(&message(line, to, 0).unwrap(), to).map(|identity| identity.id))
         };

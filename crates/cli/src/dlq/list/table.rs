@@ -162,7 +162,7 @@ mod tests {
     const ELSEWHERE: Layout = Layout::Fit(Width::Elsewhere);
 
     #[test]
-    fn the_letters_that_expire_first_stand_first_and_no_body_steers_the_terminal() {
+    fn the_letters_that_expire_first_come_first_and_bodies_are_escaped() {
         let letters =
             [letter("b", 3_600, "{\"n\": 1234567}"), letter("a", 0, "\u{1b}[2Jx"), letter("c", 7_100, "c")];
         assert_eq!(

@@ -155,7 +155,7 @@ fn without_a_note_what_redrive_wrote_is_missing_and_the_rest_is_there() {
 }
 
 #[test]
-fn a_condition_that_cannot_be_meant_is_refused_in_one_line_that_says_what_is_allowed() {
+fn an_invalid_condition_is_refused_in_one_line_with_the_allowed_forms() {
     for (condition, expected) in [
         ("", "a condition is FIELD OPERATOR VALUE"),
         ("colour = red", "no field \"colour\", allowed: body, body.PATH, attribute.NAME, reason, error"),
@@ -199,7 +199,7 @@ fn a_condition_that_cannot_be_meant_is_refused_in_one_line_that_says_what_is_all
 }
 
 #[test]
-fn a_word_that_could_join_conditions_is_part_of_a_value_in_quotes_or_at_its_end() {
+fn a_conjunction_is_part_of_a_value_in_quotes_or_at_its_end() {
     for (condition, expected) in [
         ("body.state = OR", false),
         ("body.city = Portland OR", false),
@@ -258,7 +258,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_parsed_judges_without_panic(
+    fn a_parsed_condition_judges_without_panic(
         field in field(), operator in "=|!=|<|<=|>|>=|~|!~| exists| missing", value in value(), space in "[ \t]{0,2}",
     ) {
         let value = if operator.starts_with(' ') { String::new() } else { format!(" {value}") };

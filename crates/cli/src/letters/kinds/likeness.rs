@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_errors_with_different_names_have_in_common_is_told_with_gaps() {
+    fn the_common_part_of_errors_has_gaps_for_different_names() {
         let meet = |one: &str, other: &str| Outline::of(one).meet(&Outline::of(other)).text();
         for (one, other, expected) in [
             (

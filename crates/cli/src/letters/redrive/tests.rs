@@ -56,7 +56,7 @@ fn a_second_redrive_counts_on_from_the_first_life() {
 }
 
 #[test]
-fn with_ten_attributes_the_origin_is_left_out_and_with_nine_and_a_note_it_fits() {
+fn the_origin_is_left_out_only_if_no_attribute_is_free() {
     let names: Vec<_> = (0..10).map(|n| format!("a{n}")).collect();
     let ten: Vec<_> = names.iter().map(|name| (name.as_str(), text("x"))).collect();
     let redrive = Redrive::new(&letter("b", ten.clone()), STANDARD).unwrap();

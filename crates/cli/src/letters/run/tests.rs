@@ -68,7 +68,7 @@ async fn visible_in(aws: &Aws, queue: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn a_letter_that_came_back_before_its_delete_is_told_as_a_possible_duplicate() {
+async fn a_letter_that_returned_before_its_delete_is_a_possible_duplicate() {
     let (local, aws, job) = start().await;
     let hold = short_hold(&aws, &job);
     let run = Run::new(&aws, &job, Mode::Real, &hold);
@@ -159,7 +159,7 @@ async fn a_letter_that_is_received_again_and_again_is_counted_once() {
 }
 
 #[tokio::test]
-async fn a_queue_that_is_gone_for_too_long_ends_the_run_and_what_was_done_is_said() {
+async fn a_queue_that_is_gone_for_too_long_ends_the_run_with_its_totals() {
     let (local, aws, job) = start().await;
     let hold = short_hold(&aws, &job);
     let run = Run::new(&aws, &job, Mode::Real, &hold);

@@ -25,7 +25,7 @@ fn letter_of(id: &str, message: &str) -> Letter {
 }
 
 #[test]
-fn where_letters_are_deleted_each_is_for_itself() {
+fn deletes_treat_letters_of_one_message_separately() {
     let mut tracker = MessageTracker::new(Scope::new(UNIX_EPOCH, 100, 100), Folding::ByLetter, None);
     assert_eq!(tracker.judge(&letter("m"), None, Ok(())), Decision::Wanted);
     tracker.done(&letter("m"), None);
@@ -44,7 +44,7 @@ fn the_second_letter_of_a_message_is_wanted_once_the_first_was_given_up() {
 }
 
 #[test]
-fn what_came_after_the_start_stays() {
+fn letters_that_arrived_after_the_start_stay() {
     let scope = Scope::new(UNIX_EPOCH, 1, 1);
     let mut tracker = MessageTracker::new(scope, Folding::ByMessage, None);
     assert_eq!(tracker.judge(&letter("1"), None, Ok(())), Decision::Wanted);
@@ -209,7 +209,7 @@ fn terms() -> impl Strategy<Value = Terms> {
 
 proptest! {
     #[test]
-    fn what_a_dry_run_promises_the_run_sends(letters in letters(), terms in terms()) {
+    fn a_run_sends_the_letters_that_its_dry_run_promised(letters in letters(), terms in terms()) {
         let undisturbed = Terms { refused: vec![], ..terms };
         let promised = promise(&letters, &undisturbed);
         let (sent, _) = run(&letters, &undisturbed);
@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_sent_has_overtaken_nothing(letters in letters(), terms in terms()) {
+    fn a_sent_letter_has_overtaken_none_of_its_group(letters in letters(), terms in terms()) {
         let (sent, deleted) = run(&letters, &terms);
         prop_assert!(terms.most.is_none_or(|most| sent.len() <= usize::try_from(most).unwrap()));
         for number in &sent {
@@ -237,7 +237,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_comes_a_message_is_done_once_and_nothing_overtakes_what_stays(
+    fn each_message_is_done_once_and_overtakes_no_letter_that_stays(
         met in prop::collection::vec(
             (
                 0..12_usize,

@@ -122,7 +122,7 @@ enum Mood {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn each_entry_has_one_outcome_is_done_once_and_overtakes_none_of_its_group(
+    fn each_entry_has_one_outcome_and_overtakes_none_of_its_group(
         entries in prop::collection::vec(
             (
                 prop::option::of("[ab]"),

@@ -77,7 +77,7 @@ async fn a_letter_that_someone_deleted_meanwhile_is_no_failure_of_its_release() 
 }
 
 #[tokio::test]
-async fn letters_of_which_nobody_knows_whether_they_are_visible_are_not_counted_as_such() {
+async fn letters_of_unknown_visibility_do_not_count_as_visible() {
     let (local, sqs, url) = queue(2).await;
     let hold = Hold::new(sqs, url, Duration::from_secs(30), PATIENCE);
     assert_eq!(hold.receive(10, |_| ()).await.unwrap().len(), 2);

@@ -61,7 +61,7 @@ fn ctrl_c_finishes_the_batch_and_makes_held_letters_visible_again() {
 }
 
 #[test]
-fn after_a_kill_the_next_run_finishes_the_job_and_only_the_batch_in_flight_may_be_twice() {
+fn after_a_kill_only_the_batch_in_flight_may_arrive_twice() {
     let aws = Aws::with_orders(false);
     write_many(&aws, 45);
     let proxy = slow(&aws);

@@ -174,7 +174,7 @@ fn an_edit_that_could_not_be_sent_is_kept() {
 const BACKUP: &str = r#"sh -c 'cp "$0" "$0~"; cp "$0" "${0%/*}/.swp"; sed -i s/0/7/ "$0"'"#;
 
 #[test]
-fn what_an_editor_leaves_beside_the_file_goes_with_it() {
+fn backups_of_an_editor_are_removed_with_the_file() {
     for (editor, code) in [(BACKUP.to_owned(), 0), (format!("{BACKUP} && false"), 1)] {
         let aws = Aws::with_orders(false);
         write_many(&aws, 1);

@@ -23,7 +23,7 @@ fn without_permission_to_delete_no_second_batch_is_sent() {
 }
 
 #[test]
-fn what_failed_is_told_though_nobody_reads_stdout() {
+fn failures_are_reported_although_nobody_reads_stdout() {
     for more in ["", "--json"] {
         let aws = with_letters(2, &["rejected"]);
         let fate = on("DeleteMessageBatch", Fate::EntriesFail(vec![0, 1], "ReceiptHandleIsInvalid"));

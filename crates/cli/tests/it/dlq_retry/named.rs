@@ -120,7 +120,7 @@ fn a_twin_is_not_deleted_with_the_one_that_is_named() {
 }
 
 #[test]
-fn the_twin_of_a_letter_that_may_have_been_sent_stays_with_it_on_a_standard_queue() {
+fn the_duplicate_of_a_letter_that_may_have_been_sent_stays() {
     let aws = Aws::with_orders(false);
     let id = aws.letter("one");
     aws.letter_with("one", [("redrive.dead-letter", note(&id, "rejected"))]);

@@ -153,7 +153,7 @@ fn a_destination_in_another_account_is_named_with_it() {
 }
 
 #[test]
-fn where_nothing_is_asked_the_place_is_said_at_a_terminal() {
+fn a_run_without_a_question_prints_the_place_on_a_terminal() {
     let aws = with_letters(1, &["panic"]);
     let place = format!("account {ACCOUNT}, {REGION}, {}", aws.url);
     for (line, said) in [

@@ -143,7 +143,7 @@ fn messages_that_nobody_receives_end_it() {
 }
 
 #[test]
-fn what_was_sent_is_watched_though_others_of_the_stage_failed() {
+fn sent_letters_are_watched_although_others_of_the_stage_failed() {
     for (succeeds, end) in [
         (true, "redrive: 1 letter was not sent\n"),
         (false, "redrive: 1 letter was not sent; stage 1 of 2: "),

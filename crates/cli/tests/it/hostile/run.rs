@@ -68,7 +68,7 @@ fn terminal(folder: &Path, line: &[String]) -> Terminal {
 }
 
 #[test]
-fn what_functions_print_and_letters_say_is_text() {
+fn the_output_of_functions_and_the_contents_of_letters_are_text() {
     let folder = project();
     for more in [&["--until-idle"][..], &["--until-idle", "--json"]] {
         let line = line(more);

@@ -574,7 +574,7 @@ fn groups_stay_in_order() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn invalid_arguments_are_refused() {
     let aws = Aws::with_orders(false);
     for (flags, part) in [
         ("--http https://127.0.0.1/", "allowed: http://HOST:PORT/PATH"),

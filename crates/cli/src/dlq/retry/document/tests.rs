@@ -20,7 +20,7 @@ fn redrive(body: &str) -> Redrive {
 }
 
 #[test]
-fn what_is_not_touched_is_unchanged_however_it_was_laid_out() {
+fn an_untouched_document_is_unchanged_however_it_is_indented() {
     for body in [
         r#"{"a":1.0,"b":[12345678901234567890123]}"#,
         "{ \"a\" : 1 }\n",
@@ -66,7 +66,7 @@ fn attributes_can_be_edited_and_redrives_own_cannot() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused() {
+fn a_document_that_cannot_be_sent_is_refused() {
     let before = redrive(r#"{"id":7}"#);
     for (document, expected) in [
         ("{\"body\": {\"id\": 8}", "EOF"),

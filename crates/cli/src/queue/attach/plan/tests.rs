@@ -25,7 +25,7 @@ fn refusal(source: &Queue, dead: &Dead) -> String {
 }
 
 #[test]
-fn what_is_not_given_stays_as_it_is() {
+fn settings_that_are_not_given_keep_their_values() {
     let wanted = |source: &Queue, count| Wanted::new(source, None, count).unwrap();
     let fresh = wanted(&queue("orders", &[]), None);
     assert_eq!((fresh.dead_letter_queue.as_str(), fresh.max_receive_count), ("orders-dead", 10));
@@ -38,7 +38,7 @@ fn what_is_not_given_stays_as_it_is() {
 }
 
 #[test]
-fn what_is_so_already_is_no_change() {
+fn current_settings_need_no_change() {
     let source = with_policy("orders", "orders-dead", 5);
     assert!(Change::new(&source, &dead("orders-dead"), 5).unwrap().is_none);
     assert!(!Change::new(&source, &dead("orders-dead"), 6).unwrap().is_none);
@@ -60,7 +60,7 @@ fn only_a_lower_count_moves_messages_that_are_there() {
 }
 
 #[test]
-fn what_sqs_would_refuse_is_refused_with_the_reason() {
+fn a_change_that_sqs_would_refuse_is_refused_with_the_reason() {
     let source = queue("orders", &[]);
     let itself = Dead::Is(source.clone());
     assert!(refusal(&source, &itself).contains("its own dead-letter queue"));
