@@ -1,4 +1,4 @@
-//! An app that is away for a minute. This waits for it, and so its name is the first: other tests run beside it.
+//! An app that is away for a minute. Its name is the first in the alphabet, so that other tests run while it waits.
 
 use crate::support::running::signal;
 use crate::work::http::Sidecar;

@@ -1,4 +1,4 @@
-//! What AWS answers, and where the command looks for it: each error is one line that says what to do.
+//! Errors of AWS: each is one line with the remedy.
 
 use std::fs;
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! What was typed wrong is told in one line on stderr, with exit code 2; what failed, with 1.
+//! Wrong input ends with one line on stderr and exit code 2, and a failure with 1.
 
 use std::net::TcpListener;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `redrive local` at a high speed: what a client has received stays with it as long as it would on AWS.
+//! `redrive local` at a high speed: a client's messages stay invisible as long as they would on AWS.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `redrive completions`: what shells take.
+//! `redrive completions`: prints scripts that shells accept.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! `redrive local` in front of somebody: a line that says how far it is, and Ctrl-C.
+//! `redrive local` on a terminal: its progress line, and Ctrl-C.
 
 use pty_process::blocking::Command;
 

@@ -1,4 +1,4 @@
-//! `redrive dlq export` and `import`: what comes back is what was there, to the byte.
+//! `redrive dlq export` and `import`: imported letters equal the exported ones, to the byte.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,4 +1,4 @@
-//! What a sender writes into a message counts for nothing: a note is redrive's only where redrive wrote it.
+//! Forged letters: a note counts only if redrive wrote it.
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
 
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! `redrive dlq import` to a FIFO queue: nothing overtakes what was not sent, and nothing is swallowed in silence.
+//! `redrive dlq import` to a FIFO queue: keeps the order of groups, and drops nothing silently.
 
 use serde_json::Value;
 

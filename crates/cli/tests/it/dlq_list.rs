@@ -1,4 +1,4 @@
-//! `redrive dlq list`: what failed and why, and the letters stay where they are.
+//! `redrive dlq list`: prints errors and their reasons, and leaves the letters in the queue.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

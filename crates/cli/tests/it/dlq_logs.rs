@@ -1,4 +1,4 @@
-//! `redrive dlq` beside the function's log: a real stack on this machine, whose function gave a message up.
+//! `redrive dlq` with the function's log: a real stack on this machine, whose function failed a message.
 
 use std::collections::BTreeSet;
 

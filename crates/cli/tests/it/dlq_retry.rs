@@ -1,4 +1,4 @@
-//! `redrive dlq retry`: letters go back, none is lost, and what may be twice is named.
+//! `redrive dlq retry`: sends letters back, loses none, and names those that may arrive twice.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 

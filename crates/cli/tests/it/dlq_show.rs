@@ -1,4 +1,4 @@
-//! `redrive dlq show`: everything about one letter.
+//! `redrive dlq show`: prints everything about one letter.
 
 use crate::letters::{DEAD, note, text};
 use crate::support::Aws;

@@ -1,4 +1,4 @@
-//! Signals end every verb that holds letters, and the letters are visible again.
+//! Signals end every verb that holds letters, and make the letters visible again.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

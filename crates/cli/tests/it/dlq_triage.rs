@@ -1,4 +1,4 @@
-//! `redrive dlq triage`: a key for each letter.
+//! `redrive dlq triage`: handles each letter with a key.
 
 mod ends;
 

@@ -1,5 +1,5 @@
-//! `redrive doctor` finds nothing in the templates that we give to others, each with the files that it comes with.
-//! `doctor_corpus` says what it finds in those of others, and in what we deploy as it is.
+//! Checks that `redrive doctor` finds nothing in redrive's templates for users, each with its files. `doctor_corpus`
+//! tests its findings in other templates, and in those that are deployed as they are.
 
 use std::fs;
 use std::process::Command;

@@ -1,9 +1,9 @@
-//! `redrive doctor` over the templates of `crates/cli/tests/doctor/corpus/`, each with exactly what `cases.txt` expects of it.
+//! Runs `redrive doctor` on the templates of `crates/cli/tests/doctor/corpus/`, and compares the findings with `cases.txt`.
 //!
-//! `== NAME: ARGUMENTS` begins a case, where `NAME` is a file of this folder, or one of ours. `== NAME of ANOTHER` is another case's template with changed
-//! lines, as `diff` prints them: those after a space stand there, those after `-` go, and those after `+` come. `@@` is
-//! between two places. After `>` stands what is told: a line for each finding and each note, and fixes where NAME begins with
-//! `fix-`. `UPDATE=1` writes it anew.
+//! `== NAME: ARGUMENTS` begins a case, where `NAME` is a file of this folder, or one of redrive's. `== NAME of ANOTHER` is another
+//! case's template with changed lines as in a diff: lines after a space are context, those after `-` are removed, and those after
+//! `+` are added. `@@` separates two places. Lines after `>` are the output: a finding or a note each, and fixes if NAME begins
+//! with `fix-`. `UPDATE=1` rewrites them.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `redrive doctor --function` and `--stack`: what is deployed, with `redrive local` as the AWS on which it is.
+//! `redrive doctor --function` and `--stack`: deployments in `redrive local`.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

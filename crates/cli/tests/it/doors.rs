@@ -1,4 +1,4 @@
-//! Who may talk to `redrive local`, and how many.
+//! Callers that `redrive local` refuses, and its greatest number of connections.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Each example as its own documentation says to run it, and what becomes of its messages.
+//! Runs each example as its documentation says, and checks the results of its messages.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! `redrive fleet`: the dead-letter queues of several accounts, and what cannot be read of them.
+//! `redrive fleet`: lists the dead-letter queues of several accounts, and names the unreadable ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Files that somebody else wrote, to make the doctor spend all time and memory: each is refused, or read within bounds.
+//! Hostile files that could cost the doctor all time and memory: it refuses each, or reads it within bounds.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,4 @@
-//! Who did what with letters, in a file that stays.
+//! The history of actions on letters.
 
 use std::time::Duration;
 

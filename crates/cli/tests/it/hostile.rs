@@ -1,4 +1,4 @@
-//! Text that others wrote, shown by every verb: none of it acts on the terminal, and none fakes a line.
+//! Hostile texts in every verb: they neither control the terminal nor fake a line.
 
 mod asked;
 mod run;

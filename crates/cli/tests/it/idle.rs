@@ -1,4 +1,4 @@
-//! The alarms of our own template on queues that nobody uses for hours.
+//! The alarms of redrive's own template on queues that are idle for hours.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

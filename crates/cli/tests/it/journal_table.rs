@@ -1,4 +1,4 @@
-//! A journal in a DynamoDB table: what is there when a run ends in the middle, and what the table takes later.
+//! A journal in a DynamoDB table: its items after a run that was killed, and the writes that it accepts later.
 
 use std::collections::BTreeMap;
 use std::path::Path;

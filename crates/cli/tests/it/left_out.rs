@@ -1,4 +1,4 @@
-//! Templates with more than runs on one machine: `redrive local` runs what it can and names the rest.
+//! Templates with resources that cannot run on one machine: `redrive local` runs the others and names these.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,4 +1,4 @@
-//! Letters in a queue of one's own AWS, for the tests of `redrive dlq`.
+//! Writes letters into a queue of the test's own AWS, for the tests of `redrive dlq`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

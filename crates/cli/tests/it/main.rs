@@ -1,4 +1,4 @@
-//! The `redrive` command as its users run it: the real executable, and an AWS on this machine.
+//! Tests the `redrive` command as users run it: the real executable, with an AWS on this machine.
 #![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 mod away;

@@ -1,4 +1,4 @@
-//! `redrive man` and the words below the flags of `--help`.
+//! `redrive man`, and the text below the flags of `--help`.
 
 use std::collections::BTreeMap;
 use std::fs;

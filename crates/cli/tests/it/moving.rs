@@ -1,4 +1,4 @@
-//! A queue passes from one function to another by the commands of `docs/migrating.md`.
+//! Moves a queue from one function to another with the commands of `docs/migrating.md`.
 
 use std::fs;
 

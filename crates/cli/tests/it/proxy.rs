@@ -1,4 +1,4 @@
-//! A proxy before an AWS on this machine: it writes every call down, and lets some go wrong.
+//! A proxy in front of an AWS on this machine: it records all calls, and fails some.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

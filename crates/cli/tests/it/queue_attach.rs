@@ -1,4 +1,4 @@
-//! `redrive queue attach` and `detach`: redrive policies come and go, messages stay.
+//! `redrive queue attach` and `detach`: change redrive policies and keep messages.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Which queue is meant by a stack without outputs, and its names for a shell.
+//! `redrive queue names`: finds the queue of a stack without outputs, and prints its names for a shell.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `redrive queue pause` and `resume`: the mappings off, and on again.
+//! `redrive queue pause` and `resume`: disable and enable the mappings.
 
 use crate::support::Aws;
 use crate::terminal::Terminal;

@@ -1,4 +1,4 @@
-//! `redrive queue status`: what is known at a glance, and what is not.
+//! `redrive queue status`: shows known values, and names unknown ones.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

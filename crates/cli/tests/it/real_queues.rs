@@ -1,4 +1,4 @@
-//! `redrive local --endpoint-url`: a second process has the queues, as if they were real ones.
+//! `redrive local --endpoint-url`: uses the queues of a second process as real ones.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! `redrive send`: messages from a file, from stdin or from the command line.
+//! `redrive send`: sends messages from a file, from stdin or from the command line.
 
 use std::collections::BTreeSet;
 

@@ -1,12 +1,11 @@
-//! What somebody types, and all that the real command answers: the sessions of `sessions/*.txt`.
-//! `UPDATE=1 cargo test --workspace --test command sessions` writes the answers; without `UPDATE` they are compared.
+//! Runs the sessions of `sessions/*.txt` with the real command, and compares everything that it prints.
+//! `UPDATE=1 cargo test --workspace --test command sessions` writes the answers. Without `UPDATE` they are compared.
 //!
-//! `== ` begins a session in its own folder. Its second line may say which AWS there is; else it has the queues `orders`
-//! and `orders-dead`. `$ ` begins a command, and `< ` a line of its stdin; the other lines are what happens before, by
-//! [`Stage::step`]. Below a command stand its stdout behind `>`, its stderr behind `!`, and behind `=` its exit code unless that
-//! is 0, the calls that change something with their entries, and how many messages are where, if that is new. At the end of a
-//! session stand the bodies in the queues.
-//!
+//! `== ` begins a session in its own folder. Its second line may name an AWS, by default with the queues `orders` and
+//! `orders-dead`. `$ ` begins a command, and `< ` a line of its stdin. The other lines are events that happen before, by
+//! [`Stage::step`]. A command is followed by its stdout after `>`, its stderr after `!`, its exit code after `=` unless it is 0,
+//! the calls that change something with their entries, and the numbers of messages in the queues, if they changed. A session
+//! ends with the bodies in the queues.
 //! `ID-1` is the first id that was shown, also in what is typed. Times since the session began are `NOW`, ages below a minute `0s`.
 
 use std::ops::Range;

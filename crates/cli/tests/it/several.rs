@@ -1,4 +1,4 @@
-//! Templates with several functions and queues, SAM's and plain ones, run by the real command.
+//! Runs templates with several functions and queues, SAM's and plain ones, with the real command.
 
 use serde_json::Value;
 use tempfile::TempDir;

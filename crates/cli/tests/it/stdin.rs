@@ -1,4 +1,4 @@
-//! Templates that come from stdin or begin with a byte order mark.
+//! Templates from stdin, or with a byte order mark.
 
 use crate::support::running::root;
 use crate::support::{Ran, command};

@@ -1,4 +1,4 @@
-//! An AWS of one's own on a loopback port, and the command pointed at it.
+//! Starts an AWS for a test on a loopback port, and runs the command against it.
 
 pub(crate) mod ends;
 mod faulty;

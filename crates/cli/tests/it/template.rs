@@ -1,4 +1,4 @@
-//! Our template as the function's metrics need it. AWS's own tools check it in `make check ONLY=tools`.
+//! Checks redrive's template against the function's metrics. AWS's own tools check it in `make check ONLY=tools`.
 
 use std::collections::BTreeSet;
 use std::fs;

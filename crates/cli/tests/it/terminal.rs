@@ -1,4 +1,4 @@
-//! The command in a real pseudo-terminal, as somebody sits in front of it.
+//! Runs the command in a pseudo-terminal, as for a user.
 
 use std::io::{Read, Write};
 use std::num::NonZero;

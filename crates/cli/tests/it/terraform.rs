@@ -1,4 +1,4 @@
-//! What `terraform show -json` prints, given in the place of a template. What the doctor finds in it, `doctor_corpus` says.
+//! The output of `terraform show -json` in place of a template. `doctor_corpus` tests the doctor's findings in it.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Text for people is as wide as their terminal.
+//! Fits text for people to the width of their terminal.
 
 use std::path::Path;
 

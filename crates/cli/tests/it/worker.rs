@@ -1,4 +1,4 @@
-//! `redrive local --worker`: the binary polls the embedded queue by itself.
+//! `redrive local --worker`: the binary itself polls the embedded queue.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

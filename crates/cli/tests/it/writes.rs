@@ -1,4 +1,4 @@
-//! A line is one write, so that those of processes that share a terminal or a log do not mix.
+//! Writes each line with one call, so that lines of processes that share a terminal or a log do not mix.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;

@@ -1,4 +1,4 @@
-//! The order of calls, and which letters go.
+//! The order of calls, and the letters that are sent.
 
 use super::letters::{DEAD, ORDERS, with_letters};
 use crate::proxy::Proxy;

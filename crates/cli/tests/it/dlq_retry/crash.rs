@@ -1,4 +1,4 @@
-//! Several at once, Ctrl-C and SIGKILL: nothing is lost.
+//! Concurrent runs, Ctrl-C and SIGKILL: no letter is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `--edit`: a letter is mended before it goes, or stays as it was.
+//! `--edit`: sends an edited letter, or leaves it unchanged.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What AWS refuses: a letter stays if it was not sent, and is named if it may be twice.
+//! Failed calls: a letter stays if it was not sent, and is named if it may arrive twice.
 
 use super::letters::{DEAD, ORDERS, with_letters};
 use crate::proxy::{Call, Fate, Proxy};

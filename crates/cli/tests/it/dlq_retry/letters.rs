@@ -1,4 +1,4 @@
-//! Letters in `orders-dead`, and what arrives in `orders`.
+//! Writes letters into `orders-dead`, and reads the messages of `orders`.
 
 use std::collections::BTreeSet;
 

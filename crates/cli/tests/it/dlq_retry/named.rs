@@ -1,4 +1,4 @@
-//! Letters that are asked for by the ids of their messages, of a FIFO queue where nothing else is said.
+//! Letters that are selected by the ids of their messages, by default in a FIFO queue.
 
 use std::io::Write as _;
 

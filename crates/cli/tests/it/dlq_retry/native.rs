@@ -1,4 +1,4 @@
-//! `--native`: the move task of AWS.
+//! `--native`: starts a move task of AWS.
 
 use serde_json::{Value, json};
 

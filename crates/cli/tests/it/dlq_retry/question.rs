@@ -1,4 +1,4 @@
-//! Questions, a bar and Ctrl-C in front of somebody.
+//! Questions, the progress bar and Ctrl-C on a terminal.
 
 use std::time::Duration;
 

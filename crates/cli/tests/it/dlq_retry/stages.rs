@@ -1,4 +1,4 @@
-//! `--watch` and `--stages`: letters that come back end it before the others are sent.
+//! `--watch` and `--stages`: a letter that fails again ends the run before others are sent.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

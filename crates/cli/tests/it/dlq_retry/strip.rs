@@ -1,4 +1,4 @@
-//! What a letter keeps, and what it loses, on its way back.
+//! Attributes that a letter keeps and loses when it is sent back.
 
 use aws_sdk_sqs::primitives::Blob;
 use aws_sdk_sqs::types::{

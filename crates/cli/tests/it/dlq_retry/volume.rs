@@ -1,4 +1,4 @@
-//! Many letters: none is lost, and memory does not grow with them.
+//! Many letters: `retry` loses none, and its memory does not grow with them.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! However it ends, letters are visible again and the terminal is as it was.
+//! Every end of `redrive dlq triage` makes letters visible again and restores the terminal.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! `redrive local` and `redrive queue status`: what functions, letters and alarms say.
+//! Hostile output of functions, and hostile letters and alarms, in `redrive local` and `redrive queue status`.
 
 use std::path::Path;
 

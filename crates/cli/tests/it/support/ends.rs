@@ -1,4 +1,4 @@
-//! What `redrive local --json` says of each message that was sent.
+//! Reads the results of messages from `redrive local --json`.
 
 use serde_json::Value;
 

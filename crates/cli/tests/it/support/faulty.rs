@@ -1,4 +1,4 @@
-//! The command against an AWS of which some calls go wrong.
+//! Runs the command against an AWS that fails some calls.
 
 use super::{Ran, Words, command_at};
 use crate::proxy::{Call, Fate, Proxy};

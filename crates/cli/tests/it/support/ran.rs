@@ -1,4 +1,4 @@
-//! The command, and what is asserted of a run.
+//! Runs the command, with assertions about its output.
 
 use std::path::Path;
 use std::process::{Child, Output, Stdio};

@@ -1,4 +1,4 @@
-//! `redrive local` in a process of its own, while a test talks to its endpoint.
+//! Runs `redrive local` in its own process, while a test calls its endpoint.
 
 use std::fs::{self, File};
 use std::io::BufRead;

@@ -1,4 +1,4 @@
-//! The orders with a function, an alarm on their letters, and a stack around all of it.
+//! A stack with the queue `orders`, a function, and an alarm on the letters.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The arguments of a command, as they are typed or one by one.
+//! Arguments of a command, as a line or one by one.
 
 pub(crate) trait Words {
     fn words(&self) -> Vec<String>;

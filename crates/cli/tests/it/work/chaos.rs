@@ -1,4 +1,4 @@
-//! The app and the worker are killed in turn while messages are handled: each message is done at least once.
+//! Kills the app and the worker in turn while they handle messages: each message is done at least once.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! `redrive work --http`: the app is a process whose messages are JavaScript.
+//! `redrive work --http`: posts to an app that runs its messages as JavaScript.
 
 use std::fs::File;
 use std::io::{Read, Write};

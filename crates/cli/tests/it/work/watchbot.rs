@@ -1,4 +1,4 @@
-//! The table of `docs/any-language.md` that compares with ecs-watchbot: a run for each row.
+//! Tests each row of the table in `docs/any-language.md` that compares with ecs-watchbot.
 
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
