@@ -1,4 +1,4 @@
-"""`redrive local --ui` as a process of its own."""
+"""Runs `redrive local --ui` in its own process."""
 
 import json
 import queue
@@ -66,7 +66,7 @@ class Command:
             return json.load(response)
 
     def refusal(self, path, body):
-        """The status with which it refuses this."""
+        """Returns the status with which it refuses a request."""
         try:
             self.post(path, body)
         except urllib.error.HTTPError as refused:
@@ -74,7 +74,7 @@ class Command:
         raise AssertionError(f"{path} takes {body}")
 
     def kill(self):
-        """As if it crashed."""
+        """Kills the process, as a crash would."""
         self.process.kill()
         self.wait()
         self.code = 0
@@ -97,7 +97,7 @@ class Command:
 
 
 def script(folder, name):
-    """A function written in Python, as an executable."""
+    """Makes a function in Python an executable."""
     function = folder / "bootstrap"
     function.write_text(f"#!{sys.executable}\n" + Path(__file__).with_name(name).read_text())
     function.chmod(0o755)
@@ -105,5 +105,5 @@ def script(folder, name):
 
 
 def order(number, **more):
-    """A message that the demo function charges, unless its gateway has another mood."""
+    """Returns a message that the demo function charges, unless its gateway fails."""
     return {"body": {"order_id": f"A-{number}", "lines": [{"sku": "tea", "quantity": 1}], **more}}

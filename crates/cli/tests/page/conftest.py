@@ -1,6 +1,6 @@
-"""The pages of `redrive local --ui` and `redrive console`, driven in a headless Chromium.
+"""Drives the pages of `redrive local --ui` and `redrive console` in a headless Chromium.
 
-Every test also shows that no request leaves this machine and that the browser has nothing to complain about.
+Every test also checks that no request leaves this machine and that the browser reports no problem.
 """
 
 import http.server
@@ -39,7 +39,7 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="session")
 def launch():
-    """Starts a browser with flags of its own."""
+    """Starts a browser with its own flags."""
     browsers = []
 
     def launch(*flags):
@@ -80,7 +80,7 @@ def binaries(request):
 
 
 def beginning():
-    """Starts a process of the console's tests, and ends it, the last one first."""
+    """Starts processes for the console's tests, and ends them, the last one first."""
     with ExitStack() as stack:
 
         def begin(what, *arguments, **keywords):
@@ -97,7 +97,7 @@ module_begin = pytest.fixture(beginning, scope="module", name="module_begin")
 
 @pytest.fixture
 def accounts(begin, binaries, tmp_path):
-    """One account with one queue of letters."""
+    """Starts an account with one queue of letters."""
     return begin(Accounts, binaries, tmp_path / "accounts")
 
 
@@ -113,7 +113,7 @@ def worker(begin, accounts):
 
 @pytest.fixture
 def open_page(browser):
-    """Opens the page, and afterwards looks at what the browser had to say."""
+    """Opens the page, and afterwards checks the messages of the browser."""
     contexts, complaints = [], []
 
     def open_page(url, width=1280, height=860, **settings):
@@ -144,13 +144,13 @@ def open_page(browser):
 
 @pytest.fixture(scope="session")
 def browser_of_a_victim(launch):
-    """For which the name means this machine, and which does not ask before a site reaches for it, as not all browsers do."""
+    """Starts a browser that resolves the name to this machine. It does not ask before a site calls it, like some browsers."""
     return launch(f"--host-resolver-rules=MAP {EVIL} 127.0.0.1", "--disable-features=LocalNetworkAccessChecks")
 
 
 @pytest.fixture
 def victim(browser_of_a_victim):
-    """A page of somebody else, in a context of its own."""
+    """Opens a foreign page in its own context."""
     context = browser_of_a_victim.new_context()
     yield context.new_page()
     context.close()
@@ -158,7 +158,7 @@ def victim(browser_of_a_victim):
 
 @pytest.fixture(scope="session")
 def site():
-    """The port of a server of other sites' pages."""
+    """Returns the port of a server with pages of other sites."""
 
     class Site(http.server.BaseHTTPRequestHandler):
         def do_GET(self):

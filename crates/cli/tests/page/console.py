@@ -1,4 +1,4 @@
-"""`redrive console` in front of accounts of redrive-local, with real consumers."""
+"""Runs `redrive console` for accounts of redrive-local, with real consumers."""
 
 import http.client
 import http.server
@@ -26,13 +26,13 @@ ACCOUNT = "1" * 12
 
 
 class Process:
-    """Ended together with the test, if not before."""
+    """A process, which ends with the test at the latest."""
 
     def __init__(self, *words, env=None, stdin=None, log=None):
         self.process = subprocess.Popen(words, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=log, text=True)
 
     def line(self):
-        """The first line that it prints."""
+        """Returns the first line that it prints."""
         line = self.process.stdout.readline()
         assert line, f"{self.process.args} ended with {self.process.wait(PATIENCE)}"
         return line
@@ -48,7 +48,7 @@ class Process:
 
 
 def restored(source):
-    """What `redrive dlq import` writes, by the name of the queue from which a letter came."""
+    """Returns the note of `redrive dlq import`, with the name of the letter's source queue."""
     note = {"reason": "redrive-policy", "error": "", "exception": "", "attempts": 3, "failed_at": "2026-01-01T00:00:00Z",
             "source": f"arn:aws:sqs:eu-west-1:{ACCOUNT}:{source}", "message_id": str(uuid.uuid4())}
     return {"redrive.dead-letter": ("String", json.dumps(note))}
@@ -78,12 +78,12 @@ class Accounts(Process):
         }
 
     def run(self, *words):
-        """A verb of the command in the first account."""
+        """Runs a verb of the command in the first account."""
         env = self.env() | {"AWS_PROFILE": "account1"}
         return subprocess.run([self.binaries / "redrive", *words], env=env, capture_output=True, text=True, timeout=PATIENCE)
 
     def ask(self, operation, queue, **body):
-        """A call to SQS in the first account."""
+        """Calls SQS in the first account."""
         headers = {"x-amz-target": f"AmazonSQS.{operation}", "content-type": "application/x-amz-json-1.0"}
         body |= {"QueueUrl": f"{self.endpoints[0]}/{ACCOUNT}/{queue}"}
         request = urllib.request.Request(self.endpoints[0], json.dumps(body).encode(), headers)
@@ -110,7 +110,7 @@ class Accounts(Process):
         return self.ask("SendMessage", queue, MessageBody=body, MessageAttributes=typed)["MessageId"]
 
     def moved(self, body, queue="orders-dead", **attributes):
-        """A letter without a note of a failure, as `redrive dlq import` sends one that SQS had moved."""
+        """Sends a letter without a failure, as `redrive dlq import` does if SQS had moved the letter."""
         return self.send(body, queue, **restored("orders"), **attributes)
 
     def dead_letter(self, body, error, queue="orders-dead", **more):
@@ -119,7 +119,7 @@ class Accounts(Process):
         return self.send(body, queue, **{"redrive.dead-letter": ("String", json.dumps(note))})
 
     def messages(self, queue="orders-dead"):
-        """How many it has, those in flight too."""
+        """Returns the number of messages, with those in flight."""
         return self.visible(queue) + self.count(queue, "ApproximateNumberOfMessagesNotVisible")
 
     def visible(self, queue="orders-dead"):
@@ -138,7 +138,7 @@ class Console(Process):
         self.url = f"{self.origin}/#key={self.key}"
 
     def ask(self, path, body=None, **headers):
-        """The status and the text that answer a request, which has the key unless the headers say otherwise."""
+        """Returns the status and the text of an answer. The request has the key unless the headers replace it."""
         sent = {"content-type": "application/json", "x-redrive-key": self.key}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         connection = http.client.HTTPConnection(urlsplit(self.origin).netloc, timeout=PATIENCE)
@@ -150,7 +150,7 @@ class Console(Process):
         return answer
 
     def pids(self):
-        """Of the command and the verbs that it runs."""
+        """Returns the process ids of the command and the verbs that it runs."""
         pid = self.process.pid
         with suppress(FileNotFoundError):
             tasks = Path(f"/proc/{pid}/task").iterdir()
@@ -159,7 +159,7 @@ class Console(Process):
 
 
 class Worker(Process):
-    """`redrive work` in front of an app that keeps each body and its headers, and answers with `status`: 200 done, 422 rejected."""
+    """`redrive work` with an app that keeps each body and its headers, and answers with `status`: 200 done, 422 rejected."""
 
     def __init__(self, accounts, status=200):
         self.status, self.bodies, self.headers = status, [], []
@@ -186,7 +186,7 @@ class Worker(Process):
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
 
     def orders(self):
-        """How often it got which order."""
+        """Counts the deliveries of each order."""
         return Counter(json.loads(body)["order_id"] for body in self.bodies)
 
     def end(self):
@@ -202,7 +202,7 @@ def until(what, is_so, patience=PATIENCE):
 
 
 def open_queue(page, name="orders-dead", letters=None):
-    """From the first screen."""
+    """Opens a queue from the first screen."""
     page.get_by_role("link", name=name, exact=True).click()
     read_all(page, letters)
 
@@ -213,12 +213,12 @@ def read_all(page, letters=None):
 
 
 def button(page, verb):
-    """The one for the letters that are selected, else for all that are shown. Behind the verb it says which."""
+    """Returns the button for the selected letters, else for all letters. Its text names the verb and then the letters."""
     return page.locator(".sticky").get_by_role("button", name=re.compile(rf"^{verb}\b"))
 
 
 def retry(page, stages, wait="6s", account=ACCOUNT):
-    """Retries what is selected, else all that is shown. The account is unlocked if it is not yet."""
+    """Retries the selected letters, else all that are shown. Unlocks the account if needed."""
     about_to_retry(page, stages, wait, account).click()
 
 
@@ -242,7 +242,7 @@ def confirmation(dialog, button, account):
 
 
 def verdict(page):
-    """Of the run that the page shows, or is about to show."""
+    """Returns the verdict of the run that the page shows, or is about to show."""
     return page.locator(".run .verdict")
 
 

@@ -1,6 +1,6 @@
-"""Pages of other sites, and a page whose own name has come to mean this machine."""
+"""Opens pages of other sites, and a page whose name was rebound to this machine."""
 
-# What a page reads whose own name has come to mean this machine.
+# Sends requests from a page whose name was rebound to this machine.
 READ = """async (requests) => Promise.all(requests.map(async ([path, headers, body]) => {
     const options = body === null ? {} : { method: 'POST', headers, body };
     try {
@@ -13,7 +13,7 @@ EVIL = "evil.test"
 
 
 def rebind(page, port, path="/"):
-    """Opens a page at this machine's port, as if its server had been elsewhere until now."""
+    """Opens a page at this machine's port, as if its name had led to another server until now."""
     url = f"http://{EVIL}:{port}{path}"
     page.route(url, lambda route: route.fulfill(content_type="text/html", body="<!doctype html><title>evil</title>"))
     page.goto(url)

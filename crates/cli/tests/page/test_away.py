@@ -1,4 +1,4 @@
-"""A run that goes away and comes back, several pages of it, and readers that do not read."""
+"""A run that stops and starts again, several pages of a run, and readers that do not read."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ def port(command):
 
 
 def memory(process):
-    """In MiB, as it is now."""
+    """Returns the current memory in MiB."""
     with open(f"/proc/{process.pid}/statm") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
@@ -85,7 +85,7 @@ def test_what_is_done_on_one_page_is_seen_on_the_others(start, open_page):
 
 
 def read(command):
-    """Asks for the events, and reads none."""
+    """Requests the events, and reads none."""
     reader = socket.create_connection(("127.0.0.1", port(command)), timeout=10)
     reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     reader.sendall(f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{port(command)}\r\n\r\n".encode())

@@ -1,4 +1,4 @@
-"""What is in the address, and links to it."""
+"""The address of a view, and links to it."""
 
 import re
 from urllib.parse import quote

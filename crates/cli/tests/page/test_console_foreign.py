@@ -1,4 +1,4 @@
-"""Who may use the console: whoever has the key, for accounts that are unlocked. Pages of other sites get nowhere."""
+"""The console requires its key, and changes only unlocked accounts. Pages of other sites can do nothing."""
 
 import json
 from urllib.parse import urlsplit

@@ -1,4 +1,4 @@
-"""Small things for those who have many letters in hand."""
+"""Helpers for users with many letters: links, ranges, filters and groups."""
 
 import json
 import re

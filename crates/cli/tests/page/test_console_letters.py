@@ -1,4 +1,4 @@
-"""What can be done with single letters, and what letters can do to the page: nothing."""
+"""Actions on single letters. A letter cannot affect the page."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Queues whose letters SQS moves when they are received: nothing that only looks changes where a letter is."""
+"""Queues whose letters SQS moves when they are received: views that only show letters move none."""
 
 import json
 import re

@@ -87,7 +87,7 @@ def test_5012_letters_are_scrolled_in_few_rows_and_in_little_memory(begin, accou
 
 
 def watch(console, measured, over):
-    """What the command and its verbs have in memory, in KiB. Of pages that both have, as of the program itself, each has its share."""
+    """Measures the memory of the command and its verbs in KiB until `over`. Shared pages, such as the program, count once in all."""
     while not over.wait(0.05):
         with suppress(OSError):
             texts = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in console.pids()]
@@ -95,7 +95,7 @@ def watch(console, measured, over):
 
 
 class proxies:
-    """In front of each endpoint, counting what is asked for."""
+    """Starts a proxy in front of each endpoint that counts requests."""
 
     def __init__(self, endpoints, counts):
         self.servers = [self.proxy(urlsplit(endpoint).netloc, counts) for endpoint in endpoints]

@@ -1,4 +1,4 @@
-"""Letters are retried in stages from the page alone, by a real consumer. Each queue has as many letters as are meant."""
+"""Retries letters in stages from the page, with a real consumer. Each queue has exactly the letters of its test."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def back_to_the_queue(page, letters):
 
 
 def is_over(pid):
-    """Or only waits to be reaped."""
+    """Returns true if the process has ended, even if it was not reaped."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rsplit(")", 1)[1].split()[0] == "Z"

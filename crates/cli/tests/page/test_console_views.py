@@ -16,7 +16,7 @@ AXE = """async () => (await axe.run()).violations.map(({ id, nodes }) => `${id}:
 
 @pytest.fixture(scope="module")
 def console(module_begin, binaries, tmp_path_factory):
-    """Of whose runs one stopped, and one is done."""
+    """Starts a console with a stopped run and a finished one."""
     accounts = module_begin(Accounts, binaries, tmp_path_factory.mktemp("views"), 2, 6, LETTERS)
     accounts.dead_letter(json.dumps({"long": "a word without a space " + "x" * 300}), "gave up: " + "y" * 300, reason="r" * 80)
     accounts.moved(json.dumps({"order_id": "A-1", "lines": [{"sku": "tea", "quantity": 1}]}), tenant=("String", "acme" * 20))
@@ -37,7 +37,7 @@ def console(module_begin, binaries, tmp_path_factory):
 
 
 def retry(console, count, code):
-    """So many letters, which ends with this exit code."""
+    """Retries this many letters, and expects this exit code."""
     # Those that came back did so by the clock of the account, after the start of any run.
     lines = console.ask("/api/letters", {"queue": ARN, "where": ["reason != http-422"]})[1].splitlines()
     ids = [json.loads(line)["letter"]["id"] for line in lines if line.startswith('{"letter"')]
@@ -52,7 +52,7 @@ def retry(console, count, code):
 
 
 def views(page, console):
-    """Goes through all views, and names each."""
+    """Visits all views, and yields their names."""
     expect(page.get_by_role("link", name="orders-dead", exact=True)).to_be_visible()
     yield "queues"
     open_queue(page)

@@ -1,6 +1,6 @@
-"""Pages of other sites, in the browser of whoever runs `redrive local`: none reaches the AWS on this machine.
+"""Pages of other sites in the browser of a user of `redrive local`: none can call the AWS on this machine.
 
-A site is foreign by its port, by its name, or, after DNS rebinding, by a name that has come to mean this machine.
+A site is foreign if its port or its name differs, or if DNS rebinding leads its name to this machine.
 """
 
 import json
@@ -67,13 +67,13 @@ def queues(command):
 
 
 def now(command):
-    """On the clock of the run, in seconds."""
+    """Returns the time on the clock of the run, in seconds."""
     with urllib.request.urlopen(f"{command.endpoint}/_redrive/skip", b"0", timeout=10) as response:
         return float(response.read())
 
 
 def function_of(command):
-    """The only process of the only function."""
+    """Returns the only process of the only function."""
     threads = Path(f"/proc/{command.process.pid}/task").iterdir()
     [process] = [child for thread in threads for child in (thread / "children").read_text().split()]
     return process

@@ -1,4 +1,4 @@
-"""What happens is seen while it happens, and what is done on the page happens."""
+"""The page shows events while they happen, and its actions take effect."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""10,000 messages: what is not in view costs nothing."""
+"""10,000 messages: those out of view cost nothing."""
 
 from playwright.sync_api import expect
 

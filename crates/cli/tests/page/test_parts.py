@@ -1,4 +1,4 @@
-"""The pure parts of the page, called in the browser."""
+"""Calls the pure functions of the page in the browser."""
 
 import json
 

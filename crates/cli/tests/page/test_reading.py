@@ -1,4 +1,4 @@
-"""What is shown can be read: in both themes, on a phone, by a reader's voice, whatever messages say."""
+"""The page is readable in both themes, on a phone and with a screen reader, for any messages."""
 
 from pathlib import Path
 

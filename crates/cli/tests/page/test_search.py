@@ -1,4 +1,4 @@
-"""The text filter finds the whole body, of which a row has the beginning only."""
+"""The text filter searches the whole body, although a row shows only its beginning."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Who may not talk to the page: other sites, by any way that a browser has."""
+"""The page refuses other sites, by any means of a browser."""
 
 import http.client
 import http.server
@@ -65,7 +65,7 @@ def test_each_answer_is_protected(start):
 
 @pytest.fixture
 def elsewhere(tmp_path):
-    """Another site: the same machine, but another port."""
+    """Starts another site on this machine, on another port."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site/index.html").write_text("<!doctype html><title>elsewhere</title>")
 
@@ -149,7 +149,7 @@ def test_groups_reasons_notes_and_logs_are_text(start, open_page, tmp_path):
 
 
 def assert_all_is_text(page):
-    """`open_page` sees to it that no dialog comes up, and that the policy had nothing to forbid."""
+    """Checks that markup is shown as text. `open_page` checks that no dialog opens and the policy blocks nothing."""
     assert page.locator("img, iframe, body script").count() == 0
 
 
