@@ -69,7 +69,7 @@ def test_a_page_that_was_one_too_many_is_let_in_when_there_is_room(start, open_p
     expect(page.locator("#state")).to_be_empty()
 
 
-def test_what_is_done_on_one_page_is_seen_on_the_others(start, open_page):
+def test_an_action_on_one_page_shows_on_the_others(start, open_page):
     command = start("--speed", "600")
     pages = [open_page(command.url) for _ in range(3)]
     command.post("messages", {"queue": "redrive-orders", "body": "no order"})

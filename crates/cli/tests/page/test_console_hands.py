@@ -16,7 +16,7 @@ def accounts(begin, binaries, tmp_path):
     return begin(Accounts, binaries, tmp_path / "accounts", letters=LETTERS)
 
 
-def test_a_link_that_is_clicked_while_the_list_is_drawn_again_opens_its_queue(open_page, console):
+def test_a_link_that_is_clicked_during_a_refresh_opens_its_queue(open_page, console):
     page = open_page(console.url)
     page.get_by_role("link", name="orders-dead", exact=True).hover()
     page.mouse.down()

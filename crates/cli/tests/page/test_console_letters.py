@@ -82,7 +82,7 @@ def test_a_letter_is_edited_and_the_rest_of_it_stays(page, accounts, worker):
     assert accounts.messages() == LETTERS
 
 
-def test_what_a_text_area_cannot_hold_stays_in_an_edited_letter(page, accounts, worker):
+def test_an_edited_letter_keeps_text_that_a_text_area_cannot_hold(page, accounts, worker):
     before = "\ufefftext\r\n soft\u00adhyphen, \u202eright to left\r\n"
     accounts.moved(before, tenant=("String", "acme"))
     open_queue(page, letters=LETTERS + 1)
@@ -142,7 +142,7 @@ def exported(accounts):
     return list((accounts.folder / "state/redrive/exports").glob("*.jsonl"))
 
 
-def test_all_letters_are_deleted_once_their_number_was_typed_and_are_in_a_file(page, accounts):
+def test_all_letters_are_deleted_and_exported_once_their_number_is_typed(page, accounts):
     before = sorted(letter["body"] for letter in listed(accounts))
     open_queue(page, letters=LETTERS)
     expect(button(page, "Delete")).to_have_text(f"Delete all {LETTERS}…")
@@ -189,7 +189,7 @@ def test_exported_letters_can_be_imported_elsewhere(page, accounts, tmp_path):
     assert len(after) == 2 * len(before) and sorted({body for body, _ in after}) == sorted({body for body, _ in before})
 
 
-def test_whatever_a_letter_says_is_text(page, accounts):
+def test_the_contents_of_a_letter_are_text(page, accounts):
     bodies = [
         NASTY, "\u202egnp.exe\u202c bidi", "tab\tline\r\nbreak", '{"a": [1, 2', '{"__proto__": {"polluted": 1}, "constructor": "x"}',
         json.dumps({"large": "x" * (256 << 10)})[:256 << 10], '{"html": "</pre><b>bold</b>"}',
@@ -216,7 +216,7 @@ def test_whatever_a_letter_says_is_text(page, accounts):
     assert page.evaluate("({}).polluted === undefined && Object.keys(redrive).length > 0")
 
 
-def test_what_a_letter_covers_on_a_phone_is_not_reached_until_it_is_closed(open_page, console):
+def test_controls_behind_an_open_letter_are_unreachable_on_a_phone(open_page, console):
     page = open_page(console.url, width=390, height=844)
     open_queue(page, letters=LETTERS)
     page.locator(".row .error").first.click()

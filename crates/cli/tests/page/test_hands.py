@@ -135,7 +135,7 @@ def test_the_picture_stands_alone(page):
     assert "http" not in text.replace("http://www.w3.org/", "")
 
 
-def test_what_a_message_covers_on_a_phone_is_not_reached_until_it_is_closed(start, open_page):
+def test_controls_behind_an_open_message_are_unreachable_on_a_phone(start, open_page):
     page = open_page(start(*DEMO).url, width=390, height=844)
     expect(page.locator("#row-1")).to_contain_text("done")
     page.locator("#row-1").click()

@@ -33,7 +33,7 @@ def test_messages_appear_while_they_are_sent_and_end_as_they_end(start, open_pag
     expect(page.locator("#detail")).to_contain_text("notea=b")
 
 
-def test_an_attempt_that_failed_inside_a_batch_runs_no_longer_than_until_the_next_one(start, open_page):
+def test_a_failed_attempt_in_a_batch_ends_before_the_next_one(start, open_page):
     command = start("--speed", "10", "--send", ROOT / "events/demo.jsonl", "--parameter", "MessageTimeLimit=8")
     page = open_page(command.url)
     # Another message of their first batch runs until its time is up.
@@ -171,7 +171,7 @@ def test_invocations_are_chosen_by_the_arrow_keys_and_show_their_messages(start,
     expect(row(page, 1)).to_be_visible()
 
 
-def test_with_until_idle_the_run_ends_as_without_a_page_and_the_page_says_so(start, open_page):
+def test_with_until_idle_the_run_ends_and_the_page_reports_it(start, open_page):
     command = start("--speed", "5", "--until-idle", "--json", messages=[order(1, gateway={"down_for": 3})])
     page = open_page(command.url)
     # After the next full minute or two, when the alarms have looked at what happened: 12 to 24 s at this speed.
@@ -215,7 +215,7 @@ def test_a_message_of_which_no_copy_is_kept_is_not_copied(start, open_page):
     expect(page.get_by_role("button", name="Send a copy")).to_be_disabled()
 
 
-def test_what_is_read_in_a_message_stays_when_it_is_tried_again(start, open_page):
+def test_the_body_of_an_open_message_stays_scrolled_on_a_retry(start, open_page):
     lines = [{"sku": "tea", "quantity": 1} for _ in range(60)]
     page = open_page(start(messages=[{"body": {"order_id": "A", "lines": lines, "gateway": "down"}}]).url)
     expect(row(page, 1)).to_contain_text("failed 1×")

@@ -97,7 +97,7 @@ def test_doubling_waits_are_equally_far_from_each_other_on_the_axis_of_ages(call
     assert all(after["at"] - before["at"] > 38 for before, after in zip(ticks, ticks[1:]))
 
 
-def test_outages_less_than_two_minutes_apart_are_one_band_and_the_last_one_goes_on(call):
+def test_outages_less_than_two_minutes_apart_are_one_band(call):
     samples = [{"at": at, "outages": outages} for at, outages in [(0, 0), (10, 3), (70, 4), (90, 4), (131, 5), (400, 5), (500, 6)]]
     assert call("/charts.js", "outageBands", samples, 560) == [[10, 131], [500, 560]]
     assert call("/charts.js", "outageBands", samples, 700) == [[10, 131], [500, 500]]

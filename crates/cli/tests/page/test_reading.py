@@ -39,7 +39,7 @@ def test_a_lamp_says_what_it_means_and_why(start, open_page):
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_the_seconds_of_each_wait_are_there_also_when_they_have_no_room_on_the_axis(start, open_page, width):
+def test_the_seconds_of_each_wait_are_readable_without_room_on_the_axis(start, open_page, width):
     page = open_page(start(*DEMO).url, width=width)
     row = page.locator("#row-11")
     expect(row).to_contain_text("dead: redrive policy")
@@ -85,7 +85,7 @@ def test_long_names_and_long_words_are_kept_within_the_page(start, open_page, wi
     assert detail.evaluate("(it) => it.scrollWidth - it.clientWidth") <= 0
 
 
-def test_what_cannot_be_seen_in_a_message_is_shown_by_its_number(start, open_page):
+def test_invisible_characters_of_a_message_are_shown_by_their_numbers(start, open_page):
     body = f"{TURNED}live\u0085 \U0001F469\u200d\U0001F4BB"
     page = open_page(start(messages=[{"body": body, "attributes": {"name": f"a{TURNED}b"}}]).url)
     shown = "\\u202elive\\u0085 \U0001F469\u200d\U0001F4BB"

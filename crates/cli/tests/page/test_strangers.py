@@ -113,7 +113,7 @@ def test_a_page_of_another_site_can_neither_send_nor_read_nor_frame(start, brows
     assert not any("sent" in line for line in command.told)
 
 
-def test_what_a_message_says_is_text(start, open_page):
+def test_the_contents_of_a_message_are_text(start, open_page):
     page = open_page(start(messages=[{"body": NASTY, "attributes": {"name": NASTY}}, order(2)]).url)
     expect(page.locator("#row-1 .body")).to_have_text(NASTY)
     page.locator("#row-1").click()
