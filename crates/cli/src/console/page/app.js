@@ -1,4 +1,4 @@
-// Which view is shown, and what all views share: keys, the theme, the lock, and verbs that run.
+// Shows the current view, and what all views share: keys, the theme, the lock, and running verbs.
 
 import { help } from './dialogs.js';
 import { $, h, say } from './dom.js';
@@ -9,7 +9,7 @@ import { QueueView } from './queue.js';
 import { RunView } from './run.js';
 import { ask } from './server.js';
 
-/** How often the queues are read while the page can be seen, in milliseconds. */
+/** Interval between reads of the queues while the page is visible, in milliseconds. */
 const EVERY = 60_000;
 
 const THEMES = ['system', 'light', 'dark'];
@@ -17,7 +17,7 @@ const THEMES = ['system', 'light', 'dark'];
 export const app = {
   /** The last answer about all queues. */
   known: null,
-  /** When functions were deployed, by the ARNs of dead-letter queues. */
+  /** Deployments of functions by the ARNs of dead-letter queues. */
   deployments: {},
   view: null,
 
@@ -56,7 +56,7 @@ export const app = {
     app.show();
   },
 
-  /** Says something for a moment, to those who cannot see as well. */
+  /** Shows a message for a moment, which screen readers announce. */
   tell(text) {
     say($('said'), text);
     clearTimeout(app.quiet);
@@ -86,7 +86,7 @@ async function route() {
   $('view').replaceChildren(app.view.element);
   document.title = `${app.view.title} – redrive console`;
   scrollTo(0, 0);
-  // Whoever cannot see is told that there is something else.
+  // Screen readers announce the new view.
   if (!first) $('view').focus({ preventScroll: true });
   if (app.known) app.view.refreshed?.();
 }
@@ -135,12 +135,12 @@ addEventListener('hashchange', route);
 document.addEventListener('visibilitychange', () => !document.hidden && app.refresh());
 setInterval(() => !document.hidden && app.refresh(), EVERY);
 
-// Behind the question whether to follow a link of another site.
+// Removes the mark of the question about links of other sites.
 if (location.search) history.replaceState(history.state, '', `/${location.hash}`);
 showTheme();
 $('view').append(h('p', { class: 'quiet' }, 'Reading the queues…'));
 route();
 app.refresh();
 
-// For whoever looks at the page from outside, such as its tests.
+// For tests of the page.
 window.redrive = app;

@@ -1,11 +1,11 @@
-// Questions before something is changed, each with the command that does the same.
+// Asks before changes, and shows the command for each.
 
 import { $, h } from './dom.js';
 import { isOwn } from './letter.js';
 import { ask } from './server.js';
 import { command, letters, nameOf, number, times } from './words.js';
 
-/** The command is shown once nobody has typed for so long, in milliseconds. */
+/** Pause in typing after which the command is shown, in milliseconds. */
 const PAUSE = 150;
 
 const WORDS = {
@@ -30,7 +30,7 @@ const field = (name, control, hint) => h('label', {}, name, control, hint ? h('s
 
 const input = (value, more) => h('input', { type: 'text', value, autocomplete: 'off', spellcheck: 'false', ...more });
 
-/** Lines of a problem, and what a button does, which cannot be pressed again meanwhile. */
+/** Returns a line for problems, and the handler of a button, which is disabled while it works. */
 function guarded(work) {
   const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
   const fail = (error) => {
@@ -43,7 +43,7 @@ function guarded(work) {
     button.disabled = true;
     try {
       await work();
-      // Somebody may have closed it, and opened another one.
+      // The user may have closed it and opened another one.
       if (event.target.isConnected) $('dialog').close();
     } catch (error) {
       fail(error);
@@ -54,8 +54,8 @@ function guarded(work) {
 }
 
 /**
- * `isSweeping`: nobody has picked each of the letters, so that their number is to be typed before they are deleted. `behind` so
- * many are others of the same queue that SQS does not return yet.
+ * Asks before an action on letters. If `isSweeping`, the user has not picked each letter, and must type their number before a
+ * delete. `behind` counts letters of the queue that SQS does not return yet.
  */
 export function act(app, verb, queue, source, some, { isSweeping = false, behind = 0 } = {}) {
   const what = { source: source || null, ids: some.map(({ id }) => id) };
@@ -78,12 +78,12 @@ export function act(app, verb, queue, source, some, { isSweeping = false, behind
   return question(app, verb, queue, what, fields, { check, also: () => ({ export: first.checked }) });
 }
 
-/** What was typed and is not sent yet, or could not be sent, by the ids of letters. */
+/** Edited texts that are not sent yet, or could not be sent, by the ids of letters. */
 const drafts = new Map();
 
 /**
- * The body as it is, and the attributes as the command's editor shows them. A text area has one kind of line break, and shows
- * controls as they are: a body that nobody changed is sent as it was, and its line breaks stay.
+ * Edits the body as it is, and the attributes as in the command's editor. A text area has one kind of line break and control
+ * characters in plain, so an unchanged body is sent as it was, and a changed one keeps its line breaks.
  */
 export function edit(app, queue, source, letter) {
   const isJson = isObject(letter.body);
@@ -120,7 +120,7 @@ export function edit(app, queue, source, letter) {
   });
 }
 
-/** Where it is no JSON, in the lines and columns of what was typed. */
+/** Parses JSON. Errors have the lines and columns of the text area. */
 function parsed(name, text) {
   try {
     JSON.parse(text);
@@ -129,10 +129,10 @@ function parsed(name, text) {
   }
 }
 
-/** So many characters before and behind what was changed. */
+/** Number of characters to show on both sides of a change. */
 const AROUND = 40;
 
-/** What was typed over what, with a little of the text around it. */
+/** Shows the old and the new text of a change, with a little context. */
 function difference(name, before, after) {
   if (before === after) return null;
   let [start, end] = [0, 0];
@@ -156,7 +156,7 @@ function isObject(text) {
   }
 }
 
-/** A field that unlocks the account of a queue, hidden if that is not needed. */
+/** Returns a field that unlocks the account of a queue, hidden if it is unlocked. */
 function locked(app, queue) {
   const account = input('', { name: 'account', inputmode: 'numeric', placeholder: queue.account });
   const lock = field(`Account ${queue.account} is locked. Type its id to unlock it.`, account);
@@ -167,7 +167,7 @@ function locked(app, queue) {
   return { lock, unlock };
 }
 
-/** Before a look that may move letters, which a locked account does not allow. */
+/** Asks before a receive that may move letters, which a locked account does not allow. */
 export function receive(app, queue, work) {
   const dialog = $('dialog');
   const { lock, unlock } = locked(app, queue);
@@ -254,7 +254,7 @@ function question(app, verb, queue, what, fields, more = {}) {
   dialog.oncancel = (event) => {
     if (more.isChanged?.()) event.preventDefault();
   };
-  // A second Esc would close it whatever is said to the first.
+  // A second Esc would close it even if the first was canceled.
   dialog.onkeydown = (event) => {
     if (event.key !== 'Escape' || !more.isChanged?.()) return;
     event.preventDefault();
@@ -265,7 +265,7 @@ function question(app, verb, queue, what, fields, more = {}) {
   show();
 }
 
-/** The queue is listed last for a time. Nothing on AWS changes, so the account may be locked. */
+/** Snoozes the queue. Nothing on AWS changes, so the account may be locked. */
 export function snooze(app, queue) {
   const dialog = $('dialog');
   const [time, reason] = [input('1d', { name: 'for' }), input('', { name: 'reason', placeholder: 'The fix is in review' })];

@@ -1,13 +1,13 @@
-// The errors of all queues together.
+// Shows the errors of all queues together.
 
 import { h, say } from './dom.js';
 import { Letters, failedAt } from './letters.js';
 import { command, histogram, letters as counted, nameOf, number } from './words.js';
 
-/** An error with the numbers of its letters in each queue. */
+/** Shows an error with the number of its letters in each queue. */
 export function inQueues({ reason, error, isEstimate }, count, queues, chart) {
   const names = [...queues.keys()].map(nameOf);
-  // Queues of one name are told apart by their accounts.
+  // Queues with the same name show their accounts.
   const label = (arn) => (names.filter((name) => name === nameOf(arn)).length > 1 ? `${nameOf(arn)} in ${arn.split(':').slice(3, 5).reverse().join(', ')}` : nameOf(arn));
   const links = [...queues].sort((a, b) => b[1] - a[1]);
   const shown = links.slice(0, 8).map(([arn, count]) => h('a', { href: `#/queue/${encodeURIComponent(arn)}`, title: arn }, `${label(arn)} (${number(count)})`));

@@ -1,4 +1,4 @@
-// All dead-letter queues, the most urgent first.
+// Shows all dead-letter queues, the most urgent first.
 
 import { h, renew, say } from './dom.js';
 import { inQueues } from './errors.js';
@@ -8,11 +8,11 @@ import { clock, curve, expires, letters, marksOf, nameOf, number, signed, since,
 const [DAY, HOUR] = [86_400, 3600];
 /** A word with a digit. */
 const NUMBER = /[\w#.-]*\d[\w.-]*/g;
-/** How many errors that several queues have in common are shown. */
+/** Number of errors in several queues that are shown. */
 const SHARED = 3;
 const COLUMNS = ['Letters', 'Last hour', 'Oldest', 'Expires', 'Queue', 'Owner', 'Account'];
 
-/** `failed: card # declined (8 of 10, seen 2 h ago)` */
+/** Formats `failed: card # declined (8 of 10, seen 2 h ago)`. */
 function seenWords({ at, letters: all, of, errors: [{ reason, error, letters }] }) {
   return `${reason}${error ? `: ${error}` : ''} (${number(letters)} of ${all < of ? 'a sample of ' : ''}${number(all)}, seen ${span(since(at))} ago)`;
 }
@@ -38,7 +38,7 @@ export class FleetView {
       h('table', { class: 'fleet' }, h('thead', {}, h('tr', {}, ...COLUMNS.map((name) => h('th', { scope: 'col' }, name)))), this.body),
       this.none);
     this.clock = setInterval(() => this.age(), 5000);
-    // Letters may have been listed since.
+    // The letters may have been listed since.
     if (app.known) app.refresh();
   }
 
@@ -68,7 +68,7 @@ export class FleetView {
     this.readDeployments();
   }
 
-  /** Later than the queues, and missing if it fails. */
+  /** Reads deployments after the queues. They are missing if that fails. */
   async readDeployments() {
     if (this.app.asking) return;
     this.app.asking = true;
@@ -79,7 +79,7 @@ export class FleetView {
     if (this.app.view instanceof FleetView) this.app.view.draw();
   }
 
-  /** The letters of these queues in the last hour, with deployments. */
+  /** Draws the letters of these queues in the last hour, with deployments. */
   curve(arns, count) {
     const minutes = new Map();
     for (const [ago, value] of arns.flatMap((arn) => this.app.known.visible[arn] ?? [])) {
@@ -92,7 +92,7 @@ export class FleetView {
     return curve([...minutes].map(([minute, value]) => [60 * minute, value]), { label: `Letters in the last hour, now ${number(count)}${deployed}`, end: HOUR, marks });
   }
 
-  /** What was last seen in several queues, most letters first. */
+  /** Shows errors that were last seen in several queues, most letters first. */
   drawShared() {
     const errors = new Map();
     for (const { arn, letters: all, seen } of this.app.known.fleet.queues) {
@@ -102,7 +102,7 @@ export class FleetView {
         if (!errors.has(key)) errors.set(key, { reason, error, count: 0, letters: 0, queues: new Map(), isEstimate: false });
         const shared = errors.get(key);
         if (shared.error !== error) shared.error = masked;
-        // The share of a sample stands for that of all letters.
+        // A sample is scaled to all letters.
         const isSample = seen.letters < seen.of;
         const count = isSample ? Math.round((letters * seen.of) / seen.letters) : letters;
         shared.isEstimate ||= isSample;
@@ -141,7 +141,7 @@ export class FleetView {
     say(this.none, words.length > 0 ? 'No queue matches.' : this.isPartial() ? 'Some queues could not be read.' : 'All dead-letter queues are empty.');
   }
 
-  /** Rows that are there already stay, with the cells that are unchanged. */
+  /** Keeps existing rows, with their unchanged cells. */
   place(rows) {
     const arns = new Set(rows.map((row) => row.dataset.arn));
     [...this.body.rows].filter((row) => !arns.has(row.dataset.arn)).forEach((row) => row.remove());

@@ -1,4 +1,4 @@
-// What was done with letters and queues: by this page, and from this machine or by all who share a table.
+// Shows the actions on letters and queues: by this page, and from this machine or by all users who share a table.
 
 import { h } from './dom.js';
 import { ask } from './server.js';

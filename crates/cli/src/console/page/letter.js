@@ -1,13 +1,13 @@
-// One letter with all that is known of it. Whatever a letter says is text.
+// Shows a letter with all known facts. Its contents are always text.
 
 import { h } from './dom.js';
 import { pretty } from './json.js';
 import { since, span } from './words.js';
 
-/** So many characters of a body are shown. */
+/** Most characters of a body that are shown. */
 const LONGEST = 1 << 18;
 
-/** Attributes of redrive's own: they hold what the facts say. */
+/** Redrive's own attributes, whose contents the facts show. */
 export const isOwn = (name) => name.startsWith('redrive.origin') || name.startsWith('redrive.dead-letter');
 
 function pairs(facts) {
@@ -17,7 +17,7 @@ function pairs(facts) {
 
 const at = (time) => time && `${time.replace('T', ' ').replace(/\.\d+Z$/, 'Z')}, ${span(since(time))} ago`;
 
-/** The letter, with a button for each action. */
+/** Shows the letter, with a button for each action. */
 export function detail(letter, actions, close) {
   const attributes = Object.entries(letter.attributes ?? {}).filter(([name]) => !isOwn(name));
   const value = (attribute) => (typeof attribute === 'string' ? attribute : (attribute.value ?? `${attribute.base64} (base64)`));

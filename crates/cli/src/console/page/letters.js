@@ -1,4 +1,4 @@
-// Letters as they come from the command, and a filter for them.
+// Reads letters from the command, and filters them.
 
 import { stream } from './server.js';
 
@@ -55,14 +55,14 @@ export class Letters {
     this.reading = null;
   }
 
-  /** Those of a source and a group, if they are given, that have each of these words somewhere. */
+  /** Returns the letters that have all these words, of a source and a group if given. */
   matching(source, group, text) {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     return this.all.filter((letter) => isOf(letter, source) && (group === null || letter.group === group) && words.every((word) => haystack(letter).includes(word)));
   }
 }
 
-/** Whether a letter goes back to this source. One that names no source goes back to any. */
+/** Returns true if a letter goes back to this source. One without a source goes back to any. */
 export const isOf = (letter, source) => !source || !letter.source || letter.source === source || letter.source === source.split(':').at(-1);
 
 const found = new WeakMap();
@@ -75,5 +75,5 @@ function haystack(letter) {
   return found.get(letter);
 }
 
-/** When a letter failed, as exactly as it is known. */
+/** Returns the time of a letter's failure, as exactly as possible. */
 export const failedAt = (letter) => Date.parse(letter.failed_at ?? letter.enqueued_at ?? letter.sent_at);

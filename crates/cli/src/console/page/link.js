@@ -1,4 +1,4 @@
-// The question before a link of another site is followed.
+// Asks before following a link from another site.
 
 import { $, say } from './dom.js';
 
@@ -6,6 +6,6 @@ const { hash } = location;
 let where = hash;
 try {
   where = decodeURIComponent(hash);
-} catch { /* It is shown as it is. */ }
+} catch { /* It is shown undecoded. */ }
 say($('where'), where.slice(1) || '/');
 $('open').href = `/?link${hash}`;

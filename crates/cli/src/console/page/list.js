@@ -1,16 +1,16 @@
-// The letters of a queue, as rows.
+// Shows the letters of a queue as rows.
 
 import { h, say } from './dom.js';
 import { Rows } from './rows.js';
 import { number, since, span } from './words.js';
 
-/** Of a text, more than a row shows. */
+/** Most characters of a text. A row shows fewer. */
 const SHOWN = 400;
 
 export class List {
   constructor({ choose, checked }) {
     this.handlers = { choose, checked };
-    /** Letters by their ids. They stay selected while others are shown. */
+    /** Selected letters by id. They stay selected while others are shown. */
     this.checked = new Map();
     const inner = h('div', { class: 'rows', role: 'presentation' });
     this.element = h('div', { class: 'viewport', role: 'listbox', tabindex: 0, 'aria-multiselectable': 'true', 'aria-label': 'Letters: Enter opens one, x selects it' }, inner);
@@ -47,7 +47,7 @@ export class List {
     element.classList.toggle('chosen', this.rows.chosen === id);
   }
 
-  /** With `asFarAs`, all letters between this one and the last one get the state of the last one. */
+  /** Toggles a letter. With `asFarAs`, all letters from the last one to this one get the state of the last one. */
   toggle(id, asFarAs = false) {
     const { shown } = this.rows;
     const [at, last] = [id, this.last].map((id) => shown.findIndex((letter) => letter.id === id));
@@ -68,7 +68,7 @@ export class List {
     this.draw();
   }
 
-  /** How many selected letters are not among those that are shown. */
+  /** Counts selected letters that are not shown. */
   hidden() {
     if (this.checked.size === 0) return 0;
     const shown = this.rows.shown.filter(({ id }) => this.checked.has(id));
@@ -103,7 +103,7 @@ function make(letter) {
   return { element };
 }
 
-/** How many there are, to be said beside the list. */
+/** Formats the count beside the list. */
 export function count(element, { shown, all, checked, reading, received }) {
   if (!received) return say(element, 'Not received');
   const of = shown === all ? '' : ` of ${number(all)}`;

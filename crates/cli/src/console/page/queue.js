@@ -1,4 +1,4 @@
-// One dead-letter queue: its last day, its errors, its letters, and what can be done with them.
+// Shows a dead-letter queue: its last day, its errors, its letters, and their actions.
 
 import { act, edit, receive, snooze, wake } from './dialogs.js';
 import { h, say } from './dom.js';
@@ -9,15 +9,15 @@ import { ask } from './server.js';
 import { clock, command, curve, expires, histogram, letters as counted, marksOf, nameOf, number, signed, span, times } from './words.js';
 
 const DAY = 86_400;
-/** What the command says of letters that are all on the page. */
+/** A message of the command that only counts letters, which the page shows already. */
 const COUNTED = /^([\d,]+ of )?[\d,]+ letters? in \S+( match)?$/;
-/** More ids make an address too long to be sent. The browser keeps them for Back and reload. */
+/** Most ids in an address that is short enough to share. The browser keeps more for Back and reload. */
 const MOST_IDS = 50;
-/** The address changes once nothing else has for so long, in milliseconds: browsers refuse many changes. */
+/** Pause without changes before the address changes, in milliseconds: browsers refuse many changes. */
 const PAUSE = 100;
-/** What is a condition, and would be sought in vain as a text. */
+/** Matches a condition, which a search for text would not find. */
 const CONDITION = /^(body|attribute|reason|error|exception|function|source|id|group|attempts|age|sent)[^\s=!<>~]*\s*(!?[=~]|[<>]=?|\bexists$|\bmissing$)/;
-/** More groups than anybody reads. */
+/** Most groups. Nobody reads more. */
 const MOST_GROUPS = 200;
 
 export class QueueView {
@@ -25,7 +25,7 @@ export class QueueView {
     const asked = new URLSearchParams(query);
     [this.app, this.arn, this.title] = [app, arn, nameOf(arn)];
     [this.conditions, this.group, this.open] = [asked.getAll('where'), null, null];
-    // What the address says of letters that are not received yet.
+    // Parts of the address about letters that are not received yet.
     this.wanted = {
       source: asked.get('source'),
       error: asked.has('reason') ? { reason: asked.get('reason'), error: asked.get('error') ?? '' } : null,
@@ -122,7 +122,7 @@ export class QueueView {
     }
   }
 
-  /** Letters are received at once, unless SQS may move them for that. */
+  /** Receives letters immediately, unless SQS may move them for that. */
   begin(queue) {
     this.begun = true;
     if (!queue?.own_max_receive_count) return this.read();
@@ -132,7 +132,7 @@ export class QueueView {
     return null;
   }
 
-  /** Each look at letters that it may move needs a yes of its own. */
+  /** Reads the letters. If that may move them, it asks each time. */
   read() {
     const queue = this.app.queue(this.arn);
     if (queue?.own_max_receive_count) receive(this.app, queue, () => this.receive(true));
@@ -157,7 +157,7 @@ export class QueueView {
     this.read();
   }
 
-  /** Enter makes a condition of a text that is one. */
+  /** Adds the text as a condition on Enter, if it is one. */
   addTyped() {
     const condition = this.text.value.trim();
     if (!CONDITION.test(condition)) return;
@@ -166,7 +166,7 @@ export class QueueView {
     this.read();
   }
 
-  /** Letters came, at most once in a frame. */
+  /** Draws new letters, at most once per frame. */
   changed() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
@@ -188,7 +188,7 @@ export class QueueView {
     });
   }
 
-  /** What the address says of letters, as they come. */
+  /** Applies the address's parts about letters while they arrive. */
   restore() {
     const { wanted, letters: { all, groups, ended }, list: { checked } } = this;
     for (; this.scanned < all.length; this.scanned += 1) {
@@ -207,13 +207,13 @@ export class QueueView {
     }
   }
 
-  /** The error that is picked, as the address names it. */
+  /** Returns the selected error in the form of the address. */
   picked() {
     const { reason, error } = this.letters.groups[this.group] ?? {};
     return reason === undefined ? null : { reason, error };
   }
 
-  /** Writes what is shown into the address, so that Back, a reload and a link lead here. */
+  /** Writes the state of the view into the address, so that Back, a reload and a link lead here. */
   remember() {
     clearTimeout(this.remembering);
     const [asked, picked] = [new URLSearchParams(), this.picked() ?? this.wanted.error];
@@ -250,7 +250,7 @@ export class QueueView {
     }), ...(left > 0 ? [h('li', { class: 'quiet' }, `${number(left)} more kinds of errors`)] : []));
   }
 
-  /** Another source was picked. */
+  /** Handles the choice of another source. */
   redraw() {
     [this.group, this.wanted.source] = [null, null];
     this.drawGroups(this.letters.groups);
@@ -284,7 +284,7 @@ export class QueueView {
     this.buttons[0].title = this.obstacle() ?? '';
   }
 
-  /** Which letters a button means. */
+  /** Describes the letters of a button. */
   meant() {
     const { checked, rows: { shown } } = this.list;
     const [all, hidden] = [this.letters.all.length, this.list.hidden()];
@@ -294,20 +294,20 @@ export class QueueView {
     return ` ${number(checked.size)} selected${by}`;
   }
 
-  /** Why letters cannot be sent back now. */
+  /** Returns the reason why letters cannot be sent back now, if any. */
   obstacle() {
     const queue = this.app.queue(this.arn);
     if (!queue) return 'This queue was not read';
     return queue.sources.length > 1 && !this.source.value ? 'Pick the source queue first' : null;
   }
 
-  /** The letters that are checked, also if a filter hides them, else all that are shown. */
+  /** Returns the selected letters, including those that a filter hides, else all that are shown. */
   selected() {
     const { checked, rows: { shown } } = this.list;
     return checked.size > 0 ? [...checked.values()] : shown;
   }
 
-  /** Selected letters that are not in the queue any more are forgotten. Those that a condition hides may be in it. */
+  /** Deselects letters that have left the queue. Those that a condition hides may still be in it. */
   forgetGone() {
     const { checked } = this.list;
     if (checked.size === 0 || this.conditions.length > 0 || this.letters.ended !== 0) return;
@@ -332,7 +332,7 @@ export class QueueView {
     if (this.cover() || focus) this.detail.focus();
   }
 
-  /** On a phone a letter covers everything, which is then not to be reached. */
+  /** Makes everything else inert if the letter covers it, as on a phone. */
   cover() {
     const covers = this.open !== null && getComputedStyle(this.detail).position === 'fixed';
     const others = [...document.querySelectorAll('.skip, header'), ...this.element.children, this.list.element];
@@ -364,19 +364,19 @@ export class QueueView {
     else act(this.app, 'delete', this.app.queue(this.arn), null, some, { isSweeping: this.isSweeping(some) });
   }
 
-  /** About how many letters there are behind all that SQS returns of a FIFO queue: the first ten of each group. */
+  /** Estimates the letters behind those that SQS returns of a FIFO queue: the first ten of each group. */
   behind(some) {
     const { letters, conditions, list: { checked }, arn } = this;
     const isAll = checked.size === 0 && conditions.length === 0 && some.length === letters.all.length;
     return arn.endsWith('.fifo') && isAll ? Math.max(0, this.app.queue(arn).letters - some.length) : 0;
   }
 
-  /** Whether nobody has picked each of these letters. */
+  /** Returns true if the user has not picked each of these letters. */
   isSweeping(some) {
     return some.length > 1 && (this.list.checked.size === 0 || some.length >= this.letters.all.length);
   }
 
-  /** As `dlq export` writes them, except those of which only the beginning is here. */
+  /** Exports letters as `dlq export` does, except those whose bodies are cut. */
   export(some = this.selected()) {
     const whole = some.filter((letter) => !letter.is_cut);
     const lines = whole.map(({ group, ...letter }) => `${JSON.stringify(letter)}\n`);

@@ -1,15 +1,15 @@
-// A verb at work: how far it is, and how it ended.
+// Shows the progress and the result of a verb.
 
 import { h, say } from './dom.js';
 import { ask } from './server.js';
 import { command, letters, number, span } from './words.js';
 
-/** So often the page asks again if nobody answers. */
+/** Number of requests in a row without an answer after which the page gives up. */
 const MOST_FAILURES = 30;
 
 const PAST = { retry: 'sent', edit: 'sent', delete: 'deleted' };
 
-/** Of its last words, which may name many letters. */
+/** Most characters of its last messages, which may name many letters. */
 const LONGEST = 300;
 
 const VERDICTS = {

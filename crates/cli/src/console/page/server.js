@@ -1,10 +1,10 @@
-// What the page asks of the command. Each request has the key that came behind the # of the address.
+// Sends requests to the command, with the key from behind the # of the address.
 
 import { ask as askWith } from './dom.js';
 
 const NAME = 'redrive-key';
 
-/** Other tabs of this address have it too. The next command has another one. */
+/** Takes the key from the address. Tabs of the same address share it. The next command has another one. */
 function takeKey() {
   const [, key] = location.hash.match(/^#key=([0-9a-f]+)$/) ?? [];
   if (key) {
@@ -18,7 +18,7 @@ const headers = takeKey();
 
 export const ask = (path, body) => askWith(path, body, headers);
 
-/** Lines of JSON, many at a time, until the last or until the signal. */
+/** Reads lines of JSON, many at a time, until the last or until the signal. */
 export async function stream(path, body, signal, take) {
   const options = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body), signal };
   const response = await fetch(path, options).catch((error) => {

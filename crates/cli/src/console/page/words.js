@@ -1,4 +1,4 @@
-// Numbers, times, commands and curves as people read them.
+// Formats numbers, times, commands and curves for people.
 
 import { chart } from './chart.js';
 import { h, s } from './dom.js';
@@ -9,10 +9,10 @@ export const letters = (count) => `${number(count)} letter${count === 1 ? '' : '
 
 export const times = (receives) => `${number(receives)} receive${receives === 1 ? '' : 's'}`;
 
-/** The name of a queue in its ARN. */
+/** Returns the name of a queue from its ARN. */
 export const nameOf = (arn) => arn.split(':').at(-1);
 
-/** 45 s, 12 min, 3 h, 2 d: the largest unit that leaves at least one. */
+/** Formats a time span in its largest unit: 45 s, 12 min, 3 h, 2 d. */
 export function span(seconds) {
   for (const [unit, length] of [['d', 86_400], ['h', 3_600], ['min', 60]]) {
     if (seconds >= length) return `${Math.floor(seconds / length)} ${unit}`;
@@ -22,10 +22,10 @@ export function span(seconds) {
 
 export const since = (time) => (time ? (Date.now() - Date.parse(time)) / 1000 : null);
 
-/** A moment in UTC: 2026-11-26 21:56 */
+/** Formats a time in UTC: 2026-11-26 21:56. */
 export const clock = (time) => time.replace('T', ' ').slice(0, 16);
 
-/** When the first letter expires, as exactly as it is known. */
+/** Describes the expiry of the first letter, as exactly as possible. */
 export function expires(range) {
   if (!range) return '–';
   const [from, to] = [range.earliest_in_seconds, range.latest_in_seconds];
@@ -38,7 +38,7 @@ export function signed(count) {
   return count > 0 ? `+${number(count)}` : number(count).replace('-', '−');
 }
 
-/** A command with a button that copies it. */
+/** Shows a command with a button that copies it. */
 export function command(text) {
   const button = h('button', { type: 'button', class: 'plain', onclick: copy }, 'Copy');
   async function copy() {
@@ -49,12 +49,12 @@ export function command(text) {
   return h('div', { class: 'command' }, h('code', { tabindex: 0, role: 'region', 'aria-label': 'The command that does the same' }, text), button);
 }
 
-/** Deployments as marks of a curve of so many seconds. */
+/** Returns deployments as marks for a curve over this many seconds. */
 export function marksOf(deployments, end) {
   return deployments.map(({ function: name, version, at }) => [since(at?.replace(/\+0000$/, 'Z')), `${name} ${version} deployed`]).filter(([ago]) => ago !== null && ago >= 0 && ago <= end);
 }
 
-/** A curve of [seconds ago, value], with marks of [seconds ago, text]. */
+/** Draws a curve of [seconds ago, value], with marks of [seconds ago, text]. */
 export function curve(points, { label, kind = 'dead', width = 120, height = 26, end, marks = [] }) {
   const sorted = points.map(([ago, value]) => [end - ago, value]).filter(([at]) => at >= 0).sort((a, b) => a[0] - b[0]);
   const parts = chart(sorted, { width, height, end }).map(([tag, attributes]) => s(tag, attributes));
@@ -65,7 +65,7 @@ export function curve(points, { label, kind = 'dead', width = 120, height = 26, 
   return s('svg', { class: `chart ${kind}`, viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': label }, ...parts, ...shown);
 }
 
-/** How many of these times are in each part of the time between the first and the last. */
+/** Draws a histogram of these times. */
 export function histogram(times, label) {
   const [width, height, bins] = [120, 22, 30];
   const known = times.filter(Number.isFinite);
