@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use anyhow::{Context, anyhow};
 use clap::Args;
 
-use super::condition::{self, Sieve, Verdict, Where, without_note};
+use super::condition::{self, ConditionFilter, Verdict, Where, without_note};
 use super::letter::unchecked_origins;
 use super::line::Line;
 use super::look::{Look, not_seen};
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let (aws, pair) = arguments.which.find().await?;
         let queue = &Receivable::ask(pair.dead().or_input()?.clone(), arguments.sure.yes())?;
         let now = SystemTime::now();
-        let mut sieve = Sieve::new(conditions);
+        let mut filter = ConditionFilter::new(conditions);
         let (mut written, mut unchecked) = (0_usize, 0);
         let (output, seen) = hold(&aws, queue, async |hold| {
             // The file is not created earlier, because a signal would leave it behind.
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
                 if found.is_empty() {
                     return Ok((output, look.seen()));
                 }
-                for letter in found.iter().filter(|letter| sieve.judge(letter, now) == Verdict::Holds) {
+                for letter in found.iter().filter(|letter| filter.judge(letter, now) == Verdict::Holds) {
                     output.write(&Line::of(letter, queue.retention())).or_failed()?;
                     written += 1;
                     unchecked += u64::from(letter.has_unchecked_origin);
@@ -89,11 +89,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         })
         .await?;
         let not_seen = not_seen(queue, seen);
-        let silent = without_note(sieve.unknown(), "redrive dlq list --logs --json reads the log");
-        sieve.absent().iter().chain(&silent).for_each(tell);
-        let is_unmatched = written == 0 && !sieve.is_empty() && not_seen.is_none();
+        let silent = without_note(filter.unknown(), "redrive dlq list --logs --json reads the log");
+        filter.absent().iter().chain(&silent).for_each(tell);
+        let is_unmatched = written == 0 && !filter.is_empty() && not_seen.is_none();
         if is_unmatched && !arguments.none.allowed {
-            return Err(no_match(queue.name(), sieve.reasons()));
+            return Err(no_match(queue.name(), filter.reasons()));
         }
         output.finish().or_failed()?;
         tell(format_args!("exported {written} of {} in {}", letters(seen), queue.name()));

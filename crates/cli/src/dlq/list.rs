@@ -10,7 +10,7 @@ use clap::Args;
 
 use self::row::Row;
 use self::table::Table;
-use super::condition::{self, Conditions, Sieve, Verdict, Where, without_note};
+use super::condition::{self, ConditionFilter, Conditions, Verdict, Where, without_note};
 use super::letter::{Letter, unchecked_origins};
 use super::line::Line;
 use super::logs::{Logs, TOGETHER, named_function};
@@ -136,7 +136,7 @@ fn tell_unread(error: &anyhow::Error) {
 /// State of the listing.
 struct Listing<'a> {
     arguments: &'a Arguments,
-    sieve: Sieve,
+    filter: ConditionFilter,
     queue: &'a Queue,
     aws: &'a Aws,
     logs: Option<Logs>,
@@ -167,10 +167,10 @@ impl<'a> Listing<'a> {
         let now = SystemTime::now();
         let table = Table::new(arguments.max.unwrap_or(ROWS));
         let (kinds, seen, matching, unchecked_origins) = (Kinds::default(), 0, 0, 0);
-        let sieve = Sieve::new(conditions);
+        let filter = ConditionFilter::new(conditions);
         Self {
             arguments,
-            sieve,
+            filter,
             queue,
             aws,
             logs,
@@ -237,7 +237,7 @@ impl<'a> Listing<'a> {
         }
         for letter in letters {
             self.seeing.add(&letter);
-            if self.is_enough() || self.sieve.judge(&letter, self.now) != Verdict::Holds {
+            if self.is_enough() || self.filter.judge(&letter, self.now) != Verdict::Holds {
                 continue;
             }
             self.matching += 1;
@@ -282,7 +282,7 @@ impl<'a> Listing<'a> {
     /// Suggests the next command for the listed letters. Only `list` reads errors from the log, so no other verb knows them.
     fn next(&self) -> String {
         let Arguments { which: WhichOrAll { which, .. }, origins, log, .. } = self.arguments;
-        let (which, origins, conditions) = (which.typed(), origins.typed(), self.sieve.conditions());
+        let (which, origins, conditions) = (which.typed(), origins.typed(), self.filter.conditions());
         let with: String =
             conditions.typed().map(|condition| format!(" --where {}", word(condition))).collect();
         let show = format!("next: redrive dlq show{which} ID");
@@ -300,7 +300,7 @@ impl<'a> Listing<'a> {
         let (name, seen) = (self.queue.name(), letters(self.seen));
         if self.seen == 0 {
             tell(format_args!("no letters are visible in {name}"));
-        } else if !self.sieve.is_empty() {
+        } else if !self.filter.is_empty() {
             tell(format_args!("{} of {seen} in {name} match", thousands(self.matching)));
         } else if self.is_enough() {
             tell(format_args!("{} listed from {name}, which has more", letters(self.matching)));
@@ -308,9 +308,9 @@ impl<'a> Listing<'a> {
             tell(format_args!("{seen} in {name}"));
         }
         let advice = if self.arguments.logs { "the log was not read" } else { "--logs reads the log" };
-        let silent = without_note(self.sieve.unknown(), advice);
-        self.sieve.absent().iter().chain(&silent).for_each(tell);
-        if let Some(reasons) = self.sieve.reasons().filter(|_| self.matching == 0) {
+        let silent = without_note(self.filter.unknown(), advice);
+        self.filter.absent().iter().chain(&silent).for_each(tell);
+        if let Some(reasons) = self.filter.reasons().filter(|_| self.matching == 0) {
             tell(reasons);
         }
         if let Some(not_seen) = not_seen(self.queue, self.seen).filter(|_| !self.is_enough()) {

@@ -5,7 +5,7 @@ mod field;
 mod path;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod properties;
-mod sieve;
+mod filter;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +18,7 @@ use redrive_sqs::{Quoted, cut_to};
 
 use self::claim::Claim;
 use self::field::Field;
-pub(crate) use self::sieve::{Sieve, Verdict, without_note};
+pub(crate) use self::filter::{ConditionFilter, Verdict, without_note};
 use super::letter::Letter;
 use crate::problem::{OrProblem, Problem};
 

@@ -13,7 +13,7 @@ use aws_sdk_sqs::Client;
 use futures_util::future::join_all;
 use tokio::sync::OnceCell;
 
-use super::condition::{Sieve, without_note};
+use super::condition::{ConditionFilter, without_note};
 use super::end::{End, no_match};
 use super::job::{Job, Mode, Operation, Route};
 use super::letter::Letter;
@@ -77,7 +77,7 @@ struct State {
     tracker: MessageTracker,
     reporter: Reporter,
     named: Named,
-    sieve: Sieve,
+    filter: ConditionFilter,
     /// Duplicates of letters that another worker is sending.
     twins: Vec<batch::Deletable>,
     /// Error that ends the run early.
@@ -106,7 +106,7 @@ impl<'run> Run<'run> {
             tracker: MessageTracker::new(scope, folding, most),
             reporter: Reporter::new(job, mode, expected),
             named: Named::new(job.selection.ids.as_ref(), folding),
-            sieve: Sieve::new(job.selection.conditions.clone()),
+            filter: ConditionFilter::new(job.selection.conditions.clone()),
             twins: vec![],
             fatal: None,
             asked: 0,
@@ -176,7 +176,7 @@ impl<'run> Run<'run> {
         let is_to_the_end = !self.is_stopping() && self.state().tracker.room() > 0;
         let (job, mode, is_full) = (self.job, self.mode, self.hold.is_full());
         let (start, state) = (self.start.into_inner().flatten(), self.state.into_inner());
-        let State { mut reporter, named: Named { missing, .. }, sieve, fatal, .. } = state;
+        let State { mut reporter, named: Named { missing, .. }, filter, fatal, .. } = state;
         let operation = job.work.operation();
         let to = job.work.route().map_or("", |route| route.to.name());
         if mode == Mode::Real {
@@ -185,7 +185,7 @@ impl<'run> Run<'run> {
         let sum = reporter.tally.sum(operation, mode == Mode::DryRun, job.from.name(), to);
         let silent = reporter.tally.left.get(&Why::NoNote).copied().unwrap_or_default();
         let remarks = without_note(silent, "pass --ids from redrive dlq list --logs --json");
-        remarks.iter().chain(&sieve.absent()).for_each(|line| reporter.say(line));
+        remarks.iter().chain(&filter.absent()).for_each(|line| reporter.say(line));
         reporter.end(&sum);
         let Reporter { tally, broken, .. } = reporter;
         let end = End {
@@ -201,7 +201,7 @@ impl<'run> Run<'run> {
             fatal,
             unread: broken.map(|broken| (broken, sum)),
         };
-        end.result(|| no_match(job.from.name(), sieve.reasons()))
+        end.result(|| no_match(job.from.name(), filter.reasons()))
     }
 
     /// Returns true if the run looks at all letters: nothing stops it early.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use super::condition::{Conditions, Sieve, Verdict};
+use super::condition::{ConditionFilter, Conditions, Verdict};
 use super::letter::Letter;
 use super::run::Foreseen;
 use crate::counted::thousands;
@@ -63,10 +63,10 @@ impl Selection {
         self.ids.as_ref().is_some_and(is_named)
     }
 
-    /// Judges a letter by its ids, and then by the conditions in `sieve`.
-    pub(super) fn judge(&self, letter: &Letter, sieve: &mut Sieve, now: SystemTime) -> Verdict {
+    /// Judges a letter by its ids, and then by the conditions in `filter`.
+    pub(super) fn judge(&self, letter: &Letter, filter: &mut ConditionFilter, now: SystemTime) -> Verdict {
         match self.ids.is_none() || self.names(letter) {
-            true => sieve.judge(letter, now),
+            true => filter.judge(letter, now),
             false => Verdict::Fails,
         }
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Arguments;
 use crate::aws::Aws;
 use crate::counted::{counted, thousands};
-use crate::dlq::condition::{Conditions, Sieve, Verdict};
+use crate::dlq::condition::{ConditionFilter, Conditions, Verdict};
 use crate::dlq::line::Line;
 use crate::dlq::look::Look;
 use crate::find::Queue;
@@ -37,7 +37,7 @@ struct InQueue<'a> {
 struct All<'a> {
     arguments: &'a Arguments,
     origin_senders: Option<OriginSenders>,
-    sieve: Sieve,
+    filter: ConditionFilter,
     now: SystemTime,
     kinds: Kinds,
     seen: usize,
@@ -57,11 +57,11 @@ pub(super) async fn list(
     let places = arguments.which.places().connect().await?;
     let facts = queues(&places, &Progress::spinner("{spinner} {msg} ({elapsed})")).await;
     let fleet = Fleet::of(&facts, false);
-    let (sieve, now) = (Sieve::new(conditions), SystemTime::now());
+    let (filter, now) = (ConditionFilter::new(conditions), SystemTime::now());
     let mut all = All {
         arguments,
         origin_senders,
-        sieve,
+        filter,
         now,
         kinds: Kinds::default(),
         seen: 0,
@@ -151,7 +151,7 @@ impl All<'_> {
         self.seen_errors.extend(seeing.seen(&queue.arn, queue.visible(), self.now));
         for letter in received {
             self.seen += 1;
-            if self.sieve.judge(&letter, self.now) != Verdict::Holds {
+            if self.filter.judge(&letter, self.now) != Verdict::Holds {
                 continue;
             }
             self.matching += 1;
@@ -167,7 +167,7 @@ impl All<'_> {
     fn finish(&self, fleet: &Fleet) -> Result<(), Problem> {
         let queues = counted(fleet.with_letters() - self.skipped.len(), "dead-letter queue");
         let (seen, letters) = (thousands(self.seen), fleet.letters());
-        match self.sieve.is_empty() {
+        match self.filter.is_empty() {
             true => tell(format_args!("{seen} of {} letters received from {queues}", thousands(letters))),
             false => tell(format_args!(
                 "{} of {seen} letters received from {queues} match",

@@ -226,7 +226,7 @@ fn all_conditions_must_hold() {
         let conditions = conditions.iter().map(|&text| text.to_owned()).collect();
         Where { conditions }.parse().unwrap()
     };
-    let judge = |conditions: &[&str]| Sieve::new(parse(conditions)).judge(&letter(), now());
+    let judge = |conditions: &[&str]| ConditionFilter::new(parse(conditions)).judge(&letter(), now());
     assert!(parse(&[]).is_empty());
     assert!(judge(&[]) == Verdict::Holds);
     assert!(judge(&["attempts = 3", "reason = rejected"]) == Verdict::Holds);

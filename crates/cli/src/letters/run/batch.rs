@@ -200,7 +200,7 @@ impl Run<'_> {
             let yields = state.named.is_taken(letter, |id| state.tracker.has_left(id));
             let verdict = match yields {
                 true => Verdict::Fails,
-                false => self.job.selection.judge(letter, &mut state.sieve, self.began),
+                false => self.job.selection.judge(letter, &mut state.filter, self.began),
             };
             match verdict {
                 Verdict::Holds => match self.job.work.route().and_then(stays_by_its_source) {

@@ -22,26 +22,26 @@ pub(crate) enum Verdict {
 
 /// Conditions with the fields that letters had so far.
 #[derive(Debug)]
-pub(crate) struct Sieve {
+pub(crate) struct ConditionFilter {
     conditions: Conditions,
     /// For each condition: true if a letter had its field.
-    met: Vec<bool>,
+    seen: Vec<bool>,
     letters: usize,
     unknown: u64,
     reasons: BTreeSet<String>,
 }
 
-impl Sieve {
+impl ConditionFilter {
     pub(crate) fn new(conditions: Conditions) -> Self {
-        let met = vec![false; conditions.0.len()];
-        Self { conditions, met, letters: 0, unknown: 0, reasons: BTreeSet::new() }
+        let seen = vec![false; conditions.0.len()];
+        Self { conditions, seen, letters: 0, unknown: 0, reasons: BTreeSet::new() }
     }
 
     /// Returns the worst verdict of the conditions. If one fails, the log is not needed.
     pub(crate) fn judge(&mut self, letter: &Letter, now: SystemTime) -> Verdict {
         self.letters += 1;
-        for (condition, met) in self.conditions.0.iter().zip(&mut self.met) {
-            *met |= condition.field.find(letter, now).is_some();
+        for (condition, seen) in self.conditions.0.iter().zip(&mut self.seen) {
+            *seen |= condition.field.find(letter, now).is_some();
         }
         if self.reasons.len() <= REASONS
             && self.conditions.0.iter().any(|condition| condition.field.is_reason())
@@ -69,10 +69,10 @@ impl Sieve {
 
     /// Returns lines about fields that no letter has, perhaps by a typing error.
     pub(crate) fn absent(&self) -> Vec<String> {
-        let conditions = self.conditions.0.iter().zip(&self.met);
+        let conditions = self.conditions.0.iter().zip(&self.seen);
         let is_odd =
             |condition: &Condition| condition.field.is_of_sender() && !condition.claim.is_of_presence();
-        let absent = conditions.filter(|(condition, met)| self.letters > 0 && !**met && is_odd(condition));
+        let absent = conditions.filter(|(condition, seen)| self.letters > 0 && !**seen && is_odd(condition));
         let line = |condition: &Condition| {
             let absent = format!("no letter received has {}", cut_to(condition.field_name(), 100));
             match condition.claim.is_negative() {
