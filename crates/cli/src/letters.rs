@@ -10,7 +10,7 @@ mod kinds;
 pub(crate) mod letter;
 pub(crate) mod line;
 pub(crate) mod look;
-mod named;
+mod requested_ids;
 mod redrive;
 mod report;
 mod reporter;

@@ -17,9 +17,9 @@ use super::condition::{ConditionFilter, without_note};
 use super::end::{End, no_match};
 use super::job::{Job, Mode, Operation, Route};
 use super::letter::Letter;
-use super::named::Named;
 use super::report::Report;
 use super::reporter::Reporter;
+use super::requested_ids::RequestedIds;
 use super::scope::Scope;
 use super::tracker::{Folding, MessageTracker, Why};
 use crate::aws::Aws;
@@ -76,7 +76,7 @@ struct Run<'run> {
 struct State {
     tracker: MessageTracker,
     reporter: Reporter,
-    named: Named,
+    requested: RequestedIds,
     filter: ConditionFilter,
     /// Duplicates of letters that another worker is sending.
     twins: Vec<batch::Deletable>,
@@ -105,7 +105,7 @@ impl<'run> Run<'run> {
         let state = State {
             tracker: MessageTracker::new(scope, folding, most),
             reporter: Reporter::new(job, mode, expected),
-            named: Named::new(job.selection.ids.as_ref(), folding),
+            requested: RequestedIds::new(job.selection.ids.as_ref(), folding),
             filter: ConditionFilter::new(job.selection.conditions.clone()),
             twins: vec![],
             fatal: None,
@@ -176,7 +176,7 @@ impl<'run> Run<'run> {
         let is_to_the_end = !self.is_stopping() && self.state().tracker.room() > 0;
         let (job, mode, is_full) = (self.job, self.mode, self.hold.is_full());
         let (start, state) = (self.start.into_inner().flatten(), self.state.into_inner());
-        let State { mut reporter, named: Named { missing, .. }, filter, fatal, .. } = state;
+        let State { mut reporter, requested: RequestedIds { missing, .. }, filter, fatal, .. } = state;
         let operation = job.work.operation();
         let to = job.work.route().map_or("", |route| route.to.name());
         if mode == Mode::Real {
@@ -274,7 +274,7 @@ impl<'run> Run<'run> {
 
     /// Returns true if all requested ids were found.
     fn is_complete(&self, state: &State) -> bool {
-        self.job.selection.ids.is_some() && state.named.missing.is_empty()
+        self.job.selection.ids.is_some() && state.requested.missing.is_empty()
     }
 
     fn is_stopping(&self) -> bool {

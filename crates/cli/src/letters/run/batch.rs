@@ -71,7 +71,7 @@ impl Run<'_> {
     /// Handles the letters that were kept back. On a FIFO queue SQS delivers later letters of a group only after these are deleted.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html>
     pub(super) async fn take_kept_back(&self) {
-        let (letters, held) = (self.state().named.close(), self.hold.count());
+        let (letters, held) = (self.state().requested.close(), self.hold.count());
         if self.job.work.is_one_by_one() {
             self.one_by_one(letters).await;
         } else {
@@ -87,7 +87,7 @@ impl Run<'_> {
     fn is_over(&self) -> bool {
         let state = self.state();
         // Behind the letters that were kept back may be the one that has the requested id itself.
-        let is_complete = self.is_complete(&state) && !state.named.is_closed;
+        let is_complete = self.is_complete(&state) && !state.requested.is_closed;
         state.tracker.scope.is_over() || state.tracker.room() == 0 || is_complete
     }
 
@@ -102,11 +102,11 @@ impl Run<'_> {
     }
 
     pub(super) async fn batch(&self, letters: Vec<Letter>) {
-        let (received, kept_before, mut new) = (letters.len(), self.state().named.kept_back(), 0);
+        let (received, kept_before, mut new) = (letters.len(), self.state().requested.kept_back(), 0);
         let (mut wanted, mut twins, mut done) = (Vec::new(), Vec::new(), Vec::new());
         let dry_run = self.mode != Mode::Real;
         for letter in letters {
-            let kept_back = self.state().named.keep_back(letter, |letter| self.group(letter));
+            let kept_back = self.state().requested.keep_back(letter, |letter| self.group(letter));
             let Some(letter) = kept_back else { continue };
             let decision = self.judge(&letter);
             new += usize::from(!matches!(decision, Decision::Again | Decision::Repeated));
@@ -153,7 +153,7 @@ impl Run<'_> {
         }
         {
             let mut state = self.state();
-            new += state.named.kept_back().saturating_sub(kept_before);
+            new += state.requested.kept_back().saturating_sub(kept_before);
             state.tracker.scope.received(received, new);
             state.reporter.looked_at(new);
         }
@@ -196,8 +196,8 @@ impl Run<'_> {
         let wanted = if has_returned {
             Err(Why::CameBack)
         } else {
-            state.named.met(letter);
-            let yields = state.named.is_taken(letter, |id| state.tracker.has_left(id));
+            state.requested.mark_found(letter);
+            let yields = state.requested.is_taken(letter, |id| state.tracker.has_left(id));
             let verdict = match yields {
                 true => Verdict::Fails,
                 false => self.job.selection.judge(letter, &mut state.filter, self.began),

@@ -8,7 +8,7 @@ use super::tracker::{Folding, Identity};
 /// The requested ids. An id selects the letter that has it, else the letters whose message has it. A note can name any message,
 /// so the latter are decided only after all letters were looked at.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(super) struct RequestedIds {
     /// Ids that no letter has had so far.
     pub(super) missing: BTreeSet<String>,
     folding: Folding,
@@ -20,7 +20,7 @@ pub(super) struct Named {
     pub(super) is_closed: bool,
 }
 
-impl Named {
+impl RequestedIds {
     pub(super) fn new(ids: Option<&BTreeSet<String>>, folding: Folding) -> Self {
         let missing = ids.cloned().unwrap_or_default();
         Self { missing, folding, own: HashMap::new(), waiting: vec![], is_closed: false }
@@ -58,7 +58,7 @@ impl Named {
         std::mem::take(&mut self.waiting)
     }
 
-    pub(super) fn met(&mut self, letter: &Letter) {
+    pub(super) fn mark_found(&mut self, letter: &Letter) {
         self.missing.remove(&letter.id);
         self.missing.remove(letter.message_id());
     }
@@ -88,31 +88,37 @@ mod tests {
         letter
     }
 
-    fn named_with(folding: Folding, ids: &[&str]) -> Named {
-        Named::new(Some(&ids.iter().map(|id| (*id).to_owned()).collect()), folding)
+    fn requested_with(folding: Folding, ids: &[&str]) -> RequestedIds {
+        RequestedIds::new(Some(&ids.iter().map(|id| (*id).to_owned()).collect()), folding)
     }
 
-    fn named(ids: &[&str]) -> Named {
-        named_with(Folding::ByMessage, ids)
+    fn requested(ids: &[&str]) -> RequestedIds {
+        requested_with(Folding::ByMessage, ids)
     }
 
     /// Returns the ids of the letters that were not kept back, and of those that were.
-    fn order(mut named: Named, letters: &[Letter], group: fn(&Letter) -> Option<&str>) -> [Vec<String>; 2] {
+    fn order(
+        mut requested: RequestedIds,
+        letters: &[Letter],
+        group: fn(&Letter) -> Option<&str>,
+    ) -> [Vec<String>; 2] {
         let mut passed = Vec::new();
         for letter in letters {
-            passed.extend(named.keep_back(letter.clone(), group).inspect(|letter| named.met(letter)));
+            passed.extend(
+                requested.keep_back(letter.clone(), group).inspect(|letter| requested.mark_found(letter)),
+            );
         }
-        let kept = named.close();
-        assert!(kept.iter().all(|letter| named.keep_back(letter.clone(), group).is_some()));
+        let kept = requested.close();
+        assert!(kept.iter().all(|letter| requested.keep_back(letter.clone(), group).is_some()));
         [passed, kept].map(|letters| letters.into_iter().map(|letter| letter.id).collect())
     }
 
     #[test]
     fn a_letter_that_only_its_note_names_waits_until_all_were_looked_at() {
         let letters = [letter("l", Some("m"), "a"), letter("x", None, "a"), letter("m", None, "a")];
-        assert_eq!(order(named(&["m"]), &letters, |_| None), [vec!["x", "m"], vec!["l"]]);
-        assert_eq!(order(named(&["m", "l"]), &letters, |_| None), [vec!["l", "x", "m"], vec![]]);
-        assert_eq!(order(named(&[]), &letters, |_| None), [vec!["l", "x", "m"], vec![]]);
+        assert_eq!(order(requested(&["m"]), &letters, |_| None), [vec!["x", "m"], vec!["l"]]);
+        assert_eq!(order(requested(&["m", "l"]), &letters, |_| None), [vec!["l", "x", "m"], vec![]]);
+        assert_eq!(order(requested(&[]), &letters, |_| None), [vec!["l", "x", "m"], vec![]]);
     }
 
     #[test]
@@ -120,27 +126,27 @@ mod tests {
         let [early, behind, other] =
             [letter("l", Some("m"), "a"), letter("x", None, "a"), letter("y", None, "b")];
         let letters = [early.clone(), behind, early, other];
-        assert_eq!(order(named(&["m", "x", "y"]), &letters, Letter::group), [vec!["y"], vec!["l", "x"]]);
+        assert_eq!(order(requested(&["m", "x", "y"]), &letters, Letter::group), [vec!["y"], vec!["l", "x"]]);
     }
 
     #[test]
     fn an_id_that_a_letter_has_itself_is_taken_for_those_that_only_name_it() {
-        let twin = letter("l", Some("m"), "");
+        let duplicate = letter("l", Some("m"), "");
         let another = |id: &str| Letter { body: "another".to_owned(), ..letter(id, Some("m"), "") };
         let [own, of_note, asked_for] = [letter("m", None, ""), another("l1"), another("l2")];
-        for (folding, is_twin_another) in [(Folding::ByMessage, false), (Folding::ByLetter, true)] {
-            let mut named = named_with(folding, &["m", "l2"]);
-            assert!(!named.is_taken(&of_note, |_| true));
+        for (folding, is_duplicate_another) in [(Folding::ByMessage, false), (Folding::ByLetter, true)] {
+            let mut requested = requested_with(folding, &["m", "l2"]);
+            assert!(!requested.is_taken(&of_note, |_| true));
             for letter in [&own, &asked_for] {
-                let kept = named.keep_back(letter.clone(), |_| None);
-                kept.iter().for_each(|letter| named.met(letter));
+                let kept = requested.keep_back(letter.clone(), |_| None);
+                kept.iter().for_each(|letter| requested.mark_found(letter));
             }
-            let letters = [&own, &of_note, &asked_for, &twin];
-            let taken = letters.map(|letter| named.is_taken(letter, |_| false));
-            assert_eq!(taken, [false, true, false, is_twin_another]);
-            let taken = letters.map(|letter| named.is_taken(letter, |id| id == "m"));
+            let letters = [&own, &of_note, &asked_for, &duplicate];
+            let taken = letters.map(|letter| requested.is_taken(letter, |_| false));
+            assert_eq!(taken, [false, true, false, is_duplicate_another]);
+            let taken = letters.map(|letter| requested.is_taken(letter, |id| id == "m"));
             assert_eq!(taken, [false, true, false, true]);
-            assert!(named.missing.is_empty());
+            assert!(requested.missing.is_empty());
         }
     }
 }
