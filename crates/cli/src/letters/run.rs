@@ -79,7 +79,7 @@ struct State {
     requested: RequestedIds,
     filter: ConditionFilter,
     /// Duplicates of letters that another worker is sending.
-    twins: Vec<batch::Deletable>,
+    duplicates: Vec<batch::Deletable>,
     /// Error that ends the run early.
     fatal: Option<anyhow::Error>,
     /// Number of letters that the user was asked about, and whether the user quit.
@@ -107,7 +107,7 @@ impl<'run> Run<'run> {
             reporter: Reporter::new(job, mode, expected),
             requested: RequestedIds::new(job.selection.ids.as_ref(), folding),
             filter: ConditionFilter::new(job.selection.conditions.clone()),
-            twins: vec![],
+            duplicates: vec![],
             fatal: None,
             asked: 0,
             quit: false,
@@ -150,7 +150,7 @@ impl<'run> Run<'run> {
         join_all((0..self.workers()).map(|_| self.work())).await;
         self.take_kept_back().await;
         self.take_visible_again(aws).await;
-        self.settle_twins().await;
+        self.settle_duplicates().await;
     }
 
     /// Receives letters that were in flight at the start and are visible again. The last receive may be long ago if another

@@ -14,7 +14,7 @@ pub(crate) enum Decision {
     /// Another letter with the same message and content was done, so this one is only deleted.
     Duplicate,
     /// Another letter with the same message and content is in work, so this one waits for the result.
-    Twin,
+    DuplicateInWork,
     /// It stays, hidden until the end so that it is not received again and again.
     Left(Why),
     /// It was left before, and was received again.
@@ -35,7 +35,7 @@ pub(crate) enum Why {
     CameBack,
     CameLater,
     Unchanged,
-    TwinFailed,
+    DuplicateFailed,
     Interrupted,
     Skipped,
     NotShown,
@@ -53,7 +53,7 @@ impl fmt::Display for Why {
             Self::CameBack => "failed again",
             Self::CameLater => "arrived after the start",
             Self::Unchanged => "unchanged in the editor",
-            Self::TwinFailed => "duplicate of a letter that was not sent",
+            Self::DuplicateFailed => "duplicate of a letter that was not sent",
             Self::Interrupted => "interrupted",
             Self::Skipped => "skipped",
             Self::NotShown => "not shown",
@@ -186,7 +186,7 @@ impl MessageTracker {
         let covered = self.scope.covers(letter.enqueued_at());
         match (self.lives.get(&identity), wanted) {
             (Some(Life::Done), Ok(())) => return Decision::Duplicate,
-            (Some(Life::InWork), Ok(())) => return Decision::Twin,
+            (Some(Life::InWork), Ok(())) => return Decision::DuplicateInWork,
             (Some(_), Err(_)) | (None, _) => (),
         }
         let why = if self.sent_as.contains(&Key::new(letter.message_id())) {

@@ -103,7 +103,7 @@ impl Run<'_> {
 
     pub(super) async fn batch(&self, letters: Vec<Letter>) {
         let (received, kept_before, mut new) = (letters.len(), self.state().requested.kept_back(), 0);
-        let (mut wanted, mut twins, mut done) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut wanted, mut duplicates, mut done) = (Vec::new(), Vec::new(), Vec::new());
         let dry_run = self.mode != Mode::Real;
         for letter in letters {
             let kept_back = self.state().requested.keep_back(letter, |letter| self.group(letter));
@@ -138,9 +138,9 @@ impl Run<'_> {
                 Decision::Wanted => wanted.push(letter),
                 Decision::Duplicate if dry_run => self.report(&letter, Report::Duplicate),
                 Decision::Duplicate => done.push(Deletable { letter, role: Role::Duplicate }),
-                Decision::Twin => twins.push(Deletable { letter, role: Role::Duplicate }),
+                Decision::DuplicateInWork => duplicates.push(Deletable { letter, role: Role::Duplicate }),
                 Decision::Repeated if dry_run => (),
-                Decision::Repeated => twins.push(Deletable { letter, role: Role::Repeated }),
+                Decision::Repeated => duplicates.push(Deletable { letter, role: Role::Repeated }),
                 Decision::Left(why) => {
                     self.report(&letter, Report::Left(why));
                     let is_meant = matches!(why, Why::BehindInGroup | Why::OfAnotherQueue | Why::NoSource);
@@ -175,11 +175,11 @@ impl Run<'_> {
                 }
             },
         }
-        for twin in twins {
+        for duplicate in duplicates {
             let mut state = self.state();
-            match state.tracker.is_done(&twin.letter) {
-                true => done.push(twin),
-                false => state.twins.push(twin),
+            match state.tracker.is_done(&duplicate.letter) {
+                true => done.push(duplicate),
+                false => state.duplicates.push(duplicate),
             }
         }
         self.delete(done).await;
@@ -303,12 +303,14 @@ impl Run<'_> {
     }
 
     /// Deletes duplicates whose message was sent. The others stay.
-    pub(super) async fn settle_twins(&self) {
-        let twins = std::mem::take(&mut self.state().twins);
+    pub(super) async fn settle_duplicates(&self) {
+        let duplicates = std::mem::take(&mut self.state().duplicates);
         let (done, open): (Vec<_>, Vec<_>) =
-            twins.into_iter().partition(|twin| self.state().tracker.is_done(&twin.letter));
-        for Deletable { letter, .. } in open.iter().filter(|twin| matches!(twin.role, Role::Duplicate)) {
-            self.report(letter, Report::Left(Why::TwinFailed));
+            duplicates.into_iter().partition(|duplicate| self.state().tracker.is_done(&duplicate.letter));
+        for Deletable { letter, .. } in
+            open.iter().filter(|duplicate| matches!(duplicate.role, Role::Duplicate))
+        {
+            self.report(letter, Report::Left(Why::DuplicateFailed));
         }
         self.delete(done).await;
     }

@@ -57,7 +57,7 @@ fn letters_that_arrived_after_the_start_stay() {
 fn a_duplicate_leaves_no_place_for_a_letter_that_came_after_the_start() {
     let mut tracker = MessageTracker::new(Scope::new(UNIX_EPOCH, 3, 3), Folding::ByMessage, None);
     assert_eq!(tracker.judge(&letter("m"), None, Ok(())), Decision::Wanted);
-    assert_eq!(tracker.judge(&letter_of("l", "m"), None, Ok(())), Decision::Twin);
+    assert_eq!(tracker.judge(&letter_of("l", "m"), None, Ok(())), Decision::DuplicateInWork);
     tracker.done(&letter("m"), Some("n"));
     assert_eq!(tracker.judge(&letter_of("k", "m"), None, Ok(())), Decision::Duplicate);
     assert_eq!(tracker.scope.unmet(), 0);
@@ -166,7 +166,7 @@ fn run(letters: &[(u8, u8, bool)], terms: &Terms) -> (Vec<usize>, HashSet<usize>
             let is_wanted = if letters[number].2 { Ok(()) } else { Err(Why::NotWanted) };
             match tracker.judge(&letter, Some(&group), is_wanted) {
                 Decision::Wanted => wanted.push(number),
-                Decision::Twin | Decision::Duplicate => same.push(number),
+                Decision::DuplicateInWork | Decision::Duplicate => same.push(number),
                 _ => (),
             }
         }
@@ -282,7 +282,7 @@ proptest! {
                     prop_assert!(done.contains(&message));
                     taken.insert(number);
                 }
-                Decision::Twin => {
+                Decision::DuplicateInWork => {
                     prop_assert!(open.contains(&message));
                     taken.insert(number);
                 }
