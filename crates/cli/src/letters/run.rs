@@ -137,7 +137,7 @@ impl<'run> Run<'run> {
         }
         let state = self.state();
         let has_behind =
-            self.job.from.is_fifo() && state.tracker.scope.unmet() > 0 && state.tracker.room() > 0;
+            self.job.from.is_fifo() && state.tracker.scope.unseen() > 0 && state.tracker.room() > 0;
         Ok(Some(Foreseen { letters, already_sent, is_least: has_behind || self.hold.is_full() }))
     }
 
@@ -157,13 +157,13 @@ impl<'run> Run<'run> {
     /// worker was sending slowly.
     async fn take_visible_again(&self, aws: &Aws) {
         while self.is_to_the_end() && self.state().tracker.scope.hidden() > 0 {
-            let met = self.state().tracker.scope.met();
+            let seen = self.state().tracker.scope.seen();
             if !self.job.from.refresh(aws).await.is_ok_and(|now| now.visible() > 0) {
                 return;
             }
             self.state().tracker.scope.reopen();
             self.work().await;
-            if self.state().tracker.scope.met() == met {
+            if self.state().tracker.scope.seen() == seen {
                 return;
             }
         }
@@ -171,7 +171,7 @@ impl<'run> Run<'run> {
 
     async fn conclude(self, aws: &Aws) -> Result<(), Problem> {
         let hidden = self.still_hidden(aws).await;
-        self.tell_what_was_not_met(hidden);
+        self.report_unseen(hidden);
         self.finish_journal().await;
         let is_to_the_end = !self.is_stopping() && self.state().tracker.room() > 0;
         let (job, mode, is_full) = (self.job, self.mode, self.hold.is_full());
@@ -230,26 +230,26 @@ impl<'run> Run<'run> {
         let to_the_end = self.is_to_the_end() && !self.hold.is_full();
         if self.mode == Mode::Real {
             let tracker = &self.state().tracker;
-            let is_complete = to_the_end && tracker.scope.unmet() == 0 && tracker.scope.hidden() == 0;
-            self.job.journal.finish(&self.job.from, |id| is_complete && !tracker.has_met(id));
+            let is_complete = to_the_end && tracker.scope.unseen() == 0 && tracker.scope.hidden() == 0;
+            self.job.journal.finish(&self.job.from, |id| is_complete && !tracker.has_seen(id));
         }
         self.job.journal.commit().await;
     }
 
-    fn tell_what_was_not_met(&self, hidden: u64) {
+    fn report_unseen(&self, hidden: u64) {
         let to_the_end = self.is_to_the_end();
         let mut state = self.state();
-        let unmet = state.tracker.scope.unmet();
+        let unseen = state.tracker.scope.unseen();
         let reporter = &mut state.reporter;
         if self.hold.is_full() {
             reporter
                 .say("SQS returns no more letters while so many are in flight: run it again for the rest");
         }
-        if self.job.from.is_fifo() && unmet > 0 && to_the_end {
-            reporter.say(&format!("{unmet} letters behind others of their group were not received"));
+        if self.job.from.is_fifo() && unseen > 0 && to_the_end {
+            reporter.say(&format!("{unseen} letters behind others of their group were not received"));
         }
-        if self.job.work.operation() == Operation::Ask && unmet > 0 {
-            *reporter.tally.left.entry(Why::NotShown).or_default() += unmet;
+        if self.job.work.operation() == Operation::Ask && unseen > 0 {
+            *reporter.tally.left.entry(Why::NotShown).or_default() += unseen;
         }
         if hidden > 0 && to_the_end {
             reporter.say(&format!(

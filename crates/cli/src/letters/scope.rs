@@ -16,7 +16,7 @@ pub(crate) struct Scope {
     /// Count of visible, in-flight and delayed letters.
     counted: u64,
     visible: u64,
-    met: u64,
+    seen: u64,
     strangers: u32,
     barren: u32,
     empty: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Scope {
 
 impl Scope {
     pub(crate) fn new(began: SystemTime, visible: u64, counted: u64) -> Self {
-        Self { began, is_later: false, counted, visible, met: 0, strangers: 0, barren: 0, empty: 0 }
+        Self { began, is_later: false, counted, visible, seen: 0, strangers: 0, barren: 0, empty: 0 }
     }
 
     /// Returns the scope of a later run over the letters of the run that began then.
@@ -35,8 +35,8 @@ impl Scope {
     /// Returns true if a letter that is seen for the first time belongs to this run. Its time alone does not decide: a letter that
     /// SQS moved may keep the time of its message, and the clocks may differ.
     pub(crate) fn covers(&mut self, sent: Option<SystemTime>) -> bool {
-        self.met += 1;
-        let is_counted = self.met <= self.counted;
+        self.seen += 1;
+        let is_counted = self.seen <= self.counted;
         let covered = is_counted && !self.is_later || sent.is_some_and(|sent| sent <= self.began);
         self.strangers = if covered || is_counted { 0 } else { self.strangers + 1 };
         covered
@@ -49,8 +49,8 @@ impl Scope {
     }
 
     /// Counts the letters that were seen.
-    pub(crate) fn met(&self) -> u64 {
-        self.met
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
     }
 
     /// Continues, because there are more letters to receive.
@@ -59,19 +59,19 @@ impl Scope {
     }
 
     /// Counts the letters that were visible at the start and were not seen.
-    pub(crate) fn unmet(&self) -> u64 {
-        self.visible.saturating_sub(self.met)
+    pub(crate) fn unseen(&self) -> u64 {
+        self.visible.saturating_sub(self.seen)
     }
 
     /// Counts the letters that were not visible at the start and were not seen.
     pub(crate) fn hidden(&self) -> u64 {
-        self.counted.saturating_sub(self.visible.max(self.met))
+        self.counted.saturating_sub(self.visible.max(self.seen))
     }
 
     /// Returns true if the run is over. One empty receive, which asks all of a queue's servers, is enough if all visible letters
     /// were seen. Otherwise it takes two, because one letter might be late.
     pub(crate) fn is_over(&self) -> bool {
-        let patience = if self.met >= self.visible { 1 } else { 2 };
+        let patience = if self.seen >= self.visible { 1 } else { 2 };
         self.empty >= patience || self.strangers >= STRANGERS || self.barren >= BARREN
     }
 }
@@ -116,16 +116,16 @@ mod tests {
     #[test]
     fn a_queue_that_is_filled_all_the_time_ends() {
         let mut scope = scope(20);
-        let mut met = 0;
+        let mut seen = 0;
         while !scope.is_over() {
             for _ in 0..10 {
                 scope.covers(at(200));
             }
             scope.received(10, 10);
-            met += 10;
-            assert!(met < 100);
+            seen += 10;
+            assert!(seen < 100);
         }
-        assert_eq!(met, 30);
+        assert_eq!(seen, 30);
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl SentBack {
     }
 
     /// Returns true if a letter is one that failed again, and records its error.
-    pub(crate) fn met(&mut self, letter: &Letter) -> bool {
+    pub(crate) fn note_return(&mut self, letter: &Letter) -> bool {
         // Another user may have sent it back again, which raises the number.
         let of_origin = |origin: &Origin| {
             let [first, last] = [0, origin.redrives].map(|redrives| (origin.message_id.clone(), redrives));
@@ -173,8 +173,8 @@ mod tests {
         ] {
             let mut sent_back = SentBack::default();
             sent_back.sent(&letter("l1", &[note("m1", "panic", "no card 7")]), "new");
-            assert_eq!(sent_back.met(&back), expected.count() == 1, "{back:?}");
-            sent_back.met(&back);
+            assert_eq!(sent_back.note_return(&back), expected.count() == 1, "{back:?}");
+            sent_back.note_return(&back);
             assert_eq!(sent_back.returned(), expected, "{back:?}");
         }
         assert_eq!(Returned::default().words(1), "0 of 1 letter came back");

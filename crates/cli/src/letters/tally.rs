@@ -143,8 +143,8 @@ impl Tally {
 
     /// Returns true if no letter was selected.
     pub(crate) fn has_no_match(&self) -> bool {
-        let met = Self { left: BTreeMap::new(), ..self.clone() };
-        met == Self::default() && self.left.keys().all(|why| matches!(why, Why::NotWanted | Why::NoNote))
+        let selected = Self { left: BTreeMap::new(), ..self.clone() };
+        selected == Self::default() && self.left.keys().all(|why| matches!(why, Why::NotWanted | Why::NoNote))
     }
 
     pub(super) fn sent_and_deleted(&self, operation: Operation) -> (u64, u64) {

@@ -131,7 +131,7 @@ pub(crate) struct MessageTracker {
     /// FIFO groups with a letter that stays, and the position of the first one. Only letters behind it stay too.
     stopped: HashMap<Box<str>, u64>,
     /// Number of letters that were seen.
-    met: u64,
+    seen: u64,
     /// Number of letters that may still be done.
     room: u64,
 }
@@ -146,7 +146,7 @@ impl MessageTracker {
             left: HashSet::new(),
             taken: HashMap::new(),
             stopped: HashMap::new(),
-            met: 0,
+            seen: 0,
             room: most.unwrap_or(u64::MAX),
         }
     }
@@ -171,10 +171,10 @@ impl MessageTracker {
         if self.taken.contains_key(&id) {
             return Decision::Repeated;
         }
-        self.met += 1;
+        self.seen += 1;
         let decision = self.first(letter, group, wanted);
         if !matches!(decision, Decision::Left(_)) {
-            self.taken.insert(id, self.met);
+            self.taken.insert(id, self.seen);
         }
         decision
     }
@@ -220,7 +220,7 @@ impl MessageTracker {
     /// Leaves a letter, and so those behind it in its group.
     fn leave(&mut self, letter: &Letter, group: Option<&str>) {
         let id = Key::new(&letter.id);
-        let place = self.taken.get(&id).copied().unwrap_or(self.met);
+        let place = self.taken.get(&id).copied().unwrap_or(self.seen);
         self.left.insert(id);
         if let Some(group) = group {
             let first = self.stopped.entry(group.into()).or_insert(place);
@@ -234,7 +234,7 @@ impl MessageTracker {
     }
 
     /// Returns true if the letter with this id was seen.
-    pub(crate) fn has_met(&self, id: &str) -> bool {
+    pub(crate) fn has_seen(&self, id: &str) -> bool {
         let id = Key::new(id);
         self.left.contains(&id) || self.taken.contains_key(&id)
     }

@@ -19,7 +19,7 @@ pub(super) struct Lines<'run> {
     stop: &'run Stop,
     sender: Sender<'run>,
     /// Lines before this one by deduplication id: their numbers, and digests of their content.
-    met: HashMap<String, (usize, [u8; 32])>,
+    seen: HashMap<String, (usize, [u8; 32])>,
     /// Lines that were sent although an earlier one still waits.
     ahead: BTreeSet<usize>,
     pub(super) sent: usize,
@@ -35,7 +35,7 @@ impl<'run> Lines<'run> {
             dry_run,
             stop,
             sender: Sender::new(sqs, to, pace, stop, OnLostAnswer::End),
-            met: HashMap::new(),
+            seen: HashMap::new(),
             ahead: BTreeSet::new(),
             sent: 0,
             failed: 0,
@@ -61,7 +61,7 @@ impl<'run> Lines<'run> {
             return Ok(());
         }
         if let Some(Identity { id, content }) = Identity::of(&message, &self.to) {
-            match self.met.get(&id).copied() {
+            match self.seen.get(&id).copied() {
                 Some((first, same)) if same == content => {
                     tell(format_args!("line {line}: skipped, since line {first} is the same letter"));
                     return Ok(());
@@ -73,7 +73,7 @@ impl<'run> Lines<'run> {
                     self.fail(line, group.as_deref(), &reason);
                     return Ok(());
                 }
-                None => self.met.insert(id, (line, content)),
+                None => self.seen.insert(id, (line, content)),
             };
         }
         if self.dry_run {

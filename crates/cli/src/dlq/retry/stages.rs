@@ -359,7 +359,7 @@ impl Stage<'_> {
                 if letters.is_empty() {
                     return Ok(look.seen());
                 }
-                letters.iter().for_each(|letter| _ = sent_back.borrow_mut().met(letter));
+                letters.iter().for_each(|letter| _ = sent_back.borrow_mut().note_return(letter));
             }
         });
         seen.await.map_err(|problem| match problem {

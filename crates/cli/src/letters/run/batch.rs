@@ -192,7 +192,8 @@ impl Run<'_> {
             None => letter.has_no_source().then_some(Why::NoSource),
         };
         let mut state = self.state();
-        let has_returned = self.job.sent_back.as_ref().is_some_and(|sent| sent.borrow_mut().met(letter));
+        let has_returned =
+            self.job.sent_back.as_ref().is_some_and(|sent| sent.borrow_mut().note_return(letter));
         let wanted = if has_returned {
             Err(Why::CameBack)
         } else {

@@ -60,7 +60,7 @@ fn a_duplicate_leaves_no_place_for_a_letter_that_came_after_the_start() {
     assert_eq!(tracker.judge(&letter_of("l", "m"), None, Ok(())), Decision::DuplicateInWork);
     tracker.done(&letter("m"), Some("n"));
     assert_eq!(tracker.judge(&letter_of("k", "m"), None, Ok(())), Decision::Duplicate);
-    assert_eq!(tracker.scope.unmet(), 0);
+    assert_eq!(tracker.scope.unseen(), 0);
     assert_eq!(tracker.judge(&letter("late"), None, Ok(())), Decision::Left(Why::CameLater));
 }
 
@@ -238,7 +238,7 @@ proptest! {
 
     #[test]
     fn each_message_is_done_once_and_overtakes_no_letter_that_stays(
-        met in prop::collection::vec(
+        seen in prop::collection::vec(
             (
                 0..12_usize,
                 "[ab]",
@@ -252,7 +252,7 @@ proptest! {
         let mut tracker = tracker(Some(most));
         let (mut done, mut open, mut left) = (HashSet::new(), HashSet::new(), HashSet::new());
         let (mut stopped, mut wanted_so_far, mut taken) = (HashSet::new(), 0, HashSet::new());
-        for (number, group, is_wanted, deed) in met {
+        for (number, group, is_wanted, deed) in seen {
             // Two letters of each message.
             let (letter, message) = (letter_of(&format!("l{number}"), &format!("m{}", number / 2)), number / 2);
             let wanted = if is_wanted { Ok(()) } else { Err(Why::NotWanted) };
