@@ -32,4 +32,4 @@ pub(crate) use self::reporter::bar;
 pub(crate) use self::run::{Foreseen, foresee, run};
 pub(crate) use self::selection::Selection;
 pub(crate) use self::sent_back::{Returned, SentBack};
-pub(crate) use self::tracker::Why;
+pub(crate) use self::tracker::LeftReason;

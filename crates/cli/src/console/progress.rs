@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::child::Line;
-use crate::letters::Why;
+use crate::letters::LeftReason;
 
 /// Number of its last messages that are kept.
 const MOST_SAID: usize = 100;
@@ -59,7 +59,8 @@ impl Progress {
             self.stages.push(stage.take());
         } else if let Some(result) = line.get("result").and_then(Value::as_str) {
             // A later stage sends it, because the page sets no --max.
-            if line.get("error").and_then(Value::as_str) == Some(Why::OverMaximum.to_string().as_str()) {
+            if line.get("error").and_then(Value::as_str) == Some(LeftReason::OverMaximum.to_string().as_str())
+            {
                 return;
             }
             *self.results.entry(result.to_owned()).or_default() += 1;

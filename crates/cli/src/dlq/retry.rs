@@ -21,7 +21,7 @@ use crate::find::{Pair, Queue, Which};
 use crate::flags::{Journaling, Origins, Output, To};
 use crate::history::History;
 use crate::journal::Journal;
-use crate::letters::{Choice, Decider, Job, Letter, Redrive, Route, Why, Work, run as run_job};
+use crate::letters::{Choice, Decider, Job, LeftReason, Letter, Redrive, Route, Work, run as run_job};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, QueueRules, Receivable};
 use crate::tell::tell;
@@ -261,8 +261,8 @@ impl Decider for Editing {
             };
             match edited {
                 Ok(Edited::Changed(redrive, desk)) => Ok(Choice::Send(Some((redrive, desk)))),
-                Ok(Edited::Unchanged) => Ok(Choice::Leave(Why::Unchanged)),
-                Ok(Edited::Stopped) => Ok(Choice::Leave(Why::Interrupted)),
+                Ok(Edited::Unchanged) => Ok(Choice::Leave(LeftReason::Unchanged)),
+                Ok(Edited::Stopped) => Ok(Choice::Leave(LeftReason::Interrupted)),
                 Err(error) if error.is::<NoEditor>() => Err(error),
                 Err(error) => Ok(Choice::Fail(format!("{error:#}"))),
             }

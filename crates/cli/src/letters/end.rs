@@ -90,7 +90,7 @@ fn not_found(missing: &BTreeSet<String>) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::tracker::Why;
+    use super::super::tracker::LeftReason;
     use super::*;
 
     const NO_MATCH: &str = "no letter in dead matches (x); --allow-none makes this a success";
@@ -112,7 +112,7 @@ mod tests {
             fatal: None,
             unread: None,
         };
-        let none = || End { tally: left(Why::NotWanted), ..end() };
+        let none = || End { tally: left(LeftReason::NotWanted), ..end() };
         let missing = || BTreeSet::from(["b2".to_owned()]);
         let fatal = || Some(anyhow!("no connection"));
         let unread = || Some((io::Error::other("disk full"), "1 sent from a to b".to_owned()));
@@ -147,24 +147,28 @@ mod tests {
                 "1 letter was not sent, 2 messages may arrive twice",
             ),
             (End { tally: Tally { perhaps_taken: 1, ..sent() }, ..end() }, 1, "1 message may arrive twice"),
-            (End { tally: left(Why::CameBack), ..end() }, 1, "2 letters failed again"),
+            (End { tally: left(LeftReason::CameBack), ..end() }, 1, "2 letters failed again"),
             (
-                End { tally: left(Why::BehindInGroup), ..end() },
+                End { tally: left(LeftReason::BehindInGroup), ..end() },
                 1,
                 "2 selected letters stay behind others of their groups",
             ),
-            (End { tally: left(Why::BehindInGroup), operation: Operation::Ask, ..end() }, 0, ""),
+            (End { tally: left(LeftReason::BehindInGroup), operation: Operation::Ask, ..end() }, 0, ""),
             (
-                End { tally: Tally { named_but_left: 2, ..left(Why::BehindInGroup) }, ..end() },
+                End { tally: Tally { named_but_left: 2, ..left(LeftReason::BehindInGroup) }, ..end() },
                 1,
                 "2 letters of --ids stay",
             ),
-            (End { tally: left(Why::CameLater), ..end() }, 0, ""),
-            (End { tally: left(Why::OverMaximum), ..end() }, 0, ""),
-            (End { tally: left(Why::Skipped), ..end() }, 0, ""),
-            (End { tally: left(Why::OfAnotherQueue), ..end() }, 0, ""),
-            (End { tally: Tally { done: 1, ..left(Why::NotWanted) }, ..end() }, 0, ""),
-            (End { tally: Tally { failed: 1, ..left(Why::NotWanted) }, ..end() }, 1, "1 letter was not sent"),
+            (End { tally: left(LeftReason::CameLater), ..end() }, 0, ""),
+            (End { tally: left(LeftReason::OverMaximum), ..end() }, 0, ""),
+            (End { tally: left(LeftReason::Skipped), ..end() }, 0, ""),
+            (End { tally: left(LeftReason::OfAnotherQueue), ..end() }, 0, ""),
+            (End { tally: Tally { done: 1, ..left(LeftReason::NotWanted) }, ..end() }, 0, ""),
+            (
+                End { tally: Tally { failed: 1, ..left(LeftReason::NotWanted) }, ..end() },
+                1,
+                "1 letter was not sent",
+            ),
             (End { tally: failed(), hidden: 2, mode: Mode::DryRun, ..end() }, 1, "1 letter was not sent"),
             (End { hidden: 1, ..end() }, 1, "about 1 letter remains in flight: run it again for this one"),
             (End { hidden: 2, ..none() }, 1, "about 2 letters are in flight, and no other was selected"),

@@ -12,7 +12,7 @@ use super::redrive::Redrive;
 use super::selection::Selection;
 use super::sent_back::SentBack;
 use super::tally::Tally;
-use super::tracker::Why;
+use super::tracker::LeftReason;
 use crate::aws::Aws;
 use crate::find::Queue;
 use crate::history::{Action, History};
@@ -140,7 +140,7 @@ pub(crate) enum Choice {
     /// Sends it as this message, with the file of the editor. None sends it unchanged.
     Send(Option<(Box<Redrive>, Desk)>),
     Delete,
-    Leave(Why),
+    Leave(LeftReason),
     /// The letter cannot be sent, for this reason.
     Fail(String),
     /// This letter and all others stay.

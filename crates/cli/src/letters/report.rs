@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::job::Operation;
 use super::letter::Letter;
-use super::tracker::Why;
+use super::tracker::LeftReason;
 
 /// Number of letters that are reported one by one. The rest are only counted.
 const TOLD: u64 = 20;
@@ -19,9 +19,9 @@ pub(crate) enum Report<'a> {
     Deleted,
     /// It was deleted, or would be, because another letter of its message was sent.
     Duplicate,
-    Left(Why),
+    Left(LeftReason),
     /// It stays although its id was requested.
-    NamedButLeft(Why),
+    NamedButLeft(LeftReason),
     /// It was not sent or deleted.
     Failed(&'a str),
     /// It stays, and nobody knows whether it was sent.
@@ -92,7 +92,7 @@ impl Report<'_> {
                 let what = if dry_run { "would-delete-already-sent" } else { "already-sent-deleted" };
                 (what, json!({ "sent_as": sent_as }))
             }
-            Self::Left(Why::NotWanted)
+            Self::Left(LeftReason::NotWanted)
             | Self::NamedButLeft(_)
             | Self::SentBefore(_)
             | Self::WithoutOrigin => return None,

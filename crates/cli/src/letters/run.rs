@@ -21,7 +21,7 @@ use super::report::Report;
 use super::reporter::Reporter;
 use super::requested_ids::RequestedIds;
 use super::scope::Scope;
-use super::tracker::{Folding, MessageTracker, Why};
+use super::tracker::{Folding, LeftReason, MessageTracker};
 use crate::aws::Aws;
 use crate::problem::Problem;
 use crate::sqs::{Hold, Pace, hold};
@@ -183,7 +183,7 @@ impl<'run> Run<'run> {
             job.record(aws, &reporter.tally, start.as_deref()).await;
         }
         let sum = reporter.tally.sum(operation, mode == Mode::DryRun, job.from.name(), to);
-        let silent = reporter.tally.left.get(&Why::NoNote).copied().unwrap_or_default();
+        let silent = reporter.tally.left.get(&LeftReason::NoNote).copied().unwrap_or_default();
         let remarks = without_note(silent, "pass --ids from redrive dlq list --logs --json");
         remarks.iter().chain(&filter.absent()).for_each(|line| reporter.say(line));
         reporter.end(&sum);
@@ -249,7 +249,7 @@ impl<'run> Run<'run> {
             reporter.say(&format!("{unseen} letters behind others of their group were not received"));
         }
         if self.job.work.operation() == Operation::Ask && unseen > 0 {
-            *reporter.tally.left.entry(Why::NotShown).or_default() += unseen;
+            *reporter.tally.left.entry(LeftReason::NotShown).or_default() += unseen;
         }
         if hidden > 0 && to_the_end {
             reporter.say(&format!(

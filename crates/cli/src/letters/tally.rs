@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::job::Operation;
 use super::report::Report;
-use super::tracker::Why;
+use super::tracker::LeftReason;
 use crate::counted::thousands;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct Tally {
     pub(crate) sent_not_deleted: u64,
     /// Sent and deleted after another consumer may have received them, or an earlier run may have sent them.
     pub(crate) perhaps_taken: u64,
-    pub(crate) left: BTreeMap<Why, u64>,
+    pub(crate) left: BTreeMap<LeftReason, u64>,
     /// Left ones whose ids were requested.
     pub(crate) named_but_left: u64,
     pub(crate) without_origin: u64,
@@ -127,10 +127,10 @@ impl Tally {
                 "letters were neither sent nor deleted",
             ),
         }
-        let again = self.left.get(&Why::CameBack).copied().unwrap_or_default();
+        let again = self.left.get(&LeftReason::CameBack).copied().unwrap_or_default();
         add(again, "letter failed again", "letters failed again");
         add(self.named_but_left, "letter of --ids stays", "letters of --ids stay");
-        let behind = self.left.get(&Why::BehindInGroup).filter(|_| operation != Operation::Ask);
+        let behind = self.left.get(&LeftReason::BehindInGroup).filter(|_| operation != Operation::Ask);
         add(
             behind.copied().unwrap_or_default().saturating_sub(self.named_but_left),
             "selected letter stays behind another of its group",
@@ -144,7 +144,8 @@ impl Tally {
     /// Returns true if no letter was selected.
     pub(crate) fn has_no_match(&self) -> bool {
         let selected = Self { left: BTreeMap::new(), ..self.clone() };
-        selected == Self::default() && self.left.keys().all(|why| matches!(why, Why::NotWanted | Why::NoNote))
+        selected == Self::default()
+            && self.left.keys().all(|why| matches!(why, LeftReason::NotWanted | LeftReason::NoNote))
     }
 
     pub(super) fn sent_and_deleted(&self, operation: Operation) -> (u64, u64) {
@@ -208,7 +209,7 @@ mod tests {
             perhaps_sent: 4,
             possible_duplicates: 5,
             perhaps_taken: 6,
-            left: BTreeMap::from([(Why::NotWanted, 7)]),
+            left: BTreeMap::from([(LeftReason::NotWanted, 7)]),
             without_origin: 8,
             ..Tally::default()
         };

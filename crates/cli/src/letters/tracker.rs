@@ -16,7 +16,7 @@ pub(crate) enum Decision {
     /// Another letter with the same message and content is in work, so this one waits for the result.
     DuplicateInWork,
     /// It stays, hidden until the end so that it is not received again and again.
-    Left(Why),
+    Left(LeftReason),
     /// It was left before, and was received again.
     Again,
     /// It was selected before, and was received again. It does not count, and is deleted once its message is done.
@@ -25,7 +25,7 @@ pub(crate) enum Decision {
 
 /// Reason why a letter stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Why {
+pub(crate) enum LeftReason {
     NotWanted,
     NoNote,
     OverMaximum,
@@ -41,7 +41,7 @@ pub(crate) enum Why {
     NotShown,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for LeftReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotWanted => "not selected",
@@ -162,7 +162,7 @@ impl MessageTracker {
         &mut self,
         letter: &Letter,
         group: Option<&str>,
-        wanted: Result<(), Why>,
+        wanted: Result<(), LeftReason>,
     ) -> Decision {
         let id = Key::new(&letter.id);
         if self.left.contains(&id) {
@@ -180,7 +180,7 @@ impl MessageTracker {
     }
 
     /// Decides about a letter that is seen for the first time.
-    fn first(&mut self, letter: &Letter, group: Option<&str>, wanted: Result<(), Why>) -> Decision {
+    fn first(&mut self, letter: &Letter, group: Option<&str>, wanted: Result<(), LeftReason>) -> Decision {
         let identity = Identity::new(letter, self.folding);
         // SQS counted duplicates too.
         let covered = self.scope.covers(letter.enqueued_at());
@@ -190,17 +190,17 @@ impl MessageTracker {
             (Some(_), Err(_)) | (None, _) => (),
         }
         let why = if self.sent_as.contains(&Key::new(letter.message_id())) {
-            Some(Why::CameBack)
-        } else if wanted == Err(Why::NotWanted) {
-            Some(Why::NotWanted)
+            Some(LeftReason::CameBack)
+        } else if wanted == Err(LeftReason::NotWanted) {
+            Some(LeftReason::NotWanted)
         } else if !covered {
-            Some(Why::CameLater)
+            Some(LeftReason::CameLater)
         } else if let Err(why) = wanted {
             Some(why)
         } else if self.room == 0 {
-            Some(Why::OverMaximum)
+            Some(LeftReason::OverMaximum)
         } else if group.is_some_and(|group| self.stopped.contains_key(group)) {
-            Some(Why::BehindInGroup)
+            Some(LeftReason::BehindInGroup)
         } else {
             None
         };

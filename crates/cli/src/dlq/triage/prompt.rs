@@ -11,7 +11,7 @@ use crate::aws::Aws;
 use crate::dlq::retry::{Edited, Editor};
 use crate::dlq::show::{history, look_up};
 use crate::find::Pair;
-use crate::letters::{Choice, Decider, Letter, Redrive, Why};
+use crate::letters::{Choice, Decider, LeftReason, Letter, Redrive};
 use crate::output::{Line, Stream, tell_all};
 use crate::scratch::Desk;
 use crate::sqs::{Hold, QueueRules};
@@ -56,7 +56,7 @@ impl Prompt {
                     Ok(edited) => return Ok(Choice::Send(Some(edited))),
                     Err(reason) => self.tell(&reason)?,
                 },
-                's' => return Ok(Choice::Leave(Why::Skipped)),
+                's' => return Ok(Choice::Leave(LeftReason::Skipped)),
                 'q' => return Ok(Choice::Quit),
                 'd' if self.is_sure => return Ok(Choice::Delete),
                 'd' => match ask("Delete this letter? This cannot be undone. [y/N] ", hold).await? {

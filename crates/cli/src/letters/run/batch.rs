@@ -10,7 +10,7 @@ use crate::letters::copies::Copies;
 use crate::letters::job::{Choice, Decider, Mode, Operation, Route, Work};
 use crate::letters::letter::Letter;
 use crate::letters::report::{Report, as_id};
-use crate::letters::tracker::{Decision, Why};
+use crate::letters::tracker::{Decision, LeftReason};
 use crate::sqs::{Outcome, Step, delete};
 
 /// A letter that can be deleted, because it was sent or need not be.
@@ -143,7 +143,10 @@ impl Run<'_> {
                 Decision::Repeated => duplicates.push(Deletable { letter, role: Role::Repeated }),
                 Decision::Left(why) => {
                     self.report(&letter, Report::Left(why));
-                    let is_meant = matches!(why, Why::BehindInGroup | Why::OfAnotherQueue | Why::NoSource);
+                    let is_meant = matches!(
+                        why,
+                        LeftReason::BehindInGroup | LeftReason::OfAnotherQueue | LeftReason::NoSource
+                    );
                     if is_meant && self.job.selection.names(&letter) {
                         self.report(&letter, Report::NamedButLeft(why));
                     }
@@ -188,14 +191,14 @@ impl Run<'_> {
     fn judge(&self, letter: &Letter) -> Decision {
         let stays_by_its_source = |route: &Route| match letter.source() {
             _ if route.named => None,
-            Some(source) => (source != route.to.arn).then_some(Why::OfAnotherQueue),
-            None => letter.has_no_source().then_some(Why::NoSource),
+            Some(source) => (source != route.to.arn).then_some(LeftReason::OfAnotherQueue),
+            None => letter.has_no_source().then_some(LeftReason::NoSource),
         };
         let mut state = self.state();
         let has_returned =
             self.job.sent_back.as_ref().is_some_and(|sent| sent.borrow_mut().note_return(letter));
         let wanted = if has_returned {
-            Err(Why::CameBack)
+            Err(LeftReason::CameBack)
         } else {
             state.requested.mark_found(letter);
             let yields = state.requested.is_taken(letter, |id| state.tracker.has_left(id));
@@ -208,8 +211,8 @@ impl Run<'_> {
                     Some(why) => Err(why),
                     None => Ok(()),
                 },
-                Verdict::Unknown => Err(Why::NoNote),
-                Verdict::Fails => Err(Why::NotWanted),
+                Verdict::Unknown => Err(LeftReason::NoNote),
+                Verdict::Fails => Err(LeftReason::NotWanted),
             }
         };
         state.tracker.judge(letter, self.group(letter), wanted)
@@ -229,7 +232,7 @@ impl Run<'_> {
             .map(|sent_as| format!(", sent{} by an earlier run", as_id(sent_as.as_deref())));
         let place = format!("{number} of {upto}{}{}", self.expected().max(number), sent.unwrap_or_default());
         let choice = match self.has_fatal() {
-            true => Ok(Choice::Leave(Why::Interrupted)),
+            true => Ok(Choice::Leave(LeftReason::Interrupted)),
             false => decider.decide(&mut letter, place, self.hold).await,
         };
         match (choice, already_sent) {
@@ -264,20 +267,23 @@ impl Run<'_> {
             (Ok(Choice::Leave(why)), _) => {
                 self.stays(&letter, Report::Left(why));
                 match self.group(&letter) {
-                    Some(group) if why == Why::Skipped => {
+                    Some(group) if why == LeftReason::Skipped => {
                         decider.tell(&format!("skipped, with the later letters of the group {group}"))?;
                     }
-                    None if why == Why::Skipped => decider.tell("skipped; it stays where it is")?,
+                    None if why == LeftReason::Skipped => decider.tell("skipped; it stays where it is")?,
                     Some(_) | None => (),
                 }
             }
             (Ok(Choice::Quit), _) => {
-                self.stays(&letter, Report::Left(Why::NotShown));
+                self.stays(&letter, Report::Left(LeftReason::NotShown));
                 self.state().quit = true;
             }
             (Err(error), _) => {
                 let is_shown = matches!(self.job.work, Work::Edit(..));
-                self.stays(&letter, Report::Left(if is_shown { Why::Interrupted } else { Why::NotShown }));
+                self.stays(
+                    &letter,
+                    Report::Left(if is_shown { LeftReason::Interrupted } else { LeftReason::NotShown }),
+                );
                 return Err(error);
             }
         }
@@ -311,7 +317,7 @@ impl Run<'_> {
         for Deletable { letter, .. } in
             open.iter().filter(|duplicate| matches!(duplicate.role, Role::Duplicate))
         {
-            self.report(letter, Report::Left(Why::DuplicateFailed));
+            self.report(letter, Report::Left(LeftReason::DuplicateFailed));
         }
         self.delete(done).await;
     }
@@ -378,7 +384,7 @@ impl Run<'_> {
                     self.job.journal.deleted(&letter.id);
                     continue;
                 }
-                (Outcome::NotTried, Role::Unwanted) => Report::Left(Why::Interrupted),
+                (Outcome::NotTried, Role::Unwanted) => Report::Left(LeftReason::Interrupted),
                 (_, Role::Unwanted) => Report::Failed(reason),
                 (_, Role::Sent { sent_as, .. }) => {
                     Report::NotDeleted { sent_as: sent_as.as_deref(), by_this_run: true, reason }

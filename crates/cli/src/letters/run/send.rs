@@ -9,7 +9,7 @@ use crate::journal::Attempt;
 use crate::letters::letter::Letter;
 use crate::letters::redrive::Redrive;
 use crate::letters::report::Report;
-use crate::letters::tracker::Why;
+use crate::letters::tracker::LeftReason;
 use crate::sqs::{OnLostAnswer, Outcome, QueueRules, Sender};
 
 impl Run<'_> {
@@ -26,7 +26,7 @@ impl Run<'_> {
             for letter in letters.by_ref().take(self.pace.most_at_once()) {
                 let overtakes = self.state().tracker.overtakes(&letter, self.group(&letter));
                 if overtakes {
-                    self.stays(&letter, Report::Left(Why::BehindInGroup));
+                    self.stays(&letter, Report::Left(LeftReason::BehindInGroup));
                 } else if let Some(redrive) = self.prepare(&letter, route) {
                     ready.push((letter, redrive));
                 }
@@ -158,8 +158,8 @@ impl Run<'_> {
                 }
                 Outcome::Failed(reason) => Report::Failed(reason),
                 Outcome::Perhaps(reason) => Report::PerhapsSent(reason),
-                Outcome::Behind => Report::Left(Why::BehindInGroup),
-                Outcome::NotTried => Report::Left(Why::Interrupted),
+                Outcome::Behind => Report::Left(LeftReason::BehindInGroup),
+                Outcome::NotTried => Report::Left(LeftReason::Interrupted),
             };
             if !matches!(outcome, Outcome::Perhaps(_)) {
                 self.job.journal.kept(&letter.id);

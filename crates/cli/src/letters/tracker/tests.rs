@@ -30,7 +30,10 @@ fn deletes_treat_letters_of_one_message_separately() {
     assert_eq!(tracker.judge(&letter("m"), None, Ok(())), Decision::Wanted);
     tracker.done(&letter("m"), None);
     let second = letter_of("l", "m");
-    assert_eq!(tracker.judge(&second, None, Err(Why::NotWanted)), Decision::Left(Why::NotWanted));
+    assert_eq!(
+        tracker.judge(&second, None, Err(LeftReason::NotWanted)),
+        Decision::Left(LeftReason::NotWanted)
+    );
     assert_eq!(tracker.judge(&letter_of("k", "m"), None, Ok(())), Decision::Wanted);
 }
 
@@ -48,9 +51,9 @@ fn letters_that_arrived_after_the_start_stay() {
     let scope = Scope::new(UNIX_EPOCH, 1, 1);
     let mut tracker = MessageTracker::new(scope, Folding::ByMessage, None);
     assert_eq!(tracker.judge(&letter("1"), None, Ok(())), Decision::Wanted);
-    assert_eq!(tracker.judge(&letter("2"), None, Ok(())), Decision::Left(Why::CameLater));
-    let unwanted = tracker.judge(&letter("3"), None, Err(Why::NotWanted));
-    assert_eq!(unwanted, Decision::Left(Why::NotWanted), "nobody asks when it came");
+    assert_eq!(tracker.judge(&letter("2"), None, Ok(())), Decision::Left(LeftReason::CameLater));
+    let unwanted = tracker.judge(&letter("3"), None, Err(LeftReason::NotWanted));
+    assert_eq!(unwanted, Decision::Left(LeftReason::NotWanted), "nobody asks when it came");
 }
 
 #[test]
@@ -61,7 +64,7 @@ fn a_duplicate_leaves_no_place_for_a_letter_that_came_after_the_start() {
     tracker.done(&letter("m"), Some("n"));
     assert_eq!(tracker.judge(&letter_of("k", "m"), None, Ok(())), Decision::Duplicate);
     assert_eq!(tracker.scope.unseen(), 0);
-    assert_eq!(tracker.judge(&letter("late"), None, Ok(())), Decision::Left(Why::CameLater));
+    assert_eq!(tracker.judge(&letter("late"), None, Ok(())), Decision::Left(LeftReason::CameLater));
 }
 
 #[test]
@@ -141,7 +144,7 @@ fn promise(letters: &[(u8, u8, bool)], terms: &Terms) -> Vec<usize> {
         }
         for number in received {
             let (letter, group) = queue.letter(number);
-            let wanted = if letters[number].2 { Ok(()) } else { Err(Why::NotWanted) };
+            let wanted = if letters[number].2 { Ok(()) } else { Err(LeftReason::NotWanted) };
             if tracker.judge(&letter, Some(&group), wanted) == Decision::Wanted {
                 tracker.done(&letter, None);
                 promised.push(number);
@@ -163,7 +166,7 @@ fn run(letters: &[(u8, u8, bool)], terms: &Terms) -> (Vec<usize>, HashSet<usize>
         let (mut wanted, mut same) = (vec![], vec![]);
         for number in received {
             let (letter, group) = queue.letter(number);
-            let is_wanted = if letters[number].2 { Ok(()) } else { Err(Why::NotWanted) };
+            let is_wanted = if letters[number].2 { Ok(()) } else { Err(LeftReason::NotWanted) };
             match tracker.judge(&letter, Some(&group), is_wanted) {
                 Decision::Wanted => wanted.push(number),
                 Decision::DuplicateInWork | Decision::Duplicate => same.push(number),
@@ -255,7 +258,7 @@ proptest! {
         for (number, group, is_wanted, deed) in seen {
             // Two letters of each message.
             let (letter, message) = (letter_of(&format!("l{number}"), &format!("m{}", number / 2)), number / 2);
-            let wanted = if is_wanted { Ok(()) } else { Err(Why::NotWanted) };
+            let wanted = if is_wanted { Ok(()) } else { Err(LeftReason::NotWanted) };
             let is_new = !left.contains(&number) && !taken.contains(&number);
             let decision = tracker.judge(&letter, Some(&group), wanted);
             prop_assert_eq!(is_new, !matches!(decision, Decision::Again | Decision::Repeated));
