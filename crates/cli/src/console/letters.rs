@@ -29,7 +29,7 @@ const BEGINNING: usize = 1_000;
 const ERROR: usize = 1_200;
 
 #[derive(Debug, Deserialize)]
-struct Why {
+struct LetterError {
     #[serde(default)]
     reason: String,
     #[serde(default)]
@@ -38,7 +38,7 @@ struct Why {
 
 #[derive(Debug, Default)]
 struct Listed {
-    whys: Vec<(String, String)>,
+    errors: Vec<(String, String)>,
     bodies: usize,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn list<Hold: Send + 'static>(
         }
         if goes_on {
             let code = child.code().await;
-            is_read(json!({ "groups": groups(&listed.whys), "ended": code }).to_string()).await;
+            is_read(json!({ "groups": groups(&listed.errors), "ended": code }).to_string()).await;
         } else {
             child.end().await;
         }
@@ -103,9 +103,9 @@ impl Listed {
     }
 
     fn letter(&mut self, mut line: String) -> String {
-        let why: Why =
-            serde_json::from_str(&line).unwrap_or(Why { reason: String::new(), error: String::new() });
-        self.whys.push((why.reason, cut_to(&why.error, ERROR).into_owned()));
+        let error: LetterError = serde_json::from_str(&line)
+            .unwrap_or(LetterError { reason: String::new(), error: String::new() });
+        self.errors.push((error.reason, cut_to(&error.error, ERROR).into_owned()));
         self.bodies += line.len();
         if self.bodies > MOST_BODIES {
             line = with_beginning(&line).unwrap_or(line);
@@ -153,6 +153,6 @@ mod tests {
         assert!(told["letter"]["body"].as_str().unwrap().len() <= BEGINNING + 4);
         let short = json!({ "id": "2", "body": "{}", "reason": "panic", "error": "index 8" });
         assert_eq!(listed.letter(short.to_string()), format!("{{\"letter\":{short}}}"));
-        assert_eq!(groups(&listed.whys)[0].letters, [0, 1]);
+        assert_eq!(groups(&listed.errors)[0].letters, [0, 1]);
     }
 }
