@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::condition::{self, ConditionFilter, Verdict, Where, without_note};
 use super::letter::unchecked_origins;
-use super::line::Line;
+use super::line::LetterLine;
 use super::look::{Look, not_seen};
 use super::select::AllowNone;
 use crate::find::Which;
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
                     return Ok((output, look.seen()));
                 }
                 for letter in found.iter().filter(|letter| filter.judge(letter, now) == Verdict::Holds) {
-                    output.write(&Line::of(letter, queue.retention())).or_failed()?;
+                    output.write(&LetterLine::of(letter, queue.retention())).or_failed()?;
                     written += 1;
                     unchecked += u64::from(letter.has_unchecked_origin);
                 }
@@ -121,7 +121,7 @@ impl Output {
         Ok(Self::File { file: BufWriter::new(file), name: name.to_owned() })
     }
 
-    fn write(&mut self, line: &Line<'_>) -> anyhow::Result<()> {
+    fn write(&mut self, line: &LetterLine<'_>) -> anyhow::Result<()> {
         match self {
             Self::Stdout => output::print_json(line).context("could not write to stdout"),
             Self::File { file, name } => writeln!(file, "{}", output::json(line, serde_json::to_string)?)

@@ -12,7 +12,7 @@ use self::row::Row;
 use self::table::Table;
 use super::condition::{self, ConditionFilter, Conditions, Verdict, Where, without_note};
 use super::letter::{Letter, unchecked_origins};
-use super::line::Line;
+use super::line::LetterLine;
 use super::logs::{Logs, TOGETHER, named_function};
 use super::look::{Look, not_seen};
 use crate::aws::Aws;
@@ -243,7 +243,7 @@ impl<'a> Listing<'a> {
             self.matching += 1;
             if self.arguments.output.json {
                 self.unchecked_origins += u64::from(letter.has_unchecked_origin);
-                print_json(&Line::of(&letter, self.queue.retention()))?;
+                print_json(&LetterLine::of(&letter, self.queue.retention()))?;
             } else if self.table.add(Row::of(&letter, self.queue.retention())) {
                 self.kinds.add(&letter);
             }

@@ -15,7 +15,7 @@ pub(crate) use self::history::Event;
 pub(crate) use self::page::{history, of_sender, page};
 use self::payload::Payload;
 use super::letter::{Letter, unchecked_origins};
-use super::line::Line;
+use super::line::LetterLine;
 use super::logs::Logs;
 use super::look::{Look, not_seen};
 use crate::aws::Aws;
@@ -75,7 +75,7 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Shown<'a> {
     #[serde(flatten)]
-    line: Line<'a>,
+    line: LetterLine<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<&'a [Event]>,
     /// Body in S3, if the letter points there.
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             if let Some(line) = unchecked_origins(u64::from(letter.has_unchecked_origin)) {
                 tell(line);
             }
-            let line = Line::of(&letter, queue.retention());
+            let line = LetterLine::of(&letter, queue.retention());
             let shown = Shown { line, history: history.as_deref(), payload: payload.as_ref() };
             output::print_json_pretty(&shown).or_failed()?;
         } else {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 
 use super::letter::Letter;
-use super::line::Line;
+use super::line::LetterLine;
 use crate::output;
 use crate::problem::Problem;
 
@@ -44,8 +44,8 @@ impl Copies {
         let failed = || format!("could not write {}", self.name.display());
         let mut lines = String::new();
         for letter in letters {
-            lines +=
-                &output::json(&Line::of(letter, retention), serde_json::to_string).with_context(failed)?;
+            lines += &output::json(&LetterLine::of(letter, retention), serde_json::to_string)
+                .with_context(failed)?;
             lines.push('\n');
         }
         let mut file = self.file.borrow_mut();

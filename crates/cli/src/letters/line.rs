@@ -13,7 +13,7 @@ use super::when::rfc3339;
 
 /// First the message itself, then facts about it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Line<'a> {
+pub(crate) struct LetterLine<'a> {
     /// Message id in the dead-letter queue, for `retry --ids`.
     id: &'a str,
     body: &'a str,
@@ -61,7 +61,7 @@ pub(crate) enum Attribute {
     Binary { r#type: String, base64: String },
 }
 
-impl<'a> Line<'a> {
+impl<'a> LetterLine<'a> {
     /// Describes a letter. `retention` is the dead-letter queue's.
     pub(crate) fn of(letter: &'a Letter, retention: Duration) -> Self {
         let note = letter.note.as_ref();

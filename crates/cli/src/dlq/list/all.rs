@@ -11,7 +11,7 @@ use super::Arguments;
 use crate::aws::Aws;
 use crate::counted::{counted, thousands};
 use crate::dlq::condition::{ConditionFilter, Conditions, Verdict};
-use crate::dlq::line::Line;
+use crate::dlq::line::LetterLine;
 use crate::dlq::look::Look;
 use crate::find::Queue;
 use crate::fleet::seen::{Seeing, Seen, remember};
@@ -30,7 +30,7 @@ const LETTERS: usize = 100;
 struct InQueue<'a> {
     queue: &'a str,
     #[serde(flatten)]
-    letter: Line<'a>,
+    letter: LetterLine<'a>,
 }
 
 /// Errors and counts of all queues so far.
@@ -156,7 +156,10 @@ impl All<'_> {
             }
             self.matching += 1;
             if self.arguments.output.json {
-                print_json(&InQueue { queue: &queue.arn, letter: Line::of(&letter, queue.retention()) })?;
+                print_json(&InQueue {
+                    queue: &queue.arn,
+                    letter: LetterLine::of(&letter, queue.retention()),
+                })?;
             } else {
                 self.kinds.add_in(&letter, Some(&name));
             }
