@@ -19,11 +19,11 @@ const LONGEST_SAID: usize = 1_000;
 
 /// A line of its output.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum OutputLine {
     /// A line of standard output.
-    Data(String),
+    Stdout(String),
     /// A line of standard error.
-    Said(String),
+    Stderr(String),
 }
 
 /// A running verb. Dropping it sends SIGTERM.
@@ -72,12 +72,12 @@ impl Child {
     }
 
     /// Returns the next line, or none at the end.
-    pub(super) async fn next(&mut self) -> Option<Line> {
+    pub(super) async fn next(&mut self) -> Option<OutputLine> {
         loop {
             let (line, is_data) = tokio::select! {
-                line = next_of(&mut self.data), if self.data.is_some() => (line.map(Line::Data), true),
+                line = next_of(&mut self.data), if self.data.is_some() => (line.map(OutputLine::Stdout), true),
                 line = next_of(&mut self.said), if self.said.is_some() => {
-                    (line.map(|line| Line::Said(cut_to(&line, LONGEST_SAID).into_owned())), false)
+                    (line.map(|line| OutputLine::Stderr(cut_to(&line, LONGEST_SAID).into_owned())), false)
                 }
                 else => return None,
             };
@@ -93,7 +93,7 @@ impl Child {
     pub(super) async fn run(program: &Path, words: &[String]) -> Result<String, String> {
         let mut child = Self::start(program, words, String::new(), None)?;
         let mut last = String::new();
-        while let Some(Line::Data(line) | Line::Said(line)) = child.next().await {
+        while let Some(OutputLine::Stdout(line) | OutputLine::Stderr(line)) = child.next().await {
             last = line;
         }
         if child.code().await == 0 { Ok(last) } else { Err(last) }
@@ -158,8 +158,8 @@ mod tests {
         let (mut data, mut said) = (vec![], vec![]);
         while let Some(line) = child.next().await {
             match line {
-                Line::Data(line) => data.push(line),
-                Line::Said(line) => said.push(line),
+                OutputLine::Stdout(line) => data.push(line),
+                OutputLine::Stderr(line) => said.push(line),
             }
         }
         assert_eq!((data, said), (["in", "a\u{fffd}", "b"].map(str::to_owned).into(), vec!["no".to_owned()]));
@@ -173,7 +173,7 @@ mod tests {
         let script =
             format!("trap 'touch {}; exit 0' TERM; echo ready; while :; do sleep 0.05; done", file.display());
         let mut child = sh(&script);
-        assert_eq!(child.next().await, Some(Line::Data("ready".to_owned())));
+        assert_eq!(child.next().await, Some(OutputLine::Stdout("ready".to_owned())));
         child.end().await;
         assert!(file.exists());
     }

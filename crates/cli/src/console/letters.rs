@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::action::{MOST_LETTERS, Words};
-use super::child::{Child, Line};
+use super::child::{Child, OutputLine};
 use crate::letters::groups;
 
 /// Timeout for a page that does not read, such as one of a sleeping laptop, which must not keep letters hidden.
@@ -95,10 +95,10 @@ pub(super) const ALL: Option<usize> = None;
 pub(super) const OF_QUEUE: Option<usize> = Some(MOST_LETTERS);
 
 impl Listed {
-    fn line(&mut self, line: Line) -> String {
+    fn line(&mut self, line: OutputLine) -> String {
         match line {
-            Line::Data(line) => self.letter(line),
-            Line::Said(line) => json!({ "said": line }).to_string(),
+            OutputLine::Stdout(line) => self.letter(line),
+            OutputLine::Stderr(line) => json!({ "said": line }).to_string(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::child::Line;
+use super::child::OutputLine;
 use crate::letters::LeftReason;
 
 /// Number of its last messages that are kept.
@@ -41,16 +41,16 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn take(&mut self, line: Line) {
+    pub(super) fn take(&mut self, line: OutputLine) {
         self.version += 1;
         match line {
-            Line::Said(line) => {
+            OutputLine::Stderr(line) => {
                 self.said.push_back(line);
                 if self.said.len() > MOST_SAID {
                     self.said.pop_front();
                 }
             }
-            Line::Data(line) => self.read(serde_json::from_str(&line).unwrap_or_default()),
+            OutputLine::Stdout(line) => self.read(serde_json::from_str(&line).unwrap_or_default()),
         }
     }
 
@@ -116,9 +116,9 @@ mod tests {
             r#"{"stage":{"number":1,"result":"clear"}}"#,
             "no json",
         ] {
-            progress.take(Line::Data(line.to_owned()));
+            progress.take(OutputLine::Stdout(line.to_owned()));
         }
-        progress.take(Line::Said("redrive: watching".to_owned()));
+        progress.take(OutputLine::Stderr("redrive: watching".to_owned()));
         progress.end(1);
         let told = serde_json::to_value(&progress).unwrap();
         assert_eq!(told["results"], json!({ "sent": 2, "failed": 1 }));
@@ -135,10 +135,10 @@ mod tests {
     fn much_is_not_kept() {
         let mut progress = Progress::default();
         for number in 0..1_000 {
-            progress.take(Line::Said(number.to_string()));
+            progress.take(OutputLine::Stderr(number.to_string()));
             let error = format!("{}", number % 60);
             let line = json!({ "id": number.to_string(), "result": "failed", "error": error });
-            progress.take(Line::Data(line.to_string()));
+            progress.take(OutputLine::Stdout(line.to_string()));
         }
         assert_eq!((progress.said.len(), progress.problems.len()), (MOST_SAID, MOST_PROBLEMS));
         assert_eq!((progress.problems[0].count, progress.problems[0].ids.len()), (17, MOST_IDS));

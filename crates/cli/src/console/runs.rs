@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use super::action::{Action, Words};
-use super::child::{Child, Line};
+use super::child::{Child, OutputLine};
 use super::progress::Progress;
 use crate::fleet::DeadLetterQueue;
 use crate::letters::when::rfc3339;
@@ -143,7 +143,7 @@ impl Run {
 
     fn end_without_child(&self, why: &str, code: i32) {
         self.progress.send_modify(|progress| {
-            progress.take(Line::Said(why.to_owned()));
+            progress.take(OutputLine::Stderr(why.to_owned()));
             progress.end(code);
         });
     }
