@@ -22,7 +22,7 @@ use anyhow::Context;
 use tempfile::Builder;
 
 pub(crate) use self::entry::Attempt;
-use self::entry::{Action, Attempts, Entry, Open};
+use self::entry::{Attempts, JournalEntry, LetterStep, Open};
 use crate::counted::counted;
 use crate::find::Queue;
 use crate::store::{Change, Store};
@@ -46,7 +46,7 @@ pub(crate) struct Journal {
     /// Id of the items for the queue's letters in a table.
     id: String,
     /// Attempts that other runs left open.
-    earlier: Vec<(Run, Attempts)>,
+    earlier: Vec<(OtherRun, Attempts)>,
     own: RefCell<Own>,
     /// Locked during writes to the table, so that an older one does not arrive later.
     turn: tokio::sync::Mutex<()>,
@@ -54,7 +54,7 @@ pub(crate) struct Journal {
 
 /// Another run, by its file, or by its id in the table. A run that lives may be suspended, as after Ctrl-Z.
 #[derive(Debug)]
-enum Run {
+enum OtherRun {
     File(PathBuf),
     Lives,
     Id(String),
@@ -99,7 +99,7 @@ impl Journal {
         Ok(Self::new(store, id, earlier))
     }
 
-    fn new(store: Store, id: String, earlier: Vec<(Run, Attempts)>) -> Self {
+    fn new(store: Store, id: String, earlier: Vec<(OtherRun, Attempts)>) -> Self {
         Self { store, id, earlier, own: RefCell::new(Own::new()), turn: tokio::sync::Mutex::default() }
     }
 
@@ -141,26 +141,26 @@ impl Journal {
     /// Records that a letter is about to be sent.
     pub(crate) fn sending(&self, letter: &str, attempt: &Attempt) {
         self.own.borrow_mut().open.insert(letter.to_owned());
-        self.write(letter, Action::Sending(attempt.clone()));
+        self.write(letter, LetterStep::Sending(attempt.clone()));
     }
 
     /// Records that SQS confirmed the send.
     pub(crate) fn sent(&self, letter: &str, sent_as: Option<&str>) {
-        self.write(letter, Action::Sent { sent_as: sent_as.map(str::to_owned) });
+        self.write(letter, LetterStep::Sent { sent_as: sent_as.map(str::to_owned) });
     }
 
     /// Records that the letter was not sent and stays.
     pub(crate) fn kept(&self, letter: &str) {
         // An earlier run may have sent it, which this does not undo.
         if self.own.borrow_mut().open.remove(letter) {
-            self.write(letter, Action::Kept);
+            self.write(letter, LetterStep::Kept);
         }
     }
 
     /// Records that the letter was deleted.
     pub(crate) fn deleted(&self, letter: &str) {
         if self.own.borrow_mut().open.remove(letter) {
-            self.write(letter, Action::Deleted);
+            self.write(letter, LetterStep::Deleted);
         }
         if self.earlier(letter).next().is_some() {
             self.own.borrow_mut().closed.insert(letter.to_owned());
@@ -180,13 +180,15 @@ impl Journal {
             let over: Vec<_> = attempts.iter().filter(is_over).map(|(letter, _)| letter).collect();
             // If this fails, the next run does it.
             let _ = match run {
-                Run::Id(run) => {
+                OtherRun::Id(run) => {
                     changes.extend(over.into_iter().map(|letter| (key(letter, run), None)));
                     continue;
                 }
-                Run::Lives => continue,
-                Run::File(path) if over.len() == attempts.len() => fs::remove_file(path),
-                Run::File(path) => append(path, over.into_iter().map(|letter| line(letter, Action::Deleted))),
+                OtherRun::Lives => continue,
+                OtherRun::File(path) if over.len() == attempts.len() => fs::remove_file(path),
+                OtherRun::File(path) => {
+                    append(path, over.into_iter().map(|letter| line(letter, LetterStep::Deleted)))
+                }
             };
         }
         {
@@ -228,7 +230,7 @@ impl Journal {
         }
     }
 
-    fn write(&self, letter: &str, action: Action) {
+    fn write(&self, letter: &str, action: LetterStep) {
         let mut own = self.own.borrow_mut();
         match &self.store {
             Store::Off => (),
@@ -259,12 +261,12 @@ impl Own {
         file.write_all(line.as_bytes()).with_context(|| format!("could not write {}", path.display()))
     }
 
-    fn note(&mut self, letter: &str, action: Action) {
+    fn note(&mut self, letter: &str, action: LetterStep) {
         match action {
-            Action::Sending(_) | Action::Sent { .. } => {
+            LetterStep::Sending(_) | LetterStep::Sent { .. } => {
                 self.lines.entry(letter.to_owned()).or_default().push_str(&line(letter, action));
             }
-            Action::Kept | Action::Deleted => drop(self.lines.remove(letter)),
+            LetterStep::Kept | LetterStep::Deleted => drop(self.lines.remove(letter)),
         }
         let (key, lines) = (key(letter, &self.run), self.lines.get(letter).cloned());
         if lines.is_some() || self.tried.remove(&key) {
@@ -285,7 +287,7 @@ impl Own {
     }
 }
 
-impl Run {
+impl OtherRun {
     /// Returns true if the run may live and be about to delete this letter.
     fn may_have(&self, attempt: &Attempt, now: SystemTime) -> bool {
         !matches!(self, Self::File(_)) && age(attempt, now) < MAY_LIVE
@@ -303,7 +305,7 @@ fn key(letter: &str, run: &str) -> String {
 }
 
 /// Returns the attempts that the items leave open, by run. DynamoDB may delete items days after they expire.
-fn by_run(items: Vec<(String, String)>, now: SystemTime) -> Vec<(Run, Attempts)> {
+fn by_run(items: Vec<(String, String)>, now: SystemTime) -> Vec<(OtherRun, Attempts)> {
     let mut runs: BTreeMap<String, Attempts> = BTreeMap::new();
     for (at, lines) in items {
         let open = entry::open_in(lines.as_bytes()).ok().flatten().unwrap_or_default().attempts;
@@ -314,11 +316,11 @@ fn by_run(items: Vec<(String, String)>, now: SystemTime) -> Vec<(Run, Attempts)>
             runs.entry(run.to_owned()).or_default().extend(open);
         }
     }
-    runs.into_iter().map(|(run, open)| (Run::Id(run), open)).collect()
+    runs.into_iter().map(|(run, open)| (OtherRun::Id(run), open)).collect()
 }
 
-fn line(letter: &str, action: Action) -> String {
-    Entry::new(SystemTime::now(), letter, action).line()
+fn line(letter: &str, action: LetterStep) -> String {
+    JournalEntry::new(SystemTime::now(), letter, action).line()
 }
 
 /// Creates the file under another name until it is locked, so that nobody takes it for the file of a run that has ended.
@@ -337,7 +339,7 @@ fn create(folder: &Path) -> anyhow::Result<(PathBuf, File)> {
 }
 
 /// Returns the attempts that other runs left open or have not finished. Removes files that are of no use.
-fn read_all(folder: &Path) -> Vec<(Run, Attempts)> {
+fn read_all(folder: &Path) -> Vec<(OtherRun, Attempts)> {
     let files = match fs::read_dir(folder) {
         Ok(files) => files,
         Err(error) => {
@@ -352,7 +354,7 @@ fn read_all(folder: &Path) -> Vec<(Run, Attempts)> {
     let paths = paths.filter(|path| path.to_string_lossy().ends_with(END));
     let attempts = paths.filter_map(|path| match read(&path) {
         Ok(Some((lives, attempts))) if !attempts.is_empty() => {
-            Some((if lives { Run::Lives } else { Run::File(path) }, attempts))
+            Some((if lives { OtherRun::Lives } else { OtherRun::File(path) }, attempts))
         }
         Ok(Some((false, _))) => {
             let _ = fs::remove_file(path);

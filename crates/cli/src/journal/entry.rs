@@ -15,18 +15,18 @@ const LONGEST: u64 = 64 << 10;
 
 /// A step of a letter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct JournalEntry {
     #[serde(with = "rfc3339")]
     at: SystemTime,
     letter: String,
     #[serde(flatten)]
-    action: Action,
+    action: LetterStep,
 }
 
 /// The steps that this version knows. It skips lines with others, which another version may have written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case")]
-pub(super) enum Action {
+pub(super) enum LetterStep {
     Sending(Attempt),
     Sent { sent_as: Option<String> },
     Kept,
@@ -53,8 +53,8 @@ pub(crate) struct Attempt {
 /// Attempts by letter id.
 pub(super) type Attempts = BTreeMap<String, Attempt>;
 
-impl Entry {
-    pub(super) fn new(at: SystemTime, letter: &str, action: Action) -> Self {
+impl JournalEntry {
+    pub(super) fn new(at: SystemTime, letter: &str, action: LetterStep) -> Self {
         Self { at, letter: letter.to_owned(), action }
     }
 
@@ -135,21 +135,21 @@ pub(super) fn open_in(mut lines: impl BufRead) -> io::Result<Option<Open>> {
             }
             _ => None,
         };
-        let Some(Entry { at, letter, action }) = entry else {
+        let Some(JournalEntry { at, letter, action }) = entry else {
             continue;
         };
         is_ours = true;
         let open = &mut open.attempts;
         match action {
             // A repeated call belongs to the same attempt.
-            Action::Sending(attempt) => drop(open.entry(letter).or_insert(Attempt { at, ..attempt })),
-            Action::Sent { sent_as } => {
+            LetterStep::Sending(attempt) => drop(open.entry(letter).or_insert(Attempt { at, ..attempt })),
+            LetterStep::Sent { sent_as } => {
                 if let Some(attempt) = open.get_mut(&letter) {
                     attempt.is_sent = true;
                     attempt.sent_as = sent_as;
                 }
             }
-            Action::Kept | Action::Deleted => drop(open.remove(&letter)),
+            LetterStep::Kept | LetterStep::Deleted => drop(open.remove(&letter)),
         }
     }
 }
@@ -186,18 +186,18 @@ mod tests {
         Attempt::new("arn:dead", "arn:orders", deduplication_id)
     }
 
-    fn line(letter: &str, action: Action) -> String {
-        Entry::new(at(100), letter, action).line()
+    fn line(letter: &str, action: LetterStep) -> String {
+        JournalEntry::new(at(100), letter, action).line()
     }
 
     #[test]
     fn a_line_says_what_was_done_with_which_letter() {
         assert_eq!(
-            line("l", Action::Sending(attempt(None))),
+            line("l", LetterStep::Sending(attempt(None))),
             "{\"at\":\"1970-01-01T00:01:40.000Z\",\"letter\":\"l\",\"action\":\"sending\",\"from\":\"arn:dead\",\"to\":\"arn:orders\"}\n"
         );
         assert_eq!(
-            line("l", Action::Sent { sent_as: Some("m".to_owned()) }),
+            line("l", LetterStep::Sent { sent_as: Some("m".to_owned()) }),
             "{\"at\":\"1970-01-01T00:01:40.000Z\",\"letter\":\"l\",\"action\":\"sent\",\"sent_as\":\"m\"}\n"
         );
     }
@@ -205,17 +205,17 @@ mod tests {
     #[test]
     fn a_letter_is_open_until_it_is_known_to_stay_or_is_deleted() {
         let lines = [
-            line("kept", Action::Sending(attempt(None))),
-            line("deleted", Action::Sending(attempt(None))),
-            line("sent", Action::Sending(attempt(None))),
-            line("open", Action::Sending(attempt(Some("d")))),
-            line("kept", Action::Kept),
-            line("deleted", Action::Sent { sent_as: None }),
-            line("sent", Action::Sent { sent_as: Some("m".to_owned()) }),
-            line("deleted", Action::Deleted),
+            line("kept", LetterStep::Sending(attempt(None))),
+            line("deleted", LetterStep::Sending(attempt(None))),
+            line("sent", LetterStep::Sending(attempt(None))),
+            line("open", LetterStep::Sending(attempt(Some("d")))),
+            line("kept", LetterStep::Kept),
+            line("deleted", LetterStep::Sent { sent_as: None }),
+            line("sent", LetterStep::Sent { sent_as: Some("m".to_owned()) }),
+            line("deleted", LetterStep::Deleted),
             "{\"at\":\"1970-01-01T00:01:40Z\",\"letter\":\"open\",\"action\":\"of tomorrow\"}\n\u{0}\n"
                 .to_owned(),
-            line("cut off", Action::Sending(attempt(None))).split_at(60).0.to_owned(),
+            line("cut off", LetterStep::Sending(attempt(None))).split_at(60).0.to_owned(),
         ];
         let Open { attempts, damaged } = open_in(lines.concat().as_bytes()).unwrap().expect("it is ours");
         assert_eq!(damaged, 1);
@@ -233,7 +233,7 @@ mod tests {
     fn of_a_file_of_others_no_more_is_read_than_a_line_of_ours_has() {
         let endless = io::BufReader::new(io::repeat(0));
         assert_eq!(open_in(endless).unwrap(), None);
-        let [first, second] = ["1", "2"].map(|letter| line(letter, Action::Sending(attempt(None))));
+        let [first, second] = ["1", "2"].map(|letter| line(letter, LetterStep::Sending(attempt(None))));
         let junk = "x".repeat(usize::try_from(LONGEST).unwrap());
         let lines = format!("{first}{junk}{second}{second}");
         let open = open_in(lines.as_bytes()).unwrap().expect("it is ours").attempts;
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_damaged_first_line_hides_no_other() {
-        let lines = format!("\0\0\0\n{}", line("1", Action::Sending(attempt(None))));
+        let lines = format!("\0\0\0\n{}", line("1", LetterStep::Sending(attempt(None))));
         let open = open_in(lines.as_bytes()).unwrap().expect("it is ours");
         assert_eq!((open.attempts.len(), open.damaged), (1, 1));
     }
@@ -274,12 +274,12 @@ mod tests {
             cut in 0..40_usize,
         ) {
             let lines: Vec<_> = letters.iter().map(|(letter, action)| line(letter, match action {
-                0 => Action::Sending(attempt(None)),
-                1 => Action::Sent { sent_as: Some("m".to_owned()) },
-                2 => Action::Kept,
-                _ => Action::Deleted,
+                0 => LetterStep::Sending(attempt(None)),
+                1 => LetterStep::Sent { sent_as: Some("m".to_owned()) },
+                2 => LetterStep::Kept,
+                _ => LetterStep::Deleted,
             })).collect();
-            let (all, next) = (lines.concat(), line("d", Action::Sending(attempt(None))));
+            let (all, next) = (lines.concat(), line("d", LetterStep::Sending(attempt(None))));
             let cut_off = format!("{all}{}", &next[..cut]);
             prop_assert_eq!(open_in(cut_off.as_bytes()).unwrap(), open_in(all.as_bytes()).unwrap());
         }

@@ -99,7 +99,7 @@ fn in_table(items: Vec<(String, String)>) -> Journal {
 }
 
 /// Returns the changes that a run's journal would write to a table.
-fn noted(journal: &Journal, actions: &[(&str, Action)]) -> BTreeMap<String, Option<String>> {
+fn noted(journal: &Journal, actions: &[(&str, LetterStep)]) -> BTreeMap<String, Option<String>> {
     let mut own = journal.own.borrow_mut();
     actions.iter().for_each(|(letter, action)| own.note(letter, action.clone()));
     own.changes.clone()
@@ -107,17 +107,17 @@ fn noted(journal: &Journal, actions: &[(&str, Action)]) -> BTreeMap<String, Opti
 
 #[test]
 fn an_item_of_a_table_has_what_is_open_about_a_letter() {
-    let sent = || Action::Sent { sent_as: Some("m".to_owned()) };
+    let sent = || LetterStep::Sent { sent_as: Some("m".to_owned()) };
     let killed = in_table(vec![]);
     let actions = [
-        ("deleted", Action::Sending(attempt())),
-        ("kept", Action::Sending(attempt())),
-        ("sent", Action::Sending(attempt())),
-        ("open", Action::Sending(attempt())),
-        ("kept", Action::Kept),
+        ("deleted", LetterStep::Sending(attempt())),
+        ("kept", LetterStep::Sending(attempt())),
+        ("sent", LetterStep::Sending(attempt())),
+        ("open", LetterStep::Sending(attempt())),
+        ("kept", LetterStep::Kept),
         ("deleted", sent()),
         ("sent", sent()),
-        ("deleted", Action::Deleted),
+        ("deleted", LetterStep::Deleted),
     ];
     // The table may have this item, and lacks the others.
     killed.own.borrow_mut().tried.insert(key("deleted", "us"));
@@ -138,7 +138,7 @@ fn an_item_of_a_table_has_what_is_open_about_a_letter() {
 fn a_letter_of_a_table_may_arrive_twice_even_on_a_fifo_queue() {
     let now = SystemTime::now();
     let again = Attempt::new(&queue("dead").arn, &queue("orders").arn, Some("d"));
-    let lines = Entry::new(now, "1", Action::Sending(again.clone())).line();
+    let lines = JournalEntry::new(now, "1", LetterStep::Sending(again.clone())).line();
     let journal = in_table(vec![(key("1", "them"), lines)]);
     assert!(earlier(&journal, "1").expect("it is open").is_repeated_by(&again, now));
 }
@@ -147,7 +147,7 @@ fn a_letter_of_a_table_may_arrive_twice_even_on_a_fifo_queue() {
 fn items_of_a_table_stay_while_their_run_may_live() {
     let now = SystemTime::now();
     let lines = |letter: &str, at: SystemTime| {
-        (key(letter, "them"), Entry::new(at, letter, Action::Sending(attempt())).line())
+        (key(letter, "them"), JournalEntry::new(at, letter, LetterStep::Sending(attempt())).line())
     };
     let items = vec![
         lines("young", now),
