@@ -38,7 +38,7 @@ pub(crate) struct History(Store);
 
 /// An action on a queue or its letters.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Action<'a> {
+pub(crate) struct HistoryAction<'a> {
     /// Such as `retry`.
     pub(crate) verb: &'a str,
     /// The ARNs of the dead-letter queue, and of the queue to which letters were sent.
@@ -59,7 +59,7 @@ pub(crate) struct Action<'a> {
 
 /// A line of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct HistoryEntry {
     at: String,
     /// Name of the user on this machine.
     user: String,
@@ -131,25 +131,25 @@ impl History {
     }
 
     /// Records the start of an action, so that the history has it even if the process is killed. Returns its time for
-    /// [`Action::began`], or none if that failed: then [`Self::record`] reports it.
-    pub(crate) async fn start(&self, aws: &Aws, action: Action<'_>) -> Option<String> {
+    /// [`HistoryAction::began`], or none if that failed: then [`Self::record`] reports it.
+    pub(crate) async fn start(&self, aws: &Aws, action: HistoryAction<'_>) -> Option<String> {
         if self.is_off() {
             return None;
         }
-        let entry = Entry { started: true, ..Entry::of(aws, action).await };
+        let entry = HistoryEntry { started: true, ..HistoryEntry::of(aws, action).await };
         self.add(&entry).await.ok()?;
         Some(entry.at)
     }
 
     /// Records the result of an action, unless nothing was done. If that fails, it prints a warning.
-    pub(crate) async fn record(&self, aws: &Aws, action: Action<'_>) {
+    pub(crate) async fn record(&self, aws: &Aws, action: HistoryAction<'_>) {
         let is_known = action.began.is_some() || action.what.is_some();
         if self.is_off()
             || !is_known && action.sent + action.deleted + action.failed + action.perhaps_sent == 0
         {
             return;
         }
-        if let Err(error) = self.add(&Entry::of(aws, action).await).await {
+        if let Err(error) = self.add(&HistoryEntry::of(aws, action).await).await {
             let place = match &self.0 {
                 Store::Folder(folder) => format!(" in {}", file(folder, NAME).display()),
                 Store::Off | Store::Table(_) => String::new(),
@@ -158,7 +158,7 @@ impl History {
         }
     }
 
-    async fn add(&self, entry: &Entry) -> anyhow::Result<()> {
+    async fn add(&self, entry: &HistoryEntry) -> anyhow::Result<()> {
         let at = format!("{}#{:016x}", entry.at, fastrand::u64(..));
         self.append(NAME, at, SystemTime::now() + KEPT, entry).await
     }
@@ -167,7 +167,7 @@ impl History {
     ///
     /// # Errors
     /// The history cannot be read.
-    pub(crate) async fn read(&self) -> anyhow::Result<Vec<Entry>> {
+    pub(crate) async fn read(&self) -> anyhow::Result<Vec<HistoryEntry>> {
         Ok(actions(self.lines(NAME).await?))
     }
 
@@ -249,16 +249,16 @@ fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
 }
 
 /// Removes the starts of actions that have a result.
-fn actions(mut entries: Vec<Entry>) -> Vec<Entry> {
-    let key = |entry: &Entry, at: &str| (at.to_owned(), entry.user.clone(), entry.queue.clone());
+fn actions(mut entries: Vec<HistoryEntry>) -> Vec<HistoryEntry> {
+    let key = |entry: &HistoryEntry, at: &str| (at.to_owned(), entry.user.clone(), entry.queue.clone());
     let ended: BTreeSet<_> =
         entries.iter().filter_map(|entry| Some(key(entry, entry.began.as_deref()?))).collect();
     entries.retain(|entry| !(entry.started && ended.contains(&key(entry, &entry.at))));
     entries
 }
 
-impl Entry {
-    async fn of(aws: &Aws, action: Action<'_>) -> Self {
+impl HistoryEntry {
+    async fn of(aws: &Aws, action: HistoryAction<'_>) -> Self {
         let arn = QueueArn::parse(action.queue);
         Self {
             at: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),

@@ -18,7 +18,7 @@ use crate::ask::Consent;
 use crate::counted::counted;
 use crate::find::{Queue, Which};
 use crate::flags::To;
-use crate::history::{Action, History};
+use crate::history::{History, HistoryAction};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Pace, QueueRules, Stop};
 use crate::tell::{letters, tell};
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let history = History::from_env(&aws).await?;
         let (pace, stop) = (Pace::new(None), Stop::listen().or_failed()?);
         let mut sending = Lines::new(aws.sqs(), &queue, dry_run, &pace, &stop);
-        let action = Action { verb: "import", queue: &queue.arn, ..Action::default() };
+        let action = HistoryAction { verb: "import", queue: &queue.arn, ..HistoryAction::default() };
         let began = if dry_run || lines == 0 { None } else { history.start(&aws, action).await };
         let sent = send_all(&source, &reader, &mut sending, &stop).await;
         sending.tell_held_up();
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             let failed = sending.failed - sending.perhaps_sent;
             let [sent, failed, perhaps_sent] =
                 [sending.sent, failed, sending.perhaps_sent].map(|count| count as u64);
-            let end = Action { sent, failed, perhaps_sent, began: began.as_deref(), ..action };
+            let end = HistoryAction { sent, failed, perhaps_sent, began: began.as_deref(), ..action };
             history.record(&aws, end).await;
         }
         sent.map_err(|error| stop.or_failed(error))?;

@@ -7,7 +7,7 @@ use crate::ask::Consent;
 use crate::aws::DescribeError;
 use crate::find::{Queue, Which};
 use crate::flags::Account;
-use crate::history::{Action, History, UNCONFIRMED};
+use crate::history::{History, HistoryAction, UNCONFIRMED};
 use crate::problem::{OrProblem, Problem};
 use crate::tell::print_line;
 
@@ -64,15 +64,15 @@ async fn purge(arguments: &Arguments) -> Result<(), Problem> {
     let question = format!("purge {}", dead.name());
     let consequence = format!("This deletes about {letters} letters for good, in {}.", aws.place(&dead.arn));
     arguments.consent.confirm_by_name(&question, &consequence, dead.name(), "nothing was deleted")?;
-    let action = Action { verb: "purge", queue: &dead.arn, ..Action::default() };
+    let action = HistoryAction { verb: "purge", queue: &dead.arn, ..HistoryAction::default() };
     let began = history.start(&aws, action).await;
     let purged = aws.sqs().purge_queue().queue_url(&dead.url).send().await;
     let purged = purged.describe_error(&format!("purge {}", dead.name()), "sqs:PurgeQueue");
     let end = match &purged {
-        Ok(_) => Action { deleted: letters, ..action },
-        Err(_) => Action { what: Some(UNCONFIRMED), ..action },
+        Ok(_) => HistoryAction { deleted: letters, ..action },
+        Err(_) => HistoryAction { what: Some(UNCONFIRMED), ..action },
     };
-    history.record(&aws, Action { began: began.as_deref(), ..end }).await;
+    history.record(&aws, HistoryAction { began: began.as_deref(), ..end }).await;
     purged.or_failed()?;
     print_line(format!("about {letters} letters deleted from {}; SQS takes up to 60 s", dead.name()))
 }

@@ -12,7 +12,7 @@ use super::JOURNAL;
 use crate::aws::{Aws, Place};
 use crate::find::{Queue, queue_address};
 use crate::flags::Journaling;
-use crate::history::{Action, History, user};
+use crate::history::{History, HistoryAction, user};
 use crate::problem::{OrProblem, Problem};
 use crate::span::{self, span};
 use crate::store::Named;
@@ -158,7 +158,15 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Problem> {
     let (name, place) = (queue.name(), aws.place(&queue.arn));
     let what = format!("until {}: {}", snooze.until, snooze.reason);
     history
-        .record(&aws, Action { verb: "snooze", queue: &queue.arn, what: Some(&what), ..Action::default() })
+        .record(
+            &aws,
+            HistoryAction {
+                verb: "snooze",
+                queue: &queue.arn,
+                what: Some(&what),
+                ..HistoryAction::default()
+            },
+        )
         .await;
     print_line(format!("{name} ({place}) is snoozed for {}, until {}", span(arguments.time), snooze.until))
 }
@@ -188,7 +196,12 @@ pub(super) async fn wake(arguments: &Wake) -> Result<(), Problem> {
     // The snooze needs no AWS, but the history records the account.
     if let Ok(aws) = Aws::connect(&arguments.place).await {
         let what = format!("was snoozed by {} until {}: {}", snooze.user, snooze.until, snooze.reason);
-        let action = Action { verb: "wake", queue: &snooze.queue, what: Some(&what), ..Action::default() };
+        let action = HistoryAction {
+            verb: "wake",
+            queue: &snooze.queue,
+            what: Some(&what),
+            ..HistoryAction::default()
+        };
         history.record(&aws, action).await;
     }
     print_line(format!("{} is no longer snoozed", queue_name(&snooze.queue)))

@@ -15,7 +15,7 @@ use super::tally::Tally;
 use super::tracker::LeftReason;
 use crate::aws::Aws;
 use crate::find::Queue;
-use crate::history::{Action, History};
+use crate::history::{History, HistoryAction};
 use crate::journal::Journal;
 use crate::scratch::Desk;
 use crate::sqs::{Hold, Receivable};
@@ -66,13 +66,14 @@ impl Job {
         let (not_deleted, perhaps_sent) = (tally.sent_not_deleted, tally.perhaps_sent);
         // Includes letters that an earlier run has sent, and that this run could not delete either.
         let failed = tally.failed - perhaps_sent + tally.possible_duplicates - not_deleted;
-        let action = Action { sent, not_deleted, deleted, failed, perhaps_sent, began, ..self.action() };
+        let action =
+            HistoryAction { sent, not_deleted, deleted, failed, perhaps_sent, began, ..self.action() };
         self.history.record(aws, action).await;
     }
 
-    fn action(&self) -> Action<'_> {
+    fn action(&self) -> HistoryAction<'_> {
         let to = self.work.route().map(|route| route.to.arn.as_str());
-        Action { verb: self.verb, queue: &self.from.arn, to, ..Action::default() }
+        HistoryAction { verb: self.verb, queue: &self.from.arn, to, ..HistoryAction::default() }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::aws::{Aws, DescribeError, code_of};
 use crate::counted::counted;
 use crate::find::{Of, WhichSource};
 use crate::flags::Output;
-use crate::history::{Action, History};
+use crate::history::{History, HistoryAction};
 use crate::output::{self, Line, Progress};
 use crate::problem::{OrProblem, Problem};
 use crate::span::span;
@@ -139,7 +139,7 @@ async fn start<'a>(
     let mut begun = BTreeMap::new();
     for queue in mappings.iter().map(|mapping| mapping.queue_arn.as_str()) {
         if !begun.contains_key(queue) {
-            let action = Action { verb: wanted.name(), queue, ..Action::default() };
+            let action = HistoryAction { verb: wanted.name(), queue, ..HistoryAction::default() };
             begun.insert(queue, history.start(aws, action).await);
         }
     }
@@ -160,7 +160,9 @@ async fn record(
             [after, all].map(|list| list.iter().filter(|mapping| mapping.queue_arn == *queue).count());
         let what = format!("{after} of {} {}", counted(all, "event source mapping"), wanted.state());
         let (verb, began) = (wanted.name(), began.as_deref());
-        history.record(aws, Action { verb, queue, what: Some(&what), began, ..Action::default() }).await;
+        history
+            .record(aws, HistoryAction { verb, queue, what: Some(&what), began, ..HistoryAction::default() })
+            .await;
     }
 }
 

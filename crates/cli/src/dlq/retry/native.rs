@@ -12,7 +12,7 @@ use self::task::{Status, Task};
 use crate::ask::Consent;
 use crate::aws::{Aws, DescribeError};
 use crate::find::Queue;
-use crate::history::{Action, History, UNCONFIRMED};
+use crate::history::{History, HistoryAction, UNCONFIRMED};
 use crate::letters::bar;
 use crate::output::{Progress, Stream};
 use crate::problem::{OrProblem, Problem};
@@ -65,11 +65,11 @@ impl Start {
         LIMITS.lines().for_each(tell);
         let (from, to, which) = (self.from.name(), self.to.name(), &self.which);
         self.consent.confirm_in(&self.place, &self.question, CONSEQUENCE, "nothing was moved")?;
-        let action = Action {
+        let action = HistoryAction {
             verb: "retry --native",
             queue: &self.from.arn,
             to: Some(&self.to.arn),
-            ..Action::default()
+            ..HistoryAction::default()
         };
         let began = self.history.start(aws, action).await;
         let started = aws
@@ -85,10 +85,10 @@ impl Start {
             started.describe_error(&format!("move the letters of {from}"), "sqs:StartMessageMoveTask");
         // The task continues in AWS after this command has ended.
         let end = match &started {
-            Ok(_) => Action { sent: self.from.visible(), ..action },
-            Err(_) => Action { what: Some(UNCONFIRMED), ..action },
+            Ok(_) => HistoryAction { sent: self.from.visible(), ..action },
+            Err(_) => HistoryAction { what: Some(UNCONFIRMED), ..action },
         };
-        self.history.record(aws, Action { began: began.as_deref(), ..end }).await;
+        self.history.record(aws, HistoryAction { began: began.as_deref(), ..end }).await;
         started.or_failed()?;
         let bar = Stream::Stderr.is_terminal().then(|| bar(self.from.visible()));
         let followed = tokio::select! {
