@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, bail};
 use aws_sdk_cloudwatchlogs::Client;
 
-pub(crate) use self::entry::Entry;
+pub(crate) use self::entry::LogEntry;
 use super::letter::{Letter, Logged};
 use crate::aws::{Aws, DescribeError, code_of};
 use crate::find::Pair;
@@ -110,14 +110,14 @@ impl Logs {
     pub(crate) async fn entries(
         &mut self,
         letters: &[&Letter],
-    ) -> anyhow::Result<HashMap<String, Vec<Entry>>> {
-        let mut entries: HashMap<String, Vec<Entry>> = HashMap::new();
+    ) -> anyhow::Result<HashMap<String, Vec<LogEntry>>> {
+        let mut entries: HashMap<String, Vec<LogEntry>> = HashMap::new();
         let Some(since) = letters.iter().filter_map(|letter| letter.sent_at()).min() else {
             return Ok(entries);
         };
         for pattern in pattern::any_of(letters.iter().map(|letter| letter.message_id())) {
             for (line, at) in self.lines(&pattern, since).await? {
-                let entry = Entry::parse(&line, at);
+                let entry = LogEntry::parse(&line, at);
                 for letter in letters {
                     let id = letter.message_id();
                     let about =
@@ -209,9 +209,9 @@ pub(crate) fn named_function(letter: &Letter) -> Option<&str> {
 }
 
 /// Returns redrive's last verdict, else the last line with an error, else the last line.
-fn last_failure(entries: &[Entry]) -> Option<Logged> {
-    let last = |is: fn(&Entry) -> bool| entries.iter().rev().find(|entry| is(entry));
-    let found = last(|entry| entry.ends_attempt && entry.has_error()).or_else(|| last(Entry::has_error));
+fn last_failure(entries: &[LogEntry]) -> Option<Logged> {
+    let last = |is: fn(&LogEntry) -> bool| entries.iter().rev().find(|entry| is(entry));
+    let found = last(|entry| entry.ends_attempt && entry.has_error()).or_else(|| last(LogEntry::has_error));
     match found {
         Some(entry) => Some(entry.logged.clone()),
         None => entries.last().map(|entry| Logged { error: entry.what.clone(), ..entry.logged.clone() }),

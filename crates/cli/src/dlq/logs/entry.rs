@@ -8,7 +8,7 @@ use super::super::letter::Logged;
 
 /// A parsed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct LogEntry {
     pub(crate) at: SystemTime,
     /// Id of the message, if the line names one.
     pub(crate) message_id: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     pub(crate) ends_attempt: bool,
 }
 
-impl Entry {
+impl LogEntry {
     /// Parses redrive's JSON lines, which have the message's id. Of other lines it keeps the whole text.
     pub(crate) fn parse(line: &str, at: SystemTime) -> Self {
         let json: Value = serde_json::from_str(line).unwrap_or(Value::Null);
@@ -87,7 +87,7 @@ mod tests {
         let line = r#"{"timestamp":"2026-11-21T07:50:00Z","level":"WARN","message":"message failed, to be retried",
             "message_id":"a1","attempt":2,"error":"the gateway is down","exception":"orders::Down","reason":"error",
             "back_in_seconds":4,"confirmed":true,"target":"redrive::log","spans":[{"name":"batch","request_id":"r9","records":1}]}"#;
-        let entry = Entry::parse(line, SystemTime::UNIX_EPOCH);
+        let entry = LogEntry::parse(line, SystemTime::UNIX_EPOCH);
         assert_eq!((entry.message_id.as_deref(), entry.attempt), (Some("a1"), Some(2)));
         assert_eq!(
             (entry.logged.error.as_str(), entry.logged.request_id.as_str()),
@@ -101,7 +101,7 @@ mod tests {
     fn a_line_of_a_handler_takes_its_message_from_the_span() {
         let line = r#"{"level":"INFO","message":"charged","cents":450,
             "spans":[{"name":"batch","request_id":"r9"},{"name":"message","message_id":"a1","attempt":1}]}"#;
-        let entry = Entry::parse(line, SystemTime::UNIX_EPOCH);
+        let entry = LogEntry::parse(line, SystemTime::UNIX_EPOCH);
         assert_eq!(
             (entry.message_id.as_deref(), entry.attempt, entry.what.as_str()),
             (Some("a1"), Some(1), "charged")
@@ -111,10 +111,10 @@ mod tests {
 
     #[test]
     fn any_other_line_is_what_it_says() {
-        let entry = Entry::parse("could not charge a1: timeout\n", SystemTime::UNIX_EPOCH);
+        let entry = LogEntry::parse("could not charge a1: timeout\n", SystemTime::UNIX_EPOCH);
         assert_eq!((entry.message_id, entry.what.as_str()), (None, "could not charge a1: timeout"));
         for odd in ["null", "[1]", "\"text\"", "{}", ""] {
-            assert!(!Entry::parse(odd, SystemTime::UNIX_EPOCH).ends_attempt);
+            assert!(!LogEntry::parse(odd, SystemTime::UNIX_EPOCH).ends_attempt);
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::dlq::letter::Letter;
-use crate::dlq::logs::{Entry, Logs};
+use crate::dlq::logs::{LogEntry, Logs};
 use crate::dlq::when::rfc3339;
 
 /// An event in the history of a message.
@@ -47,7 +47,7 @@ pub(super) async fn read(logs: &mut Logs, letter: &Letter) -> anyhow::Result<Vec
     Ok(entries.into_iter().map(|entry| event(entry, &durations)).collect())
 }
 
-fn event(entry: Entry, durations: &HashMap<String, Duration>) -> Event {
+fn event(entry: LogEntry, durations: &HashMap<String, Duration>) -> Event {
     let duration = durations.get(&entry.logged.request_id);
     Event {
         at: rfc3339(entry.at),
