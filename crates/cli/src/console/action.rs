@@ -46,7 +46,7 @@ pub(super) struct Listing {
 /// A request to change letters.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Action {
+pub(super) struct LetterAction {
     pub(super) verb: Verb,
     pub(super) queue: String,
     #[serde(default)]
@@ -204,10 +204,10 @@ pub(super) fn snooze(typed: &Typed, queue: &DeadLetterQueue, snoozing: &Snoozing
 pub(super) fn act(
     typed: &Typed,
     queue: &DeadLetterQueue,
-    action: &Action,
+    action: &LetterAction,
     export: Option<&Path>,
 ) -> Result<(Words, Words), String> {
-    let Action { verb, ids, stages, wait, document, .. } = action;
+    let LetterAction { verb, ids, stages, wait, document, .. } = action;
     if action.all && (*verb != Verb::Retry || !ids.is_empty()) {
         return Err("all is for retry, without ids".to_owned());
     }

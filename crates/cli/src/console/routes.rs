@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::action::{self, Action, Listing, Snoozing};
+use super::action::{self, LetterAction, Listing, Snoozing};
 use super::child::Child;
 use super::state::{Console, Snapshot, apart};
 use super::{curves, files, letters};
@@ -182,14 +182,14 @@ async fn lock(State(console): Shared) -> Response {
 
 /// Answers with the command before it runs.
 async fn command(State(console): Shared, body: Bytes) -> Answer {
-    let action: Action = read(&body)?;
+    let action: LetterAction = read(&body)?;
     let queue = console.queue(&action.queue).await?;
     let (_, shown) = action::act(&console.typed, &queue, &action, console.export(&queue).as_deref())?;
     Ok(respond(StatusCode::OK, &json!({ "command": shown.typed() })))
 }
 
 async fn start(State(console): Shared, body: Bytes) -> Answer {
-    let action: Action = read(&body)?;
+    let action: LetterAction = read(&body)?;
     let queue = console.queue(&action.queue).await?;
     check_unlocked(&console, &queue)?;
     let export = console.export(&queue).filter(|_| action.export);

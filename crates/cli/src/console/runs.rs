@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
-use super::action::{Action, Words};
+use super::action::{LetterAction, Words};
 use super::child::{Child, OutputLine};
 use super::progress::Progress;
 use crate::fleet::DeadLetterQueue;
@@ -50,7 +50,7 @@ impl Runs {
         &self,
         program: &Path,
         queue: DeadLetterQueue,
-        action: &Action,
+        action: &LetterAction,
         (words, shown): (Words, Words),
         listing: Arc<tokio::sync::Mutex<()>>,
     ) -> Result<Arc<Run>, String> {
