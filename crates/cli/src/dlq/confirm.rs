@@ -3,7 +3,7 @@
 use crate::ask::Consent;
 use crate::aws::Aws;
 use crate::counted::counted;
-use crate::letters::{Foreseen, Job, foresee};
+use crate::letters::{Foreseen, LetterRun, foresee};
 use crate::problem::Problem;
 
 const CONFIRMED: &str = "SQS has confirmed their messages: nothing is sent.";
@@ -14,7 +14,7 @@ const CONFIRMED: &str = "SQS has confirmed their messages: nothing is sent.";
 /// The user did not confirm, or the letters could not be counted.
 pub(super) async fn confirm(
     aws: &Aws,
-    job: &Job,
+    job: &LetterRun,
     consent: Consent,
     question: impl Fn(&str, &str) -> String,
     [consequence, spared]: [&str; 2],

@@ -13,7 +13,7 @@ use crate::find::Which;
 use crate::flags::{Account, Output};
 use crate::history::History;
 use crate::journal::Journal;
-use crate::letters::{Copies, Job, Work, run as run_job};
+use crate::letters::{Copies, LetterRun, Work, run as run_job};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::Receivable;
 use crate::tell::tell;
@@ -77,7 +77,7 @@ async fn delete(arguments: &Arguments) -> Result<(), Problem> {
     let from = pair.dead().or_input()?.clone();
     arguments.account.check(&aws, &from, arguments.consent)?;
     let from = Receivable::ask(from, arguments.consent.sure)?;
-    let job = Job {
+    let job = LetterRun {
         work: Work::Delete(copies),
         from,
         selection,

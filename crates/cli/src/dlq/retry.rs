@@ -21,7 +21,7 @@ use crate::find::{Pair, Queue, Which};
 use crate::flags::{Journaling, Origins, Output, To};
 use crate::history::History;
 use crate::journal::Journal;
-use crate::letters::{Choice, Decider, Job, LeftReason, Letter, Redrive, Route, Work, run as run_job};
+use crate::letters::{Choice, Decider, LeftReason, Letter, LetterRun, Redrive, Route, Work, run as run_job};
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{Hold, QueueRules, Receivable};
 use crate::tell::tell;
@@ -193,7 +193,7 @@ async fn retry(arguments: &Arguments) -> Result<(), Problem> {
         Some(editor) => Work::Edit(route, Box::new(Editing { editor, to: rules })),
         None => Work::Send(route),
     };
-    let job = Job {
+    let job = LetterRun {
         work,
         from,
         selection,

@@ -16,7 +16,7 @@ use crate::find::Which;
 use crate::flags::{Journaling, LogGroup, Origins, To};
 use crate::history::History;
 use crate::journal::Journal;
-use crate::letters::{Job, Route, Work, run as run_job};
+use crate::letters::{LetterRun, Route, Work, run as run_job};
 use crate::output::Stream;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::{QueueRules, Receivable};
@@ -108,7 +108,7 @@ async fn triage(arguments: &Arguments) -> Result<(), Problem> {
         log_group: arguments.log.group.clone(),
         is_sure: arguments.sure.yes,
     };
-    let job = Job {
+    let job = LetterRun {
         work: Work::Ask(Route { to, named: arguments.to.queue.is_some() }, Box::new(prompt)),
         from,
         selection,

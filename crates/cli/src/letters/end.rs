@@ -5,7 +5,7 @@ use std::io;
 
 use anyhow::anyhow;
 
-use super::job::{Mode, Operation};
+use super::letter_run::{Mode, Operation};
 use super::tally::Tally;
 use crate::problem::Problem;
 

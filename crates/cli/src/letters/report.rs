@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::job::Operation;
 use super::letter::Letter;
+use super::letter_run::Operation;
 use super::tracker::LeftReason;
 
 /// Number of letters that are reported one by one. The rest are only counted.

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant, SystemTime};
 use redrive_sqs::cut_to;
 use serde_json::{Value, json};
 
-use super::job::{Job, Mode, Operation};
 use super::kinds::Kinds;
 use super::letter::{Letter, unchecked_origins};
+use super::letter_run::{LetterRun, Mode, Operation};
 use super::report::Report;
 use super::tally::Tally;
 use crate::counted::thousands;
@@ -35,7 +35,7 @@ pub(super) struct Reporter {
 
 impl Reporter {
     /// Creates a reporter, with a bar for the expected letters on a terminal.
-    pub(super) fn new(job: &Job, mode: Mode, expected: Option<u64>) -> Self {
+    pub(super) fn new(job: &LetterRun, mode: Mode, expected: Option<u64>) -> Self {
         let (operation, json) = (job.work.operation(), job.json);
         let has_bar = mode != Mode::DryRun && Stream::Stderr.is_terminal();
         let (bar, tally, kinds) = (

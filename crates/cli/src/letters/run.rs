@@ -15,8 +15,8 @@ use tokio::sync::OnceCell;
 
 use super::condition::{ConditionFilter, without_note};
 use super::end::{End, no_match};
-use super::job::{Job, Mode, Operation, Route};
 use super::letter::Letter;
+use super::letter_run::{LetterRun, Mode, Operation, Route};
 use super::report::Report;
 use super::reporter::Reporter;
 use super::requested_ids::RequestedIds;
@@ -34,7 +34,7 @@ const LETTERS_A_WORKER: u64 = 50;
 ///
 /// # Errors
 /// Some letters failed or may arrive twice, ids were not found, a call failed, or it was interrupted. The totals come before.
-pub(crate) async fn run(aws: &Aws, job: &Job) -> Result<(), Problem> {
+pub(crate) async fn run(aws: &Aws, job: &LetterRun) -> Result<(), Problem> {
     let mode = if job.dry_run { Mode::DryRun } else { Mode::Real };
     hold(aws, &job.from, async |hold| Run::new(aws, job, mode, hold).run(aws).await).await
 }
@@ -53,7 +53,7 @@ pub(crate) struct Foreseen {
 ///
 /// # Errors
 /// A call failed, no letter matches, or it was interrupted.
-pub(crate) async fn foresee(aws: &Aws, job: &Job) -> Result<Option<Foreseen>, Problem> {
+pub(crate) async fn foresee(aws: &Aws, job: &LetterRun) -> Result<Option<Foreseen>, Problem> {
     hold(aws, &job.from, async |hold| Run::new(aws, job, Mode::Preview, hold).foresee(aws).await).await
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn foresee(aws: &Aws, job: &Job) -> Result<Option<Foreseen>, Pr
 struct Run<'run> {
     aws: &'run Aws,
     sqs: Client,
-    job: &'run Job,
+    job: &'run LetterRun,
     mode: Mode,
     hold: &'run Hold,
     pace: Pace,
@@ -88,7 +88,7 @@ struct State {
 }
 
 impl<'run> Run<'run> {
-    fn new(aws: &'run Aws, job: &'run Job, mode: Mode, hold: &'run Hold) -> Self {
+    fn new(aws: &'run Aws, job: &'run LetterRun, mode: Mode, hold: &'run Hold) -> Self {
         let (now, most, visible) = (SystemTime::now(), job.selection.most, job.from.visible());
         let began_before = job.sent_back.as_ref().and_then(|sent| sent.borrow().began);
         let (began, counted) = (began_before.unwrap_or(now), job.from.counted());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::job::Operation;
+use super::letter_run::Operation;
 use super::report::Report;
 use super::tracker::LeftReason;
 use crate::counted::thousands;

@@ -17,7 +17,7 @@ use crate::aws::{Aws, DescribeError};
 use crate::counted::counted;
 use crate::find::{Pair, Queue};
 use crate::letters::look::{Look, behind};
-use crate::letters::{Job, Returned, Route, SentBack, run as run_job};
+use crate::letters::{LetterRun, Returned, Route, SentBack, run as run_job};
 use crate::output::Progress;
 use crate::problem::{OrProblem, Problem};
 use crate::span::{self, span};
@@ -207,7 +207,7 @@ impl Verdict {
 struct Stage<'a> {
     aws: &'a Aws,
     pair: &'a Pair,
-    job: &'a Job,
+    job: &'a LetterRun,
     /// `stage 1 of 3`
     name: String,
     sent: usize,
@@ -225,7 +225,7 @@ struct Stage<'a> {
 pub(super) async fn run(
     aws: &Aws,
     pair: &Pair,
-    mut job: Job,
+    mut job: LetterRun,
     watching: &Watching,
     wait: Duration,
 ) -> Result<(), Problem> {
@@ -288,11 +288,11 @@ pub(super) async fn run(
     Ok(())
 }
 
-fn sent_back(job: &Job) -> Result<&RefCell<SentBack>, Problem> {
+fn sent_back(job: &LetterRun) -> Result<&RefCell<SentBack>, Problem> {
     job.sent_back.as_ref().context("nothing is watched").or_failed()
 }
 
-fn target(job: &Job) -> Result<&Queue, Problem> {
+fn target(job: &LetterRun) -> Result<&Queue, Problem> {
     let route: Option<&Route> = job.work.route();
     Ok(&route.context("nothing is sent").or_failed()?.to)
 }

@@ -11,14 +11,14 @@ use crate::aws::Place;
 use crate::find::Queue;
 use crate::history::History;
 use crate::journal::Journal;
-use crate::letters::job::Work;
+use crate::letters::letter_run::Work;
 use crate::letters::selection::Selection;
 use crate::letters::tally::Tally;
 use crate::sqs::Receivable;
 
 const HOLD: Duration = Duration::from_secs(1);
 
-async fn start() -> (Local, Aws, Job) {
+async fn start() -> (Local, Aws, LetterRun) {
     let queue = |name: &str| QueueConfig { name: name.to_owned(), attributes: BTreeMap::new() };
     let config = Config {
         region: "eu-west-1".to_owned(),
@@ -32,7 +32,7 @@ async fn start() -> (Local, Aws, Job) {
     let aws = Aws::connect(&Place { region, endpoint_url, ..Place::default() }).await.unwrap();
     let (from, to) = (Queue::find(&aws, "dead").await.unwrap(), Queue::find(&aws, "orders").await.unwrap());
     aws.sqs().send_message().queue_url(&from.url).message_body("b").send().await.unwrap();
-    let job = Job {
+    let job = LetterRun {
         work: Work::Send(Route { to, named: true }),
         from: Receivable::if_nothing_moves(from).unwrap(),
         selection: Selection::default(),
@@ -51,7 +51,7 @@ async fn start() -> (Local, Aws, Job) {
     (local, aws, job)
 }
 
-fn short_hold(aws: &Aws, job: &Job) -> Hold {
+fn short_hold(aws: &Aws, job: &LetterRun) -> Hold {
     Hold::new(aws.sqs(), job.from.url.clone(), HOLD, HOLD)
 }
 

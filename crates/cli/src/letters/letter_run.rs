@@ -22,7 +22,7 @@ use crate::sqs::{Hold, Receivable};
 
 /// The letters of a queue, and what to do with them.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct LetterRun {
     pub(crate) work: Work,
     pub(crate) from: Receivable,
     pub(crate) selection: Selection,
@@ -48,7 +48,7 @@ pub(crate) struct Job {
     pub(crate) json: bool,
 }
 
-impl Job {
+impl LetterRun {
     /// Returns true if an earlier run has sent letters to the same queue without deleting them.
     pub(crate) fn has_already_sent(&self) -> bool {
         let route = self.work.route().filter(|_| !self.send_again);
