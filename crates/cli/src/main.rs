@@ -5,7 +5,7 @@
 // - `dlq`: the verbs about dead letters; `letters`: the engine behind them, where `tracker` decides about each letter (pure)
 // - `journal`: a file that survives a killed run; `history`: a file that stays; `store`: their folder, or a DynamoDB table
 // - `fleet`, `console`: all dead-letter queues of several accounts, in the terminal and on a page
-// - `sqs`: calls to SQS: batches, FIFO order (`guard`), hidden letters (`hold`), signals
+// - `sqs`: calls to SQS: batches, FIFO order (`guard`), hidden letters (`lease`), signals
 // - `plan`: `redrive plan`, which runs the real consumer on the kit; `work`: a worker that runs programs or posts to an app
 // - `live`: deployed stacks, read from AWS; `find`: queues by stack, function or name
 

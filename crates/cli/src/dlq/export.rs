@@ -18,7 +18,7 @@ use crate::letters::no_match;
 use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::scratch::Scratch;
-use crate::sqs::{Receivable, hold};
+use crate::sqs::{Receivable, with_lease};
 use crate::tell::{letters, tell};
 use crate::wait::wait;
 
@@ -71,10 +71,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let now = SystemTime::now();
         let mut filter = ConditionFilter::new(conditions);
         let (mut written, mut unchecked) = (0_usize, 0);
-        let (output, seen) = hold(&aws, queue, async |hold| {
+        let (output, seen) = with_lease(&aws, queue, async |lease| {
             // The file is not created earlier, because a signal would leave it behind.
             let mut output = Output::open(&arguments.file).or_input()?;
-            let mut look = Look::new(hold, pair.max_receive_count(), origin_senders);
+            let mut look = Look::new(lease, pair.max_receive_count(), origin_senders);
             loop {
                 let found = look.next().await?;
                 if found.is_empty() {

@@ -24,7 +24,7 @@ use crate::letters::Kinds;
 use crate::output::{self, Stream};
 use crate::problem::{OrProblem, Problem};
 use crate::shell::word;
-use crate::sqs::{Hold, Receivable, hold};
+use crate::sqs::{LetterLease, Receivable, with_lease};
 use crate::tell::{letters, print_json, tell};
 use crate::wait::wait;
 use crate::width::Wide;
@@ -118,8 +118,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
             false => None,
         };
         let mut listing = Listing::new(arguments, conditions, &queue, &aws, logs);
-        hold(&aws, &queue, async |hold| {
-            listing.receive(Look::new(hold, pair.max_receive_count(), origin_senders), hold).await
+        with_lease(&aws, &queue, async |lease| {
+            listing.receive(Look::new(lease, pair.max_receive_count(), origin_senders), lease).await
         })
         .await?;
         let seen = listing.seeing.seen(&queue.arn, queue.visible(), listing.now);
@@ -185,7 +185,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    async fn receive(&mut self, mut look: Look<'_>, hold: &Hold) -> Result<(), Problem> {
+    async fn receive(&mut self, mut look: Look<'_>, lease: &LetterLease) -> Result<(), Problem> {
         let mut waiting = Vec::new();
         while !self.is_enough() {
             let letters = look.next().await?;
@@ -196,7 +196,7 @@ impl<'a> Listing<'a> {
                 // Reading a log may take a minute.
                 tokio::select! {
                     added = self.add(std::mem::take(&mut waiting)) => added?,
-                    () = hold.stopped() => return Ok(()),
+                    () = lease.stopped() => return Ok(()),
                 }
             }
             if is_last {

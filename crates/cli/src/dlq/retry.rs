@@ -23,7 +23,7 @@ use crate::history::History;
 use crate::journal::Journal;
 use crate::letters::{Choice, Decider, LeftReason, Letter, LetterRun, Redrive, Route, Work, run as run_job};
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::{Hold, QueueRules, Receivable};
+use crate::sqs::{LetterLease, QueueRules, Receivable};
 use crate::tell::tell;
 
 /// Sends letters back to their source queue; a handler that charges must use Message::key(), or it may charge twice.
@@ -252,11 +252,11 @@ impl Decider for Editing {
         &'a self,
         letter: &'a mut Letter,
         _: String,
-        hold: &'a Hold,
+        lease: &'a LetterLease,
     ) -> LocalBoxFuture<'a, anyhow::Result<Choice>> {
         Box::pin(async {
             let edited = match Redrive::new(letter, &self.to) {
-                Ok(redrive) => self.editor.edit(letter, &redrive, self.to.largest, hold).await,
+                Ok(redrive) => self.editor.edit(letter, &redrive, self.to.largest, lease).await,
                 Err(reason) => return Ok(Choice::Fail(reason)),
             };
             match edited {

@@ -23,7 +23,7 @@ use crate::find::{Pair, Which};
 use crate::flags::{LogGroup, MayMove, Origins, Output};
 use crate::output;
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::{Receivable, hold};
+use crate::sqs::{Receivable, with_lease};
 use crate::tell::tell;
 use crate::wait::wait;
 
@@ -121,9 +121,9 @@ async fn find(
     id: &str,
     origin_senders: Option<OriginSenders>,
 ) -> Result<Letter, Problem> {
-    let (found, mut by_start, seen) = hold(aws, queue, async |hold| {
+    let (found, mut by_start, seen) = with_lease(aws, queue, async |lease| {
         let (mut look, mut of_message, mut by_start) =
-            (Look::new(hold, pair.max_receive_count(), origin_senders), None, vec![]);
+            (Look::new(lease, pair.max_receive_count(), origin_senders), None, vec![]);
         loop {
             let letters = look.next().await?;
             if letters.is_empty() {

@@ -18,7 +18,7 @@ use crate::find::Queue;
 use crate::history::{History, HistoryAction};
 use crate::journal::Journal;
 use crate::scratch::Desk;
-use crate::sqs::{Hold, Receivable};
+use crate::sqs::{LetterLease, Receivable};
 
 /// The letters of a queue, and what to do with them.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ pub(crate) trait Decider: fmt::Debug {
         &'a self,
         letter: &'a mut Letter,
         place: String,
-        hold: &'a Hold,
+        lease: &'a LetterLease,
     ) -> LocalBoxFuture<'a, anyhow::Result<Choice>>;
 
     /// Reports the result.

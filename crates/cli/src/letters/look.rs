@@ -9,7 +9,7 @@ use redrive_sqs::OriginSenders;
 use super::letter::Letter;
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::Hold;
+use crate::sqs::LetterLease;
 use crate::tell::tell;
 
 /// Number of receives in a row with only known letters that ends the look: somebody makes letters visible as fast as this
@@ -21,7 +21,7 @@ const RECEIVES_AT_ONCE: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct Look<'a> {
-    hold: &'a Hold,
+    lease: &'a LetterLease,
     seen: HashSet<Box<str>>,
     receives: usize,
     max_receive_count: Option<u32>,
@@ -31,23 +31,23 @@ pub(crate) struct Look<'a> {
 impl<'a> Look<'a> {
     /// Removes the origins of senders who are not named. `max_receive_count` is the source queue's.
     pub(crate) fn new(
-        hold: &'a Hold,
+        lease: &'a LetterLease,
         max_receive_count: Option<u32>,
         origin_senders: Option<OriginSenders>,
     ) -> Self {
-        Self { hold, seen: HashSet::new(), receives: 1, max_receive_count, origin_senders }
+        Self { lease, seen: HashSet::new(), receives: 1, max_receive_count, origin_senders }
     }
 
     /// Returns the next letters, none at the end. SQS may deliver a letter twice, but this returns it once.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html>
     ///
     /// # Errors
-    /// Those of [`Hold::receive`].
+    /// Those of [`LetterLease::receive`].
     pub(crate) async fn next(&mut self) -> Result<Vec<Letter>, Problem> {
         let say = |line: &str| tell(format_args!("redrive: {line}"));
         for _ in 0..NOTHING_NEW {
             // It waits for all receives, even if one fails, because letters that nobody knows of would stay hidden.
-            let received = join_all((0..self.receives).map(|_| self.hold.receive(10, say))).await;
+            let received = join_all((0..self.receives).map(|_| self.lease.receive(10, say))).await;
             let mut letters = Vec::new();
             for received in received {
                 letters.extend(Letter::all(received.or_failed()?, self.max_receive_count));

@@ -24,7 +24,7 @@ use super::scope::Scope;
 use super::tracker::{Folding, LeftReason, MessageTracker};
 use crate::aws::Aws;
 use crate::problem::Problem;
-use crate::sqs::{Hold, Pace, hold};
+use crate::sqs::{LetterLease, Pace, with_lease};
 
 /// Number of concurrent workers if order does not matter, and letters for each.
 const MOST_WORKERS: u64 = 4;
@@ -36,7 +36,7 @@ const LETTERS_A_WORKER: u64 = 50;
 /// Some letters failed or may arrive twice, ids were not found, a call failed, or it was interrupted. The totals come before.
 pub(crate) async fn run(aws: &Aws, job: &LetterRun) -> Result<(), Problem> {
     let mode = if job.dry_run { Mode::DryRun } else { Mode::Real };
-    hold(aws, &job.from, async |hold| Run::new(aws, job, mode, hold).run(aws).await).await
+    with_lease(aws, &job.from, async |lease| Run::new(aws, job, mode, lease).run(aws).await).await
 }
 
 /// Result of counting the letters of a job.
@@ -54,7 +54,8 @@ pub(crate) struct Foreseen {
 /// # Errors
 /// A call failed, no letter matches, or it was interrupted.
 pub(crate) async fn foresee(aws: &Aws, job: &LetterRun) -> Result<Option<Foreseen>, Problem> {
-    hold(aws, &job.from, async |hold| Run::new(aws, job, Mode::Preview, hold).foresee(aws).await).await
+    with_lease(aws, &job.from, async |lease| Run::new(aws, job, Mode::Preview, lease).foresee(aws).await)
+        .await
 }
 
 /// A run. Its workers take turns in one task, so none sees the state half changed.
@@ -64,7 +65,7 @@ struct Run<'run> {
     sqs: Client,
     job: &'run LetterRun,
     mode: Mode,
-    hold: &'run Hold,
+    lease: &'run LetterLease,
     pace: Pace,
     began: SystemTime,
     /// Time at which the history recorded that letters are about to be sent or deleted.
@@ -88,7 +89,7 @@ struct State {
 }
 
 impl<'run> Run<'run> {
-    fn new(aws: &'run Aws, job: &'run LetterRun, mode: Mode, hold: &'run Hold) -> Self {
+    fn new(aws: &'run Aws, job: &'run LetterRun, mode: Mode, lease: &'run LetterLease) -> Self {
         let (now, most, visible) = (SystemTime::now(), job.selection.most, job.from.visible());
         let began_before = job.sent_back.as_ref().and_then(|sent| sent.borrow().began);
         let (began, counted) = (began_before.unwrap_or(now), job.from.counted());
@@ -118,7 +119,7 @@ impl<'run> Run<'run> {
             sqs: aws.sqs(),
             job,
             mode,
-            hold,
+            lease,
             pace,
             began,
             start: OnceCell::new(),
@@ -138,7 +139,7 @@ impl<'run> Run<'run> {
         let state = self.state();
         let has_behind =
             self.job.from.is_fifo() && state.tracker.scope.unseen() > 0 && state.tracker.room() > 0;
-        Ok(Some(Foreseen { letters, already_sent, is_least: has_behind || self.hold.is_full() }))
+        Ok(Some(Foreseen { letters, already_sent, is_least: has_behind || self.lease.is_full() }))
     }
 
     async fn run(self, aws: &Aws) -> Result<(), Problem> {
@@ -174,7 +175,7 @@ impl<'run> Run<'run> {
         self.report_unseen(hidden);
         self.finish_journal().await;
         let is_to_the_end = !self.is_stopping() && self.state().tracker.room() > 0;
-        let (job, mode, is_full) = (self.job, self.mode, self.hold.is_full());
+        let (job, mode, is_full) = (self.job, self.mode, self.lease.is_full());
         let (start, state) = (self.start.into_inner().flatten(), self.state.into_inner());
         let State { mut reporter, requested: RequestedIds { missing, .. }, filter, fatal, .. } = state;
         let operation = job.work.operation();
@@ -217,7 +218,7 @@ impl<'run> Run<'run> {
         if hidden == 0 || !self.is_to_the_end() {
             return 0;
         }
-        let held = u64::try_from(self.hold.count()).unwrap_or(u64::MAX);
+        let held = u64::try_from(self.lease.count()).unwrap_or(u64::MAX);
         match self.job.from.refresh(aws).await {
             Ok(now) => now.counted().saturating_sub(now.visible()).saturating_sub(held).min(hidden),
             Err(_) => hidden,
@@ -227,7 +228,7 @@ impl<'run> Run<'run> {
     /// Closes the journal. If all letters were received, an unseen one has left the queue. One that was in flight at the start may
     /// be visible again, so it counts as received only if it was seen.
     async fn finish_journal(&self) {
-        let to_the_end = self.is_to_the_end() && !self.hold.is_full();
+        let to_the_end = self.is_to_the_end() && !self.lease.is_full();
         if self.mode == Mode::Real {
             let tracker = &self.state().tracker;
             let is_complete = to_the_end && tracker.scope.unseen() == 0 && tracker.scope.hidden() == 0;
@@ -241,7 +242,7 @@ impl<'run> Run<'run> {
         let mut state = self.state();
         let unseen = state.tracker.scope.unseen();
         let reporter = &mut state.reporter;
-        if self.hold.is_full() {
+        if self.lease.is_full() {
             reporter
                 .say("SQS returns no more letters while so many are in flight: run it again for the rest");
         }
@@ -286,7 +287,7 @@ impl<'run> Run<'run> {
         let unread = self.mode != Mode::Real && state.reporter.broken.is_some();
         // Letters that were sent have failed again, so the others would too.
         let fails_again = self.job.sent_back.as_ref().is_some_and(|sent| sent.borrow().has_returns());
-        state.fatal.is_some() || state.quit || self.hold.is_stopped() || unread || fails_again
+        state.fatal.is_some() || state.quit || self.lease.is_stopped() || unread || fails_again
     }
 
     /// Records the start, before the first letter is sent or deleted.

@@ -16,7 +16,7 @@ use crate::letters::Letter;
 use crate::letters::look::{Look, not_seen};
 use crate::output::Line;
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::{Receivable, hold};
+use crate::sqs::{Receivable, with_lease};
 use crate::wait::wait;
 use crate::watch;
 use crate::width::{Layout, Wide};
@@ -88,8 +88,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Problem> {
 /// Receives the letters once, for `--look`.
 async fn look(aws: &Aws, pair: &Pair, sure: Yes) -> Result<Seen, Problem> {
     let dead = &Receivable::ask(pair.dead().or_input()?.clone(), sure)?;
-    let (sent, letters) = hold(aws, dead, async |hold| {
-        let (mut look, mut sent) = (Look::new(hold, pair.max_receive_count(), None), Vec::new());
+    let (sent, letters) = with_lease(aws, dead, async |lease| {
+        let (mut look, mut sent) = (Look::new(lease, pair.max_receive_count(), None), Vec::new());
         loop {
             let letters = look.next().await?;
             if letters.is_empty() {

@@ -19,7 +19,7 @@ use crate::history::user;
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html>
 const MOST: usize = 25;
 
-/// Timeout of a call, short because letters are held meanwhile.
+/// Timeout of a call, short because letters are leased meanwhile.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Timeout of all calls of a write.
 const LONGEST: Duration = Duration::from_secs(20);

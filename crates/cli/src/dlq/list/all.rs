@@ -19,7 +19,7 @@ use crate::fleet::{DeadLetterQueue, Facts, Fleet, Reached, first, queues};
 use crate::letters::Kinds;
 use crate::output::{self, Progress};
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::{Receivable, hold};
+use crate::sqs::{Receivable, with_lease};
 use crate::tell::{print_json, tell};
 
 /// Default number of letters to receive from each queue.
@@ -132,8 +132,8 @@ impl All<'_> {
         // It stops at the visible count, because another receive would wait for nothing.
         let enough = most.min(usize::try_from(queue.visible()).unwrap_or(usize::MAX));
         let mut received = Vec::new();
-        hold(aws, queue, async |hold| {
-            let mut look = Look::new(hold, max_receive_count, senders);
+        with_lease(aws, queue, async |lease| {
+            let mut look = Look::new(lease, max_receive_count, senders);
             while received.len() < enough {
                 let letters = look.next().await?;
                 if letters.is_empty() {

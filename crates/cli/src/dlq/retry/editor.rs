@@ -17,7 +17,7 @@ use crate::dlq::blocking::{read_line, until_stopped};
 use crate::letters::{Letter, Redrive};
 use crate::output::{self, Stream, tell};
 use crate::scratch::Desk;
-use crate::sqs::Hold;
+use crate::sqs::LetterLease;
 
 /// Time for the editor to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
@@ -74,16 +74,16 @@ impl Editor {
         of: &Letter,
         letter: &Redrive,
         largest: usize,
-        hold: &Hold,
+        lease: &LetterLease,
     ) -> anyhow::Result<Edited> {
         let before = document::head(of) + &document::write(letter);
         let desk = Desk::with("letter.json", &before).context("could not make a file for the editor")?;
         loop {
             let (editor, path) = (self.clone(), desk.file());
-            until_stopped(hold.stop().terminated(), move |over| editor.open(&path, over)).await??;
+            until_stopped(lease.stop().terminated(), move |over| editor.open(&path, over)).await??;
             // Many editors replace the file, so it is opened again.
             let text = std::fs::read_to_string(desk.file()).context("could not read the edited letter");
-            if hold.is_stopped() {
+            if lease.is_stopped() {
                 if text.is_ok_and(|text| text != before) {
                     desk.keep(&of.id);
                 }
@@ -93,7 +93,7 @@ impl Editor {
             match document::read(&text, letter, largest) {
                 Ok(Some(edited)) => return Ok(Edited::Changed(Box::new(edited), desk)),
                 Ok(None) => return Ok(Edited::Unchanged),
-                Err(reason) => match try_again(&of.id, &reason, hold).await? {
+                Err(reason) => match try_again(&of.id, &reason, lease).await? {
                     Some(true) => (),
                     Some(false) => {
                         if !io::stdin().is_terminal() {
@@ -159,13 +159,13 @@ fn wait(mut editor: Child, over: &AtomicBool) -> io::Result<Option<ExitStatus>> 
 }
 
 /// Asks whether to edit again, if there is a terminal. Returns none if it is time to stop.
-async fn try_again(id: &str, reason: &str, hold: &Hold) -> anyhow::Result<Option<bool>> {
+async fn try_again(id: &str, reason: &str, lease: &LetterLease) -> anyhow::Result<Option<bool>> {
     if !io::stdin().is_terminal() {
         return Ok(Some(false));
     }
     tell(format!("redrive: letter {id}: {reason}"));
     // If nobody can read the question, the end of the input is not a yes.
     let _ = output::ask("Edit it again? [Y/n] ");
-    let answer = until_stopped(hold.stopped(), read_line).await?.context("could not read the answer")?;
+    let answer = until_stopped(lease.stopped(), read_line).await?.context("could not read the answer")?;
     Ok(answer.map(|answer| !answer.is_empty() && matches!(answer.trim(), "" | "y" | "Y" | "yes")))
 }

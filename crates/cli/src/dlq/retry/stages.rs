@@ -21,7 +21,7 @@ use crate::letters::{LetterRun, Returned, Route, SentBack, run as run_job};
 use crate::output::Progress;
 use crate::problem::{OrProblem, Problem};
 use crate::span::{self, span};
-use crate::sqs::{Receivable, Stop, hold};
+use crate::sqs::{Receivable, Stop, with_lease};
 use crate::tell::{letters, print_json, tell};
 
 /// Interval between counts of both queues.
@@ -352,8 +352,8 @@ impl Stage<'_> {
     /// Receives all letters, notes those that returned, and returns the number of all.
     async fn look(&self, dead: &Receivable) -> Result<usize, Problem> {
         let sent_back = sent_back(self.job)?;
-        let seen = hold(self.aws, dead, async |hold| {
-            let mut look = Look::new(hold, self.pair.max_receive_count(), None);
+        let seen = with_lease(self.aws, dead, async |lease| {
+            let mut look = Look::new(lease, self.pair.max_receive_count(), None);
             loop {
                 let letters = look.next().await?;
                 if letters.is_empty() {

@@ -13,7 +13,7 @@ use super::suspend::{self, Reading};
 use crate::dlq::blocking::until_stopped;
 use crate::output;
 use crate::problem::INTERRUPT;
-use crate::sqs::Hold;
+use crate::sqs::LetterLease;
 
 /// Timeout of a read in tenths of a second, after which it checks whether a key is still wanted.
 const TENTHS: u8 = 1;
@@ -34,29 +34,29 @@ pub(super) enum Key {
 ///
 /// # Errors
 /// The terminal cannot be read or written.
-pub(super) async fn ask(prompt: &str, hold: &Hold) -> anyhow::Result<Key> {
+pub(super) async fn ask(prompt: &str, lease: &LetterLease) -> anyhow::Result<Key> {
     let key = {
         let raw = Raw::enter()?;
         output::ask(prompt).context("could not write to the terminal")?;
-        press(raw, prompt, hold).await?
+        press(raw, prompt, lease).await?
     };
     match key {
         Key::Char(c) => output::tell(c),
         Key::Enter | Key::Other | Key::End => output::tell(""),
         Key::Stop => {
-            hold.stop().request(INTERRUPT);
+            lease.stop().request(INTERRUPT);
             output::tell("");
         }
     }
     Ok(key)
 }
 
-/// Waits for a key. Keys still raise signals, so Ctrl-C arrives through the hold.
-async fn press(raw: Raw, prompt: &str, hold: &Hold) -> anyhow::Result<Key> {
+/// Waits for a key. Keys still raise signals, so Ctrl-C arrives through the lease.
+async fn press(raw: Raw, prompt: &str, lease: &LetterLease) -> anyhow::Result<Key> {
     let prompt = prompt.to_owned();
-    let key = until_stopped(hold.stopped(), move |over| raw.read(&prompt, over)).await?;
+    let key = until_stopped(lease.stopped(), move |over| raw.read(&prompt, over)).await?;
     suspend::now_if_wanted();
-    Ok(if hold.is_stopped() { Key::Stop } else { key.context("could not read the terminal")? })
+    Ok(if lease.is_stopped() { Key::Stop } else { key.context("could not read the terminal")? })
 }
 
 /// Raw mode of the terminal, until dropped.

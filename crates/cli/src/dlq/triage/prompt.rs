@@ -14,7 +14,7 @@ use crate::find::Pair;
 use crate::letters::{Choice, Decider, LeftReason, Letter, Redrive};
 use crate::output::{Line, Stream, tell_all};
 use crate::scratch::Desk;
-use crate::sqs::{Hold, QueueRules};
+use crate::sqs::{LetterLease, QueueRules};
 
 const KEYS: &str = "r retry  l logs  e edit  d delete  s skip  b body  ? help  q quit: ";
 
@@ -40,31 +40,31 @@ pub(crate) struct Prompt {
 
 impl Prompt {
     /// Asks until the user chooses an action for the letter.
-    async fn choose(&self, letter: &mut Letter, place: &str, hold: &Hold) -> anyhow::Result<Choice> {
+    async fn choose(&self, letter: &mut Letter, place: &str, lease: &LetterLease) -> anyhow::Result<Choice> {
         let mut card = card(letter, place, self.retention, SystemTime::now(), screen());
         card.push(Line::default());
         tell_all(&card)?;
         loop {
-            let key = match ask(KEYS, hold).await? {
+            let key = match ask(KEYS, lease).await? {
                 Key::Char(c) => c.to_ascii_lowercase(),
                 Key::Enter | Key::Other => '?',
                 Key::End | Key::Stop => return Ok(Choice::Quit),
             };
             match key {
                 'r' => return Ok(Choice::Send(None)),
-                'e' => match self.edit(letter, hold).await {
+                'e' => match self.edit(letter, lease).await {
                     Ok(edited) => return Ok(Choice::Send(Some(edited))),
                     Err(reason) => self.tell(&reason)?,
                 },
                 's' => return Ok(Choice::Leave(LeftReason::Skipped)),
                 'q' => return Ok(Choice::Quit),
                 'd' if self.is_sure => return Ok(Choice::Delete),
-                'd' => match ask("Delete this letter? This cannot be undone. [y/N] ", hold).await? {
+                'd' => match ask("Delete this letter? This cannot be undone. [y/N] ", lease).await? {
                     Key::Char('y' | 'Y') => return Ok(Choice::Delete),
                     Key::Char(_) | Key::Enter | Key::Other => (),
                     Key::End | Key::Stop => return Ok(Choice::Quit),
                 },
-                'l' => self.tell_history(letter, hold).await?,
+                'l' => self.tell_history(letter, lease).await?,
                 'b' => tell_all(&body(letter))?,
                 _ => tell_all(&HELP.lines().map(Line::from).collect::<Vec<_>>())?,
             }
@@ -73,10 +73,10 @@ impl Prompt {
 
     /// # Errors
     /// The letter cannot be sent yet: the reason, for people.
-    async fn edit(&self, letter: &Letter, hold: &Hold) -> Result<(Box<Redrive>, Desk), String> {
+    async fn edit(&self, letter: &Letter, lease: &LetterLease) -> Result<(Box<Redrive>, Desk), String> {
         let redrive = Redrive::new(letter, &self.to)?;
         let editor = Editor::from_env().map_err(|_| "no editor: set VISUAL or EDITOR".to_owned())?;
-        match editor.edit(letter, &redrive, self.to.largest, hold).await {
+        match editor.edit(letter, &redrive, self.to.largest, lease).await {
             Ok(Edited::Changed(redrive, desk)) => Ok((redrive, desk)),
             Ok(Edited::Stopped) => Err("interrupted".to_owned()),
             Ok(Edited::Unchanged) => Err("nothing was changed, so nothing was sent".to_owned()),
@@ -84,10 +84,10 @@ impl Prompt {
         }
     }
 
-    async fn tell_history(&self, letter: &mut Letter, hold: &Hold) -> anyhow::Result<()> {
+    async fn tell_history(&self, letter: &mut Letter, lease: &LetterLease) -> anyhow::Result<()> {
         let events = tokio::select! {
             events = look_up(&self.aws, &self.pair, self.log_group.as_deref(), letter) => events,
-            () = hold.stopped() => None,
+            () = lease.stopped() => None,
         };
         match events {
             Some(events) => Ok(tell_all(&history(&events))?),
@@ -101,9 +101,9 @@ impl Decider for Prompt {
         &'a self,
         letter: &'a mut Letter,
         place: String,
-        hold: &'a Hold,
+        lease: &'a LetterLease,
     ) -> LocalBoxFuture<'a, anyhow::Result<Choice>> {
-        Box::pin(async move { self.choose(letter, &place, hold).await })
+        Box::pin(async move { self.choose(letter, &place, lease).await })
     }
 
     fn tell(&self, line: &str) -> anyhow::Result<()> {

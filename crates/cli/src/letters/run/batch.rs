@@ -43,9 +43,9 @@ impl Run<'_> {
             let most = self.at_once();
             tokio::select! {
                 () = self.pace.wait(0) => (),
-                () = self.hold.stopped() => return,
+                () = self.lease.stopped() => return,
             }
-            let letters = match self.hold.receive(most, |line| self.state().reporter.say(line)).await {
+            let letters = match self.lease.receive(most, |line| self.state().reporter.say(line)).await {
                 Ok(letters) => Letter::all(letters, self.job.max_receive_count),
                 Err(error) => return self.fail(error),
             };
@@ -71,7 +71,7 @@ impl Run<'_> {
     /// Handles the letters that were kept back. On a FIFO queue SQS delivers later letters of a group only after these are deleted.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html>
     pub(super) async fn take_kept_back(&self) {
-        let (letters, held) = (self.state().requested.close(), self.hold.count());
+        let (letters, held) = (self.state().requested.close(), self.lease.count());
         if self.job.work.is_one_by_one() {
             self.one_by_one(letters).await;
         } else {
@@ -79,7 +79,7 @@ impl Run<'_> {
                 self.batch(batch.to_vec()).await;
             }
         }
-        if self.job.from.is_fifo() && self.hold.count() < held {
+        if self.job.from.is_fifo() && self.lease.count() < held {
             self.work().await;
         }
     }
@@ -233,7 +233,7 @@ impl Run<'_> {
         let place = format!("{number} of {upto}{}{}", self.expected().max(number), sent.unwrap_or_default());
         let choice = match self.has_fatal() {
             true => Ok(Choice::Leave(LeftReason::Interrupted)),
-            false => decider.decide(&mut letter, place, self.hold).await,
+            false => decider.decide(&mut letter, place, self.lease).await,
         };
         match (choice, already_sent) {
             (Ok(Choice::Send(None)), Some(sent_as)) => {
@@ -350,14 +350,14 @@ impl Run<'_> {
         self.record_start().await;
         self.note_duplicates(&letters).await;
         let newest =
-            |done: &Deletable| self.hold.handle(&done.letter.id).unwrap_or(done.letter.handle.clone());
+            |done: &Deletable| self.lease.handle(&done.letter.id).unwrap_or(done.letter.handle.clone());
         let handles: Vec<_> = letters.iter().map(newest).collect();
         let unsent = letters.iter().all(|done| matches!(done.role, Role::Unwanted));
-        let stop = unsent.then_some(self.hold.stop());
-        // The hold may have lapsed, so another process may have sent it.
+        let stop = unsent.then_some(self.lease.stop());
+        // The lease may have ended, so another process may have sent it.
         let is_ready = |number: usize| {
             let Deletable { letter, role } = &letters[number];
-            !matches!(role, Role::Unwanted) || self.hold.holds(&letter.id)
+            !matches!(role, Role::Unwanted) || self.lease.holds(&letter.id)
         };
         let deleted = delete(&self.sqs, &self.job.from, &handles, &self.pace, stop, is_ready);
         let (Step { outcomes, fatal }, ()) = join(deleted, self.job.journal.commit()).await;
@@ -367,7 +367,7 @@ impl Run<'_> {
             let Deletable { letter, role } = &letters[number];
             let reason =
                 ended.as_deref().filter(|_| outcome == Outcome::NotTried).unwrap_or(outcome.reason());
-            let was_held = self.hold.holds(&letter.id);
+            let was_held = self.lease.holds(&letter.id);
             let what = match (&outcome, role) {
                 (Outcome::Done(_), Role::Sent { sent_as, .. }) if !was_held => {
                     Report::PerhapsTaken(sent_as.as_deref())
@@ -380,7 +380,7 @@ impl Run<'_> {
                 (Outcome::Done(_), Role::Duplicate) => Report::Duplicate,
                 (Outcome::Done(_), Role::AlreadySent(sent_as)) => Report::AlreadySent(sent_as.as_deref()),
                 (Outcome::Done(_), Role::Repeated) => {
-                    self.hold.forget(&letter.id);
+                    self.lease.forget(&letter.id);
                     self.job.journal.deleted(&letter.id);
                     continue;
                 }
@@ -397,13 +397,13 @@ impl Run<'_> {
                 }
             };
             if matches!(outcome, Outcome::Done(_)) {
-                self.hold.forget(&letter.id);
+                self.lease.forget(&letter.id);
                 self.job.journal.deleted(&letter.id);
             }
             self.report(letter, what);
         }
         self.job.journal.commit().await;
-        letters.iter().for_each(|done| self.hold.stop().settle(&super::on_its_way(&done.letter.id)));
+        letters.iter().for_each(|done| self.lease.stop().settle(&super::on_its_way(&done.letter.id)));
         fatal.into_iter().for_each(|fatal| self.fail(fatal));
         all_are_done
     }

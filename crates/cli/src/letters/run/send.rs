@@ -101,7 +101,7 @@ impl Run<'_> {
         ready: impl IntoIterator<Item = (Letter, Redrive)>,
         route: &Route,
     ) -> Vec<Deletable> {
-        let (sqs, stop) = (self.sqs.clone(), self.hold.stop());
+        let (sqs, stop) = (self.sqs.clone(), self.lease.stop());
         let mut sender = Sender::new(sqs, &route.to, &self.pace, stop, OnLostAnswer::GoOn);
         let mut letters = BTreeMap::new();
         for (number, (letter, redrive)) in ready.into_iter().enumerate() {
@@ -115,7 +115,7 @@ impl Run<'_> {
         while !self.has_fatal() {
             let begin = |number: usize| {
                 let Leaving { letter: Letter { id, .. }, attempt, .. } = &letters[&number];
-                let is_held = self.hold.holds(id);
+                let is_held = self.lease.holds(id);
                 if is_held {
                     stop.begin(on_its_way(id));
                     self.job.journal.sending(id, attempt);
@@ -165,7 +165,7 @@ impl Run<'_> {
                 self.job.journal.kept(&letter.id);
             }
             self.stays(&letter, what);
-            self.hold.stop().settle(&on_its_way(&letter.id));
+            self.lease.stop().settle(&on_its_way(&letter.id));
         }
         sent
     }

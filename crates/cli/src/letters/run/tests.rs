@@ -1,4 +1,4 @@
-//! Tests runs with a hold that is so short that it lapses, against an SQS on this machine.
+//! Tests runs with a lease that is so short that it ends, against an SQS on this machine.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::letters::selection::Selection;
 use crate::letters::tally::Tally;
 use crate::sqs::Receivable;
 
-const HOLD: Duration = Duration::from_secs(1);
+const LEASE: Duration = Duration::from_secs(1);
 
 async fn start() -> (Local, Aws, LetterRun) {
     let queue = |name: &str| QueueConfig { name: name.to_owned(), attributes: BTreeMap::new() };
@@ -51,12 +51,12 @@ async fn start() -> (Local, Aws, LetterRun) {
     (local, aws, job)
 }
 
-fn short_hold(aws: &Aws, job: &LetterRun) -> Hold {
-    Hold::new(aws.sqs(), job.from.url.clone(), HOLD, HOLD)
+fn short_lease(aws: &Aws, job: &LetterRun) -> LetterLease {
+    LetterLease::new(aws.sqs(), job.from.url.clone(), LEASE, LEASE)
 }
 
 async fn until_it_lapses() {
-    tokio::time::sleep(HOLD + Duration::from_millis(100)).await;
+    tokio::time::sleep(LEASE + Duration::from_millis(100)).await;
 }
 
 async fn send(run: &Run<'_>, letters: Vec<Letter>) -> Vec<Deletable> {
@@ -70,15 +70,15 @@ async fn visible_in(aws: &Aws, queue: &str) -> u64 {
 #[tokio::test]
 async fn a_letter_that_returned_before_its_delete_is_a_possible_duplicate() {
     let (local, aws, job) = start().await;
-    let hold = short_hold(&aws, &job);
-    let run = Run::new(&aws, &job, Mode::Real, &hold);
-    let letters = Letter::all(hold.receive(10, |_| ()).await.unwrap(), None);
+    let lease = short_lease(&aws, &job);
+    let run = Run::new(&aws, &job, Mode::Real, &lease);
+    let letters = Letter::all(lease.receive(10, |_| ()).await.unwrap(), None);
     let sent = send(&run, letters).await;
-    assert_eq!(hold.stop().on_its_way().len(), 1);
+    assert_eq!(lease.stop().on_its_way().len(), 1);
     until_it_lapses().await;
     assert_eq!(visible_in(&aws, "dead").await, 1, "anybody could have received it");
     run.delete(sent).await;
-    assert_eq!((hold.count(), hold.stop().on_its_way().len()), (0, 0));
+    assert_eq!((lease.count(), lease.stop().on_its_way().len()), (0, 0));
     let tally = run.state().reporter.tally.clone();
     let expected = Tally { done: 1, perhaps_taken: 1, ..Tally::default() };
     assert_eq!(tally, expected);
@@ -91,12 +91,12 @@ async fn a_letter_that_returned_before_its_delete_is_a_possible_duplicate() {
 #[tokio::test]
 async fn a_letter_that_came_back_before_its_send_is_not_sent() {
     let (local, aws, job) = start().await;
-    let hold = short_hold(&aws, &job);
-    let run = Run::new(&aws, &job, Mode::Real, &hold);
-    let letters = Letter::all(hold.receive(10, |_| ()).await.unwrap(), None);
+    let lease = short_lease(&aws, &job);
+    let run = Run::new(&aws, &job, Mode::Real, &lease);
+    let letters = Letter::all(lease.receive(10, |_| ()).await.unwrap(), None);
     until_it_lapses().await;
     assert!(send(&run, letters).await.is_empty());
-    assert_eq!((hold.count(), hold.stop().on_its_way().len()), (1, 0));
+    assert_eq!((lease.count(), lease.stop().on_its_way().len()), (1, 0));
     let tally = run.state().reporter.tally.clone();
     assert_eq!(tally, Tally { failed: 1, ..Tally::default() });
     assert_eq!((visible_in(&aws, "dead").await, visible_in(&aws, "orders").await), (1, 0));
@@ -106,9 +106,9 @@ async fn a_letter_that_came_back_before_its_send_is_not_sent() {
 #[tokio::test]
 async fn an_unwanted_letter_that_came_back_is_not_deleted() {
     let (local, aws, job) = start().await;
-    let hold = short_hold(&aws, &job);
-    let run = Run::new(&aws, &job, Mode::Real, &hold);
-    let letters = Letter::all(hold.receive(10, |_| ()).await.unwrap(), None);
+    let lease = short_lease(&aws, &job);
+    let run = Run::new(&aws, &job, Mode::Real, &lease);
+    let letters = Letter::all(lease.receive(10, |_| ()).await.unwrap(), None);
     until_it_lapses().await;
     let unwanted = letters.into_iter().map(|letter| run.unwanted(letter)).collect();
     assert!(!run.delete(unwanted).await, "somebody else may have sent it");
@@ -121,11 +121,11 @@ async fn an_unwanted_letter_that_came_back_is_not_deleted() {
 #[tokio::test]
 async fn a_letter_that_was_received_again_is_deleted_by_its_newest_handle() {
     let (local, aws, job) = start().await;
-    let hold = short_hold(&aws, &job);
-    let run = Run::new(&aws, &job, Mode::Real, &hold);
-    let letters = Letter::all(hold.receive(10, |_| ()).await.unwrap(), None);
+    let lease = short_lease(&aws, &job);
+    let run = Run::new(&aws, &job, Mode::Real, &lease);
+    let letters = Letter::all(lease.receive(10, |_| ()).await.unwrap(), None);
     until_it_lapses().await;
-    assert_eq!(hold.receive(10, |_| ()).await.unwrap().len(), 1);
+    assert_eq!(lease.receive(10, |_| ()).await.unwrap().len(), 1);
     let sent = send(&run, letters).await;
     run.delete(sent).await;
     let tally = run.state().reporter.tally.clone();
@@ -138,14 +138,14 @@ async fn a_letter_that_was_received_again_is_deleted_by_its_newest_handle() {
 async fn a_letter_that_is_received_again_and_again_is_counted_once() {
     let (local, aws, job) = start().await;
     for mode in [Mode::DryRun, Mode::Real] {
-        let hold = short_hold(&aws, &job);
-        let run = Run::new(&aws, &job, mode, &hold);
+        let lease = short_lease(&aws, &job);
+        let run = Run::new(&aws, &job, mode, &lease);
         let mut received = Vec::new();
         for _ in 0..2 {
-            received.push(Letter::all(hold.receive(10, |_| ()).await.unwrap(), None));
+            received.push(Letter::all(lease.receive(10, |_| ()).await.unwrap(), None));
             until_it_lapses().await;
         }
-        received.push(Letter::all(hold.receive(10, |_| ()).await.unwrap(), None));
+        received.push(Letter::all(lease.receive(10, |_| ()).await.unwrap(), None));
         for letters in received {
             assert_eq!(letters.len(), 1);
             run.batch(letters).await;
@@ -161,9 +161,9 @@ async fn a_letter_that_is_received_again_and_again_is_counted_once() {
 #[tokio::test]
 async fn a_queue_that_is_gone_for_too_long_ends_the_run_with_its_totals() {
     let (local, aws, job) = start().await;
-    let hold = short_hold(&aws, &job);
-    let run = Run::new(&aws, &job, Mode::Real, &hold);
-    let letters = Letter::all(hold.receive(10, |_| ()).await.unwrap(), None);
+    let lease = short_lease(&aws, &job);
+    let run = Run::new(&aws, &job, Mode::Real, &lease);
+    let letters = Letter::all(lease.receive(10, |_| ()).await.unwrap(), None);
     run.batch(letters).await;
     local.stop().await;
     let problem = run.run(&aws).await.unwrap_err().to_string();

@@ -9,7 +9,7 @@ use redrive_sqs::{MAX_ENTRIES, queue_name};
 use tokio::time::Instant;
 
 use super::clock::now;
-use super::{Hold, seconds};
+use super::{LetterLease, seconds};
 use crate::aws::DescribeError;
 use crate::span::span;
 use crate::sqs::Outlook;
@@ -18,7 +18,7 @@ use crate::sqs::Outlook;
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>
 pub(super) const POLL: Duration = Duration::from_secs(1);
 
-impl Hold {
+impl LetterLease {
     /// Receives up to ten letters, and at most `at_most`. Returns none if no more are visible, or it is time to stop. Callers must
     /// not cancel it, because letters of a canceled call stay hidden.
     ///
@@ -45,10 +45,10 @@ impl Hold {
                 Ok(received) => {
                     self.backoff(|backoff| backoff.answered());
                     let letters = received.messages.unwrap_or_default();
-                    let mut held = self.held();
+                    let mut leased = self.leased();
                     for letter in &letters {
                         let (id, handle) = (letter.message_id(), letter.receipt_handle());
-                        held.add(id.unwrap_or_default(), handle.unwrap_or_default(), since);
+                        leased.add(id.unwrap_or_default(), handle.unwrap_or_default(), since);
                     }
                     return Ok(letters);
                 }

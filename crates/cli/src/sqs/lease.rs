@@ -2,7 +2,7 @@
 //! the end.
 
 mod clock;
-mod held;
+mod leased_letters;
 mod receive;
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use anyhow::anyhow;
 use aws_sdk_sqs::Client;
 
 use self::clock::now;
-use self::held::Held;
+use self::leased_letters::LeasedLetters;
 use self::receive::POLL;
 use self::visibility::change;
 use super::pace::Backoff;
@@ -25,19 +25,19 @@ use crate::aws::Aws;
 use crate::problem::{OrProblem, Problem};
 use crate::tell::tell;
 
-/// Visibility timeout of letters, which ends the hold if the process is killed.
+/// Visibility timeout of letters, which ends the lease if the process is killed.
 const VISIBILITY: Duration = Duration::from_secs(60);
 
 /// Longest time of failing receives without a single answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Most letters to hold. SQS allows 120,000 in flight, and other consumers may have some.
+/// Most letters to lease. SQS allows 120,000 in flight, and other consumers may have some.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 const MOST: usize = 100_000;
 
 /// Letters that were received and are neither deleted nor visible again.
 #[derive(Debug, Clone)]
-pub(crate) struct Hold {
+pub(crate) struct LetterLease {
     inner: Arc<Inner>,
 }
 
@@ -46,7 +46,7 @@ struct Inner {
     sqs: Client,
     url: String,
     visibility: Duration,
-    held: Mutex<Held>,
+    leased: Mutex<LeasedLetters>,
     /// Longest time of failing receives without a single answer.
     patience: Duration,
     backoff: Mutex<Backoff>,
@@ -56,28 +56,28 @@ struct Inner {
 }
 
 /// Runs `work`, and then makes the letters that it holds visible again: when it is done, when it fails, and on Ctrl-C, SIGTERM
-/// and SIGHUP, which it learns from [`Hold::stop`]. After a second Ctrl-C the process releases the letters without waiting for
+/// and SIGHUP, which it learns from [`LetterLease::stop`]. After a second Ctrl-C the process releases the letters without waiting for
 /// `work`. After a third, it ends immediately.
 ///
 /// # Errors
 /// Those of `work`, else `interrupted` if it was.
-pub(crate) async fn hold<T>(
+pub(crate) async fn with_lease<T>(
     aws: &Aws,
     queue: &Receivable,
-    work: impl AsyncFnOnce(&Hold) -> Result<T, Problem>,
+    work: impl AsyncFnOnce(&LetterLease) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    let hold = Hold::new(aws.polling(POLL).sqs(), queue.url.clone(), VISIBILITY, PATIENCE);
-    let (last, hidden) = (hold.clone(), VISIBILITY.as_secs());
+    let lease = LetterLease::new(aws.polling(POLL).sqs(), queue.url.clone(), VISIBILITY, PATIENCE);
+    let (last, hidden) = (lease.clone(), VISIBILITY.as_secs());
     let last = async move { interrupted(last.release_all().await) };
     let otherwise = format!("interrupted, and the letters in flight stay hidden for up to {hidden} s");
-    hold.stop().listen_and(last, otherwise).or_failed()?;
-    let keeping = tokio::spawn(hold.clone().keep());
-    let result = work(&hold).await;
-    let visible = hold.release_all().await;
+    lease.stop().listen_and(last, otherwise).or_failed()?;
+    let keeping = tokio::spawn(lease.clone().keep());
+    let result = work(&lease).await;
+    let visible = lease.release_all().await;
     keeping.abort();
-    hold.stop().end();
+    lease.stop().end();
     match result {
-        Ok(_) if hold.is_stopped() => Err(hold.stop().or_failed(interrupted(visible))),
+        Ok(_) if lease.is_stopped() => Err(lease.stop().or_failed(interrupted(visible))),
         result => result,
     }
 }
@@ -90,13 +90,13 @@ fn interrupted(visible: usize) -> anyhow::Error {
     }
 }
 
-impl Hold {
+impl LetterLease {
     pub(crate) fn new(sqs: Client, url: String, visibility: Duration, patience: Duration) -> Self {
         let inner = Inner {
             sqs,
             url,
             visibility,
-            held: Mutex::new(Held::new(visibility)),
+            leased: Mutex::new(LeasedLetters::new(visibility)),
             patience,
             backoff: Mutex::default(),
             stop: Stop::default(),
@@ -119,34 +119,34 @@ impl Hold {
         self.stop().wanted().await;
     }
 
-    /// Returns true if SQS would return no more letters because too many are held.
+    /// Returns true if SQS would return no more letters because too many are leased.
     pub(crate) fn is_full(&self) -> bool {
         self.count() >= MOST
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.held().len()
+        self.leased().len()
     }
 
     /// Returns true if nobody else can have received this letter.
     pub(crate) fn holds(&self, id: &str) -> bool {
-        self.held().holds(id, now())
+        self.leased().holds(id, now())
     }
 
     /// Returns the newest receipt handle of a letter.
     pub(crate) fn handle(&self, id: &str) -> Option<String> {
-        self.held().handle(id).map(str::to_owned)
+        self.leased().handle(id).map(str::to_owned)
     }
 
     /// Forgets a letter that has left the queue.
     pub(crate) fn forget(&self, id: &str) {
-        self.held().remove(id);
+        self.leased().remove(id);
     }
 
     /// Makes all letters visible again, and returns their number.
     async fn release_all(&self) -> usize {
         let _turn = self.inner.turn.lock().await;
-        let letters = self.held().release();
+        let letters = self.leased().release();
         let changed = change(&self.inner.sqs, &self.inner.url, &letters).await;
         if let Some(reason) = &changed.reason {
             tell(format_args!(
@@ -165,9 +165,9 @@ impl Hold {
             tick.tick().await;
             let _turn = self.inner.turn.lock().await;
             let since = now();
-            let due = self.held().due(since);
+            let due = self.leased().due(since);
             let changed = change(&self.inner.sqs, &self.inner.url, &due).await;
-            self.held().extended(&due, &changed.keys, since);
+            self.leased().extended(&due, &changed.keys, since);
             if let Some(reason) = changed.reason {
                 tell(format_args!(
                     "warning: the visibility timeout of {} letters could not be extended: {reason}",
@@ -177,9 +177,9 @@ impl Hold {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn leased(&self) -> MutexGuard<'_, LeasedLetters> {
         // Nobody panics while holding the lock, and the map is never half changed.
-        self.inner.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.leased.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

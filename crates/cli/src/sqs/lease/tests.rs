@@ -45,27 +45,27 @@ async fn visible(sqs: &Client, url: &str) -> usize {
 #[tokio::test]
 async fn a_hold_outlives_the_visibility_timeout_while_work_goes_on() {
     let (local, sqs, url) = queue(11).await;
-    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(1), PATIENCE);
-    let beating = tokio::spawn(hold.clone().keep());
-    let first = hold.receive(10, |_| ()).await.unwrap();
-    while !hold.receive(10, |_| ()).await.unwrap().is_empty() {}
+    let lease = LetterLease::new(sqs.clone(), url.clone(), Duration::from_secs(1), PATIENCE);
+    let beating = tokio::spawn(lease.clone().keep());
+    let first = lease.receive(10, |_| ()).await.unwrap();
+    while !lease.receive(10, |_| ()).await.unwrap().is_empty() {}
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(visible(&sqs, &url).await, 0);
     assert!(
-        first.iter().all(|letter| hold.holds(letter.message_id().unwrap())),
+        first.iter().all(|letter| lease.holds(letter.message_id().unwrap())),
         "and was never over in between"
     );
     beating.abort();
     tokio::time::sleep(Duration::from_millis(1200)).await;
-    assert_eq!(visible(&sqs, &url).await, 10, "a hold that nobody keeps has an end");
+    assert_eq!(visible(&sqs, &url).await, 10, "a lease that nobody extends ends");
     local.stop().await;
 }
 
 #[tokio::test]
 async fn a_letter_that_someone_deleted_meanwhile_is_no_failure_of_its_release() {
     let (local, sqs, url) = queue(2).await;
-    let hold = Hold::new(sqs.clone(), url.clone(), Duration::from_secs(30), PATIENCE);
-    let letters = hold.receive(10, |_| ()).await.unwrap();
+    let lease = LetterLease::new(sqs.clone(), url.clone(), Duration::from_secs(30), PATIENCE);
+    let letters = lease.receive(10, |_| ()).await.unwrap();
     sqs.delete_message().queue_url(&url).receipt_handle(handle(&letters[0])).send().await.unwrap();
     let letters: Vec<_> = letters.iter().enumerate().map(|(key, it)| (key, handle(it).into(), 0)).collect();
     let changed = change(&sqs, &url, &letters).await;
@@ -79,31 +79,31 @@ async fn a_letter_that_someone_deleted_meanwhile_is_no_failure_of_its_release() 
 #[tokio::test]
 async fn letters_of_unknown_visibility_do_not_count_as_visible() {
     let (local, sqs, url) = queue(2).await;
-    let hold = Hold::new(sqs, url, Duration::from_secs(30), PATIENCE);
-    assert_eq!(hold.receive(10, |_| ()).await.unwrap().len(), 2);
+    let lease = LetterLease::new(sqs, url, Duration::from_secs(30), PATIENCE);
+    assert_eq!(lease.receive(10, |_| ()).await.unwrap().len(), 2);
     local.stop().await;
-    assert_eq!(hold.release_all().await, 0);
+    assert_eq!(lease.release_all().await, 0);
 }
 
 #[tokio::test]
 async fn after_a_stop_nothing_more_is_received() {
     let (local, sqs, url) = queue(2).await;
-    let hold = Hold::new(sqs, url, Duration::from_secs(30), PATIENCE);
-    assert_eq!(hold.receive(1, |_| ()).await.unwrap().len(), 1);
-    hold.stop().request(INTERRUPT);
-    assert!(hold.is_stopped());
-    assert!(hold.receive(1, |_| ()).await.unwrap().is_empty());
+    let lease = LetterLease::new(sqs, url, Duration::from_secs(30), PATIENCE);
+    assert_eq!(lease.receive(1, |_| ()).await.unwrap().len(), 1);
+    lease.stop().request(INTERRUPT);
+    assert!(lease.is_stopped());
+    assert!(lease.receive(1, |_| ()).await.unwrap().is_empty());
     local.stop().await;
 }
 
 #[tokio::test]
 async fn refusals_are_told_once_and_end_when_patience_does() {
     let (local, sqs, url) = queue(1).await;
-    let hold = Hold::new(sqs, url, Duration::from_secs(30), Duration::from_secs(5));
+    let lease = LetterLease::new(sqs, url, Duration::from_secs(30), Duration::from_secs(5));
     local.stop().await;
     let said = Mutex::new(Vec::new());
     let say = |line: &str| said.lock().unwrap().push(line.to_owned());
-    let (first, second) = tokio::join!(hold.receive(10, say), hold.receive(10, say));
+    let (first, second) = tokio::join!(lease.receive(10, say), lease.receive(10, say));
     for error in [first, second].map(|result| format!("{:#}", result.unwrap_err())) {
         assert!(error.starts_with("gave up after "), "{error}");
         assert!(error.contains(": could not receive from dead: no connection ("), "{error}");
@@ -116,14 +116,14 @@ async fn refusals_are_told_once_and_end_when_patience_does() {
 #[tokio::test]
 async fn a_stop_ends_the_wait_for_aws() {
     let (local, sqs, url) = queue(1).await;
-    let hold = Hold::new(sqs, url, Duration::from_secs(30), Duration::from_secs(600));
+    let lease = LetterLease::new(sqs, url, Duration::from_secs(30), Duration::from_secs(600));
     local.stop().await;
     let stopped = Mutex::new(None);
     let stop = |_: &str| {
-        hold.stop().request(INTERRUPT);
+        lease.stop().request(INTERRUPT);
         stopped.lock().unwrap().replace(Instant::now());
     };
-    assert!(hold.receive(10, stop).await.unwrap().is_empty());
+    assert!(lease.receive(10, stop).await.unwrap().is_empty());
     let took = stopped.into_inner().unwrap().unwrap().elapsed();
     assert!(took < Duration::from_millis(400), "a pause is half a second or more: {took:?}");
 }

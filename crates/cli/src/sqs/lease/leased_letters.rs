@@ -1,4 +1,4 @@
-//! The letters that are held, with the ends of their visibility timeouts. Pure.
+//! Leased letters, with the ends of their visibility timeouts. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ pub(super) type Change = (usize, Arc<str>, u64);
 
 /// Letters by message id, because a letter that is received again gets a new handle, and the old one is invalid.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct LeasedLetters {
     /// Key and receipt handle of each letter.
     letters: BTreeMap<Box<str>, (usize, Arc<str>)>,
     /// Leases by the clock of this module.
@@ -19,7 +19,7 @@ pub(super) struct Held {
     received: usize,
 }
 
-impl Held {
+impl LeasedLetters {
     pub(super) fn new(visibility: Duration) -> Self {
         Self { letters: BTreeMap::new(), leases: Leases::new(visibility), received: 0 }
     }
@@ -83,13 +83,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hold_that_ran_out_is_not_brought_back_by_an_extension() {
+    fn an_extension_does_not_renew_a_lease_that_ended() {
         let at = |seconds: u64| Duration::from_secs(100 + seconds);
-        let mut held = Held::new(Duration::from_secs(3));
-        held.add("late", "h", at(0));
-        held.add("in-time", "h", at(2));
-        let due = held.due(at(3));
-        held.extended(&due, &BTreeSet::from([1, 2]), at(3));
-        assert_eq!(["late", "in-time"].map(|id| held.holds(id, at(5))), [false, true]);
+        let mut leased = LeasedLetters::new(Duration::from_secs(3));
+        leased.add("late", "h", at(0));
+        leased.add("in-time", "h", at(2));
+        let due = leased.due(at(3));
+        leased.extended(&due, &BTreeSet::from([1, 2]), at(3));
+        assert_eq!(["late", "in-time"].map(|id| leased.holds(id, at(5))), [false, true]);
     }
 }

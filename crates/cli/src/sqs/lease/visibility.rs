@@ -7,7 +7,7 @@ use aws_sdk_sqs::types::ChangeMessageVisibilityBatchRequestEntry;
 use futures_util::stream::{self, StreamExt};
 use redrive_sqs::{MAX_ENTRIES, has_lease_ended};
 
-use super::held::Change;
+use super::leased_letters::Change;
 use crate::aws::{DescribeError, answered_of};
 
 const CALLS_AT_ONCE: usize = 8;
