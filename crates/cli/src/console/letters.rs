@@ -42,16 +42,16 @@ struct Listed {
     bodies: usize,
 }
 
-/// Runs `dlq list` and passes its output on. It ends if the reader leaves, or does not read for some time. The hold is
+/// Runs `dlq list` and passes its output on. It ends if the reader leaves, or does not read for some time. The lock is
 /// released at the end.
 ///
 /// # Errors
 /// It cannot be started.
-pub(super) fn list<Hold: Send + 'static>(
+pub(super) fn list<Lock: Send + 'static>(
     program: &Path,
     words: &Words,
     most: Option<usize>,
-    hold: Hold,
+    lock: Lock,
 ) -> Result<Response, String> {
     let most = most.map(|most| most.to_string());
     let flags: Vec<&str> = most.iter().flat_map(|most| ["--max", most.as_str()]).chain(["--json"]).collect();
@@ -80,7 +80,7 @@ pub(super) fn list<Hold: Send + 'static>(
         } else {
             child.end().await;
         }
-        drop(hold);
+        drop(lock);
     });
     let lines = unfold(receiver, async |mut receiver| {
         let line = receiver.recv().await?;
@@ -135,9 +135,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_that_leaves_ends_a_verb_that_says_nothing() {
-        let (hold, released) = tokio::sync::oneshot::channel::<()>();
+        let (lock, released) = tokio::sync::oneshot::channel::<()>();
         let words = Words::new(&["-c", "exec sleep 60"]);
-        let mut lines = list(Path::new("sh"), &words, None, hold).unwrap().into_body().into_data_stream();
+        let mut lines = list(Path::new("sh"), &words, None, lock).unwrap().into_body().into_data_stream();
         let command = lines.next().await.unwrap().unwrap();
         assert!(command.starts_with(b"{\"command\":"), "{command:?}");
         drop(lines);

@@ -133,12 +133,12 @@ async fn list(State(console): Shared, body: Bytes) -> Answer {
     if let Some(reason) = console.runs.refusal(&queue.arn) {
         return Err(Refusal(StatusCode::CONFLICT, reason));
     }
-    // The listing of a reader who has just left may still hold letters.
-    let hold = timeout(PATIENCE, console.listing(&queue.arn).lock_owned()).await;
-    let hold = hold.map_err(|_| {
+    // The listing of a reader who has just left may still have letters.
+    let lock = timeout(PATIENCE, console.listing(&queue.arn).lock_owned()).await;
+    let lock = lock.map_err(|_| {
         Refusal(StatusCode::CONFLICT, format!("another page lists the letters of {}: try again", queue.name))
     })?;
-    letters::list(&console.program, &words, letters::OF_QUEUE, hold).map_err(fail)
+    letters::list(&console.program, &words, letters::OF_QUEUE, lock).map_err(fail)
 }
 
 async fn list_all(State(console): Shared) -> Answer {
