@@ -13,14 +13,14 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 use crate::tell::tell;
 
 /// Paths that a process must remove if it exits, because exiting drops nothing.
-static THERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+static TEMPORARY_PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// An unfinished file, removed if it is dropped before it gets its name.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    // The file is dropped, and so removed, before the entry.
+    // The file is dropped, and so removed, before its path.
     file: NamedTempFile,
-    _entry: Entry,
+    _path: TemporaryPath,
 }
 
 impl Scratch {
@@ -34,7 +34,7 @@ impl Scratch {
         let mut builder = Builder::new();
         builder.prefix(&prefix).suffix(".part").permissions(Permissions::from_mode(0o600));
         let file = builder.tempfile_in(parent(name))?;
-        Ok(Self { _entry: Entry::new(file.path()), file })
+        Ok(Self { _path: TemporaryPath::new(file.path()), file })
     }
 
     /// Gives the file its name.
@@ -116,9 +116,9 @@ fn private(prefix: &str) -> Builder<'_, 'static> {
 /// A folder with one file for an editor. Files beside it, such as backups, are removed with it.
 #[derive(Debug)]
 pub(crate) struct Desk {
-    // The folder is dropped, and so removed, before the entry.
+    // The folder is dropped, and so removed, before its path.
     folder: TempDir,
-    _entry: Entry,
+    _path: TemporaryPath,
     name: &'static str,
 }
 
@@ -129,7 +129,7 @@ impl Desk {
     /// The folder or the file cannot be created.
     pub(crate) fn with(name: &'static str, text: &str) -> io::Result<Self> {
         let folder = private("redrive-").tempdir()?;
-        let desk = Self { _entry: Entry::new(folder.path()), folder, name };
+        let desk = Self { _path: TemporaryPath::new(folder.path()), folder, name };
         let mut file = File::options().write(true).create_new(true).mode(0o600).open(desk.file())?;
         file.write_all(text.as_bytes())?;
         Ok(desk)
@@ -141,7 +141,7 @@ impl Desk {
 
     /// Keeps the letter's file and prints its path, so that nobody has to type it again.
     pub(crate) fn keep(self, letter: &str) {
-        let Self { folder, _entry, name } = self;
+        let Self { folder, _path, name } = self;
         let file = folder.keep().join(name);
         tell(format_args!("redrive: letter {letter} as you edited it is in {}", file.display()));
     }
@@ -149,24 +149,24 @@ impl Desk {
 
 /// A path that is removed if the process exits early.
 #[derive(Debug)]
-struct Entry(PathBuf);
+struct TemporaryPath(PathBuf);
 
-impl Entry {
+impl TemporaryPath {
     fn new(path: &Path) -> Self {
-        there().insert(path.to_owned());
+        temporary_paths().insert(path.to_owned());
         Self(path.to_owned())
     }
 }
 
-impl Drop for Entry {
+impl Drop for TemporaryPath {
     fn drop(&mut self) {
-        there().remove(&self.0);
+        temporary_paths().remove(&self.0);
     }
 }
 
 /// Removes all paths before the process exits.
 pub(crate) fn remove_all() {
-    for path in std::mem::take(&mut *there()) {
+    for path in std::mem::take(&mut *temporary_paths()) {
         // It may be gone already, and there is no second attempt.
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
@@ -176,7 +176,7 @@ fn parent(of: &Path) -> &Path {
     of.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn there() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+fn temporary_paths() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     // A set of paths is never half changed.
-    THERE.lock().unwrap_or_else(PoisonError::into_inner)
+    TEMPORARY_PATHS.lock().unwrap_or_else(PoisonError::into_inner)
 }
