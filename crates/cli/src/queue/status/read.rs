@@ -7,7 +7,7 @@ use anyhow::Context;
 use aws_sdk_cloudwatch::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_cloudwatch::types::{Dimension, MetricAlarm};
 
-use super::report::{Age, Alarm, Earlier, NotRead, QueueReport, Report, What};
+use super::report::{Age, Alarm, Earlier, NotRead, QueueReport, Report, UnreadPart};
 use crate::aws::{Aws, DescribeError};
 use crate::find::{Of, Pair, Queue};
 use crate::queue::mappings::Mapping;
@@ -37,21 +37,21 @@ impl Report {
         });
         let mut not_read = Vec::new();
         if let Some(why) = pair.not_read() {
-            not_read.push(NotRead { what: What::DeadLetterQueue, why: why.to_owned() });
+            not_read.push(NotRead { what: UnreadPart::DeadLetterQueue, why: why.to_owned() });
         }
-        let ages = part(What::Ages, ages, &mut not_read).unwrap_or_default();
+        let ages = part(UnreadPart::Ages, ages, &mut not_read).unwrap_or_default();
         let age = |queue: &Queue| ages.get(queue.name()).copied().unwrap_or_default();
         let queue = |queue: &Queue| QueueReport::new(queue, age(queue));
         Self {
-            mappings: part(What::Mappings, mappings, &mut not_read),
-            alarms: part(What::Alarms, alarms, &mut not_read),
+            mappings: part(UnreadPart::Mappings, mappings, &mut not_read),
+            alarms: part(UnreadPart::Alarms, alarms, &mut not_read),
             not_read,
             ..Self::new(pair.source.as_ref().map(queue), pair.dead.as_ref().map(queue))
         }
     }
 }
 
-fn part<T>(what: What, read: anyhow::Result<T>, not_read: &mut Vec<NotRead>) -> Option<T> {
+fn part<T>(what: UnreadPart, read: anyhow::Result<T>, not_read: &mut Vec<NotRead>) -> Option<T> {
     read.map_err(|error| not_read.push(NotRead { what, why: format!("{error:#}") })).ok()
 }
 

@@ -99,13 +99,13 @@ pub(super) struct Alarm {
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct NotRead {
-    pub(super) what: What,
+    pub(super) what: UnreadPart,
     pub(super) why: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum What {
+pub(super) enum UnreadPart {
     DeadLetterQueue,
     Ages,
     Mappings,
@@ -175,7 +175,7 @@ impl Report {
         self
     }
 
-    pub(super) fn why(&self, what: What) -> Option<&str> {
+    pub(super) fn why(&self, what: UnreadPart) -> Option<&str> {
         self.not_read.iter().find(|part| part.what == what).map(|part| part.why.as_str())
     }
 }

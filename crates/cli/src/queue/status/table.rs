@@ -6,7 +6,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use redrive_sqs::queue_name;
 
-use super::report::{Alarm, Earlier, QueueReport, Report, Source, What};
+use super::report::{Alarm, Earlier, QueueReport, Report, Source, UnreadPart};
 use crate::escape::{cut, width};
 use crate::output::Line;
 use crate::queue::mappings::Mapping;
@@ -148,11 +148,11 @@ fn parts(report: &Report) -> Vec<(&'static str, Line)> {
     if let Some(queue) = &report.queue {
         put("redrive policy", policy(queue).into());
     }
-    if let Some(why) = report.why(What::DeadLetterQueue) {
+    if let Some(why) = report.why(UnreadPart::DeadLetterQueue) {
         put("dead-letter queue", format!("unknown: {why}").into());
     }
     put("first letter expires", expires(report).into());
-    if let Some(why) = report.why(What::Ages) {
+    if let Some(why) = report.why(UnreadPart::Ages) {
         put("oldest", format!("unknown: {why}").into());
     } else {
         for (label, queue, is_dead) in
@@ -166,8 +166,8 @@ fn parts(report: &Report) -> Vec<(&'static str, Line)> {
     if let Some(how) = looked(report) {
         put("oldest letter", how.into());
     }
-    let mappings = lines(report.mappings.as_deref(), report.why(What::Mappings), mapping);
-    let alarms = lines(report.alarms.as_deref(), report.why(What::Alarms), alarm);
+    let mappings = lines(report.mappings.as_deref(), report.why(UnreadPart::Mappings), mapping);
+    let alarms = lines(report.alarms.as_deref(), report.why(UnreadPart::Alarms), alarm);
     for (label, lines) in [("mapping", mappings), ("alarm", alarms)] {
         for (index, line) in lines.into_iter().enumerate() {
             put(if index == 0 { label } else { "" }, line);
@@ -186,7 +186,7 @@ fn lines<T>(items: Option<&[T]>, why: Option<&str>, line: impl Fn(&T) -> Line) -
 
 fn expires(report: &Report) -> String {
     match (&report.dead_letter_queue, report.first_letter_expires) {
-        (None, _) if report.why(What::DeadLetterQueue).is_some() => "unknown".to_owned(),
+        (None, _) if report.why(UnreadPart::DeadLetterQueue).is_some() => "unknown".to_owned(),
         (None, _) => "no dead-letter queue".to_owned(),
         (Some(dead), _) if dead.is_empty() => "no letters".to_owned(),
         (Some(_), None) => "unknown".to_owned(),
