@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use futures_util::future::join;
 use tokio::time::timeout;
 
-pub(crate) use self::facts::{DeadLetterQueue, Facts, Fleet};
+pub(crate) use self::facts::{DeadLetterQueue, Fleet, PlaceFacts};
 pub(crate) use self::places::{Places, Reached, first};
 pub(crate) use self::read::{Wanted, queues, read as read_facts};
 use crate::flags::{Journaling, Output};

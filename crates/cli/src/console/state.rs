@@ -13,7 +13,7 @@ use super::curves;
 use super::runs::Runs;
 use crate::aws::Aws;
 use crate::find::Queue;
-use crate::fleet::{DeadLetterQueue, Facts, Fleet, Places, Reached, Wanted, read_facts, remembered};
+use crate::fleet::{DeadLetterQueue, Fleet, PlaceFacts, Places, Reached, Wanted, read_facts, remembered};
 use crate::history::History;
 
 /// Age below which queues are not read again.
@@ -57,7 +57,7 @@ pub(super) struct Snapshot {
     read: Instant,
     pub(super) at: SystemTime,
     pub(super) fleet: Fleet,
-    pub(super) facts: Vec<Facts>,
+    pub(super) facts: Vec<PlaceFacts>,
     reached: Arc<Vec<Reached>>,
 }
 
@@ -187,7 +187,7 @@ fn environment() -> Vec<(&'static str, String)> {
 impl Snapshot {
     /// Returns a queue of the last read, and the connection to it.
     pub(super) fn reached(&self, arn: &str) -> Option<(Aws, Queue)> {
-        let find = |(facts, reached): (&Facts, &Reached)| {
+        let find = |(facts, reached): (&PlaceFacts, &Reached)| {
             let queue = facts.queues.iter().find(|queue| queue.arn == arn)?;
             Some((reached.aws.as_ref().ok()?.clone(), queue.clone()))
         };
@@ -196,7 +196,7 @@ impl Snapshot {
 }
 
 /// Keeps the former queues of a place that cannot be read, and reports it, unless another profile has read them.
-fn keep_unread(facts: &mut [Facts], before: &[Facts], at: SystemTime) {
+fn keep_unread(facts: &mut [PlaceFacts], before: &[PlaceFacts], at: SystemTime) {
     let read: BTreeSet<String> =
         facts.iter().flat_map(|facts| &facts.queues).map(|queue| queue.arn.clone()).collect();
     for (facts, before) in facts.iter_mut().zip(before) {
@@ -230,10 +230,10 @@ mod tests {
         let attributes = [(QueueAttributeName::ApproximateNumberOfMessages, "7".to_owned())].into();
         let queue =
             Queue::new("url".to_owned(), "arn:aws:sqs:eu-west-1:123456789012:q".to_owned(), attributes);
-        let read = |queues: Vec<Queue>, failures: &[&str]| Facts {
+        let read = |queues: Vec<Queue>, failures: &[&str]| PlaceFacts {
             queues,
             failures: failures.iter().map(|&failure| failure.to_owned()).collect(),
-            ..Facts::default()
+            ..PlaceFacts::default()
         };
         let before = [read(vec![queue.clone()], &[]), read(vec![queue.clone()], &[])];
         let mut facts = [read(vec![], &["ExpiredToken"]), read(vec![], &[])];

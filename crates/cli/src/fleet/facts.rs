@@ -20,7 +20,7 @@ const DAY_IN_HOURS: u64 = 24;
 
 /// Facts that were read with one profile in one region.
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct PlaceFacts {
     /// Region and profile, such as `eu-west-1, profile shop`.
     pub(crate) place: String,
     pub(crate) profile: Option<String>,
@@ -96,7 +96,7 @@ pub(crate) struct Fault {
     pub(crate) error: String,
 }
 
-impl Facts {
+impl PlaceFacts {
     /// Returns the dead-letter queues that these queues name. On AWS they are in the same account and region.
     pub(crate) fn targets(&self) -> BTreeSet<String> {
         self.queues.iter().filter_map(target).collect()
@@ -112,9 +112,9 @@ impl Facts {
 
 impl Fleet {
     /// Builds the fleet. Counts empty queues, and lists them only if `with_empty`.
-    pub(crate) fn of(facts: &[Facts], with_empty: bool) -> Self {
+    pub(crate) fn of(facts: &[PlaceFacts], with_empty: bool) -> Self {
         let read = facts.iter().flat_map(|facts| facts.queues.iter().map(move |queue| (queue, facts)));
-        let by_arn: BTreeMap<&str, (&Queue, &Facts)> =
+        let by_arn: BTreeMap<&str, (&Queue, &PlaceFacts)> =
             read.map(|(queue, facts)| (queue.arn.as_str(), (queue, facts))).collect();
         let mut sources: BTreeMap<String, Vec<&Queue>> = BTreeMap::new();
         for (queue, _) in by_arn.values() {
@@ -138,9 +138,11 @@ impl Fleet {
             }
         }
         fleet.queues.sort_by_key(DeadLetterQueue::urgency);
-        let faults = |of: fn(&Facts) -> &Vec<String>| {
-            let fault =
-                |facts: &Facts, error: &String| Fault { place: facts.place.clone(), error: error.clone() };
+        let faults = |of: fn(&PlaceFacts) -> &Vec<String>| {
+            let fault = |facts: &PlaceFacts, error: &String| Fault {
+                place: facts.place.clone(),
+                error: error.clone(),
+            };
             facts.iter().flat_map(|facts| of(facts).iter().map(move |error| fault(facts, error))).collect()
         };
         Self { failed: faults(|facts| &facts.failures), unknown: faults(|facts| &facts.unknown), ..fleet }
@@ -197,7 +199,7 @@ impl Fleet {
 }
 
 impl DeadLetterQueue {
-    fn of(dead: &Queue, sources: &[&Queue], facts: &Facts) -> Self {
+    fn of(dead: &Queue, sources: &[&Queue], facts: &PlaceFacts) -> Self {
         let details = facts.details.get(&dead.arn).cloned().unwrap_or_default();
         let (letters, arn) = (dead.counted(), QueueArn::parse(&dead.arn));
         // If there are letters, zero means that the metric does not see them, or not yet.
@@ -298,13 +300,13 @@ pub(super) mod tests {
     }
 
     /// Returns a dead-letter queue with its source and its details.
-    fn pair(name: &str, letters: u64, details: Details) -> Facts {
+    fn pair(name: &str, letters: u64, details: Details) -> PlaceFacts {
         let queues = vec![
             queue(name, letters, 1_209_600, None),
             queue(&format!("{name}-source"), 0, 345_600, Some(name)),
         ];
         let details = BTreeMap::from([(queues[0].arn.clone(), details)]);
-        Facts { place: name.to_owned(), queues, details, ..Facts::default() }
+        PlaceFacts { place: name.to_owned(), queues, details, ..PlaceFacts::default() }
     }
 
     fn minutes(minutes: u64) -> Duration {
@@ -400,7 +402,7 @@ pub(super) mod tests {
     #[test]
     fn a_dead_letter_queue_and_its_source_may_be_read_with_two_profiles() {
         let [dead, source] = [queue("dead", 1, 60, None), queue("source", 0, 60, Some("dead"))];
-        let facts = [dead, source].map(|queue| Facts { queues: vec![queue], ..Facts::default() });
+        let facts = [dead, source].map(|queue| PlaceFacts { queues: vec![queue], ..PlaceFacts::default() });
         let fleet = Fleet::of(&facts, false);
         assert_eq!((fleet.with_letters(), fleet.problem()), (1, None));
         let fleet = Fleet::of(&facts[1..], false);

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use redrive_sqs::queue_name;
 
-use super::facts::{Details, Facts};
+use super::facts::{Details, PlaceFacts};
 use super::places::Reached;
 use crate::aws::{Aws, DescribeError};
 use crate::counted::counted;
@@ -42,7 +42,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Reads the facts, which include the failures.
-pub(crate) async fn read(places: &[Reached], wanted: Wanted<'_>) -> Vec<Facts> {
+pub(crate) async fn read(places: &[Reached], wanted: Wanted<'_>) -> Vec<PlaceFacts> {
     let progress = Progress::spinner("{spinner} {msg} ({elapsed})");
     let mut facts = queues(places, &progress).await;
     progress.set_message("reading metrics and tags");
@@ -60,7 +60,7 @@ pub(crate) async fn read(places: &[Reached], wanted: Wanted<'_>) -> Vec<Facts> {
 }
 
 /// Reads all queues, each once, and those that redrive policies name.
-pub(crate) async fn queues(places: &[Reached], progress: &Progress) -> Vec<Facts> {
+pub(crate) async fn queues(places: &[Reached], progress: &Progress) -> Vec<PlaceFacts> {
     progress.set_message("listing the queues");
     let listed = join_all(places.iter().map(|reached| async {
         match &reached.aws {
@@ -90,12 +90,12 @@ pub(crate) async fn queues(places: &[Reached], progress: &Progress) -> Vec<Facts
         failures.push(unseen);
     }
     progress.set_message(format!("reading {}", counted(urls.len(), "queue")));
-    let mut facts: Vec<Facts> = places
+    let mut facts: Vec<PlaceFacts> = places
         .iter()
-        .map(|reached| Facts {
+        .map(|reached| PlaceFacts {
             place: reached.name.clone(),
             profile: reached.profile.clone(),
-            ..Facts::default()
+            ..PlaceFacts::default()
         })
         .collect();
     let mut notes: Vec<Vec<(String, Unseen)>> = facts.iter().map(|_| vec![]).collect();
@@ -131,7 +131,7 @@ pub(crate) async fn queues(places: &[Reached], progress: &Progress) -> Vec<Facts
 }
 
 /// Adds dead-letter queues that are named but not listed, because a list may be incomplete.
-async fn add_named(places: &[Reached], facts: &mut [Facts]) {
+async fn add_named(places: &[Reached], facts: &mut [PlaceFacts]) {
     let known: BTreeSet<String> =
         facts.iter().flat_map(|facts| facts.queues.iter().map(|queue| queue.arn.clone())).collect();
     for (reached, facts) in places.iter().zip(facts) {
@@ -149,7 +149,11 @@ async fn add_named(places: &[Reached], facts: &mut [Facts]) {
     }
 }
 
-async fn details(aws: &Aws, facts: &Facts, wanted: Wanted<'_>) -> (BTreeMap<String, Details>, Vec<String>) {
+async fn details(
+    aws: &Aws,
+    facts: &PlaceFacts,
+    wanted: Wanted<'_>,
+) -> (BTreeMap<String, Details>, Vec<String>) {
     let aws = &aws.with_attempts(ATTEMPTS);
     let targets = facts.targets();
     let is_dead = |queue: &&Queue| targets.contains(&queue.arn);

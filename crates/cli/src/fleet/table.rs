@@ -173,19 +173,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::facts::tests::queue;
-    use super::super::facts::{Details, Facts};
+    use super::super::facts::{Details, PlaceFacts};
     use super::*;
 
     fn fleet(name: &str, owner: &str) -> Fleet {
         let queues = vec![queue(name, 1_234, 345_600, None), queue("source", 0, 345_600, Some(name))];
         let arn = queues[0].arn.clone();
         let details = Details { owner: Some(owner.to_owned()), ..Details::default() };
-        let facts = Facts {
+        let facts = PlaceFacts {
             place: "eu-west-1".to_owned(),
             queues,
             details: [(arn, details)].into(),
             failures: vec![format!("could not list {owner}")],
-            ..Facts::default()
+            ..PlaceFacts::default()
         };
         Fleet::of(&[facts], false)
     }

@@ -15,7 +15,7 @@ use crate::dlq::line::LetterLine;
 use crate::dlq::look::Look;
 use crate::find::Queue;
 use crate::fleet::seen::{Seeing, Seen, remember};
-use crate::fleet::{DeadLetterQueue, Facts, Fleet, Reached, first, queues};
+use crate::fleet::{DeadLetterQueue, Fleet, PlaceFacts, Reached, first, queues};
 use crate::letters::Kinds;
 use crate::output::{self, Progress};
 use crate::problem::{OrProblem, Problem};
@@ -108,17 +108,17 @@ pub(super) async fn list(
 
 fn found<'a>(
     listed: &DeadLetterQueue,
-    facts: &'a [Facts],
+    facts: &'a [PlaceFacts],
     places: &'a [Reached],
 ) -> Option<(&'a Aws, &'a Queue)> {
-    let in_place = |(facts, reached): (&'a Facts, &'a Reached)| {
+    let in_place = |(facts, reached): (&'a PlaceFacts, &'a Reached)| {
         let queue = facts.queues.iter().find(|queue| queue.arn == listed.arn)?;
         Some((reached.aws.as_ref().ok()?, queue))
     };
     facts.iter().zip(places).find_map(in_place)
 }
 
-fn sources<'a>(listed: &DeadLetterQueue, facts: &'a [Facts]) -> Vec<&'a Queue> {
+fn sources<'a>(listed: &DeadLetterQueue, facts: &'a [PlaceFacts]) -> Vec<&'a Queue> {
     let all = facts.iter().flat_map(|facts| &facts.queues);
     all.filter(|queue| listed.sources.contains(&queue.arn)).collect()
 }
