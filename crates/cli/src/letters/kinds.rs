@@ -55,13 +55,13 @@ struct Group {
 #[derive(Debug, Default)]
 struct Reason {
     all: Group,
-    kinds: Vec<Kind>,
+    kinds: Vec<ErrorKind>,
     /// True if there are too many kinds to count further ones apart.
     is_full: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Kind {
+struct ErrorKind {
     /// Outline of the first error.
     example: Outline,
     /// The part that all errors have in common.
@@ -185,7 +185,7 @@ impl Kinds {
     /// Returns the errors of most letters, the most frequent first.
     pub(crate) fn most_frequent(&self, most: usize) -> Vec<ErrorCount> {
         let of_reason = |(name, reason): (&String, &Reason)| {
-            let count = |kind: &Kind| ErrorCount {
+            let count = |kind: &ErrorKind| ErrorCount {
                 reason: cut(name, WIDE),
                 error: cut(&kind.outline.text(), WIDE),
                 letters: kind.group.count,
@@ -225,7 +225,7 @@ impl Reason {
             None if self.is_full => (),
             None => {
                 let (example, error) = (outline.clone(), Some(error.to_owned()));
-                self.kinds.push(Kind { example, outline, error, group: group.clone() });
+                self.kinds.push(ErrorKind { example, outline, error, group: group.clone() });
                 if self.kinds.len() == MOST_KINDS {
                     self.kinds = folded(&self.kinds);
                     self.is_full = self.kinds.len() > MOST_KINDS / 2;
@@ -270,7 +270,7 @@ impl Reason {
     }
 }
 
-impl Kind {
+impl ErrorKind {
     fn words(&self, silent: &str) -> String {
         match &self.error {
             Some(error) if error.is_empty() => silent.to_owned(),
@@ -281,10 +281,10 @@ impl Kind {
 }
 
 /// Merges kinds that differ only in some words, such as names.
-fn folded(kinds: &[Kind]) -> Vec<Kind> {
-    let mut sorted: Vec<&Kind> = kinds.iter().collect();
+fn folded(kinds: &[ErrorKind]) -> Vec<ErrorKind> {
+    let mut sorted: Vec<&ErrorKind> = kinds.iter().collect();
     sorted.sort_by(|a, b| (b.group.count, &a.outline).cmp(&(a.group.count, &b.outline)));
-    let mut folded: Vec<Kind> = Vec::new();
+    let mut folded: Vec<ErrorKind> = Vec::new();
     for kind in sorted {
         let met = folded.iter_mut().find_map(|other| {
             let outline = other.outline.meet(&kind.outline);

@@ -8,7 +8,7 @@ use aws_sdk_sqs::primitives::{DateTime, DateTimeFormat};
 use redrive_sqs::Quoted;
 use regex::Regex;
 
-use super::field::{Found, Kind};
+use super::field::{FieldType, Found};
 use super::is_sign;
 
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ const COMPARISONS: [(&str, Comparison); 4] =
 
 impl Claim {
     /// Parses the text after the field with this name and kind.
-    pub(super) fn parse(text: &str, field: &str, kind: Kind) -> anyhow::Result<Self> {
+    pub(super) fn parse(text: &str, field: &str, kind: FieldType) -> anyhow::Result<Self> {
         match text {
             "exists" => return Ok(Self::Exists),
             "missing" => return Ok(Self::Missing),
@@ -52,10 +52,10 @@ impl Claim {
         if let Some(word) = conjunction(value) {
             let advice = match (word.eq_ignore_ascii_case("or") || word == "||", kind) {
                 (false, _) => "pass --where once for each condition".to_owned(),
-                (true, Kind::Text) => {
+                (true, FieldType::Text) => {
                     format!("write {field} ~ ^(A|B)$, or run the command once for each condition")
                 }
-                (true, Kind::Number | Kind::Duration | Kind::Time) => {
+                (true, FieldType::Number | FieldType::Duration | FieldType::Time) => {
                     "run the command once for each condition".to_owned()
                 }
             };
@@ -75,7 +75,7 @@ impl Claim {
         match sign {
             "=" => Ok(Self::Is(Value::parse(value, field, kind)?)),
             "!=" => Ok(Self::IsNot(Value::parse(value, field, kind)?)),
-            "~" | "!~" if kind == Kind::Text => {
+            "~" | "!~" if kind == FieldType::Text => {
                 let pattern = unquoted(value).unwrap_or(value);
                 let pattern = Regex::new(pattern).map_err(|error| {
                     let error = error.to_string();
@@ -123,23 +123,23 @@ impl Claim {
 }
 
 impl Value {
-    fn parse(text: &str, field: &str, kind: Kind) -> anyhow::Result<Self> {
+    fn parse(text: &str, field: &str, kind: FieldType) -> anyhow::Result<Self> {
         match kind {
-            Kind::Text => Ok(match unquoted(text) {
+            FieldType::Text => Ok(match unquoted(text) {
                 Some(inner) => Self::Quoted(inner.to_owned()),
                 None => Self::Word(text.to_owned()),
             }),
-            Kind::Number => match number(text, text) {
+            FieldType::Number => match number(text, text) {
                 Some(_) => Ok(Self::Word(text.to_owned())),
                 None => bail!("the field {field} is compared with {}, allowed: a number", Quoted(text)),
             },
-            Kind::Duration => humantime::parse_duration(text).map(Self::Duration).with_context(|| {
+            FieldType::Duration => humantime::parse_duration(text).map(Self::Duration).with_context(|| {
                 format!(
                     "the field {field} is compared with {}, allowed: a duration such as 30m, 2h or 3d",
                     Quoted(text)
                 )
             }),
-            Kind::Time => {
+            FieldType::Time => {
                 let time = DateTime::from_str(text, DateTimeFormat::DateTimeWithOffset).ok();
                 // SQS counts in milliseconds.
                 let time = time.and_then(|time| time.to_millis().ok()).map(DateTime::from_millis);
@@ -222,9 +222,9 @@ fn unquoted(text: &str) -> Option<&str> {
     text.strip_prefix('"')?.strip_suffix('"').filter(|inner| !inner.contains('"'))
 }
 
-fn operators(kind: Kind) -> &'static str {
+fn operators(kind: FieldType) -> &'static str {
     match kind {
-        Kind::Text => "=, !=, <, <=, >, >=, ~, !~, exists, missing",
-        Kind::Number | Kind::Duration | Kind::Time => "=, !=, <, <=, >, >=, exists, missing",
+        FieldType::Text => "=, !=, <, <=, >, >=, ~, !~, exists, missing",
+        FieldType::Number | FieldType::Duration | FieldType::Time => "=, !=, <, <=, >, >=, exists, missing",
     }
 }

@@ -37,7 +37,7 @@ pub(super) enum Plain {
 
 /// Type of a field, which decides its operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FieldType {
     /// A text, which may be a number.
     Text,
     Number,
@@ -71,12 +71,12 @@ const PLAIN: [(&str, Plain); 10] = [
 ];
 
 impl Field {
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> FieldType {
         match self {
-            Self::Plain(Plain::Attempts) => Kind::Number,
-            Self::Plain(Plain::Age) => Kind::Duration,
-            Self::Plain(Plain::Sent) => Kind::Time,
-            Self::Body | Self::BodyPath(_) | Self::Attribute(_) | Self::Plain(_) => Kind::Text,
+            Self::Plain(Plain::Attempts) => FieldType::Number,
+            Self::Plain(Plain::Age) => FieldType::Duration,
+            Self::Plain(Plain::Sent) => FieldType::Time,
+            Self::Body | Self::BodyPath(_) | Self::Attribute(_) | Self::Plain(_) => FieldType::Text,
         }
     }
 

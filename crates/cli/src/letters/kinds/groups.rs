@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::likeness::Outline;
-use super::{Kind, Reason, folded};
+use super::{ErrorKind, Reason, folded};
 
 /// Most kinds of errors of a reason that stay apart even if they differ only in some words.
 const APART: usize = 20;
@@ -28,7 +28,7 @@ pub(crate) fn groups(letters: &[(String, String)]) -> Vec<ErrorGroup> {
         let one = super::Group { count: 1, ..super::Group::default() };
         reasons.entry(reason).or_default().add(error, &one);
     }
-    let kinds: BTreeMap<&str, Vec<Kind>> =
+    let kinds: BTreeMap<&str, Vec<ErrorKind>> =
         reasons.into_iter().map(|(name, reason)| (name, reason.apart())).collect();
     let mut groups: BTreeMap<(&str, usize), ErrorGroup> = BTreeMap::new();
     for (at, (reason, error)) in letters.iter().enumerate() {
@@ -47,7 +47,7 @@ pub(crate) fn groups(letters: &[(String, String)]) -> Vec<ErrorGroup> {
 }
 
 impl Reason {
-    fn apart(self) -> Vec<Kind> {
+    fn apart(self) -> Vec<ErrorKind> {
         if self.kinds.len() > APART { folded(&self.kinds) } else { self.kinds }
     }
 }
