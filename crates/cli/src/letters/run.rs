@@ -70,11 +70,11 @@ struct Run<'run> {
     began: SystemTime,
     /// Time at which the history recorded that letters are about to be sent or deleted.
     start: OnceCell<Option<String>>,
-    state: RefCell<State>,
+    state: RefCell<RunState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct RunState {
     tracker: MessageTracker,
     reporter: Reporter,
     requested: RequestedIds,
@@ -103,7 +103,7 @@ impl<'run> Run<'run> {
         let most_looked_at = most.filter(|_| job.selection.is_all());
         let expected =
             (!job.work.is_one_by_one()).then(|| most_looked_at.map_or(visible, |most| most.min(visible)));
-        let state = State {
+        let state = RunState {
             tracker: MessageTracker::new(scope, folding, most),
             reporter: Reporter::new(job, mode, expected),
             requested: RequestedIds::new(job.selection.ids.as_ref(), folding),
@@ -177,7 +177,7 @@ impl<'run> Run<'run> {
         let is_to_the_end = !self.is_stopping() && self.state().tracker.room() > 0;
         let (job, mode, is_full) = (self.job, self.mode, self.lease.is_full());
         let (start, state) = (self.start.into_inner().flatten(), self.state.into_inner());
-        let State { mut reporter, requested: RequestedIds { missing, .. }, filter, fatal, .. } = state;
+        let RunState { mut reporter, requested: RequestedIds { missing, .. }, filter, fatal, .. } = state;
         let operation = job.work.operation();
         let to = job.work.route().map_or("", |route| route.to.name());
         if mode == Mode::Real {
@@ -274,7 +274,7 @@ impl<'run> Run<'run> {
     }
 
     /// Returns true if all requested ids were found.
-    fn is_complete(&self, state: &State) -> bool {
+    fn is_complete(&self, state: &RunState) -> bool {
         self.job.selection.ids.is_some() && state.requested.missing.is_empty()
     }
 
@@ -283,7 +283,7 @@ impl<'run> Run<'run> {
     }
 
     /// Returns true if the run must stop. A closed stdout ends only dry runs: the others were started to move letters.
-    fn should_stop(&self, state: &State) -> bool {
+    fn should_stop(&self, state: &RunState) -> bool {
         let unread = self.mode != Mode::Real && state.reporter.broken.is_some();
         // Letters that were sent have failed again, so the others would too.
         let fails_again = self.job.sent_back.as_ref().is_some_and(|sent| sent.borrow().has_returns());
@@ -308,7 +308,7 @@ impl<'run> Run<'run> {
     }
 
     /// Borrows the state. Callers must not keep it across an await.
-    fn state(&self) -> RefMut<'_, State> {
+    fn state(&self) -> RefMut<'_, RunState> {
         self.state.borrow_mut()
     }
 }

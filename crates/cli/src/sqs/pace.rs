@@ -40,11 +40,11 @@ impl Backoff {
 pub(crate) struct Pace {
     /// Greatest rate, in messages a second.
     rate: Option<f64>,
-    state: Mutex<State>,
+    state: Mutex<PaceState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct PaceState {
     /// Time at which the next message may go.
     next: Instant,
     backoff: Backoff,
@@ -54,7 +54,7 @@ struct State {
 
 impl Pace {
     pub(crate) fn new(rate: Option<f64>) -> Self {
-        let state = State { next: Instant::now(), backoff: Backoff::default(), unclear: 0 };
+        let state = PaceState { next: Instant::now(), backoff: Backoff::default(), unclear: 0 };
         Self { rate, state: Mutex::new(state) }
     }
 
@@ -96,7 +96,7 @@ impl Pace {
         });
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut PaceState) -> T) -> T {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
