@@ -28,7 +28,7 @@ use crate::history::History;
 use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::Stop;
-use crate::store::Named;
+use crate::store::StorePlace;
 use crate::tell::tell;
 use crate::wait::wait;
 
@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
         let stop = Stop::listen().or_failed()?;
-        let named = Named::from_env()?;
+        let named = StorePlace::from_env()?;
         let places = arguments.places.connect().await?;
         let exports = named.folder().map(|folder| folder.join("exports"));
         let history = History::new(named.reach(async || first(&places)).await?);

@@ -12,7 +12,7 @@ use crate::aws::Aws;
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
 use crate::shell::word;
-use crate::store::Named;
+use crate::store::StorePlace;
 
 /// For verbs whose result programs can read.
 #[derive(Debug, Clone, Copy, Args)]
@@ -129,8 +129,8 @@ pub(crate) struct Journaling {
 impl Journaling {
     /// # Errors
     /// The table's name is invalid.
-    pub(crate) fn named(&self) -> Result<Named, Problem> {
-        Named::read(self.place.as_deref(), |name| std::env::var_os(name)).or_input()
+    pub(crate) fn named(&self) -> Result<StorePlace, Problem> {
+        StorePlace::read(self.place.as_deref(), |name| std::env::var_os(name)).or_input()
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aws::Aws;
 use crate::problem::{OrProblem, Problem};
-use crate::store::{Change, Named, Store};
+use crate::store::{Change, Store, StorePlace};
 use crate::tell::tell;
 
 /// Name of the file before `.jsonl`, and id of the items in a table.
@@ -106,7 +106,7 @@ impl History {
     /// # Errors
     /// The table's name is invalid, or the table cannot be read.
     pub(crate) async fn from_env(aws: &Aws) -> Result<Self, Problem> {
-        let store = Named::from_env()?.reach(async || Ok(aws.clone())).await?;
+        let store = StorePlace::from_env()?.reach(async || Ok(aws.clone())).await?;
         if let Store::Table(table) = &store {
             table.check(NAME).await.or_failed()?;
         }

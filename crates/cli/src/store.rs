@@ -23,13 +23,13 @@ pub(crate) enum Store {
 
 /// The place as configured. A table has a name or ARN.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum StorePlace {
     Off,
     Folder(PathBuf),
     Table(String),
 }
 
-impl Named {
+impl StorePlace {
     /// # Errors
     /// The environment names a table with an invalid name.
     pub(crate) fn from_env() -> Result<Self, Problem> {
@@ -115,38 +115,41 @@ fn region_of(table: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn named(flag: Option<&str>, variables: &[(&str, &str)]) -> Result<Named, String> {
+    fn named(flag: Option<&str>, variables: &[(&str, &str)]) -> Result<StorePlace, String> {
         let variable = |name: &str| {
             variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value))
         };
-        Named::read(flag.map(Path::new), variable).map_err(|error| error.to_string())
+        StorePlace::read(flag.map(Path::new), variable).map_err(|error| error.to_string())
     }
 
     #[test]
     fn the_folder_is_the_users_state_unless_one_is_given() {
         let home = ("HOME", "/home/ada");
-        let state = |path: &str| Ok(Named::Folder(PathBuf::from(path)));
+        let state = |path: &str| Ok(StorePlace::Folder(PathBuf::from(path)));
         assert_eq!(named(None, &[home]), state("/home/ada/.local/state/redrive"));
         assert_eq!(named(None, &[home, ("XDG_STATE_HOME", "/state")]), state("/state/redrive"));
         let relative = named(None, &[home, ("XDG_STATE_HOME", "state")]);
         assert_eq!(relative, state("/home/ada/.local/state/redrive"));
         assert_eq!(named(None, &[home, ("REDRIVE_JOURNAL", "/journal")]), state("/journal"));
         assert_eq!(named(Some("here"), &[home, ("REDRIVE_JOURNAL", "off")]), state("here"));
-        assert_eq!(named(None, &[home, ("REDRIVE_JOURNAL", "off")]), Ok(Named::Off));
-        assert_eq!(named(Some("off"), &[home]), Ok(Named::Off));
-        assert_eq!(named(None, &[]), Ok(Named::Off));
+        assert_eq!(named(None, &[home, ("REDRIVE_JOURNAL", "off")]), Ok(StorePlace::Off));
+        assert_eq!(named(Some("off"), &[home]), Ok(StorePlace::Off));
+        assert_eq!(named(None, &[]), Ok(StorePlace::Off));
     }
 
     #[test]
     fn a_table_is_named_by_its_name_or_its_arn() {
         let arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/team.redrive";
         for table in ["team-redrive", arn] {
-            assert_eq!(named(Some(&format!("dynamodb:{table}")), &[]), Ok(Named::Table(table.to_owned())));
+            assert_eq!(
+                named(Some(&format!("dynamodb:{table}")), &[]),
+                Ok(StorePlace::Table(table.to_owned()))
+            );
         }
         assert_eq!((region_of("team-redrive"), region_of(arn)), (None, Some("eu-west-1")));
         assert_eq!(
             named(Some("./dynamodb:x"), &[]),
-            Ok(Named::Folder(PathBuf::from("./dynamodb:x"))),
+            Ok(StorePlace::Folder(PathBuf::from("./dynamodb:x"))),
             "a folder of that name"
         );
         for table in ["", "ab", "a b c", "arn:aws:dynamodb:eu-west-1:123456789012:index/x-y-z", "arn:aws:sqs"]

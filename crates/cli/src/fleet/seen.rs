@@ -11,7 +11,7 @@ use crate::counted::thousands;
 use crate::history::History;
 use crate::letters::{ErrorCount, Kinds, Letter};
 use crate::span::span;
-use crate::store::Named;
+use crate::store::StorePlace;
 
 /// Name of the file beside the history, in which the last line of a queue counts. A table has one line for each.
 const NAME: &str = "seen";
@@ -76,7 +76,7 @@ impl Seeing {
 
 /// Records the errors. Does not report a failure, because nothing depends on it.
 pub(crate) async fn remember(aws: &Aws, seen: &[Seen]) {
-    if let Ok(named) = Named::from_env()
+    if let Ok(named) = StorePlace::from_env()
         && let Ok(store) = named.reach(async || Ok(aws.clone())).await
     {
         let (history, now) = (History::new(store), SystemTime::now());

@@ -15,7 +15,7 @@ use crate::flags::Journaling;
 use crate::history::{History, HistoryAction, user};
 use crate::problem::{OrProblem, Problem};
 use crate::span::{self, span};
-use crate::store::Named;
+use crate::store::StorePlace;
 use crate::tell::print_line;
 
 /// Name of the file beside the history, in which the last line of a queue counts. A table has one line for each.
@@ -207,9 +207,9 @@ pub(super) async fn wake(arguments: &Wake) -> Result<(), Problem> {
     print_line(format!("{} is no longer snoozed", queue_name(&snooze.queue)))
 }
 
-fn on(journal: &Journaling) -> Result<Named, Problem> {
+fn on(journal: &Journaling) -> Result<StorePlace, Problem> {
     match journal.named()? {
-        Named::Off => Err(Problem::Input(anyhow!(
+        StorePlace::Off => Err(Problem::Input(anyhow!(
             "--journal or REDRIVE_JOURNAL is off, allowed: a folder, or dynamodb:TABLE"
         ))),
         named => Ok(named),
