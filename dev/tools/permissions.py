@@ -15,7 +15,7 @@ BY_AGENT = {"ecs:GetTaskProtection", "ecs:UpdateTaskProtection"}
 # The calls of the function are in `src/`, and those of an operator's commands in the others.
 FUNCTION, OPERATOR = ("src",), ("crates/cli/src", "crates/local/src/command", "crates/local/src/remote")
 # The calls of `redrive fleet`.
-FLEET = ("crates/cli/src/fleet", "crates/cli/src/find/queue.rs", "crates/cli/src/live/queues.rs")
+FLEET = ("crates/cli/src/fleet", "crates/cli/src/find/queue.rs", "crates/cli/src/deployed/queues.rs")
 # Additional calls for payloads. No local service has S3.
 PAYLOADS = ("crates/s3/src", "crates/cli/src")
 OF_S3 = {"get_object": "s3:GetObject", "put_object": "s3:PutObject", "delete_object": "s3:DeleteObject"}

@@ -23,8 +23,8 @@ use redrive_sqs::Quoted;
 
 use crate::aws::Aws;
 use crate::counted::counted;
+use crate::deployed::Account;
 use crate::input;
-use crate::live::Account;
 use crate::output;
 use crate::problem::{OrProblem, Problem};
 use crate::target::Target;

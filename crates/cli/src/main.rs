@@ -7,7 +7,7 @@
 // - `fleet`, `console`: all dead-letter queues of several accounts, in the terminal and on a page
 // - `sqs`: calls to SQS: batches, FIFO order (`guard`), hidden letters (`lease`), signals
 // - `plan`: `redrive plan`, which runs the real consumer on the kit; `work`: a worker that runs programs or posts to an app
-// - `live`: deployed stacks, read from AWS; `find`: queues by stack, function or name
+// - `deployed`: stacks and functions, read from AWS; `find`: queues by stack, function or name
 
 #![allow(clippy::disallowed_methods, reason = "a shell: its rules take the time as an argument")]
 
@@ -26,7 +26,7 @@ mod escape;
 mod history;
 mod journal;
 mod letters;
-mod live;
+mod deployed;
 mod manual;
 mod plan;
 mod queue;

@@ -9,8 +9,8 @@ use redrive_iac::deployment::template::{self, Source};
 use redrive_local::command::arguments::key_and_value;
 
 use crate::aws::{Aws, Place};
+use crate::deployed::{self, Deployed};
 use crate::input;
-use crate::live::{self, Deployed};
 use crate::problem::{OrProblem, Problem};
 use crate::wait::wait;
 
@@ -61,7 +61,7 @@ impl Target {
         };
         let subject = wait(async {
             let aws = Aws::connect(&self.place).await.or_input()?;
-            live::read(&aws, deployed).await.or_failed()
+            deployed::read(&aws, deployed).await.or_failed()
         });
         subject.map(Some)
     }

@@ -13,8 +13,8 @@ use super::facts::{Details, PlaceFacts};
 use super::places::Reached;
 use crate::aws::{Aws, DescribeError};
 use crate::counted::counted;
+use crate::deployed::{MOST, Unseen, list_queues};
 use crate::find::Queue;
-use crate::live::{MOST, Unseen, list_queues};
 use crate::output::Progress;
 use crate::sqs::{OLDEST, RECENT, VISIBLE, maximum_each_minute};
 

@@ -7,24 +7,26 @@ use redrive_iac::deployment::{Alarm, Deployment, Drift, Function, Mapping, Queue
 use crate::counted::counted;
 
 /// Lists changes and deletions since the deployment, among values that are known on both sides.
-pub(super) fn between(template: &Deployment, live: &Deployment) -> Vec<Drift> {
+pub(super) fn between(template: &Deployment, deployed: &Deployment) -> Vec<Drift> {
     let mut drifts = Vec::new();
-    for (known, found) in pairs(&template.queues, &live.queues, |queue| Some(queue.arn.clone())) {
+    for (known, found) in pairs(&template.queues, &deployed.queues, |queue| Some(queue.arn.clone())) {
         queue(known, found, &mut Of { id: &found.id, drifts: &mut drifts });
     }
-    for (known, found) in pairs(&template.functions, &live.functions, |function| Some(function.name.clone()))
+    for (known, found) in
+        pairs(&template.functions, &deployed.functions, |function| Some(function.name.clone()))
     {
         function(known, found, &mut Of { id: &found.id, drifts: &mut drifts });
     }
     let feed = |mapping: &Mapping| mapping.queue_arn.clone().zip(mapping.function.clone());
-    for (known, found) in pairs(&template.mappings, &live.mappings, feed) {
+    for (known, found) in pairs(&template.mappings, &deployed.mappings, feed) {
         mapping(known, found, &mut Of { id: &found.id, drifts: &mut drifts });
     }
-    let alarms = (template.alarms.as_deref().unwrap_or_default(), live.alarms.as_deref().unwrap_or_default());
+    let alarms =
+        (template.alarms.as_deref().unwrap_or_default(), deployed.alarms.as_deref().unwrap_or_default());
     for (known, found) in pairs(alarms.0, alarms.1, |alarm| Some(alarm.name.clone())) {
         alarm(known, found, &mut Of { id: &found.id, drifts: &mut drifts });
     }
-    if live.alarms.is_some() {
+    if deployed.alarms.is_some() {
         let is_gone = |known: &&Alarm| alarms.1.iter().all(|found| found.name != known.name);
         drifts.extend(alarms.0.iter().filter(is_gone).map(|gone| Drift {
             id: gone.name.clone(),
@@ -46,16 +48,16 @@ impl Of<'_> {
         &mut self,
         property: &str,
         template: Option<T>,
-        live: Option<T>,
+        deployed: Option<T>,
         show: impl Fn(&T) -> String,
     ) {
-        if let (Some(template), Some(live)) = (template, live)
-            && template != live
+        if let (Some(template), Some(deployed)) = (template, deployed)
+            && template != deployed
         {
             let what = format!(
                 "{property} of {} is {}, but {} in the template",
                 self.id,
-                show(&live),
+                show(&deployed),
                 show(&template)
             );
             self.drifts.push(Drift { id: self.id.to_owned(), what });
@@ -66,7 +68,7 @@ impl Of<'_> {
         &mut self,
         property: &str,
         template: &Seen<T>,
-        live: &Seen<T>,
+        deployed: &Seen<T>,
         show: impl Fn(&T) -> String,
     ) {
         let known = |seen: &Seen<T>| match seen {
@@ -75,72 +77,74 @@ impl Of<'_> {
             Seen::Unknown => None,
         };
         let or_none = |value: &Option<T>| value.as_ref().map_or_else(|| "not set".to_owned(), &show);
-        self.differs(property, known(template), known(live), or_none);
+        self.differs(property, known(template), known(deployed), or_none);
     }
 }
 
 fn pairs<'a, T, K: PartialEq>(
     template: &'a [T],
-    live: &'a [T],
+    deployed: &'a [T],
     key: impl Fn(&T) -> Option<K> + 'a,
 ) -> impl Iterator<Item = (&'a T, &'a T)> {
     template.iter().filter_map(move |known| {
         let wanted = key(known)?;
-        Some((known, live.iter().find(|found| key(found).is_some_and(|found| found == wanted))?))
+        Some((known, deployed.iter().find(|found| key(found).is_some_and(|found| found == wanted))?))
     })
 }
 
-fn queue(template: &Queue, live: &Queue, of: &mut Of<'_>) {
-    of.differs("VisibilityTimeout", template.visibility_timeout, live.visibility_timeout, words);
-    of.differs("MessageRetentionPeriod", template.retention, live.retention, words);
-    of.seen("RedrivePolicy", &template.redrive_policy, &live.redrive_policy, |policy| {
+fn queue(template: &Queue, deployed: &Queue, of: &mut Of<'_>) {
+    of.differs("VisibilityTimeout", template.visibility_timeout, deployed.visibility_timeout, words);
+    of.differs("MessageRetentionPeriod", template.retention, deployed.retention, words);
+    of.seen("RedrivePolicy", &template.redrive_policy, &deployed.redrive_policy, |policy| {
         let deliveries = |count| counted(count as usize, "delivery");
         let count = policy.max_receive_count.map_or_else(|| "? deliveries".to_owned(), deliveries);
         format!("{count}, then {}", policy.dead_letter_target_arn.as_deref().unwrap_or("?"))
     });
-    of.seen("RedriveAllowPolicy", &template.redrive_allow_policy, &live.redrive_allow_policy, debug);
-    of.seen("KmsMasterKeyId", &template.kms_key, &live.kms_key, Clone::clone);
+    of.seen("RedriveAllowPolicy", &template.redrive_allow_policy, &deployed.redrive_allow_policy, debug);
+    of.seen("KmsMasterKeyId", &template.kms_key, &deployed.kms_key, Clone::clone);
 }
 
-fn function(template: &Function, live: &Function, of: &mut Of<'_>) {
-    of.differs("Timeout", template.timeout, live.timeout, words);
+fn function(template: &Function, deployed: &Function, of: &mut Of<'_>) {
+    of.differs("Timeout", template.timeout, deployed.timeout, words);
     of.seen(
         "ReservedConcurrentExecutions",
         &template.reserved_concurrency,
-        &live.reserved_concurrency,
+        &deployed.reserved_concurrency,
         debug,
     );
-    let (Some(known), Some(found)) = (&template.process.environment, &live.process.environment) else {
+    let (Some(known), Some(found)) = (&template.process.environment, &deployed.process.environment) else {
         return;
     };
     let names = known.keys().chain(found.keys().filter(|name| !known.contains_key(*name)));
     for name in names.filter(|name| name.starts_with("REDRIVE_")) {
-        of.seen(name, &template.process.variable(name), &live.process.variable(name), |value| {
+        of.seen(name, &template.process.variable(name), &deployed.process.variable(name), |value| {
             format!("{value:?}")
         });
     }
 }
 
-fn mapping(template: &Mapping, live: &Mapping, of: &mut Of<'_>) {
-    of.differs("BatchSize", template.batch_size, live.batch_size, debug);
-    of.differs("MaximumBatchingWindowInSeconds", template.window, live.window, words);
-    of.seen("MaximumConcurrency", &template.maximum_concurrency, &live.maximum_concurrency, debug);
-    let reports = (template.reports_batch_item_failures, live.reports_batch_item_failures);
+fn mapping(template: &Mapping, deployed: &Mapping, of: &mut Of<'_>) {
+    of.differs("BatchSize", template.batch_size, deployed.batch_size, debug);
+    of.differs("MaximumBatchingWindowInSeconds", template.window, deployed.window, words);
+    of.seen("MaximumConcurrency", &template.maximum_concurrency, &deployed.maximum_concurrency, debug);
+    let reports = (template.reports_batch_item_failures, deployed.reports_batch_item_failures);
     of.differs("ReportBatchItemFailures", reports.0, reports.1, debug);
-    of.differs("Enabled", template.enabled, live.enabled, debug);
+    of.differs("Enabled", template.enabled, deployed.enabled, debug);
 }
 
-fn alarm(template: &Alarm, live: &Alarm, of: &mut Of<'_>) {
-    of.differs("the metric", template.metric.as_ref(), live.metric.as_ref(), |metric| {
+fn alarm(template: &Alarm, deployed: &Alarm, of: &mut Of<'_>) {
+    of.differs("the metric", template.metric.as_ref(), deployed.metric.as_ref(), |metric| {
         format!("{} {} {:?}", metric.namespace, metric.name, metric.dimensions)
     });
-    of.differs("Statistic", Some(&template.statistic), Some(&live.statistic), |it| (*it).clone());
-    of.differs("Period", template.period, live.period, words);
-    of.differs("EvaluationPeriods", template.evaluation_periods, live.evaluation_periods, debug);
-    of.differs("DatapointsToAlarm", template.datapoints_to_alarm, live.datapoints_to_alarm, debug);
-    of.differs("Threshold", template.threshold, live.threshold, debug);
-    of.differs("ComparisonOperator", Some(&template.comparison), Some(&live.comparison), |it| (*it).clone());
-    of.differs("TreatMissingData", Some(&template.missing_data), Some(&live.missing_data), |it| {
+    of.differs("Statistic", Some(&template.statistic), Some(&deployed.statistic), |it| (*it).clone());
+    of.differs("Period", template.period, deployed.period, words);
+    of.differs("EvaluationPeriods", template.evaluation_periods, deployed.evaluation_periods, debug);
+    of.differs("DatapointsToAlarm", template.datapoints_to_alarm, deployed.datapoints_to_alarm, debug);
+    of.differs("Threshold", template.threshold, deployed.threshold, debug);
+    of.differs("ComparisonOperator", Some(&template.comparison), Some(&deployed.comparison), |it| {
+        (*it).clone()
+    });
+    of.differs("TreatMissingData", Some(&template.missing_data), Some(&deployed.missing_data), |it| {
         (*it).clone()
     });
 }
@@ -196,11 +200,12 @@ mod tests {
             Deployment { functions: vec![function], ..Deployment::default() }
         };
         let template = function(&[("REDRIVE_MAX_RECEIVE_COUNT", "10"), ("TABLE", "a")]);
-        let live = function(&[("REDRIVE_METRICS", "off"), ("TABLE", "b"), ("REDRIVE_MAX_RECEIVE_COUNT", "")]);
+        let deployed =
+            function(&[("REDRIVE_METRICS", "off"), ("TABLE", "b"), ("REDRIVE_MAX_RECEIVE_COUNT", "")]);
         let expected = [
             "REDRIVE_MAX_RECEIVE_COUNT of work is not set, but \"10\" in the template",
             "REDRIVE_METRICS of work is \"off\", but not set in the template",
         ];
-        assert_eq!(told(&template, &live), expected);
+        assert_eq!(told(&template, &deployed), expected);
     }
 }
