@@ -22,7 +22,7 @@ use crate::problem::{OrProblem, Problem};
 use crate::sqs::{NewMessage, Stop, requests};
 use crate::tell::print_line;
 use crate::wait::wait;
-use deliver::{Told, deliver};
+use deliver::{SendResult, deliver};
 use payload::{ToS3, store};
 use read::Given;
 
@@ -112,9 +112,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let bar = Progress::bar(given.len() as u64, "sent {pos} of {len}  [{bar:40}]  {rate}/s, {eta} left");
         let stop = Stop::listen().or_failed()?;
         store(&aws, payloads, &stop).await?;
-        let tally = deliver(&aws, &queue, &given, arguments.rate, &stop, |told| {
+        let tally = deliver(&aws, &queue, &given, arguments.rate, &stop, |result| {
             bar.advance(1);
-            tell(told, arguments.output.json)
+            report(result, arguments.output.json)
         })
         .await;
         drop(bar);
@@ -138,17 +138,17 @@ fn dry_run(given: &[Given], stored: usize, queue: &Queue, arguments: &Arguments)
     let turn =
         |Given { message, .. }: &Given| LaneMessage { group: group(message, queue), size: message.size() };
     let requests = counted(requests(given.iter().map(turn), arguments.rate), "request");
-    let in_s3 = arguments.to_s3.told(stored);
+    let in_s3 = arguments.to_s3.describe(stored);
     let line = format!("{messages} would be sent to {} in {requests}{in_s3}", queue.name());
     print_line(line)
 }
 
 /// Reports the result of a message: failures for people, everything for programs.
-fn tell(told: &Told<'_>, json: bool) -> io::Result<()> {
+fn report(result: &SendResult<'_>, json: bool) -> io::Result<()> {
     if json {
-        return output::print_json(&told.to_json());
+        return output::print_json(&result.to_json());
     }
-    if let Told::Failed { place, why } = told {
+    if let SendResult::Failed { place, why } = result {
         output::tell(format!("redrive: {place}: {why}"));
     }
     Ok(())
@@ -162,7 +162,7 @@ fn close(
     stop: &Stop,
 ) -> Result<(), Problem> {
     if !arguments.output.json {
-        let in_s3 = arguments.to_s3.told(stored);
+        let in_s3 = arguments.to_s3.describe(stored);
         print_line(format!("{} sent to {}{in_s3}", counted(tally.sent, "message"), queue.name()))?;
     }
     match (&tally.stopped, tally.missing()) {

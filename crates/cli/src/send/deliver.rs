@@ -15,7 +15,7 @@ use crate::sqs::{OnLostAnswer, Outcome, Pace, Sender, Stop};
 
 /// Result of a message.
 #[derive(Debug)]
-pub(super) enum Told<'a> {
+pub(super) enum SendResult<'a> {
     Sent { place: &'a str, message_id: Option<String> },
     Failed { place: &'a str, why: String },
 }
@@ -49,7 +49,7 @@ impl Tally {
     }
 }
 
-impl Told<'_> {
+impl SendResult<'_> {
     pub(super) fn to_json(&self) -> Value {
         match self {
             Self::Sent { place, message_id } => json!({ "place": place, "message_id": message_id }),
@@ -58,21 +58,21 @@ impl Told<'_> {
     }
 }
 
-/// Sends all messages in order. Reports errors of single messages to `tell`. An error that concerns all ends the sending.
+/// Sends all messages in order. Reports errors of single messages to `report`. An error that concerns all ends the sending.
 ///
 /// # Errors
-/// `tell` failed.
+/// `report` failed.
 pub(super) async fn deliver<'a>(
     aws: &Aws,
     queue: &Queue,
     given: &'a [Given],
     rate: Option<f64>,
     stop: &Stop,
-    mut tell: impl FnMut(&Told<'a>) -> io::Result<()>,
+    mut report: impl FnMut(&SendResult<'a>) -> io::Result<()>,
 ) -> Result<Tally, Problem> {
     let pace = Pace::new(rate);
     let mut sender = Sender::new(aws.sqs(), queue, &pace, stop, OnLostAnswer::End);
-    let (mut tally, mut told) = (Tally::default(), Ok(()));
+    let (mut tally, mut reported) = (Tally::default(), Ok(()));
     // Messages that were sent although an earlier one still waits.
     let mut ahead = BTreeSet::new();
     let mut next = 0;
@@ -102,7 +102,7 @@ pub(super) async fn deliver<'a>(
                 Outcome::Done(message_id) => {
                     tally.sent += 1;
                     ahead.insert(index);
-                    told = told.and_then(|()| tell(&Told::Sent { place, message_id }));
+                    reported = reported.and_then(|()| report(&SendResult::Sent { place, message_id }));
                     continue;
                 }
                 Outcome::Perhaps(_) if step.fatal.is_some() => {
@@ -122,7 +122,7 @@ pub(super) async fn deliver<'a>(
                 tally.failed += 1;
             }
             // A closed stdout must not stop the sending halfway.
-            told = told.and_then(|()| tell(&Told::Failed { place, why }));
+            reported = reported.and_then(|()| report(&SendResult::Failed { place, why }));
         }
         let waiting = sender.rest().first().copied();
         let interrupted =
@@ -145,7 +145,7 @@ pub(super) async fn deliver<'a>(
         }
     }
     if tally.failed == 0 {
-        told.or_failed()?;
+        reported.or_failed()?;
     }
     Ok(tally)
 }

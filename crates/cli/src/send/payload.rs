@@ -98,7 +98,7 @@ impl ToS3 {
     }
 
     /// Formats the end of a line, such as `, 2 with their bodies in s3://payloads`.
-    pub(super) fn told(&self, stored: usize) -> String {
+    pub(super) fn describe(&self, stored: usize) -> String {
         match (&self.payload_bucket, stored) {
             (None, _) | (_, 0) => String::new(),
             (Some(Place { bucket, .. }), 1) => format!(", 1 with its body in s3://{bucket}"),
