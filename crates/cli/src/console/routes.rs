@@ -101,7 +101,7 @@ async fn fleet(State(console): Shared, uri: Uri) -> Response {
         StatusCode::OK,
         &json!({
             "fleet": fleet, "visible": visible, "read_at": rfc3339(*at),
-            "unlocked": *console.unlocked(), "exports": console.exports, "runs": console.runs.told(),
+            "unlocked": *console.unlocked(), "exports": console.exports, "runs": console.runs.summaries(),
         }),
     )
 }
@@ -200,7 +200,7 @@ async fn start(State(console): Shared, body: Bytes) -> Answer {
     let listing = console.listing(&queue.arn);
     let run = console.runs.start(&console.program, queue, &action, words, listing);
     let run = run.map_err(|reason| Refusal(StatusCode::CONFLICT, reason))?;
-    Ok(respond(StatusCode::CREATED, &run.told()))
+    Ok(respond(StatusCode::CREATED, &run.details()))
 }
 
 fn check_unlocked(console: &Console, queue: &DeadLetterQueue) -> Result<(), Refusal> {
@@ -216,17 +216,17 @@ fn check_unlocked(console: &Console, queue: &DeadLetterQueue) -> Result<(), Refu
 async fn run(State(console): Shared, InPath(number): InPath<usize>, uri: Uri) -> Answer {
     let run = console.runs.find(number).ok_or_else(|| no_run(number))?;
     let version = uri.query().and_then(|query| query.strip_prefix("after=")?.parse().ok());
-    let told: Value = match version {
+    let details: Value = match version {
         Some(version) => run.after(version).await,
-        None => run.told(),
+        None => run.details(),
     };
-    Ok(respond(StatusCode::OK, &told))
+    Ok(respond(StatusCode::OK, &details))
 }
 
 async fn stop(State(console): Shared, InPath(number): InPath<usize>) -> Answer {
     let run = console.runs.find(number).ok_or_else(|| no_run(number))?;
     run.stop();
-    Ok(respond(StatusCode::OK, &run.told()))
+    Ok(respond(StatusCode::OK, &run.details()))
 }
 
 async fn history(State(console): Shared) -> Answer {

@@ -110,7 +110,7 @@ impl Runs {
     }
 
     /// Returns summaries of the verbs, the last one first.
-    pub(super) fn told(&self) -> Vec<Value> {
+    pub(super) fn summaries(&self) -> Vec<Value> {
         self.list().iter().rev().map(|run| run.summary()).collect()
     }
 
@@ -182,15 +182,15 @@ impl Run {
         if is_new && !self.is_over() {
             tokio::time::sleep(COALESCED).await;
         }
-        self.told()
+        self.details()
     }
 
-    pub(super) fn told(&self) -> Value {
-        let mut told = self.summary();
-        told["command"] = json!(self.command);
-        told["began"] = json!(rfc3339(self.began));
-        told["progress"] = json!(&*self.progress.borrow());
-        told
+    pub(super) fn details(&self) -> Value {
+        let mut details = self.summary();
+        details["command"] = json!(self.command);
+        details["began"] = json!(rfc3339(self.began));
+        details["progress"] = json!(&*self.progress.borrow());
+        details
     }
 
     fn summary(&self) -> Value {
@@ -230,7 +230,7 @@ mod tests {
         let run = start(&runs, &listing).unwrap();
         assert!(start(&runs, &listing).unwrap_err().contains("is at work on orders-dead"));
         runs.end().await;
-        let progress = &run.told()["progress"];
+        let progress = &run.details()["progress"];
         assert_eq!(
             (&progress["ended"], &progress["said"]),
             (&json!(130), &json!(["stopped before it started"]))

@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let action = HistoryAction { verb: "import", queue: &queue.arn, ..HistoryAction::default() };
         let began = if dry_run || lines == 0 { None } else { history.start(&aws, action).await };
         let sent = send_all(&source, &reader, &mut sending, &stop).await;
-        sending.tell_held_up();
+        sending.report_held_up();
         if !dry_run {
             let failed = sending.failed - sending.perhaps_sent;
             let [sent, failed, perhaps_sent] =

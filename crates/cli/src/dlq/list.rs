@@ -129,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     })
 }
 
-fn tell_unread(error: &anyhow::Error) {
+fn warn_unread(error: &anyhow::Error) {
     tell(format_args!("warning: the log was not read: {error:#}"));
 }
 
@@ -226,13 +226,13 @@ impl<'a> Listing<'a> {
     async fn add(&mut self, mut letters: Vec<Letter>) -> Result<(), Problem> {
         if let Some(why) = self.no_logs.take() {
             let found = Logs::of_notes(self.aws, &letters).await;
-            self.logs = found.and_then(|logs| logs.ok_or(why)).inspect_err(tell_unread).ok();
+            self.logs = found.and_then(|logs| logs.ok_or(why)).inspect_err(warn_unread).ok();
         }
         if let Some(logs) = &mut self.logs
             && let Err(error) = logs.join(&mut letters).await
         {
             // The letters can be listed without the log.
-            tell_unread(&error);
+            warn_unread(&error);
             self.logs = None;
         }
         for letter in letters {

@@ -40,8 +40,8 @@ pub(super) fn faults(fleet: &Fleet, layout: Layout) -> Vec<Line> {
         .unreachable
         .iter()
         .map(unreachable)
-        .chain(fleet.failed.iter().map(|fault| told("not read", fault)))
-        .chain(fleet.unknown.iter().map(|fault| told("unknown", fault)));
+        .chain(fleet.failed.iter().map(|fault| describe("not read", fault)))
+        .chain(fleet.unknown.iter().map(|fault| describe("unknown", fault)));
     let mut faults = faults.peekable();
     if faults.peek().is_some() {
         lines.push(Line::default());
@@ -164,7 +164,7 @@ fn unreachable(unreachable: &Unreachable) -> String {
     format!("unreachable: {name}, of {}: {}", sources.join(", "), unreachable.error)
 }
 
-fn told(what: &str, fault: &Fault) -> String {
+fn describe(what: &str, fault: &Fault) -> String {
     format!("{what}: {}: {}", fault.place, fault.error)
 }
 

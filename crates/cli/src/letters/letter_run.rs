@@ -165,7 +165,7 @@ pub(crate) trait Decider: fmt::Debug {
     ///
     /// # Errors
     /// The result cannot be printed.
-    fn tell(&self, _line: &str) -> anyhow::Result<()> {
+    fn report(&self, _line: &str) -> anyhow::Result<()> {
         Ok(())
     }
 }

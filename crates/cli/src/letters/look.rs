@@ -44,10 +44,10 @@ impl<'a> Look<'a> {
     /// # Errors
     /// Those of [`LetterLease::receive`].
     pub(crate) async fn next(&mut self) -> Result<Vec<Letter>, Problem> {
-        let say = |line: &str| tell(format_args!("redrive: {line}"));
+        let report = |line: &str| tell(format_args!("redrive: {line}"));
         for _ in 0..NOTHING_NEW {
             // It waits for all receives, even if one fails, because letters that nobody knows of would stay hidden.
-            let received = join_all((0..self.receives).map(|_| self.lease.receive(10, say))).await;
+            let received = join_all((0..self.receives).map(|_| self.lease.receive(10, report))).await;
             let mut letters = Vec::new();
             for received in received {
                 letters.extend(Letter::all(received.or_failed()?, self.max_receive_count));

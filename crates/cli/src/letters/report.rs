@@ -7,7 +7,7 @@ use super::letter_run::Operation;
 use super::tracker::LeftReason;
 
 /// Number of letters that are reported one by one. The rest are only counted.
-const TOLD: u64 = 20;
+const PRINTED: u64 = 20;
 
 /// Result for a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,10 +147,10 @@ impl Report<'_> {
     }
 
     /// Returns true if it is printed for people, as the `count`th of its kind. Those that need a decision are always printed.
-    pub(super) fn is_told(&self, count: u64, json: bool) -> bool {
+    pub(super) fn is_printed(&self, count: u64, json: bool) -> bool {
         match self {
-            Self::Duplicate | Self::AlreadySent(_) | Self::Failed(_) => !json && count <= TOLD,
-            Self::WithoutOrigin => count <= TOLD,
+            Self::Duplicate | Self::AlreadySent(_) | Self::Failed(_) => !json && count <= PRINTED,
+            Self::WithoutOrigin => count <= PRINTED,
             _ => true,
         }
     }

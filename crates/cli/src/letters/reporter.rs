@@ -28,7 +28,7 @@ pub(super) struct Reporter {
     bar: Option<Progress>,
     pub(super) tally: Tally,
     /// Time of the last progress line.
-    said: Instant,
+    printed: Instant,
     /// The first error of writing to stdout.
     pub(super) broken: Option<io::Error>,
 }
@@ -43,8 +43,8 @@ impl Reporter {
             Tally::default(),
             Kinds::default(),
         );
-        let (said, broken) = (Instant::now(), None);
-        Self { operation, mode, json, kinds, bar, tally, said, broken }
+        let (printed, broken) = (Instant::now(), None);
+        Self { operation, mode, json, kinds, bar, tally, printed, broken }
     }
 
     pub(super) fn report(&mut self, letter: &Letter, what: Report<'_>) {
@@ -56,8 +56,8 @@ impl Reporter {
             // A warning helps the user to answer the question.
             let is_warning =
                 matches!(what, Report::Failed(_) | Report::SentBefore(_) | Report::WithoutOrigin);
-            let words = what.words(&letter.id, true).filter(|_| is_warning && what.is_told(count, false));
-            return words.iter().for_each(|words| self.say(words));
+            let words = what.words(&letter.id, true).filter(|_| is_warning && what.is_printed(count, false));
+            return words.iter().for_each(|words| self.print_line(words));
         }
         let dry_run = self.mode == Mode::DryRun;
         match what.json(letter, self.operation, dry_run) {
@@ -78,8 +78,8 @@ impl Reporter {
             }
             _ => (),
         }
-        if let Some(words) = what.words(&letter.id, dry_run).filter(|_| what.is_told(count, self.json)) {
-            self.say(&words);
+        if let Some(words) = what.words(&letter.id, dry_run).filter(|_| what.is_printed(count, self.json)) {
+            self.print_line(&words);
         }
         if matches!(what, Report::Sent(_) | Report::Deleted) {
             self.now_and_then();
@@ -94,7 +94,7 @@ impl Reporter {
     }
 
     /// Prints a line to stderr.
-    pub(super) fn say(&self, line: &str) {
+    pub(super) fn print_line(&self, line: &str) {
         output::tell(format!("redrive: {line}"));
     }
 
@@ -102,7 +102,7 @@ impl Reporter {
     pub(super) fn end(&mut self, sum: &str) {
         self.bar = None;
         if let Some(line) = unchecked_origins(self.tally.unchecked_origins) {
-            self.say(&line);
+            self.print_line(&line);
         }
         match self.json {
             true => {
@@ -132,15 +132,15 @@ impl Reporter {
     }
 
     fn now_and_then(&mut self) {
-        let is_due = self.bar.is_none() && self.said.elapsed() > NOW_AND_THEN;
+        let is_due = self.bar.is_none() && self.printed.elapsed() > NOW_AND_THEN;
         let done = match self.operation {
             Operation::Send => "sent",
             Operation::Delete => "deleted",
             Operation::Ask => return,
         };
         if is_due {
-            self.said = Instant::now();
-            self.say(&format!("{} {done} so far", thousands(self.tally.done)));
+            self.printed = Instant::now();
+            self.print_line(&format!("{} {done} so far", thousands(self.tally.done)));
         }
     }
 }

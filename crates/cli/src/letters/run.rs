@@ -186,7 +186,7 @@ impl<'run> Run<'run> {
         let sum = reporter.tally.sum(operation, mode == Mode::DryRun, job.from.name(), to);
         let silent = reporter.tally.left.get(&LeftReason::NoNote).copied().unwrap_or_default();
         let remarks = without_note(silent, "pass --ids from redrive dlq list --logs --json");
-        remarks.iter().chain(&filter.absent()).for_each(|line| reporter.say(line));
+        remarks.iter().chain(&filter.absent()).for_each(|line| reporter.print_line(line));
         reporter.end(&sum);
         let Reporter { tally, broken, .. } = reporter;
         let end = End {
@@ -243,17 +243,18 @@ impl<'run> Run<'run> {
         let unseen = state.tracker.scope.unseen();
         let reporter = &mut state.reporter;
         if self.lease.is_full() {
-            reporter
-                .say("SQS returns no more letters while so many are in flight: run it again for the rest");
+            reporter.print_line(
+                "SQS returns no more letters while so many are in flight: run it again for the rest",
+            );
         }
         if self.job.from.is_fifo() && unseen > 0 && to_the_end {
-            reporter.say(&format!("{unseen} letters behind others of their group were not received"));
+            reporter.print_line(&format!("{unseen} letters behind others of their group were not received"));
         }
         if self.job.work.operation() == Operation::Ask && unseen > 0 {
             *reporter.tally.left.entry(LeftReason::NotShown).or_default() += unseen;
         }
         if hidden > 0 && to_the_end {
-            reporter.say(&format!(
+            reporter.print_line(&format!(
                 "about {hidden} more were in flight and were not received: a run that was killed hides its letters for up \
                  to 60 s, any other consumer for its visibility timeout"
             ));

@@ -153,7 +153,7 @@ impl<'run> Lines<'run> {
     }
 
     /// Reports the lines that were not sent because an earlier line of their group failed.
-    pub(super) fn tell_held_up(&self) {
+    pub(super) fn report_held_up(&self) {
         for (group, Behind { failed, behind }) in self.sender.guard.held_up() {
             let mut behind = behind.clone();
             behind.sort_unstable();

@@ -123,15 +123,15 @@ impl Start {
 
     /// Polls until the task has ended. A queue runs only one task at a time, so it is the newest.
     async fn follow(&self, aws: &Aws, bar: Option<&Progress>) -> anyhow::Result<Task> {
-        let (mut seen, mut said) = (Instant::now(), Instant::now());
+        let (mut seen, mut reported) = (Instant::now(), Instant::now());
         loop {
             match tasks(aws, &self.from).await.map(|tasks| tasks.into_iter().next()) {
                 Ok(Some(task)) => {
                     seen = Instant::now();
                     if let Some(bar) = bar {
                         bar.set(task.moved, task.to_move.unwrap_or(task.moved).max(task.moved));
-                    } else if said.elapsed() > NOW_AND_THEN {
-                        said = Instant::now();
+                    } else if reported.elapsed() > NOW_AND_THEN {
+                        reported = Instant::now();
                         tell(format_args!("redrive: {}", task.sentence(self.from.name(), self.to.name())));
                     }
                     if task.status.is_over() {

@@ -270,13 +270,13 @@ pub(super) async fn run(
             true => Ok(Verdict::CameBack),
             false => shown.watch(&mut stop).await,
         };
-        let told = verdict.and_then(|verdict| shown.tell(verdict, number, began.elapsed()));
-        match (failed.filter(|_| !has_returned), told) {
+        let reported = verdict.and_then(|verdict| shown.report(verdict, number, began.elapsed()));
+        match (failed.filter(|_| !has_returned), reported) {
             (Some(failed), Ok(())) => return Err(failed),
             (Some(failed), Err(Problem::Failed(error))) if !failed.is_broken_pipe() => {
                 return Err(Problem::Failed(anyhow!("{failed}; {error:#}")));
             }
-            (_, told) => told?,
+            (_, reported) => reported?,
         }
         sent_back(&job)?.borrow_mut().began = Some(start);
         let mut ids = job.selection.ids.take();
@@ -387,7 +387,7 @@ impl Stage<'_> {
     ///
     /// # Errors
     /// The run must not send more letters.
-    fn tell(&self, verdict: Verdict, number: usize, took: Duration) -> Result<(), Problem> {
+    fn report(&self, verdict: Verdict, number: usize, took: Duration) -> Result<(), Problem> {
         let (returned, all) = self.returned();
         if self.job.json {
             print_json(&json!({ "stage": {

@@ -26,8 +26,8 @@ pub(crate) fn page(letter: &Letter, events: Option<&[Event]>, queue: &Queue, now
     page.extend(facts.iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| line(name, value)));
     let own = [DeadLetter::ATTRIBUTE, Origin::ATTRIBUTE];
     let read = [letter.note.is_some() || letter.restored.is_some(), letter.origin.is_some()];
-    let is_told = |name: &str| own.iter().zip(read).any(|(own, read)| *own == name && read);
-    let attributes: Vec<_> = letter.attributes.iter().filter(|(name, _)| !is_told(name)).collect();
+    let is_shown = |name: &str| own.iter().zip(read).any(|(own, read)| *own == name && read);
+    let attributes: Vec<_> = letter.attributes.iter().filter(|(name, _)| !is_shown(name)).collect();
     if !attributes.is_empty() {
         page.extend([Line::default(), head("Attributes")]);
         page.extend(attributes.iter().map(|(name, value)| line(name, &attribute(&Attribute::of(value)))));

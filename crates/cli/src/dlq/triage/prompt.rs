@@ -54,7 +54,7 @@ impl Prompt {
                 'r' => return Ok(Choice::Send(None)),
                 'e' => match self.edit(letter, lease).await {
                     Ok(edited) => return Ok(Choice::Send(Some(edited))),
-                    Err(reason) => self.tell(&reason)?,
+                    Err(reason) => self.report(&reason)?,
                 },
                 's' => return Ok(Choice::Leave(LeftReason::Skipped)),
                 'q' => return Ok(Choice::Quit),
@@ -64,7 +64,7 @@ impl Prompt {
                     Key::Char(_) | Key::Enter | Key::Other => (),
                     Key::End | Key::Stop => return Ok(Choice::Quit),
                 },
-                'l' => self.tell_history(letter, lease).await?,
+                'l' => self.show_history(letter, lease).await?,
                 'b' => tell_all(&body(letter))?,
                 _ => tell_all(&HELP.lines().map(Line::from).collect::<Vec<_>>())?,
             }
@@ -84,7 +84,7 @@ impl Prompt {
         }
     }
 
-    async fn tell_history(&self, letter: &mut Letter, lease: &LetterLease) -> anyhow::Result<()> {
+    async fn show_history(&self, letter: &mut Letter, lease: &LetterLease) -> anyhow::Result<()> {
         let events = tokio::select! {
             events = look_up(&self.aws, &self.pair, self.log_group.as_deref(), letter) => events,
             () = lease.stopped() => None,
@@ -106,7 +106,7 @@ impl Decider for Prompt {
         Box::pin(async move { self.choose(letter, &place, lease).await })
     }
 
-    fn tell(&self, line: &str) -> anyhow::Result<()> {
+    fn report(&self, line: &str) -> anyhow::Result<()> {
         Ok(tell_all(&[line.into()])?)
     }
 }

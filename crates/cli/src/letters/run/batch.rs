@@ -45,7 +45,8 @@ impl Run<'_> {
                 () = self.pace.wait(0) => (),
                 () = self.lease.stopped() => return,
             }
-            let letters = match self.lease.receive(most, |line| self.state().reporter.say(line)).await {
+            let letters = match self.lease.receive(most, |line| self.state().reporter.print_line(line)).await
+            {
                 Ok(letters) => Letter::all(letters, self.job.max_receive_count),
                 Err(error) => return self.fail(error),
             };
@@ -241,7 +242,7 @@ impl Run<'_> {
                 let is_deleted =
                     self.delete(vec![Deletable { letter, role: Role::AlreadySent(sent_as) }]).await;
                 let line = format!("sent by an earlier run, deleted from {}", self.job.from.name());
-                return if is_deleted { decider.tell(&line) } else { Ok(()) };
+                return if is_deleted { decider.report(&line) } else { Ok(()) };
             }
             (Ok(Choice::Send(edited)), _) => {
                 let (redrive, desk) = edited.unzip();
@@ -253,7 +254,11 @@ impl Run<'_> {
                     desk.into_iter().for_each(|desk| desk.keep(&id));
                 }
                 self.delete(sent).await;
-                return if is_sent { decider.tell(&format!("sent to {}", route.to.name())) } else { Ok(()) };
+                return if is_sent {
+                    decider.report(&format!("sent to {}", route.to.name()))
+                } else {
+                    Ok(())
+                };
             }
             (Ok(Choice::Delete), _) => {
                 // The user is asked about duplicates separately.
@@ -261,16 +266,16 @@ impl Run<'_> {
                 let is_deleted = self.delete(vec![Deletable { letter, role: Role::Unwanted }]).await;
                 let line = format!("deleted from {}", self.job.from.name());
                 // Otherwise the report has the reason.
-                return if is_deleted { decider.tell(&line) } else { Ok(()) };
+                return if is_deleted { decider.report(&line) } else { Ok(()) };
             }
             (Ok(Choice::Fail(reason)), _) => self.stays(&letter, Report::Failed(&reason)),
             (Ok(Choice::Leave(why)), _) => {
                 self.stays(&letter, Report::Left(why));
                 match self.group(&letter) {
                     Some(group) if why == LeftReason::Skipped => {
-                        decider.tell(&format!("skipped, with the later letters of the group {group}"))?;
+                        decider.report(&format!("skipped, with the later letters of the group {group}"))?;
                     }
-                    None if why == LeftReason::Skipped => decider.tell("skipped; it stays where it is")?,
+                    None if why == LeftReason::Skipped => decider.report("skipped; it stays where it is")?,
                     Some(_) | None => (),
                 }
             }

@@ -22,11 +22,15 @@ impl LetterLease {
     /// Receives up to ten letters, and at most `at_most`. Returns none if no more are visible, or it is time to stop. Callers must
     /// not cancel it, because letters of a canceled call stay hidden.
     ///
-    /// Repeats calls that AWS refuses for the moment, and reports that to `say`. To receive twice does no harm.
+    /// Repeats calls that AWS refuses for the moment, and passes the error to `report`. To receive twice does no harm.
     ///
     /// # Errors
     /// Permission is missing, the queue does not exist, no answer arrived in time, or AWS refused all calls for a minute.
-    pub(crate) async fn receive(&self, at_most: usize, say: impl Fn(&str)) -> anyhow::Result<Vec<Message>> {
+    pub(crate) async fn receive(
+        &self,
+        at_most: usize,
+        report: impl Fn(&str),
+    ) -> anyhow::Result<Vec<Message>> {
         while !self.is_stopped() && !self.is_full() && at_most > 0 {
             let (began, since) = (Instant::now(), now());
             let received = self.inner.sqs.receive_message().queue_url(&self.inner.url);
@@ -52,7 +56,7 @@ impl LetterLease {
                     }
                     return Ok(letters);
                 }
-                Err(error) if may_pass => self.wait_after(error, began, &say).await?,
+                Err(error) if may_pass => self.wait_after(error, began, &report).await?,
                 Err(error) if is_unanswered => {
                     let hidden = seconds(self.inner.visibility);
                     bail!("{error:#}; letters that SQS may have handed out stay hidden for up to {hidden} s")
@@ -67,7 +71,7 @@ impl LetterLease {
         &self,
         error: anyhow::Error,
         began: Instant,
-        say: impl Fn(&str),
+        report: impl Fn(&str),
     ) -> anyhow::Result<()> {
         let (refused_since, pause) = self.backoff(|backoff| (backoff.refused(began), backoff.pause()));
         let (past, patience) = (refused_since.elapsed(), self.inner.patience);
@@ -75,7 +79,7 @@ impl LetterLease {
             return Err(error.context(format!("gave up after {}", span(past))));
         }
         if refused_since == began {
-            say(&format!("retrying for up to {}: {error:#}", span(patience)));
+            report(&format!("retrying for up to {}: {error:#}", span(patience)));
         }
         tokio::select! {
             () = self.stopped() => (),

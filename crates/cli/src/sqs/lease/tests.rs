@@ -101,16 +101,16 @@ async fn refusals_are_told_once_and_end_when_patience_does() {
     let (local, sqs, url) = queue(1).await;
     let lease = LetterLease::new(sqs, url, Duration::from_secs(30), Duration::from_secs(5));
     local.stop().await;
-    let said = Mutex::new(Vec::new());
-    let say = |line: &str| said.lock().unwrap().push(line.to_owned());
-    let (first, second) = tokio::join!(lease.receive(10, say), lease.receive(10, say));
+    let reported = Mutex::new(Vec::new());
+    let report = |line: &str| reported.lock().unwrap().push(line.to_owned());
+    let (first, second) = tokio::join!(lease.receive(10, report), lease.receive(10, report));
     for error in [first, second].map(|result| format!("{:#}", result.unwrap_err())) {
         assert!(error.starts_with("gave up after "), "{error}");
         assert!(error.contains(": could not receive from dead: no connection ("), "{error}");
     }
-    let said = said.into_inner().unwrap();
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].starts_with("retrying for up to 5s: could not receive from dead: "), "{said:?}");
+    let reported = reported.into_inner().unwrap();
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(reported[0].starts_with("retrying for up to 5s: could not receive from dead: "), "{reported:?}");
 }
 
 #[tokio::test]
