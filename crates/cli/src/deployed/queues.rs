@@ -28,13 +28,13 @@ pub(super) async fn read(
     mappings: &[Mapping],
     unseen: &mut Unseen,
 ) -> Vec<Queue> {
-    let (mut queues, mut asked) = (Vec::new(), HashSet::new());
-    add(aws, given, &mut queues, &mut asked, unseen).await;
+    let (mut queues, mut requested) = (Vec::new(), HashSet::new());
+    add(aws, given, &mut queues, &mut requested, unseen).await;
     let fed_by = mappings.iter().filter_map(|mapping| mapping.queue_arn.clone()).collect();
-    add(aws, fed_by, &mut queues, &mut asked, unseen).await;
+    add(aws, fed_by, &mut queues, &mut requested, unseen).await;
     let targets: Vec<String> =
         queues.iter().filter_map(|queue| queue.dead_letter_target().map(str::to_owned)).collect();
-    add(aws, targets, &mut queues, &mut asked, unseen).await;
+    add(aws, targets, &mut queues, &mut requested, unseen).await;
     queues
 }
 
@@ -51,11 +51,11 @@ async fn add(
     aws: &Aws,
     given: Vec<String>,
     queues: &mut Vec<Queue>,
-    asked: &mut HashSet<String>,
+    requested: &mut HashSet<String>,
     unseen: &mut Unseen,
 ) {
     let new: Vec<String> =
-        given.into_iter().filter(|given| asked.insert(address(given, aws.region()))).collect();
+        given.into_iter().filter(|given| requested.insert(address(given, aws.region()))).collect();
     let read = stream::iter(&new).map(|given| async move {
         let mut unseen = Unseen::default();
         let found = unseen.or_note(&format!("the queue {given}"), find::Queue::find(aws, given).await);

@@ -84,7 +84,7 @@ struct RunState {
     /// Error that ends the run early.
     fatal: Option<anyhow::Error>,
     /// Number of letters that the user was asked about, and whether the user quit.
-    asked: u64,
+    questions: u64,
     quit: bool,
 }
 
@@ -110,7 +110,7 @@ impl<'run> Run<'run> {
             filter: ConditionFilter::new(job.selection.conditions.clone()),
             duplicates: vec![],
             fatal: None,
-            asked: 0,
+            questions: 0,
             quit: false,
         };
         let pace = Pace::new(job.rate.map(f64::from));

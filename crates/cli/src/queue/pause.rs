@@ -195,22 +195,22 @@ async fn bring(
     limit: Option<Duration>,
 ) -> anyhow::Result<Mapping> {
     let begun = Instant::now();
-    let mut asked = false;
+    let mut requested = false;
     loop {
-        match step(&mapping.state, wanted, asked) {
+        match step(&mapping.state, wanted, requested) {
             Step::Done => return Ok(mapping),
             Step::Wait => (),
             Step::Fail(why) => bail!("the mapping {} {why}", mapping.uuid),
-            Step::Ask => {
-                if let Some(changed) = ask(aws, &mapping, wanted).await? {
-                    (mapping, asked) = (changed, true);
+            Step::Request => {
+                if let Some(changed) = request_change(aws, &mapping, wanted).await? {
+                    (mapping, requested) = (changed, true);
                 }
             }
         }
         match limit {
-            None if asked => return Ok(mapping),
+            None if requested => return Ok(mapping),
             Some(limit) if begun.elapsed() < limit => (),
-            _ if asked => bail!(
+            _ if requested => bail!(
                 "the mapping {} is still {}; Lambda continues, see redrive queue status",
                 mapping.uuid,
                 mapping.state
@@ -223,14 +223,14 @@ async fn bring(
 }
 
 /// Requests the change. Returns Lambda's mapping, or none if a change in progress blocks this one.
-async fn ask(aws: &Aws, mapping: &Mapping, wanted: Wanted) -> anyhow::Result<Option<Mapping>> {
+async fn request_change(aws: &Aws, mapping: &Mapping, wanted: Wanted) -> anyhow::Result<Option<Mapping>> {
     let request = aws.lambda().update_event_source_mapping().uuid(&mapping.uuid);
-    let asked = request.enabled(wanted == Wanted::Enabled).send().await;
-    if asked.as_ref().err().and_then(code_of) == Some("ResourceInUseException") {
+    let requested = request.enabled(wanted == Wanted::Enabled).send().await;
+    if requested.as_ref().err().and_then(code_of) == Some("ResourceInUseException") {
         return Ok(None);
     }
     let doing = format!("{} the event source mapping {}", wanted.verb(), mapping.uuid);
-    let changed = asked.describe_error(&doing, "lambda:UpdateEventSourceMapping")?;
+    let changed = requested.describe_error(&doing, "lambda:UpdateEventSourceMapping")?;
     Ok(Some(Mapping { state: changed.state.unwrap_or_default(), ..mapping.clone() }))
 }
 
@@ -255,7 +255,7 @@ fn dry(mapping: &Mapping, wanted: Wanted) -> String {
     let line = format!("{} -> {}: is {}", mapping.queue(), mapping.function, mapping.state);
     let would = match step(&mapping.state, wanted, false) {
         Step::Done => ", no change".to_owned(),
-        Step::Ask | Step::Wait => format!(", would become {}", wanted.state()),
+        Step::Request | Step::Wait => format!(", would become {}", wanted.state()),
         Step::Fail(why) => format!(", {why}"),
     };
     format!("{line}{would} ({})", mapping.uuid)

@@ -61,7 +61,7 @@ pub(crate) struct Known {
     /// Variables of the function, or substitutes for them.
     variables: BTreeMap<String, String>,
     /// Variables that flags replace.
-    told: BTreeMap<&'static str, String>,
+    from_flags: BTreeMap<&'static str, String>,
 }
 
 /// The consumer of the messages.
@@ -93,7 +93,7 @@ impl Default for Known {
             dead_letter_retention: Some(Duration::from_secs(14 * 86_400)),
             consumer: Consumer::Redrive,
             variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-            told: BTreeMap::new(),
+            from_flags: BTreeMap::new(),
         }
     }
 }
@@ -103,7 +103,7 @@ impl Known {
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let variable = |name: &str| self.variables.get(name).cloned();
         let own = || variable_of_queue(&self.queue, name, variable).filter(|_| name != "REDRIVE_QUEUES");
-        self.told.get(name).cloned().or_else(own)
+        self.from_flags.get(name).cloned().or_else(own)
     }
 }
 
@@ -115,7 +115,7 @@ impl Flags {
         known.retention = self.retention.unwrap_or(known.retention);
         let is_other = matches!(known.consumer, Consumer::Other(_));
         let count = known.max_receive_count.filter(|_| self.max_receive_count.is_some() || is_other);
-        let told = [
+        let from_flags = [
             ("REDRIVE_MAX_RECEIVE_COUNT", count.map(|count| count.to_string())),
             (
                 "REDRIVE_VISIBILITY_TIMEOUT",
@@ -123,7 +123,7 @@ impl Flags {
             ),
             ("REDRIVE_BACKOFF", self.backoff.clone()),
         ];
-        known.told = told.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        known.from_flags = from_flags.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         if self.backoff.is_some() {
             known.consumer = Consumer::Redrive;
         }
@@ -235,6 +235,6 @@ fn of_queue(subject: &Deployment, queue: &Queue, flags: &Flags) -> anyhow::Resul
         dead_letter_retention: subject.dead_letters_of(queue).and_then(|dead| dead.retention),
         consumer,
         variables,
-        told: BTreeMap::new(),
+        from_flags: BTreeMap::new(),
     })
 }

@@ -223,8 +223,8 @@ impl Run<'_> {
     async fn ask(&self, mut letter: Letter, route: &Route, decider: &dyn Decider) -> anyhow::Result<()> {
         let number = {
             let mut state = self.state();
-            state.asked += 1;
-            state.asked
+            state.questions += 1;
+            state.questions
         };
         let upto = if self.job.selection.is_all() { "" } else { "up to " };
         let already_sent = self.already_sent(&letter);

@@ -57,17 +57,17 @@ impl Wanted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Done,
-    Ask,
+    Request,
     Wait,
     Fail(&'static str),
 }
 
 /// Decides the step. A mapping in transition cannot be changed. After a request, it may show its old state for a moment.
-pub(super) fn step(state: &str, wanted: Wanted, asked: bool) -> Step {
+pub(super) fn step(state: &str, wanted: Wanted, is_requested: bool) -> Step {
     match state {
         state if state == wanted.state() => Step::Done,
         "Deleting" => Step::Fail("is being deleted"),
-        "Enabled" | "Disabled" if !asked => Step::Ask,
+        "Enabled" | "Disabled" if !is_requested => Step::Request,
         _ => Step::Wait,
     }
 }
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn a_mapping_is_asked_once_and_only_while_it_can_change() {
-        for (state, wanted, asked, expected) in [
-            ("Enabled", Wanted::Disabled, false, Step::Ask),
+        for (state, wanted, is_requested, expected) in [
+            ("Enabled", Wanted::Disabled, false, Step::Request),
             ("Enabled", Wanted::Disabled, true, Step::Wait),
             ("Disabling", Wanted::Disabled, true, Step::Wait),
             ("Disabled", Wanted::Disabled, true, Step::Done),
@@ -87,10 +87,10 @@ mod tests {
             ("Creating", Wanted::Disabled, false, Step::Wait),
             ("Updating", Wanted::Enabled, false, Step::Wait),
             ("Disabling", Wanted::Enabled, false, Step::Wait),
-            ("Disabled", Wanted::Enabled, false, Step::Ask),
+            ("Disabled", Wanted::Enabled, false, Step::Request),
             ("Deleting", Wanted::Enabled, false, Step::Fail("is being deleted")),
         ] {
-            assert_eq!(step(state, wanted, asked), expected, "{state} {wanted:?} {asked}");
+            assert_eq!(step(state, wanted, is_requested), expected, "{state} {wanted:?} {is_requested}");
         }
     }
 }

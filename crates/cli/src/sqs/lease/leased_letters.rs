@@ -68,11 +68,11 @@ impl LeasedLetters {
     }
 
     /// Records the changes that SQS granted to a request that was sent at this time.
-    pub(super) fn extended(&mut self, changes: &[Change], granted: &BTreeSet<usize>, asked: Duration) {
+    pub(super) fn extended(&mut self, changes: &[Change], granted: &BTreeSet<usize>, requested: Duration) {
         for &(key, _, seconds) in changes {
             match granted.contains(&key) {
-                true => self.leases.extended(key, asked, seconds),
-                false => self.leases.not_extended(key, asked),
+                true => self.leases.extended(key, requested, seconds),
+                false => self.leases.not_extended(key, requested),
             }
         }
     }
