@@ -9,7 +9,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use redrive_engine::{Fault, Ruling};
+use redrive_engine::{Disposition, Fault};
 
 pub(crate) use self::cause::Cause;
 pub use self::foreign::ForeignError;
@@ -46,7 +46,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 #[must_use = "a handler has to return it"]
 pub struct Failure {
     /// `None` for a plain error, which is retried.
-    ruling: Option<Ruling>,
+    disposition: Option<Disposition>,
     cause: Option<Cause>,
     reason: Option<Cow<'static, str>>,
     /// The dependency that an outage names.
@@ -62,12 +62,12 @@ impl Failure {
     /// redrive deletes the message from its queue only after SQS has confirmed the dead letter. Without a dead-letter
     /// queue, redrive retries the message and logs a warning.
     pub fn reject(error: impl Into<Self>) -> Self {
-        Self { ruling: Some(Ruling::Reject), ..error.into() }
+        Self { disposition: Some(Disposition::Reject), ..error.into() }
     }
 
     /// Retries after the backoff's delay, as for any error, overriding [`classify`](crate::Consumer::classify).
     pub fn retry(error: impl Into<Self>) -> Self {
-        Self { ruling: Some(Ruling::Retry), ..error.into() }
+        Self { disposition: Some(Disposition::Retry), ..error.into() }
     }
 
     /// Retries after `after` instead of the backoff's delay. The delay is in whole seconds, rounded up, and at most
@@ -77,14 +77,14 @@ impl Failure {
     ///
     /// This uses up a delivery, like every failure. For an outage of hours, use [`Failure::outage`].
     pub fn retry_after(after: Duration, error: impl Into<Self>) -> Self {
-        Self { ruling: Some(Ruling::RetryAfter(after)), ..error.into() }
+        Self { disposition: Some(Disposition::RetryAfter(after)), ..error.into() }
     }
 
     /// Makes the message visible again after `after`, and does not count it as an error.
     ///
     /// This uses up a delivery, because SQS counts every receive.
     pub const fn defer(after: Duration) -> Self {
-        Self { ruling: Some(Ruling::Defer(after)), cause: None, reason: None, dependency: None }
+        Self { disposition: Some(Disposition::Defer(after)), cause: None, reason: None, dependency: None }
     }
 
     /// Reports that a dependency is down, and that the message is not at fault.
@@ -106,7 +106,7 @@ impl Failure {
     /// # let consumer = redrive::Consumer::new(charge);
     /// ```
     pub fn outage(error: impl Into<Self>) -> Self {
-        Self { ruling: Some(Ruling::Outage), ..error.into() }
+        Self { disposition: Some(Disposition::Outage), ..error.into() }
     }
 
     /// Names the dependency that is down, for [`outage`](Self::outage). Only messages that
@@ -118,7 +118,7 @@ impl Failure {
 
     /// Deletes the message on purpose. redrive logs and counts it.
     pub fn discard(error: impl Into<Self>) -> Self {
-        Self { ruling: Some(Ruling::Discard), ..error.into() }
+        Self { disposition: Some(Disposition::Discard), ..error.into() }
     }
 
     /// Reports that the handler cannot use the body. [`Consumer::on_malformed`](crate::Consumer::on_malformed) decides what
@@ -137,9 +137,9 @@ impl Failure {
     /// ```
     pub fn malformed(error: impl Into<Self>) -> Self {
         let failure = error.into();
-        match failure.is_ruled() {
+        match failure.is_decided() {
             true => failure,
-            false => Self { ruling: Some(Ruling::Malformed), ..failure },
+            false => Self { disposition: Some(Disposition::Malformed), ..failure },
         }
     }
 
@@ -164,37 +164,37 @@ impl Failure {
     /// ```
     #[must_use]
     pub const fn is_retry(&self) -> bool {
-        matches!(self.ruling(), Ruling::Retry | Ruling::RetryAfter(_))
+        matches!(self.disposition(), Disposition::Retry | Disposition::RetryAfter(_))
     }
 
     /// Returns true if the failure rejects the message, see [`Failure::reject`].
     #[must_use]
     pub const fn is_rejection(&self) -> bool {
-        matches!(self.ruling(), Ruling::Reject)
+        matches!(self.disposition(), Disposition::Reject)
     }
 
     /// Returns true if the failure discards the message, see [`Failure::discard`].
     #[must_use]
     pub const fn is_discard(&self) -> bool {
-        matches!(self.ruling(), Ruling::Discard)
+        matches!(self.disposition(), Disposition::Discard)
     }
 
     /// Returns true if the failure defers the message, see [`Failure::defer`].
     #[must_use]
     pub const fn is_deferral(&self) -> bool {
-        matches!(self.ruling(), Ruling::Defer(_))
+        matches!(self.disposition(), Disposition::Defer(_))
     }
 
     /// Returns true if the body cannot be used, see [`Failure::malformed`].
     #[must_use]
     pub const fn is_malformed(&self) -> bool {
-        matches!(self.ruling(), Ruling::Malformed)
+        matches!(self.disposition(), Disposition::Malformed)
     }
 
     /// Returns true if a dependency is down, see [`Failure::outage`].
     #[must_use]
     pub const fn is_outage(&self) -> bool {
-        matches!(self.ruling(), Ruling::Outage)
+        matches!(self.disposition(), Disposition::Outage)
     }
 
     /// Returns the dependency given to [`Failure::of`].
@@ -206,9 +206,13 @@ impl Failure {
     /// Returns the delay given to [`Failure::retry_after`] or [`Failure::defer`].
     #[must_use]
     pub const fn after(&self) -> Option<Duration> {
-        match self.ruling() {
-            Ruling::RetryAfter(after) | Ruling::Defer(after) => Some(after),
-            Ruling::Retry | Ruling::Reject | Ruling::Discard | Ruling::Outage | Ruling::Malformed => None,
+        match self.disposition() {
+            Disposition::RetryAfter(after) | Disposition::Defer(after) => Some(after),
+            Disposition::Retry
+            | Disposition::Reject
+            | Disposition::Discard
+            | Disposition::Outage
+            | Disposition::Malformed => None,
         }
     }
 
@@ -241,37 +245,40 @@ impl Failure {
     }
 
     /// Returns true if a constructor or a verdict has decided about the message.
-    pub(crate) const fn is_ruled(&self) -> bool {
-        self.ruling.is_some()
+    pub(crate) const fn is_decided(&self) -> bool {
+        self.disposition.is_some()
     }
 
-    const fn ruling(&self) -> Ruling {
-        match self.ruling {
-            Some(ruling) => ruling,
-            None => Ruling::Retry,
+    const fn disposition(&self) -> Disposition {
+        match self.disposition {
+            Some(disposition) => disposition,
+            None => Disposition::Retry,
         }
     }
 
     /// Returns true if the backoff sets the delay, also if the dead letter of a rejected message could not be written.
     pub(crate) const fn waits_by_schedule(&self) -> bool {
-        match self.ruling() {
-            Ruling::Retry | Ruling::Reject | Ruling::Malformed => true,
-            Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Discard | Ruling::Outage => false,
+        match self.disposition() {
+            Disposition::Retry | Disposition::Reject | Disposition::Malformed => true,
+            Disposition::RetryAfter(_)
+            | Disposition::Defer(_)
+            | Disposition::Discard
+            | Disposition::Outage => false,
         }
     }
 
     /// Returns a failure that reports the same as this fault.
     pub(crate) fn restored(fault: &Fault) -> Self {
-        let Fault { ruling, code, error, dependency, .. } = fault.clone();
-        Self { ruling: Some(ruling), cause: Some(Cause::new(error)), reason: code, dependency }
+        let Fault { disposition, code, error, dependency, .. } = fault.clone();
+        Self { disposition: Some(disposition), cause: Some(Cause::new(error)), reason: code, dependency }
     }
 
     /// Calls the user's `Display` and drops the user's error, both for the last time.
     pub(crate) fn reduce(self, delay: Option<Duration>) -> Box<Fault> {
         let error = self.to_string().chars().take(ERROR_CHARACTERS).collect();
         let exception = self.cause.as_ref().map_or(Cow::Borrowed(""), Cause::exception);
-        let (ruling, code, dependency) = (self.ruling(), self.reason, self.dependency);
-        Box::new(Fault { ruling, code, error, exception, delay, dependency, is_of_store: false })
+        let (disposition, code, dependency) = (self.disposition(), self.reason, self.dependency);
+        Box::new(Fault { disposition, code, error, exception, delay, dependency, is_of_store: false })
     }
 }
 
@@ -280,7 +287,7 @@ impl<E: Into<BoxError> + 'static> From<E> for Failure {
         let cause = Cause::new(error);
         let judgment = cause.find::<Judgment>();
         Self {
-            ruling: judgment.map(|judgment| judgment.ruling),
+            disposition: judgment.map(|judgment| judgment.disposition),
             reason: judgment.and_then(|judgment| judgment.reason.clone()),
             dependency: judgment.and_then(|judgment| judgment.dependency.clone()),
             cause: Some(cause),
@@ -303,7 +310,7 @@ impl fmt::Display for Failure {
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Failure")
-            .field("ruling", &self.ruling())
+            .field("disposition", &self.disposition())
             .field("error", &self.error())
             .finish_non_exhaustive()
     }
@@ -335,14 +342,14 @@ impl fmt::Debug for Failure {
 /// assert_eq!(failure.to_string(), "the order was not stored: rejected: row 7 exists");
 /// ```
 #[derive(Debug, thiserror::Error)]
-#[error("{}", name_of(.0.ruling))]
+#[error("{}", name_of(.0.disposition))]
 #[must_use = "a handler has to return it"]
 pub struct Verdict(#[source] Judgment);
 
 /// The source of a [`Verdict`]: wrappers that hide their own type, as anyhow's does, still show their sources.
 #[derive(Debug)]
 pub(crate) struct Judgment {
-    ruling: Ruling,
+    disposition: Disposition,
     cause: Cause,
     reason: Option<Cow<'static, str>>,
     dependency: Option<Cow<'static, str>>,
@@ -351,32 +358,32 @@ pub(crate) struct Judgment {
 impl Verdict {
     /// Like [`Failure::reject`](Failure::reject).
     pub fn reject(error: impl Into<BoxError> + 'static) -> Self {
-        Self::new(Ruling::Reject, error)
+        Self::new(Disposition::Reject, error)
     }
 
     /// Like [`Failure::retry`](Failure::retry).
     pub fn retry(error: impl Into<BoxError> + 'static) -> Self {
-        Self::new(Ruling::Retry, error)
+        Self::new(Disposition::Retry, error)
     }
 
     /// Like [`Failure::retry_after`](Failure::retry_after).
     pub fn retry_after(after: Duration, error: impl Into<BoxError> + 'static) -> Self {
-        Self::new(Ruling::RetryAfter(after), error)
+        Self::new(Disposition::RetryAfter(after), error)
     }
 
     /// Like [`Failure::defer`](Failure::defer).
     pub fn defer(after: Duration) -> Self {
-        Self::new(Ruling::Defer(after), "not now")
+        Self::new(Disposition::Defer(after), "not now")
     }
 
     /// Like [`Failure::discard`](Failure::discard).
     pub fn discard(error: impl Into<BoxError> + 'static) -> Self {
-        Self::new(Ruling::Discard, error)
+        Self::new(Disposition::Discard, error)
     }
 
     /// Like [`Failure::outage`](Failure::outage).
     pub fn outage(error: impl Into<BoxError> + 'static) -> Self {
-        Self::new(Ruling::Outage, error)
+        Self::new(Disposition::Outage, error)
     }
 
     /// Like [`Failure::of`](Failure::of).
@@ -391,17 +398,19 @@ impl Verdict {
         self
     }
 
-    fn new(ruling: Ruling, error: impl Into<BoxError> + 'static) -> Self {
-        Self(Judgment { ruling, cause: Cause::new(error), reason: None, dependency: None })
+    fn new(disposition: Disposition, error: impl Into<BoxError> + 'static) -> Self {
+        Self(Judgment { disposition, cause: Cause::new(error), reason: None, dependency: None })
     }
 }
 
-const fn name_of(ruling: Ruling) -> &'static str {
-    match ruling {
-        Ruling::Retry | Ruling::RetryAfter(_) => "to be retried",
-        Ruling::Reject | Ruling::Defer(_) | Ruling::Discard | Ruling::Outage | Ruling::Malformed => {
-            ruling.name()
-        }
+const fn name_of(disposition: Disposition) -> &'static str {
+    match disposition {
+        Disposition::Retry | Disposition::RetryAfter(_) => "to be retried",
+        Disposition::Reject
+        | Disposition::Defer(_)
+        | Disposition::Discard
+        | Disposition::Outage
+        | Disposition::Malformed => disposition.name(),
     }
 }
 

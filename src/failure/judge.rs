@@ -34,7 +34,7 @@ impl Judge {
 
     fn classified(&self, failure: Failure) -> Failure {
         match &self.classify {
-            Some(classify) if !failure.is_ruled() => classify(failure),
+            Some(classify) if !failure.is_decided() => classify(failure),
             Some(_) | None => failure,
         }
     }

@@ -1,27 +1,30 @@
 use super::*;
 
-fn ruling(failure: impl Into<Failure>) -> Ruling {
-    failure.into().reduce(None).ruling
+fn disposition(failure: impl Into<Failure>) -> Disposition {
+    failure.into().reduce(None).disposition
 }
 
 #[test]
 fn any_error_means_retry() {
-    assert_eq!(ruling("text"), Ruling::Retry);
-    assert_eq!(ruling(String::from("text")), Ruling::Retry);
-    assert_eq!(ruling(std::io::Error::other("disk")), Ruling::Retry);
-    assert_eq!(ruling(BoxError::from("boxed")), Ruling::Retry);
-    assert_eq!(ruling(anyhow::anyhow!("any")), Ruling::Retry);
+    assert_eq!(disposition("text"), Disposition::Retry);
+    assert_eq!(disposition(String::from("text")), Disposition::Retry);
+    assert_eq!(disposition(std::io::Error::other("disk")), Disposition::Retry);
+    assert_eq!(disposition(BoxError::from("boxed")), Disposition::Retry);
+    assert_eq!(disposition(anyhow::anyhow!("any")), Disposition::Retry);
 }
 
 #[test]
 fn a_constructor_overrules_a_verdict_below_it() {
-    assert_eq!(ruling(Failure::discard(Verdict::reject("refused"))), Ruling::Discard);
+    assert_eq!(disposition(Failure::discard(Verdict::reject("refused"))), Disposition::Discard);
 }
 
 #[test]
 fn the_decision_of_an_extractor_stays() {
-    assert_eq!(Failure::malformed("eof").reduce(None).ruling, Ruling::Malformed);
-    assert_eq!(Failure::malformed(Verdict::discard("not for us")).reduce(None).ruling, Ruling::Discard);
+    assert_eq!(Failure::malformed("eof").reduce(None).disposition, Disposition::Malformed);
+    assert_eq!(
+        Failure::malformed(Verdict::discard("not for us")).reduce(None).disposition,
+        Disposition::Discard
+    );
 }
 
 #[test]
@@ -53,7 +56,7 @@ fn a_failure_reports_its_decision() {
         (Verdict::discard("late").into(), 2, None),
         (Verdict::defer(after).into(), 3, Some(after)),
     ] {
-        assert_eq!(rulings(&failure), std::array::from_fn(|ruling| ruling == at), "{failure:?}");
+        assert_eq!(rulings(&failure), std::array::from_fn(|disposition| disposition == at), "{failure:?}");
         assert_eq!((failure.after(), failure.reason()), (expected, None), "{failure:?}");
         assert_eq!(failure.with_reason("code").reason(), Some("code"));
     }
@@ -82,7 +85,7 @@ fn a_failure_keeps_its_error() {
 
 #[test]
 fn only_constructors_and_verdicts_decide() {
-    for (failure, is_ruled) in [
+    for (failure, is_decided) in [
         (Failure::from("down"), false),
         (Failure::from("down").with_reason("code"), false),
         (Failure::retry("down"), true),
@@ -91,7 +94,7 @@ fn only_constructors_and_verdicts_decide() {
         (Failure::retry(Verdict::reject("refused")), true),
         (Failure::reject("refused"), true),
     ] {
-        assert_eq!(failure.is_ruled(), is_ruled, "{failure:?}");
+        assert_eq!(failure.is_decided(), is_decided, "{failure:?}");
     }
     assert!(Failure::malformed(Failure::retry("down")).is_retry());
     assert!(Failure::retry(Verdict::reject("refused")).is_retry());
@@ -119,26 +122,32 @@ enum StoreError {
 fn a_verdict_is_found_through_the_enums_of_thiserror() {
     let refused = || Verdict::reject("refused");
     let below = |error| StoreError::In { table: "orders", source: Box::new(error) };
-    assert_eq!(ruling(StoreError::from(refused())), Ruling::Reject);
-    assert_eq!(ruling(StoreError::As(refused())), Ruling::Reject);
-    assert_eq!(ruling(below(below(refused().into()))), Ruling::Reject);
-    assert_eq!(ruling(below(StoreError::As(refused()))), Ruling::Reject);
+    assert_eq!(disposition(StoreError::from(refused())), Disposition::Reject);
+    assert_eq!(disposition(StoreError::As(refused())), Disposition::Reject);
+    assert_eq!(disposition(below(below(refused().into()))), Disposition::Reject);
+    assert_eq!(disposition(below(StoreError::As(refused()))), Disposition::Reject);
 }
 
 #[test]
 fn a_verdict_is_found_on_top_below_and_through_anyhow() {
     let refused = || Verdict::reject("refused").with_reason("card-refused");
-    assert_eq!(ruling(refused()), Ruling::Reject);
-    assert_eq!(ruling(std::io::Error::other(refused())), Ruling::Reject);
-    assert_eq!(ruling(anyhow::Error::from(refused())), Ruling::Reject);
-    assert_eq!(ruling(anyhow::Error::from(refused()).context("paying").context("order 7")), Ruling::Reject);
+    assert_eq!(disposition(refused()), Disposition::Reject);
+    assert_eq!(disposition(std::io::Error::other(refused())), Disposition::Reject);
+    assert_eq!(disposition(anyhow::Error::from(refused())), Disposition::Reject);
+    assert_eq!(
+        disposition(anyhow::Error::from(refused()).context("paying").context("order 7")),
+        Disposition::Reject
+    );
     assert_eq!(
         Failure::from(anyhow::Error::from(refused())).reduce(None).code.as_deref(),
         Some("card-refused")
     );
-    assert_eq!(ruling(Verdict::defer(Duration::from_secs(9))), Ruling::Defer(Duration::from_secs(9)));
-    assert_eq!(ruling(Verdict::discard("late")), Ruling::Discard);
-    assert_eq!(ruling(Verdict::retry("busy")), Ruling::Retry);
+    assert_eq!(
+        disposition(Verdict::defer(Duration::from_secs(9))),
+        Disposition::Defer(Duration::from_secs(9))
+    );
+    assert_eq!(disposition(Verdict::discard("late")), Disposition::Discard);
+    assert_eq!(disposition(Verdict::retry("busy")), Disposition::Retry);
     let after = Duration::from_secs(3);
-    assert_eq!(ruling(Verdict::retry_after(after, "busy")), Ruling::RetryAfter(after));
+    assert_eq!(disposition(Verdict::retry_after(after, "busy")), Disposition::RetryAfter(after));
 }

@@ -76,7 +76,7 @@ pub struct Item<M> {
 /// Receives the results that the handler sets.
 pub(crate) trait Rule: Send + Sync {
     /// Sets the result of the message at this place in the bulk.
-    fn rule(&self, at: usize, ruling: Result<(), Failure>);
+    fn rule(&self, at: usize, disposition: Result<(), Failure>);
 }
 
 impl<M> Bulk<M> {

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use redrive_engine::{Fault, Outcome, Ruling};
+use redrive_engine::{Disposition, Fault, Outcome};
 
 use crate::Failure;
 use crate::once::{Change, Claimed, End};
@@ -82,7 +82,7 @@ pub(crate) fn after_claim(
         Err(error) if !left.patience.is_zero() => return Next::TryAgain(error),
         Err(error) => {
             let error = format!("the idempotency store did not answer: {error}");
-            return ended(Ruling::Outage, Some(UNREACHABLE.into()), error);
+            return ended(Disposition::Outage, Some(UNREACHABLE.into()), error);
         }
     };
     let other = match &claimed {
@@ -93,7 +93,7 @@ pub(crate) fn after_claim(
     };
     if other.zip(payload).is_some_and(|(other, own)| other != own) {
         let error = "another message has used this idempotency key with another body";
-        return ended(Ruling::Reject, Some(KEY_REUSED.into()), error.to_owned());
+        return ended(Disposition::Reject, Some(KEY_REUSED.into()), error.to_owned());
     }
     match claimed {
         Claimed::Granted => Next::Run,
@@ -102,18 +102,18 @@ pub(crate) fn after_claim(
         }
         Claimed::InProgress { left: lease, .. } => {
             let error = "another delivery has the idempotency key".to_owned();
-            ended(Ruling::Defer(lease + BEHIND), Some(IN_PROGRESS.into()), error)
+            ended(Disposition::Defer(lease + BEHIND), Some(IN_PROGRESS.into()), error)
         }
         Claimed::Ended { end: End::Done | End::Discarded, .. } => Next::Ended(Outcome::Replayed),
         Claimed::Ended { end: End::Rejected { reason, error }, .. } => {
-            ended(Ruling::Reject, reason.map(Cow::Owned), error)
+            ended(Disposition::Reject, reason.map(Cow::Owned), error)
         }
     }
 }
 
-fn ended(ruling: Ruling, code: Option<Cow<'static, str>>, error: String) -> Next {
+fn ended(disposition: Disposition, code: Option<Cow<'static, str>>, error: String) -> Next {
     let (exception, is_of_store) = (Cow::Borrowed(""), true);
-    let fault = Fault { ruling, code, error, exception, delay: None, dependency: None, is_of_store };
+    let fault = Fault { disposition, code, error, exception, delay: None, dependency: None, is_of_store };
     Next::Ended(Outcome::Failed(Box::new(fault)))
 }
 
@@ -131,12 +131,16 @@ pub(crate) fn origin_of_anybody(sender: &str) -> Failure {
 pub(crate) fn change_after(outcome: &Outcome, keep: Duration) -> Option<Change> {
     let end = match outcome {
         Outcome::Done => End::Done,
-        Outcome::Failed(fault) => match fault.ruling {
-            Ruling::Discard => End::Discarded,
-            Ruling::Reject => {
+        Outcome::Failed(fault) => match fault.disposition {
+            Disposition::Discard => End::Discarded,
+            Disposition::Reject => {
                 End::Rejected { reason: fault.code.as_deref().map(str::to_owned), error: fault.error.clone() }
             }
-            Ruling::Retry | Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Outage | Ruling::Malformed => {
+            Disposition::Retry
+            | Disposition::RetryAfter(_)
+            | Disposition::Defer(_)
+            | Disposition::Outage
+            | Disposition::Malformed => {
                 return Some(Change::Release);
             }
         },

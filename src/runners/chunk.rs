@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use redrive_engine::keys::{BatchKey, MessageKey};
-use redrive_engine::{Fault, Outcome, Ran, Ruling, Worked};
+use redrive_engine::{Disposition, Fault, Outcome, Ran, Worked};
 
 /// The default number of messages in a call.
 const MESSAGES: NonZeroUsize = NonZeroUsize::new(100).expect("it is not zero");
@@ -308,7 +308,9 @@ fn of_each(whole: Outcome, is_shared: bool) -> Outcome {
 /// Returns the outcome of a message if no time is left to try it again. A failure of several messages must not dead-letter one.
 fn spared(outcome: Outcome) -> Outcome {
     match outcome {
-        Outcome::Failed(fault) => Outcome::Failed(Box::new(Fault { ruling: Ruling::Retry, ..*fault })),
+        Outcome::Failed(fault) => {
+            Outcome::Failed(Box::new(Fault { disposition: Disposition::Retry, ..*fault }))
+        }
         outcome => outcome,
     }
 }
@@ -316,9 +318,12 @@ fn spared(outcome: Outcome) -> Outcome {
 /// Returns true if one message may be to blame for the outcome of a call with several.
 fn may_be_of_one(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Failed(fault) => match fault.ruling {
-            Ruling::Retry | Ruling::Reject | Ruling::Malformed => true,
-            Ruling::RetryAfter(_) | Ruling::Defer(_) | Ruling::Discard | Ruling::Outage => false,
+        Outcome::Failed(fault) => match fault.disposition {
+            Disposition::Retry | Disposition::Reject | Disposition::Malformed => true,
+            Disposition::RetryAfter(_)
+            | Disposition::Defer(_)
+            | Disposition::Discard
+            | Disposition::Outage => false,
         },
         Outcome::Panicked { .. } => true,
         Outcome::Done

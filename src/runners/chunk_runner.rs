@@ -67,8 +67,8 @@ impl SharedChunk {
 }
 
 impl Rule for OfCall {
-    fn rule(&self, item: usize, ruling: Result<(), Failure>) {
-        let outcome = ruling.map_or_else(|failure| self.chunk.judged(item, failure), |()| Outcome::Done);
+    fn rule(&self, item: usize, disposition: Result<(), Failure>) {
+        let outcome = disposition.map_or_else(|failure| self.chunk.judged(item, failure), |()| Outcome::Done);
         self.chunk.results().rule(self.call, item, outcome);
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use redrive_sqs::{Attributes, queue_name};
 
-use redrive_engine::{Action, Description, Outcome, Ran, Ruling, Settled};
+use redrive_engine::{Action, Description, Disposition, Outcome, Ran, Settled};
 
 use crate::message::record::Record;
 
@@ -169,7 +169,7 @@ impl MessageOutcome {
         match (&settled.outcome, &settled.action) {
             (Outcome::Done | Outcome::Unrecorded, _) => Self::Succeeded,
             (Outcome::Replayed, _) => Self::Replayed,
-            (Outcome::Failed(fault), _) if fault.ruling == Ruling::Discard => Self::Discarded,
+            (Outcome::Failed(fault), _) if fault.disposition == Disposition::Discard => Self::Discarded,
             (_, Action::ByRedrivePolicy) => Self::DeadLettered,
             (_, Action::DeadLetter { .. }) if settled.is_confirmed() => Self::DeadLettered,
             (outcome, _) if outcome.is_deferral() => Self::Deferred,

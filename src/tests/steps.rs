@@ -11,7 +11,7 @@ use crate::message::records::Records;
 use crate::settings::Settings;
 use crate::telemetry::report;
 use redrive_engine::decide::{Case, Unstarted, decide_lane};
-use redrive_engine::{Asked, Fault, Outcome, Overrides, Ran, Ruling, Settled, State, plan};
+use redrive_engine::{Asked, Disposition, Fault, Outcome, Overrides, Ran, Settled, State, plan};
 
 /// One of this many messages fails.
 const FAILING: usize = 10;
@@ -64,7 +64,7 @@ impl Batch {
 fn fault() -> Box<Fault> {
     let (error, exception) = ("poison".to_owned(), "error".into());
     Box::new(Fault {
-        ruling: Ruling::Retry,
+        disposition: Disposition::Retry,
         code: None,
         error,
         exception,

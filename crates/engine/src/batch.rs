@@ -14,7 +14,7 @@ use super::settled::{Action, Outcome, Ran, Settled, State};
 use super::{Facts, Shared, Time};
 use crate::choices::Overrides;
 use crate::deliveries::Standing;
-use crate::fault::Ruling;
+use crate::fault::Disposition;
 use crate::overrides::Asked;
 
 /// How long a canceled handler may keep its thread.
@@ -361,7 +361,7 @@ impl<F: Facts> Batch<F> {
         }
         let Message { facts, settled: Settled { outcome, ran, .. }, .. } = &self.messages[at];
         match outcome {
-            Outcome::Failed(fault) if fault.ruling == Ruling::Outage && !fault.is_of_store => {
+            Outcome::Failed(fault) if fault.disposition == Disposition::Outage && !fault.is_of_store => {
                 let needed = own_dependencies(facts, &rules.policy);
                 let is_it = |name: &&str| fault.dependency.as_deref().is_none_or(|only| only == *name);
                 for name in each(&needed).filter(is_it) {
@@ -404,7 +404,7 @@ impl<F: Facts> Batch<F> {
     fn note_store(&mut self, at: usize, rules: &mut Rules<'_>) {
         let Settled { outcome, ran, .. } = &self.messages[at].settled;
         let answered = match (outcome, ran) {
-            (Outcome::Failed(fault), _) if fault.is_of_store && fault.ruling == Ruling::Outage => {
+            (Outcome::Failed(fault), _) if fault.is_of_store && fault.disposition == Disposition::Outage => {
                 let withdrawn = (&mut self.withdraws, &mut self.withdrawn);
                 return count_outage(STORE, &fault.error, withdrawn, rules);
             }
@@ -843,7 +843,7 @@ fn says_nothing(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failed(fault) if fault.is_of_store => true,
         Outcome::Failed(fault) => {
-            matches!(fault.ruling, Ruling::Discard | Ruling::Reject | Ruling::Malformed)
+            matches!(fault.disposition, Disposition::Discard | Disposition::Reject | Disposition::Malformed)
         }
         Outcome::Replayed | Outcome::Panicked { .. } => true,
         _ => false,

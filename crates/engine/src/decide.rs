@@ -7,7 +7,7 @@ use super::guards::require;
 use crate::backoff::Backoff;
 use crate::choices::{LastDelivery, OnFailure, Overrides};
 use crate::deliveries::{Deliveries, Standing};
-use crate::fault::Ruling;
+use crate::fault::Disposition;
 use crate::overrides::Asked;
 use crate::{Action, Outcome};
 
@@ -68,15 +68,15 @@ pub struct Case<'a> {
 fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
     match case.outcome {
         Outcome::Done | Outcome::Replayed | Outcome::Unrecorded => Action::Ack,
-        Outcome::Failed(fault) => match fault.ruling {
-            Ruling::Discard => Action::Ack,
-            Ruling::Retry => retry(policy.delay(case), case, policy),
-            Ruling::Outage => retry(policy.outage_delay(case), case, policy),
-            Ruling::RetryAfter(after) | Ruling::Defer(after) => {
+        Outcome::Failed(fault) => match fault.disposition {
+            Disposition::Discard => Action::Ack,
+            Disposition::Retry => retry(policy.delay(case), case, policy),
+            Disposition::Outage => retry(policy.outage_delay(case), case, policy),
+            Disposition::RetryAfter(after) | Disposition::Defer(after) => {
                 retry(policy.within_limits(after), case, policy)
             }
-            Ruling::Reject => dead_letter_or_retry(OnFailure::DeadLetter, "rejected", case, policy),
-            Ruling::Malformed => dead_letter_or_retry(policy.on_malformed, "malformed", case, policy),
+            Disposition::Reject => dead_letter_or_retry(OnFailure::DeadLetter, "rejected", case, policy),
+            Disposition::Malformed => dead_letter_or_retry(policy.on_malformed, "malformed", case, policy),
         },
         // The first of consecutive panics may be the message's fault; the others are the function's.
         Outcome::Panicked { again: false, .. } => {

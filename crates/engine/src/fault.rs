@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// The decision of a handler about its message. `engine::decide` turns it into an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ruling {
+pub enum Disposition {
     Retry,
     RetryAfter(Duration),
     Reject,
@@ -20,7 +20,7 @@ pub enum Ruling {
 /// A failure reduced to plain values, so that no user code is left to call or to drop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    pub ruling: Ruling,
+    pub disposition: Disposition,
     /// The user's own reason.
     pub code: Option<Cow<'static, str>>,
     /// The error and its sources, cut to 256 characters.
@@ -35,7 +35,7 @@ pub struct Fault {
     pub is_of_store: bool,
 }
 
-impl Ruling {
+impl Disposition {
     /// Returns the name that the log uses.
     pub const fn name(self) -> &'static str {
         match self {

@@ -45,7 +45,7 @@ pub use self::choices::{LastDelivery, OnFailure, Overrides};
 use self::decide::Policy;
 pub use self::deliveries::Deliveries;
 pub use self::engine::Engine;
-pub use self::fault::{Fault, Ruling};
+pub use self::fault::{Disposition, Fault};
 use self::keys::{BatchKey, LeaseKey, MessageKey};
 pub use self::lambda::{BatchLimits, LambdaEngine};
 pub use self::names::Secret;

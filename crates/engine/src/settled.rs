@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::guards::require;
 use super::outbox::Kind;
-use crate::fault::{Fault, Ruling};
+use crate::fault::{Disposition, Fault};
 
 /// The outcome of one record.
 #[derive(Debug, Default, Clone)]
@@ -47,7 +47,7 @@ impl Outcome {
     pub fn lets_the_lane_go_on(&self) -> bool {
         match self {
             Self::Done | Self::Replayed | Self::Unrecorded => true,
-            Self::Failed(fault) => fault.ruling == Ruling::Discard,
+            Self::Failed(fault) => fault.disposition == Disposition::Discard,
             Self::Panicked { .. }
             | Self::TimedOut
             | Self::Stuck
@@ -65,12 +65,12 @@ impl Outcome {
 
     /// The handler reported an outage, so the message is not at fault.
     pub fn is_outage(&self) -> bool {
-        matches!(self, Self::Failed(fault) if fault.ruling == Ruling::Outage)
+        matches!(self, Self::Failed(fault) if fault.disposition == Disposition::Outage)
     }
 
     /// The handler deferred the message, which is no error.
     pub fn is_deferral(&self) -> bool {
-        matches!(self, Self::Failed(fault) if matches!(fault.ruling, Ruling::Defer(_)))
+        matches!(self, Self::Failed(fault) if matches!(fault.disposition, Disposition::Defer(_)))
     }
 
     /// Why the message did not succeed, as the log and the dead letter show it.
@@ -82,7 +82,7 @@ impl Outcome {
                 ("lease-lost", error, "lease-lost")
             }
             Self::Failed(fault) => {
-                (fault.code.as_deref().unwrap_or(fault.ruling.name()), &*fault.error, &*fault.exception)
+                (fault.code.as_deref().unwrap_or(fault.disposition.name()), &*fault.error, &*fault.exception)
             }
             Self::Panicked { text, .. } => ("panic", &**text, "panic"),
             Self::TimedOut => ("timeout", "the handler ran out of time", "timeout"),

@@ -6,44 +6,44 @@ use std::time::Duration;
 use redrive_sqs::LONGEST_VISIBILITY;
 
 use crate::decide::Policy;
-use crate::{Asked, Backoff, Facts, Fault, LastDelivery, OnFailure, Outcome, Overrides, Ruling, Time};
+use crate::{Asked, Backoff, Disposition, Facts, Fault, LastDelivery, OnFailure, Outcome, Overrides, Time};
 
 /// A failure, built as handlers build `redrive::Failure`.
 pub(crate) struct Failure(Fault);
 
 impl Failure {
-    fn new(ruling: Ruling, error: &str) -> Self {
+    fn new(disposition: Disposition, error: &str) -> Self {
         let (error, exception) = (error.to_owned(), Cow::Borrowed(""));
         let (code, delay, dependency, is_of_store) = (None, None, None, false);
-        Self(Fault { ruling, code, error, exception, delay, dependency, is_of_store })
+        Self(Fault { disposition, code, error, exception, delay, dependency, is_of_store })
     }
 
     pub(crate) fn retry(error: &str) -> Self {
-        Self::new(Ruling::Retry, error)
+        Self::new(Disposition::Retry, error)
     }
 
     pub(crate) fn retry_after(after: Duration, error: &str) -> Self {
-        Self::new(Ruling::RetryAfter(after), error)
+        Self::new(Disposition::RetryAfter(after), error)
     }
 
     pub(crate) fn reject(error: &str) -> Self {
-        Self::new(Ruling::Reject, error)
+        Self::new(Disposition::Reject, error)
     }
 
     pub(crate) fn defer(after: Duration) -> Self {
-        Self::new(Ruling::Defer(after), "")
+        Self::new(Disposition::Defer(after), "")
     }
 
     pub(crate) fn discard(error: &str) -> Self {
-        Self::new(Ruling::Discard, error)
+        Self::new(Disposition::Discard, error)
     }
 
     pub(crate) fn outage(error: &str) -> Self {
-        Self::new(Ruling::Outage, error)
+        Self::new(Disposition::Outage, error)
     }
 
     pub(crate) fn malformed(error: &str) -> Self {
-        Self::new(Ruling::Malformed, error)
+        Self::new(Disposition::Malformed, error)
     }
 
     pub(crate) fn of(mut self, dependency: &'static str) -> Self {

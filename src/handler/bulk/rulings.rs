@@ -26,10 +26,10 @@ impl Rulings {
 }
 
 impl Rule for Written {
-    fn rule(&self, at: usize, ruling: Result<(), Failure>) {
+    fn rule(&self, at: usize, disposition: Result<(), Failure>) {
         let mut written = self.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(written) = written.get_mut(at) {
-            *written = Some(ruling);
+            *written = Some(disposition);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use redrive_engine::{Outcome, Ruling};
+use redrive_engine::{Disposition, Outcome};
 
 use super::{MARGIN, Next, TimeLeft, after_change, after_claim, change_after};
 use crate::Failure;
@@ -552,12 +552,13 @@ impl World {
     fn over(&mut self, at: usize, message: usize, outcome: &Outcome) {
         self.processes[at] = Process::Idle;
         match outcome {
-            Outcome::Failed(fault) => match fault.ruling {
-                Ruling::Reject | Ruling::Discard => self.messages[message] = Message::Gone,
-                Ruling::Defer(after) => self.returns(message, after.as_secs()),
-                Ruling::Retry | Ruling::RetryAfter(_) | Ruling::Outage | Ruling::Malformed => {
-                    self.returns(message, 2)
-                }
+            Outcome::Failed(fault) => match fault.disposition {
+                Disposition::Reject | Disposition::Discard => self.messages[message] = Message::Gone,
+                Disposition::Defer(after) => self.returns(message, after.as_secs()),
+                Disposition::Retry
+                | Disposition::RetryAfter(_)
+                | Disposition::Outage
+                | Disposition::Malformed => self.returns(message, 2),
             },
             _ if outcome.lets_the_lane_go_on() => self.messages[message] = Message::Gone,
             _ => self.returns(message, 2),

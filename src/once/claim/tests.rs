@@ -47,8 +47,8 @@ fn a_handler_runs_only_for_a_claim_that_was_granted() {
     };
     let unreachable = fault(unreachable);
     assert_eq!(
-        (unreachable.ruling, unreachable.code.as_deref()),
-        (Ruling::Outage, Some("idempotency-store"))
+        (unreachable.disposition, unreachable.code.as_deref()),
+        (Disposition::Outage, Some("idempotency-store"))
     );
     assert_eq!(unreachable.error, "the idempotency store did not answer: no route");
 }
@@ -73,15 +73,18 @@ fn an_unanswered_claim_is_repeated_for_part_of_the_messages_time() {
 fn a_rejected_message_is_rejected_again_for_the_same_reason_without_running() {
     let again = fault(outcome(Claimed::Ended { end: rejected(), payload: None }, None));
     assert_eq!(
-        (again.ruling, again.code.as_deref(), &*again.error),
-        (Ruling::Reject, Some("no-stock"), "sold out")
+        (again.disposition, again.code.as_deref(), &*again.error),
+        (Disposition::Reject, Some("no-stock"), "sold out")
     );
 }
 
 #[test]
 fn a_message_waits_for_the_lease_of_another_delivery_and_on_its_last_delivery_in_the_process() {
     let deferred = fault(outcome(in_progress(20), None));
-    assert_eq!((deferred.ruling, deferred.code.as_deref()), (Ruling::Defer(secs(21)), Some("in-progress")));
+    assert_eq!(
+        (deferred.disposition, deferred.code.as_deref()),
+        (Disposition::Defer(secs(21)), Some("in-progress"))
+    );
     let on_last = |seconds| after_claim(Ok(in_progress(20)), None, true, left(seconds));
     assert!(matches!(on_last(22), Next::ClaimAfter(pause) if pause == secs(21)));
     assert!(matches!(on_last(21), Next::Ended(_)), "the deadline comes first");
@@ -93,7 +96,7 @@ fn another_payload_under_the_same_key_is_dead_lettered_whether_the_first_has_end
     let ended = Claimed::Ended { end: End::Done, payload: other() };
     for claimed in [ended.clone(), Claimed::InProgress { left: secs(9), payload: other() }] {
         let reused = fault(outcome(claimed, Some("own")));
-        assert_eq!((reused.ruling, reused.code.as_deref()), (Ruling::Reject, Some("key-reused")));
+        assert_eq!((reused.disposition, reused.code.as_deref()), (Disposition::Reject, Some("key-reused")));
     }
     for (payload, recorded) in [(Some("other"), other()), (None, other()), (Some("own"), None)] {
         let claimed = Claimed::Ended { end: End::Done, payload: recorded };

@@ -228,7 +228,7 @@ impl<'w> Print<'w> {
                 self.maybe(message.hidden_until);
                 self.add((settled.has_letter, settled.is_lost, std::mem::discriminant(&settled.outcome)));
                 if let Outcome::Failed(fault) = &settled.outcome {
-                    self.add(fault.ruling.name());
+                    self.add(fault.disposition.name());
                 }
             }
         }
