@@ -9,7 +9,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use redrive_engine::{Disposition, Fault};
+use redrive_engine::{Disposition, ErrorSummary};
 
 pub(crate) use self::cause::Cause;
 pub use self::foreign::ForeignError;
@@ -268,17 +268,17 @@ impl Failure {
     }
 
     /// Returns a failure that reports the same as this fault.
-    pub(crate) fn restored(fault: &Fault) -> Self {
-        let Fault { disposition, code, error, dependency, .. } = fault.clone();
+    pub(crate) fn restored(summary: &ErrorSummary) -> Self {
+        let ErrorSummary { disposition, code, error, dependency, .. } = summary.clone();
         Self { disposition: Some(disposition), cause: Some(Cause::new(error)), reason: code, dependency }
     }
 
     /// Calls the user's `Display` and drops the user's error, both for the last time.
-    pub(crate) fn reduce(self, delay: Option<Duration>) -> Box<Fault> {
+    pub(crate) fn reduce(self, delay: Option<Duration>) -> Box<ErrorSummary> {
         let error = self.to_string().chars().take(ERROR_CHARACTERS).collect();
         let exception = self.cause.as_ref().map_or(Cow::Borrowed(""), Cause::exception);
         let (disposition, code, dependency) = (self.disposition(), self.reason, self.dependency);
-        Box::new(Fault { disposition, code, error, exception, delay, dependency, is_of_store: false })
+        Box::new(ErrorSummary { disposition, code, error, exception, delay, dependency, is_of_store: false })
     }
 }
 

@@ -32,9 +32,9 @@ mod tests {
 
     #[test]
     fn the_note_has_the_type_of_another_language() {
-        let fault =
+        let summary =
             Failure::reject(ForeignError::new("java.lang.IllegalStateException", "closed")).reduce(None);
-        assert_eq!((&*fault.exception, &*fault.error), ("java.lang.IllegalStateException", "closed"));
+        assert_eq!((&*summary.exception, &*summary.error), ("java.lang.IllegalStateException", "closed"));
         let long = Failure::from(ForeignError::new(&"x".repeat(1_000), "")).reduce(None);
         assert!(long.exception.len() <= LONGEST_NAME + 3, "{}", long.exception.len());
     }

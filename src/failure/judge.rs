@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Failure;
-use redrive_engine::Fault;
+use redrive_engine::ErrorSummary;
 
 type Classify = dyn Fn(Failure) -> Failure + Send + Sync;
 type Delay = dyn Fn(u32, &Failure) -> Duration + Send + Sync;
@@ -18,18 +18,22 @@ pub(crate) struct Judge {
 
 impl Judge {
     /// Classifies a handler's error, unless the handler has decided about the message or could not decode it.
-    pub(crate) fn failed(&self, failure: Failure, attempt: u32) -> Box<Fault> {
+    pub(crate) fn failed(&self, failure: Failure, attempt: u32) -> Box<ErrorSummary> {
         let failure = self.classified(failure);
         let delay = self.delay(&failure, attempt);
         failure.reduce(delay)
     }
 
     /// Classifies the failure of a call with several messages, and computes the delay for each of these attempts.
-    pub(crate) fn failed_all(&self, failure: Failure, attempts: impl Iterator<Item = u32>) -> Vec<Fault> {
+    pub(crate) fn failed_all(
+        &self,
+        failure: Failure,
+        attempts: impl Iterator<Item = u32>,
+    ) -> Vec<ErrorSummary> {
         let failure = self.classified(failure);
         let delays: Vec<_> = attempts.map(|attempt| self.delay(&failure, attempt)).collect();
-        let fault = failure.reduce(None);
-        delays.into_iter().map(|delay| Fault { delay, ..Fault::clone(&fault) }).collect()
+        let summary = failure.reduce(None);
+        delays.into_iter().map(|delay| ErrorSummary { delay, ..ErrorSummary::clone(&summary) }).collect()
     }
 
     fn classified(&self, failure: Failure) -> Failure {

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use redrive_engine::{Disposition, Fault, Outcome};
+use redrive_engine::{Disposition, ErrorSummary, Outcome};
 
 use crate::Failure;
 use crate::once::{Change, Claimed, End};
@@ -113,8 +113,9 @@ pub(crate) fn after_claim(
 
 fn ended(disposition: Disposition, code: Option<Cow<'static, str>>, error: String) -> Next {
     let (exception, is_of_store) = (Cow::Borrowed(""), true);
-    let fault = Fault { disposition, code, error, exception, delay: None, dependency: None, is_of_store };
-    Next::Ended(Outcome::Failed(Box::new(fault)))
+    let summary =
+        ErrorSummary { disposition, code, error, exception, delay: None, dependency: None, is_of_store };
+    Next::Ended(Outcome::Failed(Box::new(summary)))
 }
 
 /// A sender that chooses the key of a message can make another message look done. Without its origin, the message would have a new
@@ -131,11 +132,12 @@ pub(crate) fn origin_of_anybody(sender: &str) -> Failure {
 pub(crate) fn change_after(outcome: &Outcome, keep: Duration) -> Option<Change> {
     let end = match outcome {
         Outcome::Done => End::Done,
-        Outcome::Failed(fault) => match fault.disposition {
+        Outcome::Failed(summary) => match summary.disposition {
             Disposition::Discard => End::Discarded,
-            Disposition::Reject => {
-                End::Rejected { reason: fault.code.as_deref().map(str::to_owned), error: fault.error.clone() }
-            }
+            Disposition::Reject => End::Rejected {
+                reason: summary.code.as_deref().map(str::to_owned),
+                error: summary.error.clone(),
+            },
             Disposition::Retry
             | Disposition::RetryAfter(_)
             | Disposition::Defer(_)

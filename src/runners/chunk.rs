@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use redrive_engine::keys::{BatchKey, MessageKey};
-use redrive_engine::{Disposition, Fault, Outcome, Ran, Worked};
+use redrive_engine::{Disposition, ErrorSummary, Outcome, Ran, Worked};
 
 /// The default number of messages in a call.
 const MESSAGES: NonZeroUsize = NonZeroUsize::new(100).expect("it is not zero");
@@ -308,8 +308,8 @@ fn of_each(whole: Outcome, is_shared: bool) -> Outcome {
 /// Returns the outcome of a message if no time is left to try it again. A failure of several messages must not dead-letter one.
 fn spared(outcome: Outcome) -> Outcome {
     match outcome {
-        Outcome::Failed(fault) => {
-            Outcome::Failed(Box::new(Fault { disposition: Disposition::Retry, ..*fault }))
+        Outcome::Failed(summary) => {
+            Outcome::Failed(Box::new(ErrorSummary { disposition: Disposition::Retry, ..*summary }))
         }
         outcome => outcome,
     }
@@ -318,7 +318,7 @@ fn spared(outcome: Outcome) -> Outcome {
 /// Returns true if one message may be to blame for the outcome of a call with several.
 fn may_be_of_one(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Failed(fault) => match fault.disposition {
+        Outcome::Failed(summary) => match summary.disposition {
             Disposition::Retry | Disposition::Reject | Disposition::Malformed => true,
             Disposition::RetryAfter(_)
             | Disposition::Defer(_)

@@ -176,10 +176,10 @@ where
                 log::unheeded(&failure);
             }
             let attempts = open.iter().map(|&item| chunk.records[item].attempt());
-            let faults = self.terms.judge.failed_all(failure, attempts);
+            let summaries = self.terms.classifier.failed_all(failure, attempts);
             open.iter()
                 .copied()
-                .zip(faults.into_iter().map(|fault| Outcome::Failed(Box::new(fault))))
+                .zip(summaries.into_iter().map(|summary| Outcome::Failed(Box::new(summary))))
                 .collect()
         };
         handled.instrument(log::bulk_span(&chunk.of.span, &records)).await

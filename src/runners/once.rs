@@ -245,7 +245,7 @@ impl<'a> Passage<'a> {
     /// Sets the outcome, and returns a result for the hooks around the handler that says the same.
     fn end(&self, outcome: Outcome) -> Result<(), Failure> {
         let result = match &outcome {
-            Outcome::Failed(fault) => Err(Failure::restored(fault)),
+            Outcome::Failed(summary) => Err(Failure::restored(summary)),
             Outcome::LeaseLost => Err("the idempotency key was lost".into()),
             Outcome::NotStarted => Err("no handler begins any more".into()),
             _ => Ok(()),

@@ -169,7 +169,7 @@ impl MessageOutcome {
         match (&settled.outcome, &settled.action) {
             (Outcome::Done | Outcome::Unrecorded, _) => Self::Succeeded,
             (Outcome::Replayed, _) => Self::Replayed,
-            (Outcome::Failed(fault), _) if fault.disposition == Disposition::Discard => Self::Discarded,
+            (Outcome::Failed(summary), _) if summary.disposition == Disposition::Discard => Self::Discarded,
             (_, Action::ByRedrivePolicy) => Self::DeadLettered,
             (_, Action::DeadLetter { .. }) if settled.is_confirmed() => Self::DeadLettered,
             (outcome, _) if outcome.is_deferral() => Self::Deferred,

@@ -11,7 +11,7 @@ use crate::message::records::Records;
 use crate::settings::Settings;
 use crate::telemetry::report;
 use redrive_engine::decide::{Case, Unstarted, decide_lane};
-use redrive_engine::{Asked, Disposition, Fault, Outcome, Overrides, Ran, Settled, State, plan};
+use redrive_engine::{Asked, Disposition, ErrorSummary, Outcome, Overrides, Ran, Settled, State, plan};
 
 /// One of this many messages fails.
 const FAILING: usize = 10;
@@ -61,9 +61,9 @@ impl Batch {
     }
 }
 
-fn fault() -> Box<Fault> {
+fn fault() -> Box<ErrorSummary> {
     let (error, exception) = ("poison".to_owned(), "error".into());
-    Box::new(Fault {
+    Box::new(ErrorSummary {
         disposition: Disposition::Retry,
         code: None,
         error,

@@ -14,7 +14,7 @@ use super::settled::{Action, Outcome, Ran, Settled, State};
 use super::{Facts, Shared, Time};
 use crate::choices::Overrides;
 use crate::deliveries::Standing;
-use crate::fault::Disposition;
+use crate::error_summary::Disposition;
 use crate::overrides::Asked;
 
 /// How long a canceled handler may keep its thread.
@@ -361,16 +361,18 @@ impl<F: Facts> Batch<F> {
         }
         let Message { facts, settled: Settled { outcome, ran, .. }, .. } = &self.messages[at];
         match outcome {
-            Outcome::Failed(fault) if fault.disposition == Disposition::Outage && !fault.is_of_store => {
+            Outcome::Failed(summary)
+                if summary.disposition == Disposition::Outage && !summary.is_of_store =>
+            {
                 let needed = own_dependencies(facts, &rules.policy);
-                let is_it = |name: &&str| fault.dependency.as_deref().is_none_or(|only| only == *name);
+                let is_it = |name: &&str| summary.dependency.as_deref().is_none_or(|only| only == *name);
                 for name in each(&needed).filter(is_it) {
                     let call = (ran.map(|ran| Ran { is_shared: false, ..ran }), name.to_owned());
                     if ran.is_some_and(|ran| ran.is_shared) && counted.contains(&call) {
                         continue;
                     }
                     let withdrawn = (&mut self.withdraws, &mut self.withdrawn);
-                    count_outage(name, &fault.error, withdrawn, rules);
+                    count_outage(name, &summary.error, withdrawn, rules);
                     counted.push(call);
                 }
             }
@@ -404,12 +406,14 @@ impl<F: Facts> Batch<F> {
     fn note_store(&mut self, at: usize, rules: &mut Rules<'_>) {
         let Settled { outcome, ran, .. } = &self.messages[at].settled;
         let answered = match (outcome, ran) {
-            (Outcome::Failed(fault), _) if fault.is_of_store && fault.disposition == Disposition::Outage => {
+            (Outcome::Failed(summary), _)
+                if summary.is_of_store && summary.disposition == Disposition::Outage =>
+            {
                 let withdrawn = (&mut self.withdraws, &mut self.withdrawn);
-                return count_outage(STORE, &fault.error, withdrawn, rules);
+                return count_outage(STORE, &summary.error, withdrawn, rules);
             }
             (_, Some(ran)) => Some(self.began + ran.ended.saturating_sub(ran.took)),
-            (Outcome::Failed(fault), None) if fault.is_of_store => Some(self.began),
+            (Outcome::Failed(summary), None) if summary.is_of_store => Some(self.began),
             (Outcome::Replayed, None) => Some(self.began),
             _ => None,
         };
@@ -841,9 +845,9 @@ fn count_outage(
 /// Whether a message has ended without proof of its dependencies, and may not even have called them.
 fn says_nothing(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Failed(fault) if fault.is_of_store => true,
-        Outcome::Failed(fault) => {
-            matches!(fault.disposition, Disposition::Discard | Disposition::Reject | Disposition::Malformed)
+        Outcome::Failed(summary) if summary.is_of_store => true,
+        Outcome::Failed(summary) => {
+            matches!(summary.disposition, Disposition::Discard | Disposition::Reject | Disposition::Malformed)
         }
         Outcome::Replayed | Outcome::Panicked { .. } => true,
         _ => false,

@@ -7,7 +7,7 @@ use super::guards::require;
 use crate::backoff::Backoff;
 use crate::choices::{LastDelivery, OnFailure, Overrides};
 use crate::deliveries::{Deliveries, Standing};
-use crate::fault::Disposition;
+use crate::error_summary::Disposition;
 use crate::overrides::Asked;
 use crate::{Action, Outcome};
 
@@ -68,7 +68,7 @@ pub struct Case<'a> {
 fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
     match case.outcome {
         Outcome::Done | Outcome::Replayed | Outcome::Unrecorded => Action::Ack,
-        Outcome::Failed(fault) => match fault.disposition {
+        Outcome::Failed(summary) => match summary.disposition {
             Disposition::Discard => Action::Ack,
             Disposition::Retry => retry(policy.delay(case), case, policy),
             Disposition::Outage => retry(policy.outage_delay(case), case, policy),
@@ -118,7 +118,7 @@ fn retry(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
 /// The reason is the user's own code, else ours.
 fn letter(ours: &'static str, or_retry: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
     let own = match case.outcome {
-        Outcome::Failed(fault) => fault.code.clone(),
+        Outcome::Failed(summary) => summary.code.clone(),
         _ => None,
     };
     let reason = own.unwrap_or(Cow::Borrowed(ours));
@@ -183,7 +183,7 @@ impl<'a> Policy<'a> {
     /// granted.
     fn delay(&self, case: &Case<'_>) -> Duration {
         let by_failure = match case.outcome {
-            Outcome::Failed(fault) => fault.delay,
+            Outcome::Failed(summary) => summary.delay,
             _ => None,
         };
         let own = by_failure.unwrap_or_else(|| self.backoff.delay(case.attempt, case.random));

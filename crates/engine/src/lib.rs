@@ -17,7 +17,7 @@ mod deliveries;
 mod engine;
 #[cfg(all(test, debug_assertions))]
 mod explorer;
-mod fault;
+mod error_summary;
 #[doc(hidden)]
 pub mod guards;
 pub mod keys;
@@ -45,7 +45,7 @@ pub use self::choices::{LastDelivery, OnFailure, Overrides};
 use self::decide::Policy;
 pub use self::deliveries::Deliveries;
 pub use self::engine::Engine;
-pub use self::fault::{Disposition, Fault};
+pub use self::error_summary::{Disposition, ErrorSummary};
 use self::keys::{BatchKey, LeaseKey, MessageKey};
 pub use self::lambda::{BatchLimits, LambdaEngine};
 pub use self::names::Secret;

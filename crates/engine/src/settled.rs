@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::guards::require;
 use super::outbox::Kind;
-use crate::fault::{Disposition, Fault};
+use crate::error_summary::{Disposition, ErrorSummary};
 
 /// The outcome of one record.
 #[derive(Debug, Default, Clone)]
@@ -16,7 +16,7 @@ pub enum Outcome {
     /// Its handler returned `Ok`, and the store did not confirm that it recorded that.
     Unrecorded,
     /// Boxed, because few messages fail.
-    Failed(Box<Fault>),
+    Failed(Box<ErrorSummary>),
     Panicked {
         text: String,
         /// The function is at fault, not the message: others panicked before and none has succeeded since, or the runtime
@@ -47,7 +47,7 @@ impl Outcome {
     pub fn lets_the_lane_go_on(&self) -> bool {
         match self {
             Self::Done | Self::Replayed | Self::Unrecorded => true,
-            Self::Failed(fault) => fault.disposition == Disposition::Discard,
+            Self::Failed(summary) => summary.disposition == Disposition::Discard,
             Self::Panicked { .. }
             | Self::TimedOut
             | Self::Stuck
@@ -65,12 +65,12 @@ impl Outcome {
 
     /// The handler reported an outage, so the message is not at fault.
     pub fn is_outage(&self) -> bool {
-        matches!(self, Self::Failed(fault) if fault.disposition == Disposition::Outage)
+        matches!(self, Self::Failed(summary) if summary.disposition == Disposition::Outage)
     }
 
     /// The handler deferred the message, which is no error.
     pub fn is_deferral(&self) -> bool {
-        matches!(self, Self::Failed(fault) if matches!(fault.disposition, Disposition::Defer(_)))
+        matches!(self, Self::Failed(summary) if matches!(summary.disposition, Disposition::Defer(_)))
     }
 
     /// Why the message did not succeed, as the log and the dead letter show it.
@@ -81,9 +81,11 @@ impl Outcome {
                 let error = "the handler returned Ok, but the idempotency store did not record it: a duplicate may run";
                 ("lease-lost", error, "lease-lost")
             }
-            Self::Failed(fault) => {
-                (fault.code.as_deref().unwrap_or(fault.disposition.name()), &*fault.error, &*fault.exception)
-            }
+            Self::Failed(summary) => (
+                summary.code.as_deref().unwrap_or(summary.disposition.name()),
+                &*summary.error,
+                &*summary.exception,
+            ),
             Self::Panicked { text, .. } => ("panic", &**text, "panic"),
             Self::TimedOut => ("timeout", "the handler ran out of time", "timeout"),
             Self::Stuck => ("blocked", "a handler blocks its thread and could not be canceled", "timeout"),

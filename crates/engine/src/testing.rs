@@ -6,16 +6,18 @@ use std::time::Duration;
 use redrive_sqs::LONGEST_VISIBILITY;
 
 use crate::decide::Policy;
-use crate::{Asked, Backoff, Disposition, Facts, Fault, LastDelivery, OnFailure, Outcome, Overrides, Time};
+use crate::{
+    Asked, Backoff, Disposition, ErrorSummary, Facts, LastDelivery, OnFailure, Outcome, Overrides, Time,
+};
 
 /// A failure, built as handlers build `redrive::Failure`.
-pub(crate) struct Failure(Fault);
+pub(crate) struct Failure(ErrorSummary);
 
 impl Failure {
     fn new(disposition: Disposition, error: &str) -> Self {
         let (error, exception) = (error.to_owned(), Cow::Borrowed(""));
         let (code, delay, dependency, is_of_store) = (None, None, None, false);
-        Self(Fault { disposition, code, error, exception, delay, dependency, is_of_store })
+        Self(ErrorSummary { disposition, code, error, exception, delay, dependency, is_of_store })
     }
 
     pub(crate) fn retry(error: &str) -> Self {
@@ -63,8 +65,8 @@ impl Failure {
     }
 
     /// With the delay of the user's own schedule.
-    pub(crate) fn reduce(self, delay: Option<Duration>) -> Box<Fault> {
-        Box::new(Fault { delay, ..self.0 })
+    pub(crate) fn reduce(self, delay: Option<Duration>) -> Box<ErrorSummary> {
+        Box::new(ErrorSummary { delay, ..self.0 })
     }
 }
 

@@ -537,7 +537,7 @@ fn a_message_that_its_handler_still_blocks_is_left_alone() {
 fn a_discarded_message_is_deleted() {
     let mut bench = Bench::with(1, false, VISIBILITY);
     let discard = failed(Failure::discard("late"));
-    assert!(matches!(&discard, Outcome::Failed(fault) if fault.disposition == Disposition::Discard));
+    assert!(matches!(&discard, Outcome::Failed(summary) if summary.disposition == Disposition::Discard));
     bench.ends([0], &discard, millis(50));
     assert_eq!(bench.call(millis(150)).unwrap().0.kind, Kind::Deletes);
 }

@@ -552,7 +552,7 @@ impl World {
     fn over(&mut self, at: usize, message: usize, outcome: &Outcome) {
         self.processes[at] = Process::Idle;
         match outcome {
-            Outcome::Failed(fault) => match fault.disposition {
+            Outcome::Failed(summary) => match summary.disposition {
                 Disposition::Reject | Disposition::Discard => self.messages[message] = Message::Gone,
                 Disposition::Defer(after) => self.returns(message, after.as_secs()),
                 Disposition::Retry

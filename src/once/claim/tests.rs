@@ -26,9 +26,9 @@ fn outcome(claimed: Claimed, payload: Option<&str>) -> Outcome {
     }
 }
 
-fn fault(outcome: Outcome) -> Box<Fault> {
+fn fault(outcome: Outcome) -> Box<ErrorSummary> {
     match outcome {
-        Outcome::Failed(fault) => fault,
+        Outcome::Failed(summary) => summary,
         outcome => panic!("{outcome:?}"),
     }
 }

@@ -78,7 +78,7 @@ fn failed(text: &str) -> Outcome {
 fn named(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Done => "done",
-        Outcome::Failed(fault) if fault.error == "own" => "own",
+        Outcome::Failed(summary) if summary.error == "own" => "own",
         Outcome::Failed(_) => "whole",
         Outcome::Stuck => "stuck",
         Outcome::NotStarted | Outcome::BreakerOpen => "not started",

@@ -227,8 +227,8 @@ impl<'w> Print<'w> {
                 self.add((message.lease, message.tries, settled.state, &settled.action, message.is_trial));
                 self.maybe(message.hidden_until);
                 self.add((settled.has_letter, settled.is_lost, std::mem::discriminant(&settled.outcome)));
-                if let Outcome::Failed(fault) = &settled.outcome {
-                    self.add(fault.disposition.name());
+                if let Outcome::Failed(summary) = &settled.outcome {
+                    self.add(summary.disposition.name());
                 }
             }
         }

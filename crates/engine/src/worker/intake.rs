@@ -7,7 +7,7 @@ use redrive_sqs::{LONGEST_POLL, MAX_BYTES};
 use super::{Life, Worker, WorkerEngine};
 use crate::batch::{Batch, Deletes, Worked};
 use crate::breaker::UNNAMED;
-use crate::fault::Disposition;
+use crate::error_summary::Disposition;
 use crate::guards::{guard, require};
 use crate::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::pacing::budget::Budget;
@@ -378,13 +378,13 @@ impl<F: Facts> WorkerEngine<'_, F> {
                     continue;
                 }
                 Outcome::TimedOut => true,
-                Outcome::Failed(fault) => match fault.disposition {
+                Outcome::Failed(summary) => match summary.disposition {
                     Disposition::Discard | Disposition::Reject => false,
                     Disposition::Outage if is_down => {
                         limit.restart(now);
                         continue;
                     }
-                    Disposition::Outage if fault.dependency.is_none() && needs_all => true,
+                    Disposition::Outage if summary.dependency.is_none() && needs_all => true,
                     _ => continue,
                 },
                 _ => continue,

@@ -19,7 +19,7 @@ pub enum Disposition {
 
 /// A failure reduced to plain values, so that no user code is left to call or to drop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ErrorSummary {
     pub disposition: Disposition,
     /// The user's own reason.
     pub code: Option<Cow<'static, str>>,
