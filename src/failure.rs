@@ -1,6 +1,6 @@
 //! The failures that a handler can return, each with a decision about its message.
 
-mod cause;
+mod error_chain;
 mod foreign;
 pub(crate) mod judge;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use redrive_engine::{Disposition, ErrorSummary};
 
-pub(crate) use self::cause::Cause;
+pub(crate) use self::error_chain::ErrorChain;
 pub use self::foreign::ForeignError;
 
 /// Any error, boxed. The `?` operator turns it into a [`Failure`].
@@ -47,7 +47,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 pub struct Failure {
     /// `None` for a plain error, which is retried.
     disposition: Option<Disposition>,
-    cause: Option<Cause>,
+    chain: Option<ErrorChain>,
     reason: Option<Cow<'static, str>>,
     /// The dependency that an outage names.
     dependency: Option<Cow<'static, str>>,
@@ -84,7 +84,7 @@ impl Failure {
     ///
     /// This uses up a delivery, because SQS counts every receive.
     pub const fn defer(after: Duration) -> Self {
-        Self { disposition: Some(Disposition::Defer(after)), cause: None, reason: None, dependency: None }
+        Self { disposition: Some(Disposition::Defer(after)), chain: None, reason: None, dependency: None }
     }
 
     /// Reports that a dependency is down, and that the message is not at fault.
@@ -225,7 +225,7 @@ impl Failure {
     /// Returns the error, or `None` for [`Failure::defer`].
     #[must_use]
     pub fn error(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
-        Some(self.cause.as_ref()?.error())
+        Some(self.chain.as_ref()?.error())
     }
 
     /// Returns the first error of type `E` in the chain of sources, including errors inside an `anyhow::Error` or a
@@ -241,7 +241,7 @@ impl Failure {
     /// ```
     #[must_use]
     pub fn find<E: Error + 'static>(&self) -> Option<&E> {
-        self.cause.as_ref()?.find()
+        self.chain.as_ref()?.find()
     }
 
     /// Returns true if a constructor or a verdict has decided about the message.
@@ -270,13 +270,13 @@ impl Failure {
     /// Returns a failure that reports the same as this fault.
     pub(crate) fn restored(summary: &ErrorSummary) -> Self {
         let ErrorSummary { disposition, code, error, dependency, .. } = summary.clone();
-        Self { disposition: Some(disposition), cause: Some(Cause::new(error)), reason: code, dependency }
+        Self { disposition: Some(disposition), chain: Some(ErrorChain::new(error)), reason: code, dependency }
     }
 
     /// Calls the user's `Display` and drops the user's error, both for the last time.
     pub(crate) fn reduce(self, delay: Option<Duration>) -> Box<ErrorSummary> {
         let error = self.to_string().chars().take(ERROR_CHARACTERS).collect();
-        let exception = self.cause.as_ref().map_or(Cow::Borrowed(""), Cause::exception);
+        let exception = self.chain.as_ref().map_or(Cow::Borrowed(""), ErrorChain::exception);
         let (disposition, code, dependency) = (self.disposition(), self.reason, self.dependency);
         Box::new(ErrorSummary { disposition, code, error, exception, delay, dependency, is_of_store: false })
     }
@@ -284,13 +284,13 @@ impl Failure {
 
 impl<E: Into<BoxError> + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
-        let cause = Cause::new(error);
-        let judgment = cause.find::<Judgment>();
+        let chain = ErrorChain::new(error);
+        let judgment = chain.find::<Judgment>();
         Self {
             disposition: judgment.map(|judgment| judgment.disposition),
             reason: judgment.and_then(|judgment| judgment.reason.clone()),
             dependency: judgment.and_then(|judgment| judgment.dependency.clone()),
-            cause: Some(cause),
+            chain: Some(chain),
         }
     }
 }
@@ -298,8 +298,8 @@ impl<E: Into<BoxError> + 'static> From<E> for Failure {
 /// Writes the whole chain of sources, joined by `: `.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(cause) = &self.cause else { return f.write_str("deferred") };
-        for (depth, error) in cause.chain().enumerate() {
+        let Some(chain) = &self.chain else { return f.write_str("deferred") };
+        for (depth, error) in chain.chain().enumerate() {
             let separator = if depth == 0 { "" } else { ": " };
             write!(f, "{separator}{error}")?;
         }
@@ -350,7 +350,7 @@ pub struct Verdict(#[source] Judgment);
 #[derive(Debug)]
 pub(crate) struct Judgment {
     disposition: Disposition,
-    cause: Cause,
+    chain: ErrorChain,
     reason: Option<Cow<'static, str>>,
     dependency: Option<Cow<'static, str>>,
 }
@@ -399,7 +399,7 @@ impl Verdict {
     }
 
     fn new(disposition: Disposition, error: impl Into<BoxError> + 'static) -> Self {
-        Self(Judgment { disposition, cause: Cause::new(error), reason: None, dependency: None })
+        Self(Judgment { disposition, chain: ErrorChain::new(error), reason: None, dependency: None })
     }
 }
 
@@ -416,13 +416,13 @@ const fn name_of(disposition: Disposition) -> &'static str {
 
 impl fmt::Display for Judgment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self.cause.error(), f)
+        fmt::Display::fmt(self.chain.error(), f)
     }
 }
 
 impl Error for Judgment {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.cause.error().source()
+        self.chain.error().source()
     }
 }
 

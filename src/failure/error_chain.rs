@@ -13,14 +13,14 @@ use redrive_executor::catch;
 const HEAD: usize = 128;
 
 #[derive(Debug)]
-pub(crate) struct Cause {
+pub(crate) struct ErrorChain {
     error: BoxError,
     /// The type of the error, or the wrapper that hides it.
     exception: &'static str,
     is_hidden: bool,
 }
 
-impl Cause {
+impl ErrorChain {
     pub(crate) fn new<E: Into<BoxError> + 'static>(error: E) -> Self {
         let wrappers = [
             (TypeId::of::<anyhow::Error>(), "anyhow::Error"),
@@ -44,7 +44,7 @@ impl Cause {
     /// Returns the first error of type `E`. The chain skips the error inside a verdict, so it is checked separately.
     pub(crate) fn find<E: Error + 'static>(&self) -> Option<&E> {
         self.chain().find_map(|error| {
-            let within = || error.downcast_ref::<Judgment>()?.cause.error().downcast_ref();
+            let within = || error.downcast_ref::<Judgment>()?.chain.error().downcast_ref();
             error.downcast_ref().or_else(within)
         })
     }
@@ -71,7 +71,7 @@ fn boxed<E: Into<BoxError> + 'static>(error: E) -> BoxError {
 
 fn name(error: &(dyn Error + 'static)) -> Option<Cow<'static, str>> {
     if let Some(judgment) = error.downcast_ref::<Judgment>() {
-        return Some(judgment.cause.exception());
+        return Some(judgment.chain.exception());
     }
     let common = [
         (error.is::<Verdict>(), None),
