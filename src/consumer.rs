@@ -21,7 +21,7 @@ use crate::aws::{CloudWatch, Environment, Sqs};
 pub use crate::consumer::queue_settings::QueueSettings;
 use crate::error::event::Other;
 use crate::error::{Error, Kind};
-use crate::failure::judge::Judge;
+use crate::failure::classifier::FailureClassifier;
 use crate::handler::hook::Hooks;
 use crate::handler::other_event::TakeOther;
 use crate::lambda::{FOR_THE_RESPONSE, Flow, Observer, Process, Shutdown, Source, WallClock};
@@ -77,7 +77,7 @@ pub(crate) struct Setup {
     pub(crate) sqs: Option<Sqs>,
     pub(crate) cloudwatch: Option<CloudWatch>,
     observer: Option<Observer>,
-    judge: Judge,
+    classifier: FailureClassifier,
     hooks: Hooks,
     bodies: Option<Arc<dyn AnyBodies>>,
     once: Option<Rules>,
@@ -293,7 +293,7 @@ impl Setup {
             sqs: self.sqs.as_ref(),
             cloudwatch: self.cloudwatch.as_ref(),
             observer: self.observer.as_ref(),
-            judge: &self.judge,
+            classifier: &self.classifier,
             hooks: &self.hooks,
             bodies: self.bodies.as_ref(),
             once: self.once.as_ref(),

@@ -2,7 +2,7 @@
 
 mod error_chain;
 mod foreign;
-pub(crate) mod judge;
+pub(crate) mod classifier;
 
 use std::borrow::Cow;
 use std::error::Error;

@@ -22,7 +22,7 @@ use redrive_engine::decide::Policy;
 use redrive_engine::{Secret, Settled, Shared};
 use redrive_event::Entry;
 
-use crate::failure::judge::Judge;
+use crate::failure::classifier::FailureClassifier;
 use crate::handler::hook::Hooks;
 pub(crate) use crate::lambda::follow::make_call;
 use crate::message::record::{Limits, Record};
@@ -58,7 +58,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) sqs: Option<&'a Sqs>,
     pub(crate) cloudwatch: Option<&'a CloudWatch>,
     pub(crate) observer: Option<&'a Observer>,
-    pub(crate) judge: &'a Judge,
+    pub(crate) classifier: &'a FailureClassifier,
     pub(crate) hooks: &'a Hooks,
     pub(crate) bodies: Option<&'a Arc<dyn AnyBodies>>,
     pub(crate) once: Option<&'a Rules>,
@@ -263,7 +263,7 @@ impl Flow<'_> {
         Terms {
             concurrency: self.settings.concurrency(),
             time_limit: self.settings.time_limit.as_deref().copied(),
-            judge: self.judge.clone(),
+            classifier: self.classifier.clone(),
             hooks: self.hooks.clone(),
             bodies: self.bodies.cloned(),
             once: self.once.filter(|_| !self.is_sample).map(|rules| OnceTerms {

@@ -29,7 +29,7 @@ use self::once::Recording;
 pub(crate) use self::ready_queue::ReadyQueue;
 use self::runner::Runner;
 use crate::Handler;
-use crate::failure::judge::Judge;
+use crate::failure::classifier::FailureClassifier;
 use crate::handler::bulk::Bulk;
 use crate::handler::hook::Hooks;
 use crate::message::FromMessage;
@@ -98,7 +98,7 @@ pub(crate) struct Terms {
     pub(crate) concurrency: usize,
     /// The time limit of each message.
     pub(crate) time_limit: Option<Duration>,
-    pub(crate) judge: Judge,
+    pub(crate) classifier: FailureClassifier,
     pub(crate) hooks: Hooks,
     pub(crate) bodies: Option<Arc<dyn AnyBodies>>,
     pub(crate) once: Option<OnceTerms>,

@@ -83,7 +83,7 @@ where
     /// Computes the delay of a failed message from the attempt and the failure. [`backoff`](Self::backoff) still applies to
     /// messages whose handler panicked, timed out or did not run.
     pub fn backoff_by(self, delay: impl Fn(u32, &Failure) -> Duration + Send + Sync + 'static) -> Self {
-        self.set(|setup| setup.judge.delay = Some(Arc::new(delay)))
+        self.set(|setup| setup.classifier.delay = Some(Arc::new(delay)))
     }
 
     /// The overrides that senders may set with the message attributes `redrive.backoff` and `redrive.max-attempts`. Default:
@@ -323,7 +323,7 @@ where
     /// });
     /// ```
     pub fn classify(self, classify: impl Fn(Failure) -> Failure + Send + Sync + 'static) -> Self {
-        self.set(|setup| setup.judge.classify = Some(Arc::new(classify)))
+        self.set(|setup| setup.classifier.classify = Some(Arc::new(classify)))
     }
 
     pub(crate) fn outlives_handlers(self) -> Self {

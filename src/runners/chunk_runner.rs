@@ -18,7 +18,7 @@ use super::ready_queue::What;
 use super::runner::{Runner, Times, decode};
 use super::{Begun, Job};
 use crate::Body;
-use crate::failure::judge::Judge;
+use crate::failure::classifier::FailureClassifier;
 use crate::handler::bulk::{Bulk, Rule};
 use crate::message::FromMessage;
 use crate::message::bodies::AnyBodies;
@@ -31,7 +31,7 @@ use redrive_executor::{catch, panic_text};
 /// The part of a chunk that its runner, its handler and the queue share.
 pub(super) struct SharedChunk {
     attempts: Vec<u32>,
-    judge: Judge,
+    classifier: FailureClassifier,
     results: Mutex<Chunk>,
 }
 
@@ -61,7 +61,7 @@ impl SharedChunk {
     /// Returns the outcome of a message that failed by itself. An error that panics is a failure too, also in a task that
     /// nobody waits for.
     fn judged(&self, item: usize, failure: Failure) -> Outcome {
-        let judged = catch(|| self.judge.failed(failure, self.attempts[item]));
+        let judged = catch(|| self.classifier.failed(failure, self.attempts[item]));
         judged.map_or_else(Outcome::panicked, Outcome::Failed)
     }
 }
@@ -79,14 +79,14 @@ impl<'a> OwnChunk<'a> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn new(of: &'a Begun, segments: Vec<Segment>, judge: Judge, has_keys: bool) -> Self {
+    fn new(of: &'a Begun, segments: Vec<Segment>, classifier: FailureClassifier, has_keys: bool) -> Self {
         let mut chunk = Chunk::new(of.key, segments);
         if has_keys {
             chunk.keep_outcomes();
         }
         let records: Vec<_> = chunk.places().map(|at| of.record(at)).collect();
         let attempts = records.iter().map(|record| record.attempt()).collect();
-        let shared = Arc::new(SharedChunk { attempts, judge, results: Mutex::new(chunk) });
+        let shared = Arc::new(SharedChunk { attempts, classifier, results: Mutex::new(chunk) });
         Self { of, records, bodies: OnceCell::new(), held: Mutex::default(), shared }
     }
 }
@@ -102,7 +102,7 @@ where
     while let Some((of, segments)) =
         job.queue.next(now, |of, lanes| cut(lanes, limits, |at| of.record(at).body().len()))
     {
-        let chunk = OwnChunk::new(&of, segments, job.terms.judge.clone(), job.terms.once.is_some());
+        let chunk = OwnChunk::new(&of, segments, job.terms.classifier.clone(), job.terms.once.is_some());
         let shared = &chunk.shared;
         let mut again: Vec<_> = std::iter::once(0..chunk.records.len()).collect();
         let mut took = Duration::ZERO;
@@ -176,7 +176,7 @@ where
                 log::unheeded(&failure);
             }
             let attempts = open.iter().map(|&item| chunk.records[item].attempt());
-            let summaries = self.terms.classifier.failed_all(failure, attempts);
+            let faults = self.terms.classifier.failed_all(failure, attempts);
             open.iter()
                 .copied()
                 .zip(summaries.into_iter().map(|summary| Outcome::Failed(Box::new(summary))))

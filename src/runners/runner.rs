@@ -207,7 +207,7 @@ where
         }
         match result {
             Ok(()) => Outcome::Done,
-            Err(failure) => Outcome::Failed(self.terms.judge.failed(failure, record.attempt())),
+            Err(failure) => Outcome::Failed(self.terms.classifier.failed(failure, record.attempt())),
         }
     }
 

@@ -11,12 +11,12 @@ type Delay = dyn Fn(u32, &Failure) -> Duration + Send + Sync;
 
 /// The closures of [`classify`](crate::Consumer::classify) and [`backoff_by`](crate::Consumer::backoff_by).
 #[derive(Clone, Default)]
-pub(crate) struct Judge {
+pub(crate) struct FailureClassifier {
     pub(crate) classify: Option<Arc<Classify>>,
     pub(crate) delay: Option<Arc<Delay>>,
 }
 
-impl Judge {
+impl FailureClassifier {
     /// Classifies a handler's error, unless the handler has decided about the message or could not decode it.
     pub(crate) fn failed(&self, failure: Failure, attempt: u32) -> Box<ErrorSummary> {
         let failure = self.classified(failure);
