@@ -19,7 +19,7 @@ use crate::aws::{CloudWatch, Sqs};
 use crate::error::Error;
 use crate::message::bodies::AnyBodies;
 use redrive_engine::decide::Policy;
-use redrive_engine::{Secret, Settled, Shared};
+use redrive_engine::{Secret, Settlement, Shared};
 use redrive_event::Entry;
 
 use crate::failure::classifier::FailureClassifier;
@@ -228,7 +228,7 @@ impl Flow<'_> {
     pub(crate) async fn tell_hooks(
         &self,
         records: &[Record<'_>],
-        settled: &[Settled],
+        settled: &[Settlement],
         began: SystemTime,
         until: Instant,
         is_worker: bool,

@@ -6,13 +6,13 @@ use redrive_sqs::{Attributes, DeadLetter};
 
 use crate::Invocation;
 use crate::message::record::Record;
-use redrive_engine::{Action, Description, Settled};
+use redrive_engine::{Action, Description, Settlement};
 
 /// Returns the attributes of a letter, which are the message's own and the note, and true if there was room for the note.
 /// Returns `None` if the message is not to be dead-lettered.
 pub(crate) fn attributes(
     record: &Record<'_>,
-    settled: &Settled,
+    settled: &Settlement,
     invocation: &Invocation,
     failed_at: SystemTime,
 ) -> Option<(Attributes, bool)> {

@@ -16,12 +16,12 @@ use crate::Invocation;
 use crate::aws::letter;
 use crate::message::record::Record;
 use redrive_engine::keys::MessageKey;
-use redrive_engine::{Call, Kind, Settled};
+use redrive_engine::{Call, Kind, Settlement};
 
 /// A message that gets a letter.
 pub(crate) struct Failed<'r> {
     pub(crate) record: &'r Record<'r>,
-    pub(crate) settled: &'r Settled,
+    pub(crate) settled: &'r Settlement,
     pub(crate) invocation: &'r Invocation,
 }
 

@@ -15,7 +15,7 @@ use crate::message::facts::Known;
 use crate::message::records::Records;
 use crate::runners::{Begun, Input, Phase, Work};
 use crate::{Handler, Invocation, telemetry::log};
-use redrive_engine::{BatchLimits, Call, Command, Event, Kind, LambdaEngine, Message, Note, Settled};
+use redrive_engine::{BatchLimits, Call, Command, Event, Kind, LambdaEngine, Message, Note, Settlement};
 
 impl Flow<'_> {
     /// Runs the batch until every message that was started has ended and is settled, or time is up.
@@ -25,7 +25,7 @@ impl Flow<'_> {
         shared: &Arc<Records>,
         invocation: &Invocation,
         (began, until, settle_until): (Instant, Instant, Instant),
-    ) -> Vec<Settled>
+    ) -> Vec<Settlement>
     where
         H: Handler<M>,
         M: Input,

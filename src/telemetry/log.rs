@@ -17,7 +17,7 @@ use crate::error::{Error, Kind};
 use crate::message::record::Record;
 use crate::settings::Settings;
 use crate::{BatchReport, Failure, Invocation};
-use redrive_engine::{Description, Outcome, Settled};
+use redrive_engine::{Description, Outcome, Settlement};
 
 /// Starts the log: JSON lines on standard output, unless the program has set up its own subscriber. `filter` is `REDRIVE_LOG`
 /// (levels by target, such as `info,orders=debug`). Without it, `level` applies, which Lambda sets, or else `info`.
@@ -215,7 +215,7 @@ pub(crate) fn letter_without_note(batch: &Span, record: &Record<'_>) {
 const LINES: usize = 10;
 
 /// Logs a line for each failed message, as long as there is time.
-pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until: Instant) {
+pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settlement], until: Instant) {
     let failures = records.iter().zip(settled).filter(|(_, settled)| is_logged(settled));
     let mut failures = failures.enumerate();
     while let Some((at, (record, settled))) = failures.next() {
@@ -232,7 +232,7 @@ pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settled], until:
     }
 }
 
-fn log_failure(record: &Record<'_>, settled: &Settled) {
+fn log_failure(record: &Record<'_>, settled: &Settlement) {
     let Description { error, exception, .. } = settled.outcome.describe();
     let ((becomes, seconds), reason) = (describe(settled), settled.reason());
     let (message_id, attempt, group, confirmed) =

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use redrive_sqs::{Attributes, queue_name};
 
-use redrive_engine::{Action, Description, Disposition, Outcome, Ran, Settled};
+use redrive_engine::{Action, Description, Disposition, Outcome, Ran, Settlement};
 
 use crate::message::record::Record;
 
@@ -122,7 +122,7 @@ impl MessageReport {
     }
 
     /// Creates the report of a settled message. `began` is the start of the batch by the wall clock.
-    pub(crate) fn of(record: &Record<'_>, settled: &Settled, began: SystemTime) -> Self {
+    pub(crate) fn of(record: &Record<'_>, settled: &Settlement, began: SystemTime) -> Self {
         let outcome = MessageOutcome::of(settled);
         let has_error = !settled.outcome.never_ran() && !settled.outcome.is_deferral();
         let described = if has_error { &settled.outcome } else { &Outcome::Done };
@@ -165,7 +165,7 @@ impl MessageOutcome {
         }
     }
 
-    pub(crate) fn of(settled: &Settled) -> Self {
+    pub(crate) fn of(settled: &Settlement) -> Self {
         match (&settled.outcome, &settled.action) {
             (Outcome::Done | Outcome::Unrecorded, _) => Self::Succeeded,
             (Outcome::Replayed, _) => Self::Replayed,

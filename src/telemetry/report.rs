@@ -9,11 +9,11 @@ use redrive_sqs::queue_name;
 
 use crate::message::record::Record;
 use crate::telemetry::message_report::MessageOutcome;
-use redrive_engine::{Outcome, Settled};
+use redrive_engine::{Outcome, Settlement};
 
 /// Returns the partial batch response: failed ids in the order of the records, each once.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
-pub(crate) fn response(records: &[Record<'_>], settled: &[Settled]) -> SqsBatchResponse {
+pub(crate) fn response(records: &[Record<'_>], settled: &[Settlement]) -> SqsBatchResponse {
     let mut seen = HashSet::new();
     let failed =
         records.iter().zip(settled).filter(|(_, settled)| !settled.is_over()).map(|(record, _)| record.id());
@@ -32,7 +32,7 @@ pub(crate) fn response(records: &[Record<'_>], settled: &[Settled]) -> SqsBatchR
 /// Returns the report of a batch. `began` is its start by the wall clock, which the messages' timestamps use too.
 pub(crate) fn report(
     records: &[Record<'_>],
-    settled: &[Settled],
+    settled: &[Settlement],
     began: SystemTime,
     has_client: bool,
 ) -> BatchReport {
@@ -68,7 +68,7 @@ pub(crate) fn report(
 }
 
 /// Returns the counter for the result of a message.
-fn counter<'a>(report: &'a mut BatchReport, outcome: MessageOutcome, settled: &Settled) -> &'a mut u64 {
+fn counter<'a>(report: &'a mut BatchReport, outcome: MessageOutcome, settled: &Settlement) -> &'a mut u64 {
     match outcome {
         MessageOutcome::Succeeded => &mut report.succeeded,
         MessageOutcome::Discarded => &mut report.discarded,
@@ -94,7 +94,7 @@ mod tests {
     use crate::testing::Sample;
     use redrive_engine::{Action, Ran, State};
 
-    fn settled(outcome: Outcome, action: Action, confirmed: bool) -> Settled {
+    fn settled(outcome: Outcome, action: Action, confirmed: bool) -> Settlement {
         let ran =
             Some(Ran { took: Duration::from_millis(5), ended: Duration::from_millis(20), is_shared: false });
         let has_letter = confirmed && matches!(action, Action::DeadLetter { .. });
@@ -104,10 +104,10 @@ mod tests {
             _ if confirmed => State::Back,
             _ => State::Left,
         };
-        Settled { outcome, action, state, has_letter, ran, ..Settled::default() }
+        Settlement { outcome, action, state, has_letter, ran, ..Settlement::default() }
     }
 
-    fn failed() -> Settled {
+    fn failed() -> Settlement {
         settled(Outcome::TimedOut, Action::Retry { after: Duration::from_secs(2) }, true)
     }
 
@@ -115,7 +115,7 @@ mod tests {
         samples.iter().enumerate().map(|(at, sample)| sample.record(at)).collect()
     }
 
-    fn json(samples: &[Sample], settled: &[Settled]) -> String {
+    fn json(samples: &[Sample], settled: &[Settlement]) -> String {
         serde_json::to_string(&response(&records(samples), settled)).unwrap()
     }
 
@@ -183,7 +183,7 @@ mod tests {
         for (outcome, action, confirmed, expected) in table {
             let case = format!("{outcome:?}, {action:?}, {confirmed}");
             // The second message reveals a counter that does not add up.
-            let again = Settled { ran: None, ..settled(defer(), retry(), true) };
+            let again = Settlement { ran: None, ..settled(defer(), retry(), true) };
             let records = records(&[Sample::default(); 2]);
             let report =
                 report(&records, &[settled(outcome, action, confirmed), again], SystemTime::now(), true);
@@ -204,14 +204,14 @@ mod tests {
         assert_eq!(without_a_client.settle_errors, 0);
     }
 
-    fn failed_unconfirmed() -> Settled {
+    fn failed_unconfirmed() -> Settlement {
         settled(Outcome::TimedOut, Action::Retry { after: Duration::from_secs(2) }, false)
     }
 
     #[test]
     fn a_lease_is_lost_by_a_message_its_record_or_its_worker_and_counts_once() {
         let lost = |outcome, is_lost| {
-            let settled = Settled { is_lost, ..settled(outcome, Action::Ack, false) };
+            let settled = Settlement { is_lost, ..settled(outcome, Action::Ack, false) };
             report(&records(&[Sample::default()]), &[settled], SystemTime::now(), true).lease_lost
         };
         assert_eq!([lost(Outcome::Done, false), lost(Outcome::Done, true)], [0, 1]);
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(report.response_times, [Duration::from_millis(10_020), Duration::ZERO]);
     }
 
-    fn any_settled() -> impl Strategy<Value = Settled> {
+    fn any_settled() -> impl Strategy<Value = Settlement> {
         let letter = || Action::DeadLetter { reason: "x".into(), or_retry: Duration::ZERO };
         let retry = || Action::Retry { after: Duration::from_secs(2) };
         (0..11, any::<bool>()).prop_map(move |(kind, confirmed)| match kind {

@@ -12,7 +12,7 @@ use crate::message::record::{Limits, Record};
 use crate::message::records::Records;
 use crate::telemetry::report::{report, response};
 use redrive_engine::plan::plan;
-use redrive_engine::{Action, Asked, Backoff, Outcome, Overrides, Settled};
+use redrive_engine::{Action, Asked, Backoff, Outcome, Overrides, Settlement};
 
 /// The maxReceiveCount of the queue in [`overrides`].
 const MAX_RECEIVE_COUNT: u32 = 10;
@@ -75,8 +75,11 @@ fn limits(deadline: Instant) -> Limits {
 
 /// Reads everything that can be read of an event, as a batch of failures would.
 pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
-    let failed =
-        || Settled { outcome: Outcome::TimedOut, action: Action::ByRedrivePolicy, ..Settled::default() };
+    let failed = || Settlement {
+        outcome: Outcome::TimedOut,
+        action: Action::ByRedrivePolicy,
+        ..Settlement::default()
+    };
     let settled: Vec<_> = records.iter().map(|_| failed()).collect();
     for record in records {
         let attributes = record.attributes();

@@ -11,7 +11,7 @@ use crate::message::records::Records;
 use crate::settings::Settings;
 use crate::telemetry::report;
 use redrive_engine::decide::{Case, Unstarted, decide_lane};
-use redrive_engine::{Asked, Disposition, ErrorSummary, Outcome, Overrides, Ran, Settled, State, plan};
+use redrive_engine::{Asked, Disposition, ErrorSummary, Outcome, Overrides, Ran, Settlement, State, plan};
 
 /// One of this many messages fails.
 const FAILING: usize = 10;
@@ -50,11 +50,11 @@ impl Batch {
         let settled = (0..self.0.list().len()).map(|at| {
             let fails = at % FAILING == FAILING - 1;
             let outcome = if fails { Outcome::Failed(fault()) } else { Outcome::Done };
-            Settled {
+            Settlement {
                 outcome,
                 state: if fails { State::Back } else { State::Gone },
                 ran,
-                ..Settled::default()
+                ..Settlement::default()
             }
         });
         Worked { settled: settled.collect(), records: self.0 }
@@ -78,7 +78,7 @@ fn fault() -> Box<ErrorSummary> {
 #[derive(Debug)]
 pub struct Worked {
     records: Records,
-    settled: Vec<Settled>,
+    settled: Vec<Settlement>,
 }
 
 impl Worked {

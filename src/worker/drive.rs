@@ -32,7 +32,7 @@ use crate::tokens::AnyTokens;
 use crate::{Handler, Invocation, telemetry::log};
 use redrive_engine::keys::{BatchKey, LeaseKey, MessageKey};
 use redrive_engine::{
-    Arrival, Call, Command, Confirmation, Event, Note, Outcome, Poll, Receiving, Settled, WorkerEngine,
+    Arrival, Call, Command, Confirmation, Event, Note, Outcome, Poll, Receiving, Settlement, WorkerEngine,
 };
 
 /// The longest turn of the loop, so that it notices when the machine has slept.
@@ -382,7 +382,7 @@ where
     }
 
     /// Counts the results of a batch that is over, logs failures, and runs hooks and the observer.
-    fn report(&mut self, key: BatchKey, settled: Vec<Settled>) {
+    fn report(&mut self, key: BatchKey, settled: Vec<Settlement>) {
         self.ending.retain(|batch| *batch != key);
         let Some(Batch { begun, wall, .. }) = self.batches.remove(&key) else { return };
         let flow = self.worker.flow;

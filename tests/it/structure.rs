@@ -259,7 +259,7 @@ fn the_architecture_lists_the_state_transitions_of_the_engine() {
         let (state, next) = line.split_once(" -> ")?;
         Some((state.trim().to_owned(), words(next.split("   ").next()?)))
     });
-    let code = code("../crates/engine/src/settled.rs");
+    let code = code("../crates/engine/src/settlement.rs");
     let function = code.split("fn leads_to").nth(1).unwrap().split("\n    }").next().unwrap();
     let is_next = |line: &str| {
         let (state, next) = line.split_once("=> matches!(next,")?;

@@ -10,7 +10,7 @@ use super::guards::{guard, require};
 use super::keys::{LeaseKey, MessageKey};
 use super::outbox::Kind;
 use super::plan::{Plan, plan};
-use super::settled::{Action, Outcome, Ran, Settled, State};
+use super::settlement::{Action, Outcome, Ran, Settlement, State};
 use super::{Facts, Shared, Time};
 use crate::choices::Overrides;
 use crate::deliveries::Standing;
@@ -74,7 +74,7 @@ pub(crate) enum Step {
 #[derive(Debug, Clone)]
 pub struct Message<F> {
     pub facts: F,
-    pub settled: Settled,
+    pub settled: Settlement,
     /// Its place among the records of the batch.
     record: usize,
     /// Of a worker's message.
@@ -167,7 +167,7 @@ impl<F: Facts> Batch<F> {
     ) -> (Self, Arc<[usize]>) {
         let message = |(record, (facts, lease))| Message {
             facts,
-            settled: Settled::default(),
+            settled: Settlement::default(),
             record,
             lease,
             asked: None,
@@ -359,7 +359,7 @@ impl<F: Facts> Batch<F> {
         if rules.policy.has_store {
             self.note_store(at, rules);
         }
-        let Message { facts, settled: Settled { outcome, ran, .. }, .. } = &self.messages[at];
+        let Message { facts, settled: Settlement { outcome, ran, .. }, .. } = &self.messages[at];
         match outcome {
             Outcome::Failed(summary)
                 if summary.disposition == Disposition::Outage && !summary.is_of_store =>
@@ -404,7 +404,7 @@ impl<F: Facts> Batch<F> {
 
     /// What the outcome of a message says of the idempotency store. Whatever the store answers to a claim, it answers.
     fn note_store(&mut self, at: usize, rules: &mut Rules<'_>) {
-        let Settled { outcome, ran, .. } = &self.messages[at].settled;
+        let Settlement { outcome, ran, .. } = &self.messages[at].settled;
         let answered = match (outcome, ran) {
             (Outcome::Failed(summary), _)
                 if summary.is_of_store && summary.disposition == Disposition::Outage =>
@@ -807,7 +807,7 @@ impl<F: Facts> Batch<F> {
     }
 
     /// What happened to each message, in the order of the records.
-    pub(crate) fn into_settled(self) -> Vec<Settled> {
+    pub(crate) fn into_settled(self) -> Vec<Settlement> {
         let mut messages = self.messages;
         if !messages.is_sorted_by_key(|message| message.record) {
             messages.sort_unstable_by_key(|message| message.record);

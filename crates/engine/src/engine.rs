@@ -9,7 +9,7 @@ use super::batch::{Batch, GRACE, Message, Phase, Rules, Step, Worked};
 use super::decide::Policy;
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::outbox::{Kind, Outbox};
-use super::settled::Outcome;
+use super::settlement::Outcome;
 use super::{Command, Event, Facts, Note, Secret, Shared, Time, Why};
 
 /// Follows batches from their messages to their reports.

@@ -7,7 +7,7 @@ use super::decide::Policy;
 use super::engine::{Engine, Machine};
 use super::keys::{BatchKey, MessageKey};
 use super::outbox::Kind;
-use super::settled::State;
+use super::settlement::State;
 use super::{Command, Event, Facts, Shared, Time, Why};
 
 /// How long the first entry of a call waits for others.

@@ -28,7 +28,7 @@ mod overrides;
 mod pacing;
 mod panics;
 pub mod plan;
-mod settled;
+mod settlement;
 mod settling;
 #[cfg(test)]
 mod testing;
@@ -54,7 +54,7 @@ pub use self::overrides::{Asked, max_attempts};
 pub use self::pacing::rate::{ALLOWED, Rate};
 pub use self::pacing::tokens::{Bucket, Lease};
 pub use self::panics::{MAX_PANICS, Streak};
-pub use self::settled::{Action, Description, Outcome, Ran, Settled, State};
+pub use self::settlement::{Action, Description, Outcome, Ran, Settlement, State};
 pub use self::settling::{Call, Confirmation, Extension};
 pub use self::worker::intake::{Arrival, Poll, Receiving};
 pub use self::worker::{Exit, Why, WorkerEngine};
@@ -176,7 +176,7 @@ pub enum Command {
     /// The message of this lease is no longer in hand.
     Forget(LeaseKey),
     /// Nothing more happens to the messages of a batch. In the order of their records.
-    Report { batch: BatchKey, settled: Vec<Settled> },
+    Report { batch: BatchKey, settled: Vec<Settlement> },
     /// Log or count this.
     Note(Note),
     /// Handle no more batches, and end the process when all are answered.

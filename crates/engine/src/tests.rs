@@ -148,7 +148,7 @@ impl Bench {
         self.turn(now);
     }
 
-    fn reports(&mut self) -> Vec<Settled> {
+    fn reports(&mut self) -> Vec<Settlement> {
         let mut settled = Vec::new();
         while let Some(Command::Report { settled: more, .. }) =
             self.take(|command| matches!(command, Command::Report { .. }))
@@ -265,7 +265,7 @@ fn a_done_message_keeps_its_lease_until_its_delete_is_confirmed() {
     bench.turn(now);
     let (call, _) = bench.call(now + Duration::from_secs(5)).expect("it is tried again");
     bench.answer(call, true, now + Duration::from_secs(5));
-    assert!(matches!(bench.reports()[..], [Settled { state: State::Gone, is_lost: false, .. }]));
+    assert!(matches!(bench.reports()[..], [Settlement { state: State::Gone, is_lost: false, .. }]));
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn what_sqs_would_refuse_again_is_not_tried_again() {
         let (call, _) = bench.call(millis(0)).unwrap();
         assert_eq!(call.kind, kind);
         bench.refuse(call, millis(10));
-        assert!(matches!(bench.reports()[..], [Settled { state: State::Left, .. }]));
+        assert!(matches!(bench.reports()[..], [Settlement { state: State::Left, .. }]));
         assert!(bench.engine.machine.again.is_empty());
     }
 }
@@ -416,7 +416,7 @@ fn nothing_is_tried_again_after_the_end_of_the_worker() {
     bench.turn(millis(10));
     // The drain ends at 25 s, and settling 3 s later.
     bench.answer(call, false, millis(27_900));
-    assert!(matches!(bench.reports()[..], [Settled { state: State::Left, .. }]));
+    assert!(matches!(bench.reports()[..], [Settlement { state: State::Left, .. }]));
 }
 
 #[test]
@@ -530,7 +530,7 @@ fn a_message_that_its_handler_still_blocks_is_left_alone() {
     let worked = vec![Worked { key, outcome: Outcome::Stuck, ran: None }];
     bench.engine.on(Event::GivenUp { batch: key.batch, worked }, millis(25_050));
     assert!(bench.call(millis(25_100)).is_none());
-    assert!(matches!(bench.reports()[..], [Settled { state: State::Left, outcome: Outcome::Stuck, .. }]));
+    assert!(matches!(bench.reports()[..], [Settlement { state: State::Left, outcome: Outcome::Stuck, .. }]));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Describes messages that did not succeed, for the log.
 
-use redrive_engine::{Action, Outcome, Settled};
+use redrive_engine::{Action, Outcome, Settlement};
 
 /// Returns true if the message gets its own line. A message that no handler has begun gets one only on its last delivery.
-pub(super) fn is_logged(settled: &Settled) -> bool {
+pub(super) fn is_logged(settled: &Settlement) -> bool {
     match settled.outcome {
         Outcome::Done | Outcome::Replayed => false,
         Outcome::NotStarted | Outcome::BreakerOpen => {
@@ -20,7 +20,7 @@ pub(super) fn is_logged(settled: &Settled) -> bool {
 }
 
 /// Returns what happens to the message, and the seconds until it is visible again.
-pub(super) fn describe(settled: &Settled) -> (&'static str, Option<u64>) {
+pub(super) fn describe(settled: &Settlement) -> (&'static str, Option<u64>) {
     let seconds = settled.action.back_after().map(|after| after.as_secs());
     match &settled.action {
         Action::Ack if matches!(settled.outcome, Outcome::Unrecorded) => {

@@ -22,17 +22,17 @@ fn failed(failure: Failure) -> Outcome {
     Outcome::Failed(failure.reduce(None))
 }
 
-fn settled(outcome: Outcome, action: Action, answer: Answer) -> Settled {
+fn settled(outcome: Outcome, action: Action, answer: Answer) -> Settlement {
     let has_letter = matches!(action, Action::DeadLetter { .. }) && answer == Answer::Confirmed;
     let state = match answer {
         _ if has_letter => State::Gone,
         Answer::Confirmed | Answer::OnlyTheDelay => State::Back,
         Answer::Refused => State::Left,
     };
-    Settled { outcome, action, state, has_letter, ..Settled::default() }
+    Settlement { outcome, action, state, has_letter, ..Settlement::default() }
 }
 
-fn reported(settled: &Settled) -> MessageReport {
+fn reported(settled: &Settlement) -> MessageReport {
     MessageReport::of(&Sample::default().record(0), settled, SystemTime::UNIX_EPOCH)
 }
 
@@ -89,7 +89,7 @@ fn outcome_delay_confirmation_and_error_agree() {
 }
 
 /// Returns all possible results of a message, and some impossible ones.
-fn all() -> impl Iterator<Item = Settled> {
+fn all() -> impl Iterator<Item = Settlement> {
     let outcomes: [fn() -> Outcome; 8] = [
         || failed(Failure::from("x")),
         || failed(Failure::reject("x")),

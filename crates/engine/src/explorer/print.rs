@@ -191,7 +191,7 @@ impl<'w> Print<'w> {
         match way {
             Way::Fresh => self.add(0),
             Way::Slow => self.add(1),
-            Way::Acted(Answer::Settled(keys)) => keys.iter().for_each(|key| self.key(*key)),
+            Way::Acted(Answer::Settlement(keys)) => keys.iter().for_each(|key| self.key(*key)),
             Way::Acted(Answer::Extended(answers)) => {
                 answers.iter().for_each(|(lease, answer)| self.add((lease, std::mem::discriminant(answer))));
             }

@@ -32,7 +32,7 @@ impl World {
                     confirmed.extend(is_done.then_some(key));
                 }
                 self.look_at_queue();
-                Ok(Answer::Settled(confirmed))
+                Ok(Answer::Settlement(confirmed))
             }
             What::Extend { leases, facts, .. } => {
                 let mut answers = Vec::new();

@@ -234,7 +234,7 @@ impl World {
         let event = match (what, answer) {
             (What::Settle { call, .. }, answer) => {
                 let answers = match answer {
-                    Some(Answer::Settled(confirmed)) => {
+                    Some(Answer::Settlement(confirmed)) => {
                         confirmed.into_iter().map(|key| (key, Confirmation::Done)).collect()
                     }
                     _ => Vec::new(),

@@ -264,7 +264,7 @@ pub(super) enum Way {
 
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
-    Settled(Vec<MessageKey>),
+    Settlement(Vec<MessageKey>),
     Extended(Vec<(LeaseKey, Extension)>),
     Received(Vec<Arc<Fact>>),
 }

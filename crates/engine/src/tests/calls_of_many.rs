@@ -17,7 +17,7 @@ struct Shell {
     calls: Vec<Call>,
     is_stopped: bool,
     is_canceled: bool,
-    reported: Option<Vec<Settled>>,
+    reported: Option<Vec<Settlement>>,
 }
 
 impl Shell {

@@ -201,7 +201,7 @@ impl State {
 
 /// What happened to a message, at the end of its batch. By default, no handler has begun it.
 #[derive(Debug, Default, Clone)]
-pub struct Settled {
+pub struct Settlement {
     pub outcome: Outcome,
     pub action: Action,
     pub state: State,
@@ -224,7 +224,7 @@ pub struct Ran {
     pub is_shared: bool,
 }
 
-impl Settled {
+impl Settlement {
     /// Why the message did not succeed, as it stands in the log and in its letter.
     pub fn reason(&self) -> Option<&str> {
         match &self.action {
