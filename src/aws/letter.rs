@@ -6,7 +6,7 @@ use redrive_sqs::{Attributes, DeadLetter};
 
 use crate::Invocation;
 use crate::message::record::Record;
-use redrive_engine::{Action, Description, Settlement};
+use redrive_engine::{Description, NextStep, Settlement};
 
 /// Returns the attributes of a letter, which are the message's own and the note, and true if there was room for the note.
 /// Returns `None` if the message is not to be dead-lettered.
@@ -16,7 +16,7 @@ pub(crate) fn attributes(
     invocation: &Invocation,
     failed_at: SystemTime,
 ) -> Option<(Attributes, bool)> {
-    let Action::DeadLetter { reason, .. } = &settled.action else { return None };
+    let NextStep::DeadLetter { reason, .. } = &settled.action else { return None };
     let Description { error, exception, .. } = settled.outcome.describe();
     let mut note = DeadLetter::new(reason, failed_at, record.attempt(), record.id(), record.source());
     error.clone_into(&mut note.error);

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use redrive_sqs::{Attributes, queue_name};
 
-use redrive_engine::{Action, Description, Disposition, Outcome, Ran, Settlement};
+use redrive_engine::{Description, Disposition, NextStep, Outcome, Ran, Settlement};
 
 use crate::message::record::Record;
 
@@ -170,12 +170,12 @@ impl MessageOutcome {
             (Outcome::Done | Outcome::Unrecorded, _) => Self::Succeeded,
             (Outcome::Replayed, _) => Self::Replayed,
             (Outcome::Failed(summary), _) if summary.disposition == Disposition::Discard => Self::Discarded,
-            (_, Action::ByRedrivePolicy) => Self::DeadLettered,
-            (_, Action::DeadLetter { .. }) if settled.is_confirmed() => Self::DeadLettered,
+            (_, NextStep::ByRedrivePolicy) => Self::DeadLettered,
+            (_, NextStep::DeadLetter { .. }) if settled.is_confirmed() => Self::DeadLettered,
             (outcome, _) if outcome.is_deferral() => Self::Deferred,
             (
                 Outcome::NotStarted | Outcome::BreakerOpen | Outcome::Interrupted,
-                Action::Release { .. } | Action::Leave,
+                NextStep::Release { .. } | NextStep::Leave,
             ) => Self::NotStarted,
             _ => Self::Retried,
         }

@@ -92,14 +92,14 @@ mod tests {
     use super::*;
     use crate::Failure;
     use crate::testing::Sample;
-    use redrive_engine::{Action, Ran, State};
+    use redrive_engine::{NextStep, Ran, State};
 
-    fn settled(outcome: Outcome, action: Action, confirmed: bool) -> Settlement {
+    fn settled(outcome: Outcome, action: NextStep, confirmed: bool) -> Settlement {
         let ran =
             Some(Ran { took: Duration::from_millis(5), ended: Duration::from_millis(20), is_shared: false });
-        let has_letter = confirmed && matches!(action, Action::DeadLetter { .. });
+        let has_letter = confirmed && matches!(action, NextStep::DeadLetter { .. });
         let state = match action {
-            Action::Ack => State::Gone,
+            NextStep::Ack => State::Gone,
             _ if has_letter => State::Gone,
             _ if confirmed => State::Back,
             _ => State::Left,
@@ -108,7 +108,7 @@ mod tests {
     }
 
     fn failed() -> Settlement {
-        settled(Outcome::TimedOut, Action::Retry { after: Duration::from_secs(2) }, true)
+        settled(Outcome::TimedOut, NextStep::Retry { after: Duration::from_secs(2) }, true)
     }
 
     fn records(samples: &[Sample]) -> Vec<Record<'static>> {
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn the_response_is_exactly_what_lambda_reads() {
         assert_eq!(json(&[], &[]), r#"{"batchItemFailures":[]}"#);
-        let done = || settled(Outcome::Done, Action::Ack, false);
+        let done = || settled(Outcome::Done, NextStep::Ack, false);
         assert_eq!(json(&[Sample::default()], &[done()]), r#"{"batchItemFailures":[]}"#);
         assert_eq!(
             json(&[Sample::default(); 3], &[failed(), done(), failed()]),
@@ -135,13 +135,13 @@ mod tests {
         let twin = Sample { id: Some("twin"), ..Sample::default() };
         let expected = r#"{"batchItemFailures":[{"itemIdentifier":"twin"}]}"#;
         assert_eq!(json(&[twin; 2], &[failed(), failed()]), expected);
-        assert_eq!(json(&[twin; 2], &[settled(Outcome::Done, Action::Ack, false), failed()]), expected);
+        assert_eq!(json(&[twin; 2], &[settled(Outcome::Done, NextStep::Ack, false), failed()]), expected);
     }
 
     #[test]
     fn a_letter_counts_only_when_it_is_confirmed() {
         let letter = |confirmed| {
-            let action = Action::DeadLetter { reason: "rejected".into(), or_retry: Duration::from_secs(2) };
+            let action = NextStep::DeadLetter { reason: "rejected".into(), or_retry: Duration::from_secs(2) };
             settled(Outcome::Failed(Failure::reject("no").reduce(None)), action, confirmed)
         };
         let settled = [letter(true), letter(false)];
@@ -155,30 +155,30 @@ mod tests {
 
     #[test]
     fn messages_are_counted_by_outcome_and_by_confirmation() {
-        let retry = || Action::Retry { after: Duration::from_secs(2) };
-        let letter = || Action::DeadLetter { reason: "x".into(), or_retry: Duration::ZERO };
-        let release = || Action::Release { after: Duration::ZERO };
+        let retry = || NextStep::Retry { after: Duration::from_secs(2) };
+        let letter = || NextStep::DeadLetter { reason: "x".into(), or_retry: Duration::ZERO };
+        let release = || NextStep::Release { after: Duration::ZERO };
         let failed = |failure: Failure| Outcome::Failed(failure.reduce(None));
         let error = || failed(Failure::from("down"));
         let defer = || failed(Failure::defer(Duration::ZERO));
         let discard = || failed(Failure::discard("late"));
         // Succeeded, errors, retried, dead-lettered, deferred, discarded, not started, unsettled.
         let table = [
-            (Outcome::Done, Action::Ack, false, [1, 0, 0, 0, 0, 0, 0, 0]),
+            (Outcome::Done, NextStep::Ack, false, [1, 0, 0, 0, 0, 0, 0, 0]),
             (error(), retry(), true, [0, 1, 1, 0, 0, 0, 0, 0]),
             (error(), retry(), false, [0, 1, 0, 0, 0, 0, 0, 1]),
-            (error(), Action::ByRedrivePolicy, true, [0, 1, 0, 1, 0, 0, 0, 0]),
-            (error(), Action::ByRedrivePolicy, false, [0, 1, 0, 0, 0, 0, 0, 1]),
+            (error(), NextStep::ByRedrivePolicy, true, [0, 1, 0, 1, 0, 0, 0, 0]),
+            (error(), NextStep::ByRedrivePolicy, false, [0, 1, 0, 0, 0, 0, 0, 1]),
             (error(), letter(), true, [0, 1, 0, 1, 0, 0, 0, 0]),
             (error(), letter(), false, [0, 1, 0, 0, 0, 0, 0, 1]),
             (defer(), retry(), true, [0, 0, 0, 0, 1, 0, 0, 0]),
             (defer(), retry(), false, [0, 0, 0, 0, 1, 0, 0, 1]),
-            (discard(), Action::Ack, false, [0, 0, 0, 0, 0, 1, 0, 0]),
+            (discard(), NextStep::Ack, false, [0, 0, 0, 0, 0, 1, 0, 0]),
             (Outcome::NotStarted, release(), true, [0, 0, 0, 0, 0, 0, 1, 0]),
             (Outcome::NotStarted, release(), false, [0, 0, 0, 0, 0, 0, 1, 1]),
             (Outcome::NotStarted, letter(), true, [0, 1, 0, 1, 0, 0, 0, 0]),
-            (Outcome::NotStarted, Action::ByRedrivePolicy, true, [0, 1, 0, 1, 0, 0, 0, 0]),
-            (Outcome::Stuck, Action::Leave, false, [0, 1, 0, 0, 0, 0, 0, 0]),
+            (Outcome::NotStarted, NextStep::ByRedrivePolicy, true, [0, 1, 0, 1, 0, 0, 0, 0]),
+            (Outcome::Stuck, NextStep::Leave, false, [0, 1, 0, 0, 0, 0, 0, 0]),
         ];
         for (outcome, action, confirmed, expected) in table {
             let case = format!("{outcome:?}, {action:?}, {confirmed}");
@@ -205,13 +205,13 @@ mod tests {
     }
 
     fn failed_unconfirmed() -> Settlement {
-        settled(Outcome::TimedOut, Action::Retry { after: Duration::from_secs(2) }, false)
+        settled(Outcome::TimedOut, NextStep::Retry { after: Duration::from_secs(2) }, false)
     }
 
     #[test]
     fn a_lease_is_lost_by_a_message_its_record_or_its_worker_and_counts_once() {
         let lost = |outcome, is_lost| {
-            let settled = Settlement { is_lost, ..settled(outcome, Action::Ack, false) };
+            let settled = Settlement { is_lost, ..settled(outcome, NextStep::Ack, false) };
             report(&records(&[Sample::default()]), &[settled], SystemTime::now(), true).lease_lost
         };
         assert_eq!([lost(Outcome::Done, false), lost(Outcome::Done, true)], [0, 1]);
@@ -224,27 +224,27 @@ mod tests {
     fn a_response_time_is_never_negative() {
         let began = SystemTime::UNIX_EPOCH + Duration::from_secs(100);
         let sent = |sent| Sample { sent: Some(sent), ..Sample::default() };
-        let done = || settled(Outcome::Done, Action::Ack, false);
+        let done = || settled(Outcome::Done, NextStep::Ack, false);
         let records = records(&[sent("90000"), sent("200000")]);
         let report = report(&records, &[done(), done()], began, true);
         assert_eq!(report.response_times, [Duration::from_millis(10_020), Duration::ZERO]);
     }
 
     fn any_settled() -> impl Strategy<Value = Settlement> {
-        let letter = || Action::DeadLetter { reason: "x".into(), or_retry: Duration::ZERO };
-        let retry = || Action::Retry { after: Duration::from_secs(2) };
+        let letter = || NextStep::DeadLetter { reason: "x".into(), or_retry: Duration::ZERO };
+        let retry = || NextStep::Retry { after: Duration::from_secs(2) };
         (0..11, any::<bool>()).prop_map(move |(kind, confirmed)| match kind {
-            0 => settled(Outcome::Done, Action::Ack, false),
+            0 => settled(Outcome::Done, NextStep::Ack, false),
             1 => settled(Outcome::Failed(Failure::from("x").reduce(None)), retry(), confirmed),
             2 => settled(Outcome::Failed(Failure::reject("x").reduce(None)), letter(), confirmed),
             3 => settled(Outcome::Failed(Failure::defer(Duration::ZERO).reduce(None)), retry(), confirmed),
-            4 => settled(Outcome::Failed(Failure::discard("x").reduce(None)), Action::Ack, false),
-            5 => settled(Outcome::NotStarted, Action::Release { after: Duration::ZERO }, confirmed),
+            4 => settled(Outcome::Failed(Failure::discard("x").reduce(None)), NextStep::Ack, false),
+            5 => settled(Outcome::NotStarted, NextStep::Release { after: Duration::ZERO }, confirmed),
             6 => settled(Outcome::NotStarted, letter(), confirmed),
-            7 => settled(Outcome::TimedOut, Action::ByRedrivePolicy, confirmed),
+            7 => settled(Outcome::TimedOut, NextStep::ByRedrivePolicy, confirmed),
             8 => settled(Outcome::Failed(Failure::outage("x").reduce(None)), retry(), confirmed),
-            9 => settled(Outcome::BreakerOpen, Action::Release { after: Duration::ZERO }, confirmed),
-            _ => settled(Outcome::Stuck, Action::Leave, false),
+            9 => settled(Outcome::BreakerOpen, NextStep::Release { after: Duration::ZERO }, confirmed),
+            _ => settled(Outcome::Stuck, NextStep::Leave, false),
         })
     }
 

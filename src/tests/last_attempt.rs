@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use redrive_engine::decide::{Case, Policy, Unstarted, decide_lane};
-use redrive_engine::{Action, Asked, LastDelivery, Outcome};
+use redrive_engine::{Asked, LastDelivery, NextStep, Outcome};
 use redrive_sqs::Attribute;
 
 use crate::message::record::{Limits, Record};
@@ -32,7 +32,7 @@ proptest! {
         let outcome = Outcome::Failed(failure.reduce(None));
         let case = Case { outcome: &outcome, attempt, asked: &asked, age: Duration::ZERO, random: 0.5 };
         let action = decide_lane(&[case], &policy, Unstarted::AtOnce).remove(0);
-        let ends = matches!(action, Action::ByRedrivePolicy | Action::DeadLetter { .. });
+        let ends = matches!(action, NextStep::ByRedrivePolicy | NextStep::DeadLetter { .. });
         let message = Message::<Raw>::from_message(&record).unwrap();
         prop_assert_eq!(message.is_last_attempt(), ends, "{:?} of {:?}", action, message.max_attempts);
     }

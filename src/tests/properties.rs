@@ -12,7 +12,7 @@ use crate::message::record::{Limits, Record};
 use crate::message::records::Records;
 use crate::telemetry::report::{report, response};
 use redrive_engine::plan::plan;
-use redrive_engine::{Action, Asked, Backoff, Outcome, Overrides, Settlement};
+use redrive_engine::{Asked, Backoff, NextStep, Outcome, Overrides, Settlement};
 
 /// The maxReceiveCount of the queue in [`overrides`].
 const MAX_RECEIVE_COUNT: u32 = 10;
@@ -77,7 +77,7 @@ fn limits(deadline: Instant) -> Limits {
 pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
     let failed = || Settlement {
         outcome: Outcome::TimedOut,
-        action: Action::ByRedrivePolicy,
+        action: NextStep::ByRedrivePolicy,
         ..Settlement::default()
     };
     let settled: Vec<_> = records.iter().map(|_| failed()).collect();

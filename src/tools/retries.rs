@@ -7,7 +7,7 @@ use redrive_sqs::is_same_queue;
 use crate::Error;
 use crate::settings::Settings;
 use redrive_engine::decide::{Case, Unstarted, decide_lane};
-use redrive_engine::{Action, Asked, LastDelivery, Outcome};
+use redrive_engine::{Asked, LastDelivery, NextStep, Outcome};
 
 /// Predicts the result of each failed attempt with the code that decides in the function itself.
 ///
@@ -77,10 +77,10 @@ impl Retries {
         let (outcome, asked) = (Outcome::TimedOut, Asked::default());
         let case = Case { outcome: &outcome, attempt, asked: &asked, age: Duration::ZERO, random };
         match decide_lane(&[case], &policy, Unstarted::Backoff).swap_remove(0) {
-            Action::ByRedrivePolicy => Retry::Never(LastDelivery::RedrivePolicy),
-            Action::DeadLetter { .. } => Retry::Never(LastDelivery::DeadLetter),
-            Action::Retry { after } | Action::Release { after } => Retry::In(after),
-            Action::Ack | Action::Leave => Retry::In(self.settings.visibility_timeout()),
+            NextStep::ByRedrivePolicy => Retry::Never(LastDelivery::RedrivePolicy),
+            NextStep::DeadLetter { .. } => Retry::Never(LastDelivery::DeadLetter),
+            NextStep::Retry { after } | NextStep::Release { after } => Retry::In(after),
+            NextStep::Ack | NextStep::Leave => Retry::In(self.settings.visibility_timeout()),
         }
     }
 }

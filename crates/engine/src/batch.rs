@@ -10,7 +10,7 @@ use super::guards::{guard, require};
 use super::keys::{LeaseKey, MessageKey};
 use super::outbox::Kind;
 use super::plan::{Plan, plan};
-use super::settlement::{Action, Outcome, Ran, Settlement, State};
+use super::settlement::{NextStep, Outcome, Ran, Settlement, State};
 use super::{Facts, Shared, Time};
 use crate::choices::Overrides;
 use crate::deliveries::Standing;
@@ -270,7 +270,7 @@ impl<F: Facts> Batch<F> {
         let message = std::iter::once((facts, Some(lease)));
         let (mut batch, _) = Self::new(message, false, (now, now), Deletes::ByWorker);
         (batch.phase, batch.is_silent) = (Phase::Over, true);
-        batch.messages[0].settled.action = Action::Release { after };
+        batch.messages[0].settled.action = NextStep::Release { after };
         batch.ask(0, State::Delaying);
         batch
     }
@@ -281,7 +281,7 @@ impl<F: Facts> Batch<F> {
         let (mut batch, _) = Self::new(message, false, (now, now), Deletes::ByWorker);
         (batch.phase, batch.is_silent) = (Phase::Over, true);
         let settled = &mut batch.messages[0].settled;
-        (settled.state, settled.outcome, settled.action) = (State::Running, Outcome::Replayed, Action::Ack);
+        (settled.state, settled.outcome, settled.action) = (State::Running, Outcome::Replayed, NextStep::Ack);
         batch.running = 1;
         batch.delete(0);
         batch
@@ -474,7 +474,7 @@ impl<F: Facts> Batch<F> {
             }
             let (goes_on, has_run) = (outcome.lets_the_lane_go_on(), !outcome.never_ran());
             if goes_on {
-                settled.action = Action::Ack;
+                settled.action = NextStep::Ack;
                 self.something_finished = true;
                 if !matches!(outcome, Outcome::Replayed) {
                     rules.shared.streak.succeeded();
@@ -626,7 +626,7 @@ impl<F: Facts> Batch<F> {
         if self.deletes != Deletes::InTurn || self.never_ran(at) {
             return;
         }
-        let is_done = matches!(self.messages[at].settled.action, Action::Ack);
+        let is_done = matches!(self.messages[at].settled.action, NextStep::Ack);
         let rest = at + 1..self.lanes[self.lane_of(at)].end;
         match (confirmed, is_done) {
             (true, _) => self.go_on(rest, rules),
@@ -683,7 +683,7 @@ impl<F: Facts> Batch<F> {
     fn settle(&mut self, rest: Range<usize>) {
         for at in rest {
             self.settle_one(at);
-            let has_letter = matches!(self.messages[at].settled.action, Action::DeadLetter { .. });
+            let has_letter = matches!(self.messages[at].settled.action, NextStep::DeadLetter { .. });
             if guard!(FollowersWait, has_letter && !self.never_ran(at)) {
                 return;
             }
@@ -696,14 +696,14 @@ impl<F: Facts> Batch<F> {
             return;
         }
         if guard!(LostIsLeft, settled.is_lost) {
-            settled.action = Action::Leave;
+            settled.action = NextStep::Leave;
         }
         match settled.action {
-            Action::DeadLetter { .. } => self.ask(at, State::Writing),
-            Action::Retry { .. } | Action::Release { .. } | Action::ByRedrivePolicy => {
+            NextStep::DeadLetter { .. } => self.ask(at, State::Writing),
+            NextStep::Retry { .. } | NextStep::Release { .. } | NextStep::ByRedrivePolicy => {
                 self.ask(at, State::Delaying)
             }
-            Action::Ack | Action::Leave => self.set(at, State::Left),
+            NextStep::Ack | NextStep::Leave => self.set(at, State::Left),
         }
     }
 
@@ -773,7 +773,7 @@ impl<F: Facts> Batch<F> {
     pub(crate) fn replay(&mut self, at: usize, rules: &mut Rules<'_>) {
         self.end_trial(at, rules);
         let settled = &mut self.messages[at].settled;
-        (settled.outcome, settled.action) = (Outcome::Replayed, Action::Ack);
+        (settled.outcome, settled.action) = (Outcome::Replayed, NextStep::Ack);
         self.delete(at);
     }
 

@@ -9,7 +9,7 @@ use crate::choices::{LastDelivery, OnFailure, Overrides};
 use crate::deliveries::{Deliveries, Standing};
 use crate::error_summary::Disposition;
 use crate::overrides::Asked;
-use crate::{Action, Outcome};
+use crate::{NextStep, Outcome};
 
 /// The messages behind a failed head of a FIFO group wait this much longer than the head, so that it comes back alone and
 /// they do not use up a delivery each time it fails.
@@ -65,11 +65,11 @@ pub struct Case<'a> {
 }
 
 /// What happens to a message that ran, or could not be decoded.
-fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
+fn decide(case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
     match case.outcome {
-        Outcome::Done | Outcome::Replayed | Outcome::Unrecorded => Action::Ack,
+        Outcome::Done | Outcome::Replayed | Outcome::Unrecorded => NextStep::Ack,
         Outcome::Failed(summary) => match summary.disposition {
-            Disposition::Discard => Action::Ack,
+            Disposition::Discard => NextStep::Ack,
             Disposition::Retry => retry(policy.delay(case), case, policy),
             Disposition::Outage => retry(policy.outage_delay(case), case, policy),
             Disposition::RetryAfter(after) | Disposition::Defer(after) => {
@@ -85,8 +85,8 @@ fn decide(case: &Case<'_>, policy: &Policy<'_>) -> Action {
         Outcome::Panicked { again: true, .. } | Outcome::TimedOut => retry(policy.delay(case), case, policy),
         // The blocked handler ends with the process.
         Outcome::Stuck if require!(BlockedIsLeft, policy.ends) => retry(policy.delay(case), case, policy),
-        Outcome::BreakerOpen => Action::Release { after: policy.outage_delay(case) },
-        Outcome::Stuck | Outcome::LeaseLost | Outcome::NotStarted => Action::Leave,
+        Outcome::BreakerOpen => NextStep::Release { after: policy.outage_delay(case) },
+        Outcome::Stuck | Outcome::LeaseLost | Outcome::NotStarted => NextStep::Leave,
         Outcome::Interrupted => release(Duration::ZERO, case, policy),
     }
 }
@@ -96,7 +96,7 @@ fn dead_letter_or_retry(
     reason: &'static str,
     case: &Case<'_>,
     policy: &Policy<'_>,
-) -> Action {
+) -> NextStep {
     let after = policy.delay(case);
     match choice {
         OnFailure::DeadLetter if policy.has_dead_letter_queue => letter(reason, after, case, policy),
@@ -104,25 +104,25 @@ fn dead_letter_or_retry(
     }
 }
 
-fn retry(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+fn retry(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
     if !policy.deliveries().end_with(case.attempt, case.asked.max_attempts) {
-        return Action::Retry { after: policy.floored(after, case) };
+        return NextStep::Retry { after: policy.floored(after, case) };
     }
     let by_policy = policy.last_delivery == LastDelivery::RedrivePolicy || !policy.has_dead_letter_queue;
     if by_policy && policy.standing(case) == Standing::Last {
-        return Action::ByRedrivePolicy;
+        return NextStep::ByRedrivePolicy;
     }
     letter(if case.outcome.is_outage() { "outage" } else { "exhausted" }, after, case, policy)
 }
 
 /// The reason is the user's own code, else ours.
-fn letter(ours: &'static str, or_retry: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+fn letter(ours: &'static str, or_retry: Duration, case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
     let own = match case.outcome {
         Outcome::Failed(summary) => summary.code.clone(),
         _ => None,
     };
     let reason = own.unwrap_or(Cow::Borrowed(ours));
-    Action::DeadLetter { reason, or_retry: policy.floored(or_retry, case) }
+    NextStep::DeadLetter { reason, or_retry: policy.floored(or_retry, case) }
 }
 
 /// When messages come back that were not started in time.
@@ -138,7 +138,7 @@ pub enum Unstarted {
 
 /// What happens to the messages of one lane, in order, should the letter of its failed head not be confirmed. Behind the
 /// head only those have an outcome that a call took together with it.
-pub fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, unstarted: Unstarted) -> Vec<Action> {
+pub fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, unstarted: Unstarted) -> Vec<NextStep> {
     let head = cases.iter().find(|case| !case.outcome.lets_the_lane_go_on());
     let released_after = head.and_then(|head| match head.outcome {
         // A group that was not started is released with one delay, to keep its order.
@@ -147,7 +147,7 @@ pub fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, unstarted: Unstarted
     });
     let action = |case: &Case<'_>| match (case.outcome, released_after) {
         (Outcome::NotStarted, Some(after)) => release(after, case, policy),
-        (Outcome::NotStarted, None) => Action::Leave,
+        (Outcome::NotStarted, None) => NextStep::Leave,
         _ => decide(case, policy),
     };
     cases.iter().map(action).collect()
@@ -165,16 +165,16 @@ fn released_after(case: &Case<'_>, policy: &Policy<'_>, unstarted: Unstarted) ->
 
 /// Releases a message that did not run to its end. On its last delivery it gets a letter, since SQS would move it without a note.
 /// What it asks for itself is for attempts, and it was none.
-fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> Action {
+fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
     let last = policy.max_receive_count == Some(case.attempt);
     if last && policy.has_dead_letter_queue {
         let reason = if matches!(case.outcome, Outcome::Interrupted) { "interrupted" } else { "not-started" };
         return letter(reason, policy.delay(case), case, policy);
     }
     match policy.deliveries().standing(case.attempt, None) {
-        Standing::Last => Action::ByRedrivePolicy,
-        Standing::More => Action::Release { after },
-        Standing::Beyond | Standing::Unknown => Action::Release { after: policy.floored(after, case) },
+        Standing::Last => NextStep::ByRedrivePolicy,
+        Standing::More => NextStep::Release { after },
+        Standing::Beyond | Standing::Unknown => NextStep::Release { after: policy.floored(after, case) },
     }
 }
 

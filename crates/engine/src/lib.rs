@@ -54,7 +54,7 @@ pub use self::overrides::{Asked, max_attempts};
 pub use self::pacing::rate::{ALLOWED, Rate};
 pub use self::pacing::tokens::{Bucket, Lease};
 pub use self::panics::{MAX_PANICS, Streak};
-pub use self::settlement::{Action, Description, Outcome, Ran, Settlement, State};
+pub use self::settlement::{Description, NextStep, Outcome, Ran, Settlement, State};
 pub use self::settling::{Call, Confirmation, Extension};
 pub use self::worker::intake::{Arrival, Poll, Receiving};
 pub use self::worker::{Exit, Why, WorkerEngine};

@@ -116,7 +116,7 @@ pub struct Description<'o> {
 /// What to do with a message.
 #[cfg_attr(test, derive(Hash))]
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum NextStep {
     /// Leave it out of the response: Lambda deletes the message.
     Ack,
     /// A failed attempt: visible again after this long.
@@ -132,7 +132,7 @@ pub enum Action {
     Leave,
 }
 
-impl Action {
+impl NextStep {
     /// After how long the message is visible again, if this action sets that.
     pub fn back_after(&self) -> Option<Duration> {
         match self {
@@ -203,7 +203,7 @@ impl State {
 #[derive(Debug, Default, Clone)]
 pub struct Settlement {
     pub outcome: Outcome,
-    pub action: Action,
+    pub action: NextStep,
     pub state: State,
     /// SQS has confirmed its letter.
     pub has_letter: bool,
@@ -228,7 +228,7 @@ impl Settlement {
     /// Why the message did not succeed, as it stands in the log and in its letter.
     pub fn reason(&self) -> Option<&str> {
         match &self.action {
-            Action::DeadLetter { reason, .. } => Some(reason),
+            NextStep::DeadLetter { reason, .. } => Some(reason),
             _ => self.outcome.describe().reason,
         }
     }
@@ -236,9 +236,12 @@ impl Settlement {
     /// Whether the message may be deleted: it is failed until proven done.
     pub fn is_over(&self) -> bool {
         match self.action {
-            Action::Ack => true,
-            Action::DeadLetter { .. } => require!(LetterIsConfirmed, self.has_letter),
-            Action::Retry { .. } | Action::ByRedrivePolicy | Action::Release { .. } | Action::Leave => {
+            NextStep::Ack => true,
+            NextStep::DeadLetter { .. } => require!(LetterIsConfirmed, self.has_letter),
+            NextStep::Retry { .. }
+            | NextStep::ByRedrivePolicy
+            | NextStep::Release { .. }
+            | NextStep::Leave => {
                 require!(FailedStays, false)
             }
         }
@@ -246,7 +249,7 @@ impl Settlement {
 
     /// Whether SQS has confirmed the action.
     pub fn is_confirmed(&self) -> bool {
-        self.has_letter || self.is_delayed() && !matches!(self.action, Action::DeadLetter { .. })
+        self.has_letter || self.is_delayed() && !matches!(self.action, NextStep::DeadLetter { .. })
     }
 
     /// Whether SQS has confirmed the visibility timeout: that of the action, or of a message whose letter it refused.
@@ -257,7 +260,7 @@ impl Settlement {
     /// Whether SQS was asked for something that it did not confirm.
     pub fn has_settle_error(&self) -> bool {
         match self.action {
-            Action::Leave => false,
+            NextStep::Leave => false,
             _ if self.is_over() => self.state == State::Left,
             _ => !self.is_confirmed(),
         }

@@ -476,7 +476,7 @@ fn a_message_whose_letter_is_not_confirmed_comes_back_though_the_worker_is_told_
     assert_eq!((change.kind, change.messages[0].1.as_secs()), (Kind::Changes, 2));
     bench.answer(change, true, millis(2_300));
     let settled = bench.reports().remove(0);
-    assert!(matches!(settled.action, Action::DeadLetter { .. }) && settled.state == State::Back);
+    assert!(matches!(settled.action, NextStep::DeadLetter { .. }) && settled.state == State::Back);
     assert!(!settled.is_over() && settled.has_settle_error());
     assert!(bench.take(|command| matches!(command, Command::Receive(_))).is_some(), "the poll of before");
     let poll = Poll { messages: 10, wait: Duration::from_secs(20), sent: millis(0) };

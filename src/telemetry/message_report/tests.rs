@@ -6,24 +6,24 @@ use redrive_engine::State;
 
 const AFTER: Duration = Duration::from_secs(2);
 
-fn retry() -> Action {
-    Action::Retry { after: AFTER }
+fn retry() -> NextStep {
+    NextStep::Retry { after: AFTER }
 }
 
-fn letter() -> Action {
-    Action::DeadLetter { reason: "x".into(), or_retry: AFTER }
+fn letter() -> NextStep {
+    NextStep::DeadLetter { reason: "x".into(), or_retry: AFTER }
 }
 
-fn release() -> Action {
-    Action::Release { after: AFTER }
+fn release() -> NextStep {
+    NextStep::Release { after: AFTER }
 }
 
 fn failed(failure: Failure) -> Outcome {
     Outcome::Failed(failure.reduce(None))
 }
 
-fn settled(outcome: Outcome, action: Action, answer: Answer) -> Settlement {
-    let has_letter = matches!(action, Action::DeadLetter { .. }) && answer == Answer::Confirmed;
+fn settled(outcome: Outcome, action: NextStep, answer: Answer) -> Settlement {
+    let has_letter = matches!(action, NextStep::DeadLetter { .. }) && answer == Answer::Confirmed;
     let state = match answer {
         _ if has_letter => State::Gone,
         Answer::Confirmed | Answer::OnlyTheDelay => State::Back,
@@ -55,30 +55,30 @@ fn outcome_delay_confirmation_and_error_agree() {
     let panic = || Outcome::panicked("a bug");
     let (back, never) = (Some(AFTER), None);
     let table = [
-        (Outcome::Done, Action::Ack, Refused, (Succeeded, never, false, "")),
-        (failed(Failure::discard("late")), Action::Ack, Refused, (Discarded, never, false, "late")),
+        (Outcome::Done, NextStep::Ack, Refused, (Succeeded, never, false, "")),
+        (failed(Failure::discard("late")), NextStep::Ack, Refused, (Discarded, never, false, "late")),
         (error(), retry(), Confirmed, (Retried, back, true, "down")),
         (error(), retry(), Refused, (Retried, never, false, "down")),
         (error(), letter(), Confirmed, (DeadLettered, never, true, "down")),
         (error(), letter(), OnlyTheDelay, (Retried, back, true, "down")),
         (error(), letter(), Refused, (Retried, never, false, "down")),
-        (error(), Action::ByRedrivePolicy, Confirmed, (DeadLettered, never, true, "down")),
-        (error(), Action::ByRedrivePolicy, Refused, (DeadLettered, never, false, "down")),
+        (error(), NextStep::ByRedrivePolicy, Confirmed, (DeadLettered, never, true, "down")),
+        (error(), NextStep::ByRedrivePolicy, Refused, (DeadLettered, never, false, "down")),
         (panic(), letter(), Confirmed, (DeadLettered, never, true, "a bug")),
         (panic(), retry(), Refused, (Retried, never, false, "a bug")),
         (Outcome::TimedOut, retry(), Confirmed, (Retried, back, true, "the handler ran out of time")),
-        (Outcome::Stuck, Action::Leave, Refused, (Retried, never, false, Outcome::Stuck.describe().error)),
+        (Outcome::Stuck, NextStep::Leave, Refused, (Retried, never, false, Outcome::Stuck.describe().error)),
         (defer(), retry(), Confirmed, (Deferred, back, true, "")),
         (defer(), retry(), Refused, (Deferred, never, false, "")),
         (defer(), letter(), Confirmed, (DeadLettered, never, true, "")),
         (defer(), letter(), OnlyTheDelay, (Deferred, back, true, "")),
-        (defer(), Action::ByRedrivePolicy, Refused, (DeadLettered, never, false, "")),
+        (defer(), NextStep::ByRedrivePolicy, Refused, (DeadLettered, never, false, "")),
         (Outcome::NotStarted, release(), Confirmed, (NotStarted, back, true, "")),
         (Outcome::NotStarted, release(), Refused, (NotStarted, never, false, "")),
-        (Outcome::NotStarted, Action::Leave, Refused, (NotStarted, never, false, "")),
+        (Outcome::NotStarted, NextStep::Leave, Refused, (NotStarted, never, false, "")),
         (Outcome::NotStarted, letter(), Confirmed, (DeadLettered, never, true, "")),
         (Outcome::NotStarted, letter(), OnlyTheDelay, (Retried, back, true, "")),
-        (Outcome::NotStarted, Action::ByRedrivePolicy, Refused, (DeadLettered, never, false, "")),
+        (Outcome::NotStarted, NextStep::ByRedrivePolicy, Refused, (DeadLettered, never, false, "")),
     ];
     for (outcome, action, answer, expected) in table {
         let case = format!("{outcome:?}, {action:?}, {answer:?}");
@@ -100,9 +100,10 @@ fn all() -> impl Iterator<Item = Settlement> {
         || Outcome::Stuck,
         || Outcome::NotStarted,
     ];
-    let actions: [fn() -> Action; 5] = [retry, letter, release, || Action::ByRedrivePolicy, || Action::Leave];
+    let actions: [fn() -> NextStep; 5] =
+        [retry, letter, release, || NextStep::ByRedrivePolicy, || NextStep::Leave];
     let over =
-        [|| Outcome::Done, || failed(Failure::discard("x"))].map(|of| settled(of(), Action::Ack, Refused));
+        [|| Outcome::Done, || failed(Failure::discard("x"))].map(|of| settled(of(), NextStep::Ack, Refused));
     let open = outcomes.into_iter().flat_map(move |outcome| {
         actions.into_iter().flat_map(move |action| {
             [Confirmed, Refused, OnlyTheDelay].map(|answer| settled(outcome(), action(), answer))

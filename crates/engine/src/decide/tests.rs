@@ -10,16 +10,16 @@ const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-const fn retry_in(seconds: u64) -> Action {
-    Action::Retry { after: secs(seconds) }
+const fn retry_in(seconds: u64) -> NextStep {
+    NextStep::Retry { after: secs(seconds) }
 }
 
-const fn release_in(seconds: u64) -> Action {
-    Action::Release { after: secs(seconds) }
+const fn release_in(seconds: u64) -> NextStep {
+    NextStep::Release { after: secs(seconds) }
 }
 
-fn letter(reason: &'static str, or_retry: u64) -> Action {
-    Action::DeadLetter { reason: reason.into(), or_retry: secs(or_retry) }
+fn letter(reason: &'static str, or_retry: u64) -> NextStep {
+    NextStep::DeadLetter { reason: reason.into(), or_retry: secs(or_retry) }
 }
 
 /// A standard queue with ten deliveries, a visibility timeout of 180 s and a dead-letter queue.
@@ -27,11 +27,11 @@ fn policy() -> Policy<'static> {
     testing::policy(false, Some(10), secs(180))
 }
 
-fn decided(outcome: &Outcome, attempt: u32, policy: &Policy<'_>) -> Action {
+fn decided(outcome: &Outcome, attempt: u32, policy: &Policy<'_>) -> NextStep {
     decide(&Case { outcome, attempt, asked: &Asked::default(), age: Duration::ZERO, random: 0.5 }, policy)
 }
 
-fn lane(outcomes: &[(Outcome, u32)], policy: &Policy<'_>, something_finished: bool) -> Vec<Action> {
+fn lane(outcomes: &[(Outcome, u32)], policy: &Policy<'_>, something_finished: bool) -> Vec<NextStep> {
     let unstarted = if something_finished { Unstarted::AtOnce } else { Unstarted::Backoff };
     let asked = Asked::default();
     let cases: Vec<_> = outcomes
@@ -54,12 +54,12 @@ fn rests(policy: &Policy<'_>, random: f64) -> Vec<u64> {
     for attempt in 1..policy.max_receive_count.unwrap() {
         let held =
             decide(&Case { outcome: &Outcome::BreakerOpen, attempt, asked: &asked, age, random }, policy);
-        let Action::Retry { after } =
+        let NextStep::Retry { after } =
             decide(&Case { outcome: &outcome, attempt, asked: &asked, age, random }, policy)
         else {
             panic!("attempt {attempt} is not retried")
         };
-        assert_eq!(held, Action::Release { after }, "a message that is held waits as long");
+        assert_eq!(held, NextStep::Release { after }, "a message that is held waits as long");
         rests.push(after.as_secs());
         age += after;
     }
@@ -86,10 +86,12 @@ fn rests_double_from_a_minute_to_an_hour_and_last_for_the_horizon() {
 fn after_the_last_delivery_an_outage_is_the_reason() {
     let (outcome, ours) =
         (failed(Failure::outage("503")), Policy { last_delivery: LastDelivery::DeadLetter, ..policy() });
-    assert_eq!(decided(&outcome, 10, &policy()), Action::ByRedrivePolicy);
-    assert!(matches!(decided(&outcome, 10, &ours), Action::DeadLetter { reason, .. } if reason == "outage"));
+    assert_eq!(decided(&outcome, 10, &policy()), NextStep::ByRedrivePolicy);
+    assert!(
+        matches!(decided(&outcome, 10, &ours), NextStep::DeadLetter { reason, .. } if reason == "outage")
+    );
     let coded = failed(Failure::outage("503").with_reason("bank"));
-    assert!(matches!(decided(&coded, 10, &ours), Action::DeadLetter { reason, .. } if reason == "bank"));
+    assert!(matches!(decided(&coded, 10, &ours), NextStep::DeadLetter { reason, .. } if reason == "bank"));
 }
 
 proptest! {
@@ -107,14 +109,14 @@ proptest! {
 #[test]
 fn every_row_of_the_table() {
     let (standard, none) = (policy(), Policy { has_dead_letter_queue: false, ..policy() });
-    let table: [(Outcome, Action, Action); 10] = [
-        (Outcome::Done, Action::Ack, Action::Ack),
+    let table: [(Outcome, NextStep, NextStep); 10] = [
+        (Outcome::Done, NextStep::Ack, NextStep::Ack),
         (failed("down"), retry_in(8), retry_in(8)),
         (failed(Failure::retry_after(secs(77), "busy")), retry_in(77), retry_in(77)),
         (failed(Failure::reject("refused")), letter("rejected", 8), retry_in(8)),
         (failed(Failure::reject("refused").with_reason("card")), letter("card", 8), retry_in(8)),
         (failed(Failure::defer(secs(60))), retry_in(60), retry_in(60)),
-        (failed(Failure::discard("late")), Action::Ack, Action::Ack),
+        (failed(Failure::discard("late")), NextStep::Ack, NextStep::Ack),
         (Outcome::panicked("boom"), letter("panic", 8), retry_in(8)),
         (failed(Failure::malformed("eof")), letter("malformed", 8), retry_in(8)),
         (Outcome::TimedOut, retry_in(8), retry_in(8)),
@@ -135,8 +137,8 @@ fn panics_and_malformed_bodies_are_retried_where_that_was_asked_for() {
 #[test]
 fn delivery_10_of_10_comes_back_at_once_and_delivery_10_of_20_does_not() {
     assert_eq!(decided(&failed("down"), 9, &policy()), retry_in(512));
-    assert_eq!(decided(&failed("down"), 10, &policy()), Action::ByRedrivePolicy);
-    assert_eq!(Action::ByRedrivePolicy.back_after(), Some(secs(0)));
+    assert_eq!(decided(&failed("down"), 10, &policy()), NextStep::ByRedrivePolicy);
+    assert_eq!(NextStep::ByRedrivePolicy.back_after(), Some(secs(0)));
     let twenty = Policy { max_receive_count: Some(20), ..policy() };
     assert_eq!(decided(&failed("down"), 10, &twenty), retry_in(1_024));
 }
@@ -152,7 +154,7 @@ fn jitter_does_not_change_the_0_of_a_last_delivery() {
             age: Duration::ZERO,
             random,
         };
-        assert_eq!(decide(&case, &Policy { backoff: &jittered, ..policy() }), Action::ByRedrivePolicy);
+        assert_eq!(decide(&case, &Policy { backoff: &jittered, ..policy() }), NextStep::ByRedrivePolicy);
     }
 }
 
@@ -161,7 +163,7 @@ fn the_last_delivery_is_the_redrive_policys_whatever_the_failure() {
     for outcome in
         [failed(Failure::retry_after(secs(77), "busy")), failed(Failure::defer(secs(5))), Outcome::TimedOut]
     {
-        assert_eq!(decided(&outcome, 10, &policy()), Action::ByRedrivePolicy);
+        assert_eq!(decided(&outcome, 10, &policy()), NextStep::ByRedrivePolicy);
     }
     let ours = Policy { last_delivery: LastDelivery::DeadLetter, ..policy() };
     assert_eq!(decided(&failed("down"), 10, &ours), letter("exhausted", 1_024));
@@ -170,7 +172,7 @@ fn the_last_delivery_is_the_redrive_policys_whatever_the_failure() {
         letter("gateway", 1_024)
     );
     let nowhere = Policy { has_dead_letter_queue: false, ..ours };
-    assert_eq!(decided(&failed("down"), 10, &nowhere), Action::ByRedrivePolicy);
+    assert_eq!(decided(&failed("down"), 10, &nowhere), NextStep::ByRedrivePolicy);
 }
 
 #[test]
@@ -223,7 +225,7 @@ fn what_was_not_started_on_its_last_delivery_is_dead_lettered() {
     let nowhere = Policy { has_dead_letter_queue: false, ..policy() };
     assert_eq!(
         lane(&last(), &nowhere, true),
-        [Action::ByRedrivePolicy],
+        [NextStep::ByRedrivePolicy],
         "it is moved, and not without a word"
     );
     let endless = Policy { max_receive_count: None, ..nowhere };
@@ -240,12 +242,12 @@ fn a_group_that_never_started_is_released_whole_at_one_value() {
 fn the_messages_behind_a_failed_head_wait_2_s_longer() {
     let group =
         || [(Outcome::Done, 1), (failed("down"), 3), (Outcome::NotStarted, 1), (Outcome::NotStarted, 5)];
-    assert_eq!(lane(&group(), &policy(), true), [Action::Ack, retry_in(8), release_in(10), release_in(10)]);
+    assert_eq!(lane(&group(), &policy(), true), [NextStep::Ack, retry_in(8), release_in(10), release_in(10)]);
     let rejected = [(failed(Failure::reject("no")), 1), (Outcome::NotStarted, 1)];
     assert_eq!(lane(&rejected, &policy(), false), [letter("rejected", 2), release_in(4)]);
     let nowhere = Policy { has_dead_letter_queue: false, ..policy() };
     let exhausted = [(failed("down"), 10), (Outcome::NotStarted, 1)];
-    assert_eq!(lane(&exhausted, &nowhere, false), [Action::ByRedrivePolicy, release_in(2)]);
+    assert_eq!(lane(&exhausted, &nowhere, false), [NextStep::ByRedrivePolicy, release_in(2)]);
     let patient = [(failed(Failure::retry_after(secs(43_020), "down")), 1), (Outcome::NotStarted, 1)];
     assert_eq!(lane(&patient, &policy(), false), [retry_in(43_020), release_in(43_020)]);
 }
@@ -253,7 +255,7 @@ fn the_messages_behind_a_failed_head_wait_2_s_longer() {
 #[test]
 fn a_stuck_lane_keeps_its_visibility_unless_the_process_ends() {
     let group = [(Outcome::Stuck, 1), (Outcome::NotStarted, 1)];
-    assert_eq!(lane(&group, &policy(), true), [Action::Leave, Action::Leave]);
+    assert_eq!(lane(&group, &policy(), true), [NextStep::Leave, NextStep::Leave]);
     let ends = Policy { ends: true, ..policy() };
     assert_eq!(lane(&group, &ends, true), [retry_in(2), release_in(4)]);
 }
@@ -262,7 +264,7 @@ fn a_stuck_lane_keeps_its_visibility_unless_the_process_ends() {
 fn a_panic_after_others_is_retried_until_its_last_delivery() {
     let again = || Outcome::Panicked { text: "poisoned".to_owned(), again: true, is_early: false };
     assert_eq!(decided(&again(), 3, &policy()), retry_in(8));
-    assert_eq!(decided(&again(), 10, &policy()), Action::ByRedrivePolicy);
+    assert_eq!(decided(&again(), 10, &policy()), NextStep::ByRedrivePolicy);
     let ours = Policy { last_delivery: LastDelivery::DeadLetter, ..policy() };
     assert_eq!(decided(&again(), 10, &ours), letter("exhausted", 1_024));
 }
@@ -310,11 +312,11 @@ proptest! {
         let actions = lane(&outcomes, &policy, finished);
         prop_assert_eq!(actions.len(), outcomes.len());
         for ((outcome, attempt), action) in outcomes.iter().zip(&actions) {
-            prop_assert_eq!(*action == Action::Ack, outcome.lets_the_lane_go_on());
-            if let Action::DeadLetter { .. } = action {
+            prop_assert_eq!(*action == NextStep::Ack, outcome.lets_the_lane_go_on());
+            if let NextStep::DeadLetter { .. } = action {
                 prop_assert!(policy.has_dead_letter_queue);
             }
-            if *action == Action::ByRedrivePolicy {
+            if *action == NextStep::ByRedrivePolicy {
                 prop_assert_eq!(policy.max_receive_count, Some(*attempt));
             }
             if let Some(after) = action.back_after() {

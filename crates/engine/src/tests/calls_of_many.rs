@@ -139,7 +139,7 @@ proptest! {
         prop_assert!(shell.reported.is_some(), "it does not end");
         for settled in shell.reported.iter().flatten() {
             let is_done = settled.outcome.lets_the_lane_go_on();
-            prop_assert!(is_done == matches!(settled.action, Action::Ack));
+            prop_assert!(is_done == matches!(settled.action, NextStep::Ack));
             prop_assert!(!confirms || settled.state != State::Left, "{settled:?}");
         }
     }

@@ -16,7 +16,7 @@ fn with_backoff(backoff: Backoff) -> Asked {
 /// How long a message waits that failed like this.
 fn wait(outcome: &Outcome, attempt: u32, random: f64, asked: &Asked, policy: &Policy<'_>) -> u64 {
     match decide(&Case { outcome, attempt, asked, age: Duration::ZERO, random }, policy) {
-        Action::Retry { after } => after.as_secs(),
+        NextStep::Retry { after } => after.as_secs(),
         other => panic!("{other:?}"),
     }
 }
@@ -35,8 +35,8 @@ fn a_message_may_ask_for_fewer_attempts_but_not_for_more() {
     assert_eq!(asked(3, 3, &policy()), letter("exhausted", 8));
     let five = Policy { max_receive_count: Some(5), ..policy() };
     assert_eq!(asked(7, 4, &five), retry_in(16));
-    assert_eq!(asked(7, 5, &five), Action::ByRedrivePolicy);
-    assert_eq!(asked(5, 5, &five), Action::ByRedrivePolicy);
+    assert_eq!(asked(7, 5, &five), NextStep::ByRedrivePolicy);
+    assert_eq!(asked(5, 5, &five), NextStep::ByRedrivePolicy);
 }
 
 #[test]
@@ -47,15 +47,15 @@ fn a_message_that_did_not_run_has_used_up_none_of_its_attempts() {
     let none = Asked::default();
     let behind = [Case { asked: &none, ..case(&head) }, case(&Outcome::NotStarted)];
     let actions = decide_lane(&behind, &policy(), Unstarted::Backoff);
-    assert_eq!(actions, [retry_in(2), Action::Release { after: secs(4) }], "behind a failed head");
+    assert_eq!(actions, [retry_in(2), NextStep::Release { after: secs(4) }], "behind a failed head");
     for (unstarted, after) in
         [(Unstarted::AtOnce, 0), (Unstarted::Backoff, 2), (Unstarted::After(secs(7)), 7)]
     {
         let actions = decide_lane(&[case(&Outcome::NotStarted)], &policy(), unstarted);
-        assert_eq!(actions, [Action::Release { after: secs(after) }], "{unstarted:?}");
+        assert_eq!(actions, [NextStep::Release { after: secs(after) }], "{unstarted:?}");
     }
     let interrupted = decide_lane(&[case(&Outcome::Interrupted)], &policy(), Unstarted::Backoff);
-    assert_eq!(interrupted, [Action::Release { after: secs(0) }]);
+    assert_eq!(interrupted, [NextStep::Release { after: secs(0) }]);
 }
 
 /// A message that asks for this delay, after an attempt for which the consumer's own is 16 s, under all four settings.
