@@ -16,7 +16,7 @@ use crate::Invocation;
 use crate::aws::letter;
 use crate::message::record::Record;
 use redrive_engine::keys::MessageKey;
-use redrive_engine::{Call, Kind, Settlement};
+use redrive_engine::{Call, SettleCall, Settlement};
 
 /// A message that gets a letter.
 pub(crate) struct Failed<'r> {
@@ -51,7 +51,7 @@ impl Entries {
             Some((index, handle?, after))
         });
         let entries = match call.kind {
-            Kind::Letters => {
+            SettleCall::DeadLetter => {
                 let fifo = is_fifo(dead);
                 let letter = |(index, &(key, _))| {
                     let (entry, size, has_note) = letter_entry(index, message(key)?, fifo, now)?;
@@ -60,10 +60,10 @@ impl Entries {
                 };
                 Self::Letters(messages.filter_map(letter).collect())
             }
-            Kind::Deletes => {
+            SettleCall::Delete => {
                 Self::Deletes(handles.map(|(index, handle, _)| delete_entry(index, handle)).collect())
             }
-            Kind::Changes => Self::Changes(
+            SettleCall::ChangeVisibility => Self::Changes(
                 handles.map(|(index, handle, after)| change_entry(index, handle, after)).collect(),
             ),
         };

@@ -15,7 +15,9 @@ use crate::message::facts::Known;
 use crate::message::records::Records;
 use crate::runners::{Begun, Input, Phase, Work};
 use crate::{Handler, Invocation, telemetry::log};
-use redrive_engine::{BatchLimits, Call, Command, Event, Kind, LambdaEngine, Message, Note, Settlement};
+use redrive_engine::{
+    BatchLimits, Call, Command, Event, LambdaEngine, Message, Note, SettleCall, Settlement,
+};
 
 impl Flow<'_> {
     /// Runs the batch until every message that was started has ended and is settled, or time is up.
@@ -103,7 +105,7 @@ impl Flow<'_> {
                             log::letter_without_note(&begun.span, record);
                         }
                         let url = QueueArn::parse(shared.source()).map(|arn| arn.url());
-                        let sqs = self.sqs.filter(|_| url.is_some() || call.kind == Kind::Letters);
+                        let sqs = self.sqs.filter(|_| url.is_some() || call.kind == SettleCall::DeadLetter);
                         if sqs.is_none() {
                             warn!(
                                 arn = shared.source(),

@@ -8,7 +8,7 @@ use super::breaker::{Admission, STORE, UNNAMED, each};
 use super::decide::{Case, Policy, Unstarted, decide_lane};
 use super::guards::{guard, require};
 use super::keys::{LeaseKey, MessageKey};
-use super::outbox::Kind;
+use super::outbox::SettleCall;
 use super::plan::{Plan, plan};
 use super::settlement::{NextStep, Outcome, Ran, Settlement, State};
 use super::{Facts, Shared, Time};
@@ -579,18 +579,18 @@ impl<F: Facts> Batch<F> {
     }
 
     /// A call for a message has ended. Its report names the call that delayed or dead-lettered it.
-    pub(crate) fn called(&mut self, kind: Kind, at: usize, took: Duration, now: Time) {
+    pub(crate) fn called(&mut self, kind: SettleCall, at: usize, took: Duration, now: Time) {
         let settled = &mut self.messages[at].settled;
-        if kind != Kind::Deletes {
+        if kind != SettleCall::Delete {
             let ended = now.saturating_sub(self.began);
             settled.call = Some(Ran { took, ended, is_shared: false });
         }
     }
 
     /// SQS has answered the call for a message, or the call was not made because the lease is lost.
-    pub(crate) fn answered(&mut self, kind: Kind, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
+    pub(crate) fn answered(&mut self, kind: SettleCall, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
         match kind {
-            Kind::Letters => {
+            SettleCall::DeadLetter => {
                 self.messages[at].settled.has_letter = confirmed;
                 if require!(LetterIsConfirmed, confirmed) {
                     self.delete(at);
@@ -599,8 +599,8 @@ impl<F: Facts> Batch<F> {
                 }
                 self.after_letter(at, confirmed, rules);
             }
-            Kind::Changes => self.set(at, if confirmed { State::Back } else { State::Left }),
-            Kind::Deletes => {
+            SettleCall::ChangeVisibility => self.set(at, if confirmed { State::Back } else { State::Left }),
+            SettleCall::Delete => {
                 let is_gone = confirmed || self.deletes == Deletes::ByLambda;
                 self.set(at, if is_gone { State::Gone } else { State::Left });
                 self.after_delete(at, is_gone, rules);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::batch::{Batch, GRACE, Message, Phase, Rules, Step, Worked};
 use super::decide::Policy;
 use super::keys::{BatchKey, LeaseKey, MessageKey};
-use super::outbox::{Kind, Outbox};
+use super::outbox::{Outbox, SettleCall};
 use super::settlement::Outcome;
 use super::{Command, Event, Facts, Note, Secret, Shared, Time, Why};
 
@@ -57,7 +57,7 @@ pub trait Machine<F: Facts>: Sized {
     }
 
     /// Settles a message by a call of this kind, now or when that is possible.
-    fn settle(engine: &mut Engine<'_, F, Self>, kind: Kind, key: MessageKey, now: Time);
+    fn settle(engine: &mut Engine<'_, F, Self>, kind: SettleCall, key: MessageKey, now: Time);
 
     /// Brings the entries of a call into the order in which SQS is to carry them out.
     fn arrange(_engine: &Engine<'_, F, Self>, _keys: &mut [MessageKey]) {}
@@ -72,18 +72,23 @@ pub trait Machine<F: Facts>: Sized {
     /// call must not be made any more.
     fn entry(
         engine: &mut Engine<'_, F, Self>,
-        kind: Kind,
+        kind: SettleCall,
         key: MessageKey,
         now: Time,
     ) -> Option<(Duration, Time)>;
 
     /// Returns true if a call that SQS did not confirm is made again.
-    fn tries_again(_engine: &mut Engine<'_, F, Self>, _kind: Kind, _key: MessageKey, _now: Time) -> bool {
+    fn tries_again(
+        _engine: &mut Engine<'_, F, Self>,
+        _kind: SettleCall,
+        _key: MessageKey,
+        _now: Time,
+    ) -> bool {
         false
     }
 
     /// Notes that the call for a message was answered, before the batch does.
-    fn answered(_engine: &mut Engine<'_, F, Self>, _kind: Kind, _key: MessageKey, _confirmed: bool) {}
+    fn answered(_engine: &mut Engine<'_, F, Self>, _kind: SettleCall, _key: MessageKey, _confirmed: bool) {}
 
     /// Notes that nothing more happens to a message. `was_asked` says whether SQS was asked for anything.
     fn message_ended(_engine: &mut Engine<'_, F, Self>, _key: MessageKey, _was_asked: bool) {}

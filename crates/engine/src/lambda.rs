@@ -6,7 +6,7 @@ use super::batch::{Batch, Deletes, Phase};
 use super::decide::Policy;
 use super::engine::{Engine, Machine};
 use super::keys::{BatchKey, MessageKey};
-use super::outbox::Kind;
+use super::outbox::SettleCall;
 use super::settlement::State;
 use super::{Command, Event, Facts, Shared, Time, Why};
 
@@ -76,7 +76,7 @@ impl<F: Facts> Machine<F> for Invocation {
         }
     }
 
-    fn settle(engine: &mut LambdaEngine<'_, F>, kind: Kind, key: MessageKey, now: Time) {
+    fn settle(engine: &mut LambdaEngine<'_, F>, kind: SettleCall, key: MessageKey, now: Time) {
         if engine.machine.limits.has_client {
             engine.queue(kind, key, now);
         } else {
@@ -95,7 +95,7 @@ impl<F: Facts> Machine<F> for Invocation {
 
     fn entry(
         engine: &mut LambdaEngine<'_, F>,
-        _: Kind,
+        _: SettleCall,
         key: MessageKey,
         _: Time,
     ) -> Option<(Duration, Time)> {

@@ -49,7 +49,7 @@ pub use self::error_summary::{Disposition, ErrorSummary};
 use self::keys::{BatchKey, LeaseKey, MessageKey};
 pub use self::lambda::{BatchLimits, LambdaEngine};
 pub use self::names::Secret;
-pub use self::outbox::Kind;
+pub use self::outbox::SettleCall;
 pub use self::overrides::{Asked, max_attempts};
 pub use self::pacing::rate::{ALLOWED, Rate};
 pub use self::pacing::tokens::{Bucket, Lease};

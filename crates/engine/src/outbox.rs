@@ -14,10 +14,10 @@ const IN_FLIGHT: usize = 16;
 
 /// What a call does to its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    Letters,
-    Deletes,
-    Changes,
+pub enum SettleCall {
+    DeadLetter,
+    Delete,
+    ChangeVisibility,
 }
 
 /// Times count from the start of the engine.
@@ -54,17 +54,17 @@ impl Outbox {
 
     /// Adds a message of this lane. The letters of a lane are sent one by one, to keep their order: SQS may refuse an entry of
     /// a call and accept those after it.
-    pub(crate) fn add(&mut self, kind: Kind, key: MessageKey, lane: usize, now: Duration) {
+    pub(crate) fn add(&mut self, kind: SettleCall, key: MessageKey, lane: usize, now: Duration) {
         let entries = match kind {
-            Kind::Letters => &mut self.letters,
-            Kind::Deletes => &mut self.deletes,
-            Kind::Changes => &mut self.changes,
+            SettleCall::DeadLetter => &mut self.letters,
+            SettleCall::Delete => &mut self.deletes,
+            SettleCall::ChangeVisibility => &mut self.changes,
         };
         entries.push_back(Entry { key, lane, since: now });
     }
 
     /// The next call that is due; `flush` makes all of them due. Letters come first, since the response depends on them.
-    pub(crate) fn next_call(&mut self, now: Duration, flush: bool) -> Option<(Kind, Vec<MessageKey>)> {
+    pub(crate) fn next_call(&mut self, now: Duration, flush: bool) -> Option<(SettleCall, Vec<MessageKey>)> {
         if self.in_flight >= IN_FLIGHT {
             return None;
         }
@@ -75,9 +75,10 @@ impl Outbox {
         let letters = self.free_letters();
         let first = letters.first().map(|&place| &self.letters[place]);
         let call = if is_due(first, letters.len()) {
-            (Kind::Letters, self.take_letters(letters))
+            (SettleCall::DeadLetter, self.take_letters(letters))
         } else {
-            let others = [(Kind::Deletes, &mut self.deletes), (Kind::Changes, &mut self.changes)];
+            let others =
+                [(SettleCall::Delete, &mut self.deletes), (SettleCall::ChangeVisibility, &mut self.changes)];
             let count = |entries: &VecDeque<Entry>| entries.len().min(MAX_ENTRIES);
             let (kind, entries) = others.into_iter().find(|(_, them)| is_due(them.front(), count(them)))?;
             (kind, entries.drain(..count(entries)).map(|entry| entry.key).collect())
@@ -161,36 +162,36 @@ mod tests {
     #[test]
     fn ten_entries_are_due_at_once_and_fewer_after_20_ms_or_when_flushed() {
         let mut outbox = Outbox::gathering(millis(20));
-        (0..12).for_each(|at| outbox.add(Kind::Changes, key(at), at, millis(5)));
-        assert_eq!(outbox.next_call(millis(5), false), Some((Kind::Changes, keys(0..10))));
+        (0..12).for_each(|at| outbox.add(SettleCall::ChangeVisibility, key(at), at, millis(5)));
+        assert_eq!(outbox.next_call(millis(5), false), Some((SettleCall::ChangeVisibility, keys(0..10))));
         assert_eq!(outbox.next_call(millis(24), false), None);
         assert_eq!(outbox.due_at(), Some(millis(25)));
-        assert_eq!(outbox.next_call(millis(25), false), Some((Kind::Changes, keys([10, 11]))));
-        outbox.add(Kind::Changes, key(12), 12, millis(30));
-        assert_eq!(outbox.next_call(millis(30), true), Some((Kind::Changes, keys([12]))));
+        assert_eq!(outbox.next_call(millis(25), false), Some((SettleCall::ChangeVisibility, keys([10, 11]))));
+        outbox.add(SettleCall::ChangeVisibility, key(12), 12, millis(30));
+        assert_eq!(outbox.next_call(millis(30), true), Some((SettleCall::ChangeVisibility, keys([12]))));
         assert_eq!((outbox.next_call(millis(99), true), outbox.due_at()), (None, None));
     }
 
     #[test]
     fn letters_go_first_and_those_of_a_lane_wait_for_the_one_under_way() {
         let mut outbox = Outbox::gathering(millis(20));
-        outbox.add(Kind::Changes, key(9), 9, millis(0));
-        outbox.add(Kind::Letters, key(0), 0, millis(0));
-        assert_eq!(outbox.next_call(millis(0), true), Some((Kind::Letters, keys([0]))));
-        outbox.add(Kind::Letters, key(1), 0, millis(0));
-        outbox.add(Kind::Letters, key(5), 1, millis(0));
-        assert_eq!(outbox.next_call(millis(0), true), Some((Kind::Letters, keys([5]))));
-        assert_eq!(outbox.next_call(millis(0), true), Some((Kind::Changes, keys([9]))));
+        outbox.add(SettleCall::ChangeVisibility, key(9), 9, millis(0));
+        outbox.add(SettleCall::DeadLetter, key(0), 0, millis(0));
+        assert_eq!(outbox.next_call(millis(0), true), Some((SettleCall::DeadLetter, keys([0]))));
+        outbox.add(SettleCall::DeadLetter, key(1), 0, millis(0));
+        outbox.add(SettleCall::DeadLetter, key(5), 1, millis(0));
+        assert_eq!(outbox.next_call(millis(0), true), Some((SettleCall::DeadLetter, keys([5]))));
+        assert_eq!(outbox.next_call(millis(0), true), Some((SettleCall::ChangeVisibility, keys([9]))));
         assert_eq!((outbox.next_call(millis(99), true), outbox.due_at()), (None, None));
         outbox.call_ended();
         outbox.answered(key(0));
-        assert_eq!(outbox.next_call(millis(99), true), Some((Kind::Letters, keys([1]))));
+        assert_eq!(outbox.next_call(millis(99), true), Some((SettleCall::DeadLetter, keys([1]))));
     }
 
     #[test]
     fn no_more_than_sixteen_calls_are_under_way() {
         let mut outbox = Outbox::gathering(millis(20));
-        (0..200).for_each(|at| outbox.add(Kind::Changes, key(at), at, millis(0)));
+        (0..200).for_each(|at| outbox.add(SettleCall::ChangeVisibility, key(at), at, millis(0)));
         let calls = |outbox: &mut Outbox| std::iter::from_fn(|| outbox.next_call(millis(0), false)).count();
         assert_eq!(calls(&mut outbox), 16);
         outbox.call_ended();
@@ -203,23 +204,23 @@ mod tests {
             letters in prop::collection::vec(0_usize..4, 0..60), changes in 0_usize..60, answers: Vec<prop::sample::Index>,
         ) {
             let mut outbox = Outbox::gathering(millis(20));
-            letters.iter().enumerate().for_each(|(at, &of)| outbox.add(Kind::Letters, key(at), of, millis(0)));
-            (0..changes / 2).for_each(|at| outbox.add(Kind::Changes, key(at), at, millis(0)));
-            (changes / 2..changes).for_each(|at| outbox.add(Kind::Deletes, key(at), at, millis(0)));
+            letters.iter().enumerate().for_each(|(at, &of)| outbox.add(SettleCall::DeadLetter, key(at), of, millis(0)));
+            (0..changes / 2).for_each(|at| outbox.add(SettleCall::ChangeVisibility, key(at), at, millis(0)));
+            (changes / 2..changes).for_each(|at| outbox.add(SettleCall::Delete, key(at), at, millis(0)));
             let (mut under_way, mut left, mut changed) = (Vec::new(), Vec::new(), Vec::new());
             let mut answers = answers.into_iter();
             loop {
                 while let Some(call) = outbox.next_call(millis(0), true) {
                     let places = call.1.iter().map(|key| key.at);
                     match call.0 {
-                        Kind::Letters => left.extend(places),
-                        Kind::Changes | Kind::Deletes => changed.extend(places),
+                        SettleCall::DeadLetter => left.extend(places),
+                        SettleCall::ChangeVisibility | SettleCall::Delete => changed.extend(places),
                     }
                     under_way.push(call);
                 }
-                let lanes_of = |call: &(Kind, Vec<MessageKey>)| match call.0 {
-                    Kind::Letters => call.1.iter().map(|key| letters[key.at]).collect(),
-                    Kind::Changes | Kind::Deletes => Vec::new(),
+                let lanes_of = |call: &(SettleCall, Vec<MessageKey>)| match call.0 {
+                    SettleCall::DeadLetter => call.1.iter().map(|key| letters[key.at]).collect(),
+                    SettleCall::ChangeVisibility | SettleCall::Delete => Vec::new(),
                 };
                 for call in &under_way {
                     let lanes = lanes_of(call);
@@ -234,7 +235,7 @@ mod tests {
                 let which = answers.next().map_or(0, |index| index.index(under_way.len()));
                 let answered = under_way.remove(which);
                 outbox.call_ended();
-                answered.1.into_iter().filter(|_| answered.0 == Kind::Letters).for_each(|key| outbox.answered(key));
+                answered.1.into_iter().filter(|_| answered.0 == SettleCall::DeadLetter).for_each(|key| outbox.answered(key));
             }
             changed.sort_unstable();
             prop_assert_eq!(changed, (0..changes).collect::<Vec<_>>());

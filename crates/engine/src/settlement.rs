@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::guards::require;
-use super::outbox::Kind;
+use super::outbox::SettleCall;
 use crate::error_summary::{Disposition, ErrorSummary};
 
 /// The outcome of one record.
@@ -189,11 +189,11 @@ impl State {
     }
 
     /// The call to SQS that is to be made for it, or answered.
-    pub const fn call(self) -> Option<Kind> {
+    pub const fn call(self) -> Option<SettleCall> {
         match self {
-            Self::Writing => Some(Kind::Letters),
-            Self::Delaying => Some(Kind::Changes),
-            Self::Deleting => Some(Kind::Deletes),
+            Self::Writing => Some(SettleCall::DeadLetter),
+            Self::Delaying => Some(SettleCall::ChangeVisibility),
+            Self::Deleting => Some(SettleCall::Delete),
             Self::Waiting | Self::Running | Self::Ended | Self::Gone | Self::Back | Self::Left => None,
         }
     }

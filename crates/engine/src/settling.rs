@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::engine::{Engine, Machine};
 use super::keys::MessageKey;
-use super::outbox::Kind;
+use super::outbox::SettleCall;
 use super::{Command, Facts, Time};
 
 /// A call to SQS, which the shell has to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    pub kind: Kind,
+    pub kind: SettleCall,
     /// Each with its visibility timeout if that is to be set.
     pub messages: Vec<(MessageKey, Duration)>,
     pub sent: Time,
@@ -47,7 +47,7 @@ impl<F: Facts, M: Machine<F>> Engine<'_, F, M> {
         }
     }
 
-    pub(crate) fn queue(&mut self, kind: Kind, key: MessageKey, now: Time) {
+    pub(crate) fn queue(&mut self, kind: SettleCall, key: MessageKey, now: Time) {
         if let Some(batch) = self.batches.get(&key.batch) {
             self.outbox.add(kind, key, batch.lane_of(key.at), now);
         }
@@ -93,19 +93,19 @@ impl<F: Facts, M: Machine<F>> Engine<'_, F, M> {
             let answer = answers.iter().find(|(known, _)| *known == key).map(|(_, answer)| *answer);
             if let Some(batch) = self.batches.get_mut(&key.batch) {
                 batch.called(call.kind, key.at, took, now);
-                if call.kind == Kind::Changes && answer.is_none() {
+                if call.kind == SettleCall::ChangeVisibility && answer.is_none() {
                     batch.messages[key.at].hidden_until.get_or_insert(call.sent + after);
                 }
             }
             let is_final = matches!(answer, Some(Confirmation::Done | Confirmation::Refused));
-            if is_final || call.kind == Kind::Letters || !M::tries_again(self, call.kind, key, now) {
+            if is_final || call.kind == SettleCall::DeadLetter || !M::tries_again(self, call.kind, key, now) {
                 self.message_answered(call.kind, key, answer == Some(Confirmation::Done), now);
             }
         }
     }
 
     /// The call for a message is answered, or was not made because its lease is lost.
-    pub(crate) fn message_answered(&mut self, kind: Kind, key: MessageKey, confirmed: bool, now: Time) {
+    pub(crate) fn message_answered(&mut self, kind: SettleCall, key: MessageKey, confirmed: bool, now: Time) {
         self.outbox.answered(key);
         M::answered(self, kind, key, confirmed);
         self.with(key.batch, now, |batch, rules| batch.answered(kind, key.at, confirmed, rules));

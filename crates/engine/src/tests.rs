@@ -169,7 +169,7 @@ fn ten_deletes_make_a_call_at_once_and_fewer_after_a_tenth_of_a_second() {
     bench.receive(&[10, 11], 1, millis(20));
     bench.ends(0..12, &Outcome::Done, millis(1_000));
     let (call, first) = bench.call(millis(1_000)).unwrap();
-    assert_eq!((call.kind, first.len(), call.until), (Kind::Deletes, 10, millis(6_000)));
+    assert_eq!((call.kind, first.len(), call.until), (SettleCall::Delete, 10, millis(6_000)));
     assert!(bench.call(millis(1_099)).is_none());
     assert_eq!(bench.engine.wake_at(), Some(millis(1_100)));
     assert_eq!(bench.call(millis(1_100)).unwrap().1, ids(&[10, 11]));
@@ -180,7 +180,7 @@ fn a_failed_group_goes_back_at_once_from_its_tail_to_its_head() {
     let mut bench = Bench::with(3, true, VISIBILITY);
     bench.ends([0], &failed(Failure::from("down")), millis(1));
     let (call, order) = bench.call(millis(1)).unwrap();
-    assert_eq!((call.kind, order), (Kind::Changes, ids(&[2, 1, 0])));
+    assert_eq!((call.kind, order), (SettleCall::ChangeVisibility, ids(&[2, 1, 0])));
     assert_eq!(call.messages.iter().map(|(_, after)| after.as_secs()).collect::<Vec<_>>(), [4, 4, 2]);
 }
 
@@ -218,7 +218,7 @@ fn a_delay_waits_for_the_answer_to_an_extension_and_a_delete_does_not() {
     assert!(bench.call(millis(11_000)).is_none());
     bench.extended(millis(10_000), leases, Extension::Granted, millis(11_500));
     let (call, order) = bench.call(millis(11_600)).unwrap();
-    assert_eq!((call.kind, order), (Kind::Changes, ids(&[0])));
+    assert_eq!((call.kind, order), (SettleCall::ChangeVisibility, ids(&[0])));
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn a_done_message_keeps_its_lease_until_its_delete_is_confirmed() {
             bench.extended(now, leases, Extension::Granted, now);
         }
         if let Some((call, _)) = bench.call(now) {
-            assert_eq!(call.kind, Kind::Deletes);
+            assert_eq!(call.kind, SettleCall::Delete);
             tries += 1;
             bench.answer(call, false, now);
         }
@@ -281,7 +281,7 @@ fn a_done_message_that_comes_back_is_deleted_and_does_not_run_again() {
     bench.receive(&[0], 2, millis(40_000));
     assert!(bench.key(0).is_none(), "it runs again");
     let (call, ids) = bench.call(millis(40_100)).unwrap();
-    assert_eq!((call.kind, ids), (Kind::Deletes, vec!["0".to_owned()]));
+    assert_eq!((call.kind, ids), (SettleCall::Delete, vec!["0".to_owned()]));
     bench.answer(call, true, millis(40_110));
     assert!(bench.engine.batches.is_empty() && bench.engine.machine.held.is_empty());
 }
@@ -384,7 +384,9 @@ fn a_lease_that_ends_soon_does_not_shorten_the_call_of_others() {
 
 #[test]
 fn what_sqs_would_refuse_again_is_not_tried_again() {
-    for (outcome, kind) in [(failed(Failure::from("down")), Kind::Changes), (Outcome::Done, Kind::Deletes)] {
+    for (outcome, kind) in
+        [(failed(Failure::from("down")), SettleCall::ChangeVisibility), (Outcome::Done, SettleCall::Delete)]
+    {
         let mut bench = Bench::with(1, true, VISIBILITY);
         bench.ends([0], &outcome, millis(0));
         let (call, _) = bench.call(millis(0)).unwrap();
@@ -468,12 +470,12 @@ fn a_message_whose_letter_is_not_confirmed_comes_back_though_the_worker_is_told_
     let mut bench = Bench::with(1, false, VISIBILITY);
     bench.ends([0], &failed(Failure::reject("bad")), millis(50));
     let (letter, _) = bench.call(millis(150)).unwrap();
-    assert_eq!(letter.kind, Kind::Letters);
+    assert_eq!(letter.kind, SettleCall::DeadLetter);
     bench.engine.on(Event::Stop, millis(200));
     bench.turn(millis(200));
     bench.answer(letter, false, millis(2_200));
     let (change, _) = bench.call(millis(2_200)).expect("nothing waits for others at the end");
-    assert_eq!((change.kind, change.messages[0].1.as_secs()), (Kind::Changes, 2));
+    assert_eq!((change.kind, change.messages[0].1.as_secs()), (SettleCall::ChangeVisibility, 2));
     bench.answer(change, true, millis(2_300));
     let settled = bench.reports().remove(0);
     assert!(matches!(settled.action, NextStep::DeadLetter { .. }) && settled.state == State::Back);
@@ -496,7 +498,10 @@ fn after_the_signal_nothing_begins_but_what_has_no_other_delivery() {
     bench.answer(call, true, millis(30));
     assert!(bench.key(1).is_none());
     let (change, order) = bench.call(millis(30)).unwrap();
-    assert_eq!((change.kind, order, change.messages[0].1), (Kind::Changes, ids(&[1]), Duration::ZERO));
+    assert_eq!(
+        (change.kind, order, change.messages[0].1),
+        (SettleCall::ChangeVisibility, ids(&[1]), Duration::ZERO)
+    );
 
     let mut last = Bench::new(true, VISIBILITY);
     last.receive(&[0, 1], 3, millis(0));
@@ -539,7 +544,7 @@ fn a_discarded_message_is_deleted() {
     let discard = failed(Failure::discard("late"));
     assert!(matches!(&discard, Outcome::Failed(summary) if summary.disposition == Disposition::Discard));
     bench.ends([0], &discard, millis(50));
-    assert_eq!(bench.call(millis(150)).unwrap().0.kind, Kind::Deletes);
+    assert_eq!(bench.call(millis(150)).unwrap().0.kind, SettleCall::Delete);
 }
 
 /// A worker whose breaker is open since 0 s, after three of 20 messages; the others still run.

@@ -23,7 +23,7 @@ use super::engine::{Engine, Machine};
 use super::guards::guard;
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::names::Secret;
-use super::outbox::Kind;
+use super::outbox::SettleCall;
 use super::pacing::budget::Budget;
 use super::pacing::limit::Limit;
 use super::pacing::turns::Turns;
@@ -160,7 +160,7 @@ impl<F: Facts> Machine<F> for Worker<F> {
         lane.start + known
     }
 
-    fn settle(engine: &mut WorkerEngine<'_, F>, kind: Kind, key: MessageKey, now: Time) {
+    fn settle(engine: &mut WorkerEngine<'_, F>, kind: SettleCall, key: MessageKey, now: Time) {
         engine.settle(kind, key, now);
     }
 
@@ -181,24 +181,24 @@ impl<F: Facts> Machine<F> for Worker<F> {
 
     fn entry(
         engine: &mut WorkerEngine<'_, F>,
-        kind: Kind,
+        kind: SettleCall,
         key: MessageKey,
         now: Time,
     ) -> Option<(Duration, Time)> {
         engine.entry(kind, key, now)
     }
 
-    fn tries_again(engine: &mut WorkerEngine<'_, F>, kind: Kind, key: MessageKey, now: Time) -> bool {
+    fn tries_again(engine: &mut WorkerEngine<'_, F>, kind: SettleCall, key: MessageKey, now: Time) -> bool {
         engine.tries_again(kind, key, now)
     }
 
-    fn answered(engine: &mut WorkerEngine<'_, F>, kind: Kind, key: MessageKey, confirmed: bool) {
+    fn answered(engine: &mut WorkerEngine<'_, F>, kind: SettleCall, key: MessageKey, confirmed: bool) {
         let lease = engine.message(key).and_then(|message| message.lease);
-        if let Some(lease) = lease.filter(|_| confirmed && kind != Kind::Letters) {
+        if let Some(lease) = lease.filter(|_| confirmed && kind != SettleCall::DeadLetter) {
             engine.machine.leases.forget(lease);
         }
         // A message whose letter is not confirmed is delayed instead.
-        let is_left = engine.machine.is_ending() && !confirmed && kind != Kind::Letters;
+        let is_left = engine.machine.is_ending() && !confirmed && kind != SettleCall::DeadLetter;
         engine.machine.unconfirmed += usize::from(is_left);
     }
 

@@ -35,7 +35,7 @@ use super::world::{
 };
 use super::{Bounds, Consumes};
 use crate::keys::BatchKey;
-use crate::{Kind, Time};
+use crate::{SettleCall, Time};
 use redrive::{Consumer, LastDelivery, Message, Metrics, Overrides, Text};
 
 /// How often everything is polled, so that whatever needs no time happens.
@@ -120,7 +120,7 @@ struct Kit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asks {
     Receive,
-    Settle(Kind),
+    Settle(SettleCall),
     Extend,
     Attributes,
 }
@@ -610,7 +610,7 @@ impl Kit {
         for (entry, fact) in sent.iter().zip(&facts) {
             if successful.iter().any(|it| it["Id"] == entry["Id"]) {
                 match asks {
-                    Asks::Settle(Kind::Changes) => {
+                    Asks::Settle(SettleCall::ChangeVisibility) => {
                         let seconds = entry["VisibilityTimeout"].as_u64().unwrap_or_default();
                         self.seen.is_delayed(fact, Duration::from_secs(seconds));
                     }
@@ -635,9 +635,9 @@ impl Kit {
 
     fn judge_entry(&self, who: usize, asks: Asks, fact: &Fact, together: &[Arc<Fact>]) -> Checked {
         match asks {
-            Asks::Settle(Kind::Deletes) => self.seen.may_settle(fact, "deleted"),
-            Asks::Settle(Kind::Changes) => self.seen.may_settle(fact, "delayed"),
-            Asks::Settle(Kind::Letters) => self.seen.may_write(who, fact, together),
+            Asks::Settle(SettleCall::Delete) => self.seen.may_settle(fact, "deleted"),
+            Asks::Settle(SettleCall::ChangeVisibility) => self.seen.may_settle(fact, "delayed"),
+            Asks::Settle(SettleCall::DeadLetter) => self.seen.may_write(who, fact, together),
             Asks::Extend => self.seen.may_extend(fact),
             Asks::Receive | Asks::Attributes => Ok(()),
         }
@@ -698,12 +698,16 @@ fn asks(request: &Request<Bytes>, bounds: &Bounds) -> Asks {
     let target = request.headers()["x-amz-target"].to_str().unwrap();
     match target.rsplit('.').next() {
         Some("ReceiveMessage") => Asks::Receive,
-        Some("SendMessageBatch") => Asks::Settle(Kind::Letters),
-        Some("DeleteMessageBatch") => Asks::Settle(Kind::Deletes),
+        Some("SendMessageBatch") => Asks::Settle(SettleCall::DeadLetter),
+        Some("DeleteMessageBatch") => Asks::Settle(SettleCall::Delete),
         Some("ChangeMessageVisibilityBatch") => {
             // No delay of a message is as long.
             let is_extension = |entry: &Value| entry["VisibilityTimeout"] == bounds.visibility.as_secs();
-            if entries(request).iter().all(is_extension) { Asks::Extend } else { Asks::Settle(Kind::Changes) }
+            if entries(request).iter().all(is_extension) {
+                Asks::Extend
+            } else {
+                Asks::Settle(SettleCall::ChangeVisibility)
+            }
         }
         _ => Asks::Attributes,
     }

@@ -13,7 +13,7 @@ use crate::pacing::budget::Budget;
 use crate::pacing::turns::Turns;
 use crate::worker::Life;
 use crate::worker::pollers::Pollers;
-use crate::{Call, Kind, Outcome, Shared, Time, WorkerEngine};
+use crate::{Call, Outcome, SettleCall, Shared, Time, WorkerEngine};
 
 /// What is longer ago, or farther off, makes no difference.
 const LONG_AGO: i64 = -1_000_000_000;
@@ -233,8 +233,11 @@ impl<'w> Print<'w> {
             }
         }
         let Outbox { letters, deletes, changes, writing, .. } = engine.outbox();
-        for (kind, entries) in [(Kind::Letters, letters), (Kind::Deletes, deletes), (Kind::Changes, changes)]
-        {
+        for (kind, entries) in [
+            (SettleCall::DeadLetter, letters),
+            (SettleCall::Delete, deletes),
+            (SettleCall::ChangeVisibility, changes),
+        ] {
             for entry in entries {
                 self.add(kind);
                 self.key(entry.key);

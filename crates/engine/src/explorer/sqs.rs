@@ -8,7 +8,7 @@ use redrive_local::{NewMessage, QueueEvent};
 
 use super::Bounds;
 use super::world::{Answer, Checked, Fact, Left, What, World, at, names};
-use crate::{Extension, Kind};
+use crate::{Extension, SettleCall};
 
 impl World {
     /// What SQS does with a call.
@@ -25,9 +25,9 @@ impl World {
                 for (entry, (fact, &(key, after))) in facts.iter().zip(&call.messages).enumerate() {
                     let is_done = skipped != Some(entry)
                         && match call.kind {
-                            Kind::Letters => self.write_letter(who, fact, facts)?,
-                            Kind::Deletes => self.delete(fact)?,
-                            Kind::Changes => self.delay(fact, after)?,
+                            SettleCall::DeadLetter => self.write_letter(who, fact, facts)?,
+                            SettleCall::Delete => self.delete(fact)?,
+                            SettleCall::ChangeVisibility => self.delay(fact, after)?,
                         };
                     confirmed.extend(is_done.then_some(key));
                 }
@@ -69,7 +69,7 @@ impl World {
         }
         for call in &self.consumers[who].calls {
             if let What::Settle { call, facts } = &call.what
-                && call.kind == Kind::Letters
+                && call.kind == SettleCall::DeadLetter
                 && let Some(earlier) = facts.iter().find(is_of_group)
             {
                 let (later, earlier) = (fact.message + 1, earlier.message + 1);
@@ -174,9 +174,9 @@ impl World {
             What::Settle { call, facts } => {
                 for (fact, &(_, after)) in facts.iter().zip(&call.messages) {
                     match call.kind {
-                        Kind::Letters => self.send_letter(fact)?,
-                        Kind::Deletes => drop(self.delete_now(fact)?),
-                        Kind::Changes => self.hide_late(fact, after),
+                        SettleCall::DeadLetter => self.send_letter(fact)?,
+                        SettleCall::Delete => drop(self.delete_now(fact)?),
+                        SettleCall::ChangeVisibility => self.hide_late(fact, after),
                     }
                 }
             }

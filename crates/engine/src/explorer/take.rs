@@ -9,7 +9,7 @@ use super::world::{
 };
 use crate::keys::MessageKey;
 use crate::testing::Failure;
-use crate::{Confirmation, Event, Kind, Outcome, Ran, Time, Worked};
+use crate::{Confirmation, Event, Outcome, Ran, SettleCall, Time, Worked};
 
 impl World {
     /// Takes a step.
@@ -224,7 +224,7 @@ impl World {
 
     pub(super) fn note_lost(&mut self, what: &What) {
         if let What::Settle { call, facts } = what
-            && call.kind == Kind::Letters
+            && call.kind == SettleCall::DeadLetter
         {
             facts.iter().for_each(|fact| self.told[fact.message].has_lost_letter = true);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::world::{Answer, Fact, Goes, Says, Step, UnderWay, Way, What, World};
-use crate::{Call, Kind};
+use crate::{Call, SettleCall};
 
 impl World {
     /// What a step is, before it is taken.
@@ -116,9 +116,9 @@ fn what(what: &What) -> String {
 pub(super) fn call(call: &Call, facts: &[Arc<Fact>]) -> String {
     let facts_named = names(facts);
     match call.kind {
-        Kind::Letters => format!("the letter of {facts_named}"),
-        Kind::Deletes => format!("the delete of {facts_named}"),
-        Kind::Changes => {
+        SettleCall::DeadLetter => format!("the letter of {facts_named}"),
+        SettleCall::Delete => format!("the delete of {facts_named}"),
+        SettleCall::ChangeVisibility => {
             let after = call.messages.iter().zip(facts);
             let after = after.map(|((_, after), fact)| format!("m{} by {after:?}", fact.message + 1));
             format!("the delay of {}", after.collect::<Vec<_>>().join(" and "))

@@ -8,7 +8,7 @@ use super::WorkerEngine;
 use crate::State;
 use crate::guards::{guard, require};
 use crate::keys::{BatchKey, LeaseKey, MessageKey};
-use crate::outbox::Kind;
+use crate::outbox::SettleCall;
 use crate::{Command, Extension, Facts, Note, Time};
 
 /// How long a call and its tries may take.
@@ -23,14 +23,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 impl<F: Facts> WorkerEngine<'_, F> {
     /// Settles a message: at once, once the extension of its lease is answered, or not at all if its lease is lost.
-    pub(crate) fn settle(&mut self, kind: Kind, key: MessageKey, now: Time) {
+    pub(crate) fn settle(&mut self, kind: SettleCall, key: MessageKey, now: Time) {
         let Some(lease) = self.message(key).and_then(|message| message.lease) else { return };
         let leases = &mut self.machine.leases;
         let standing = match kind {
             // Its lease is extended until it is deleted. An extension that comes after that undoes nothing.
-            Kind::Letters | Kind::Deletes if leases.until(lease).is_some() => Standing::Held,
-            Kind::Letters | Kind::Deletes => Standing::Lost,
-            Kind::Changes => leases.settle(lease),
+            SettleCall::DeadLetter | SettleCall::Delete if leases.until(lease).is_some() => Standing::Held,
+            SettleCall::DeadLetter | SettleCall::Delete => Standing::Lost,
+            SettleCall::ChangeVisibility => leases.settle(lease),
         };
         let waits = guard!(DelayWaits, standing == Standing::Extending);
         if let Some(held) = self.machine.held.get_mut(&lease) {
@@ -56,7 +56,7 @@ impl<F: Facts> WorkerEngine<'_, F> {
 
     /// The visibility timeout for a message that a call is made for now, and when the call must have been answered. `None` if it
     /// must not be made any more.
-    pub(crate) fn entry(&mut self, kind: Kind, key: MessageKey, now: Time) -> Option<(Duration, Time)> {
+    pub(crate) fn entry(&mut self, kind: SettleCall, key: MessageKey, now: Time) -> Option<(Duration, Time)> {
         let until = self.may_call_until(kind, key);
         let message = self.batches.get_mut(&key.batch)?.messages.get_mut(key.at)?;
         let after = message.settled.action.back_after().unwrap_or_default();
@@ -72,22 +72,23 @@ impl<F: Facts> WorkerEngine<'_, F> {
 
     /// Until when SQS may be called for a worker's message: until its lease ends. If an earlier call may have set its visibility
     /// timeout, SQS would set it for whoever receives the message after that: on a standard queue an old receipt handle does.
-    fn may_call_until(&self, kind: Kind, key: MessageKey) -> Option<Time> {
+    fn may_call_until(&self, kind: SettleCall, key: MessageKey) -> Option<Time> {
         let message = self.message(key)?;
         let until = self.machine.leases.until(message.lease?)?;
-        let is_repeat = guard!(RepeatWhileHidden, kind == Kind::Changes);
+        let is_repeat = guard!(RepeatWhileHidden, kind == SettleCall::ChangeVisibility);
         let hidden = message.hidden_until.filter(|_| is_repeat);
         Some(hidden.map_or(until, |hidden| until.min(hidden.saturating_sub(MARGIN))))
     }
 
     /// Makes a call again while the lease of its message holds.
-    pub(crate) fn tries_again(&mut self, kind: Kind, key: MessageKey, now: Time) -> bool {
+    pub(crate) fn tries_again(&mut self, kind: SettleCall, key: MessageKey, now: Time) -> bool {
         let Some(message) = self.message(key) else { return false };
         let tries = message.tries.saturating_sub(1).min(10);
         let at = now + FIRST_PAUSE.saturating_mul(1 << tries).min(LONGEST_PAUSE);
         // The lease of a message that is to be deleted is extended.
-        let until =
-            self.may_call_until(kind, key).map(|until| if kind == Kind::Deletes { Time::MAX } else { until });
+        let until = self
+            .may_call_until(kind, key)
+            .map(|until| if kind == SettleCall::Delete { Time::MAX } else { until });
         let in_time = until.is_some_and(|until| at < until.min(self.machine.settle_until()));
         if in_time {
             self.machine.again.insert((at, key));
@@ -162,7 +163,7 @@ impl<F: Facts> WorkerEngine<'_, F> {
                 && std::mem::take(&mut held.waits)
                 && let Some(key) = held.key
             {
-                self.queue(Kind::Changes, key, now);
+                self.queue(SettleCall::ChangeVisibility, key, now);
             }
         }
     }
