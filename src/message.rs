@@ -3,7 +3,7 @@
 pub(crate) mod bodies;
 pub(crate) mod body;
 pub mod envelope;
-pub(crate) mod facts;
+pub(crate) mod meta;
 pub(crate) mod invocation;
 pub(crate) mod polled;
 pub(crate) mod record;

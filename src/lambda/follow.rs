@@ -11,7 +11,7 @@ use tracing::{Span, warn};
 use super::Flow;
 use crate::aws::Sqs;
 use crate::aws::settle::{Entries, Failed};
-use crate::message::facts::Known;
+use crate::message::meta::Known;
 use crate::message::records::Records;
 use crate::runners::{Begun, Input, Phase, Work};
 use crate::{Handler, Invocation, telemetry::log};

@@ -8,11 +8,11 @@ use std::time::Duration;
 use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName as Name};
 use redrive_sqs::{Attribute, Attributes};
 
-use crate::message::facts::asked;
+use crate::message::meta::asked;
 use crate::message::record::{Limits, Record};
 use crate::message::record_fn::{RecordFn, named};
 use redrive_engine::decide::Policy;
-use redrive_engine::{Asked, Facts};
+use redrive_engine::{Asked, MessageMeta};
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Polled {
     }
 }
 
-impl Facts for Polled {
+impl MessageMeta for Polled {
     fn id(&self) -> &str {
         self.message.message_id().unwrap_or_default()
     }

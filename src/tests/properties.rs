@@ -7,7 +7,7 @@ use redrive_event::Event;
 use redrive_sqs::{Attribute, Attributes, DeadLetter};
 
 use crate::Invocation;
-use crate::message::facts::Known;
+use crate::message::meta::Known;
 use crate::message::record::{Limits, Record};
 use crate::message::records::Records;
 use crate::telemetry::report::{report, response};

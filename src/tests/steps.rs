@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 
 use crate::Invocation;
-use crate::message::facts::Known;
+use crate::message::meta::Known;
 use crate::message::record::Limits;
 use crate::message::records::Records;
 use crate::settings::Settings;

@@ -11,7 +11,7 @@ use super::keys::{LeaseKey, MessageKey};
 use super::outbox::SettleCall;
 use super::plan::{Plan, plan};
 use super::settlement::{NextStep, Outcome, Ran, Settlement, State};
-use super::{Facts, Shared, Time};
+use super::{MessageMeta, Shared, Time};
 use crate::choices::Overrides;
 use crate::deliveries::Standing;
 use crate::error_summary::Disposition;
@@ -156,7 +156,7 @@ pub struct Batch<F> {
     pub(crate) withdrawn: Vec<String>,
 }
 
-impl<F: Facts> Batch<F> {
+impl<F: MessageMeta> Batch<F> {
     /// Takes messages, each with its lease if a worker received it. Also returns the places of the records in the order in
     /// which they begin.
     pub(crate) fn new(
@@ -817,7 +817,7 @@ impl<F: Facts> Batch<F> {
 }
 
 /// What a message needs by the user's function. Nobody names the store.
-pub(crate) fn own_dependencies(facts: &impl Facts, policy: &Policy<'_>) -> Vec<String> {
+pub(crate) fn own_dependencies(facts: &impl MessageMeta, policy: &Policy<'_>) -> Vec<String> {
     let mut names = facts.dependencies();
     let is_reserved = |name: &&mut String| policy.has_store && *name == STORE;
     names.iter_mut().filter(is_reserved).for_each(|name| name.push('\''));

@@ -10,7 +10,7 @@ use super::decide::Policy;
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::outbox::{Outbox, SettleCall};
 use super::settlement::Outcome;
-use super::{Command, Event, Facts, Note, Secret, Shared, Time, Why};
+use super::{Command, Event, MessageMeta, Note, Secret, Shared, Time, Why};
 
 /// Follows batches from their messages to their reports.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Engine<'a, F, M> {
 }
 
 /// The differences between a batch of Lambda's and a worker.
-pub trait Machine<F: Facts>: Sized {
+pub trait Machine<F: MessageMeta>: Sized {
     /// Handles an event that only this machine gets.
     fn on(engine: &mut Engine<'_, F, Self>, event: Event<F>, now: Time);
 
@@ -106,7 +106,7 @@ pub trait Machine<F: Facts>: Sized {
     fn end_process(engine: &mut Engine<'_, F, Self>, why: Why, now: Time);
 }
 
-impl<'a, F: Facts, M: Machine<F>> Engine<'a, F, M> {
+impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
     /// Calls wait for more entries for as long as `gathering`. The engine starts at `epoch`, a time of the wall clock since its own
     /// epoch.
     pub(crate) fn new(

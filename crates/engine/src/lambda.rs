@@ -8,7 +8,7 @@ use super::engine::{Engine, Machine};
 use super::keys::{BatchKey, MessageKey};
 use super::outbox::SettleCall;
 use super::settlement::State;
-use super::{Command, Event, Facts, Shared, Time, Why};
+use super::{Command, Event, MessageMeta, Shared, Time, Why};
 
 /// How long the first entry of a call waits for others.
 const GATHERING: Duration = Duration::from_millis(20);
@@ -39,7 +39,7 @@ pub struct Invocation {
     is_exhausted: bool,
 }
 
-impl<'a, F: Facts> LambdaEngine<'a, F> {
+impl<'a, F: MessageMeta> LambdaEngine<'a, F> {
     /// Begins a batch.
     pub fn of_batch(
         messages: impl Iterator<Item = F>,
@@ -61,7 +61,7 @@ impl<'a, F: Facts> LambdaEngine<'a, F> {
     }
 }
 
-impl<F: Facts> Machine<F> for Invocation {
+impl<F: MessageMeta> Machine<F> for Invocation {
     /// The other events are those of a worker.
     fn on(engine: &mut LambdaEngine<'_, F>, event: Event<F>, _now: Time) {
         if let Event::Exhausted(is_exhausted) = event {

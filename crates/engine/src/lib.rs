@@ -63,7 +63,7 @@ pub use self::worker::{Exit, Why, WorkerEngine};
 pub type Time = Duration;
 
 /// What the engine asks of a message.
-pub trait Facts {
+pub trait MessageMeta {
     fn id(&self) -> &str;
 
     /// The receive count.
@@ -84,7 +84,7 @@ pub trait Facts {
     fn rate_key(&self) -> Option<String>;
 }
 
-impl<P: Deref<Target: Facts>> Facts for P {
+impl<P: Deref<Target: MessageMeta>> MessageMeta for P {
     fn id(&self) -> &str {
         (**self).id()
     }

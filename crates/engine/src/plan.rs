@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Facts;
+use super::MessageMeta;
 
 /// Lanes are runs of `order`; a lane's records run one at a time.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Plan {
 
 /// A lane per message; on a FIFO queue a lane per message group. Lanes with the highest attempt come first, since
 /// they have the fewest deliveries left.
-pub fn plan<M, F: Facts>(messages: &[M], is_fifo: bool, facts: impl Fn(&M) -> &F) -> Plan {
+pub fn plan<M, F: MessageMeta>(messages: &[M], is_fifo: bool, facts: impl Fn(&M) -> &F) -> Plan {
     if !is_fifo {
         let mut order: Vec<usize> = (0..messages.len()).collect();
         order.sort_by_key(|&index| Reverse(facts(&messages[index]).attempt()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::engine::{Engine, Machine};
 use super::keys::MessageKey;
 use super::outbox::SettleCall;
-use super::{Command, Facts, Time};
+use super::{Command, MessageMeta, Time};
 
 /// A call to SQS, which the shell has to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum Extension {
     Unanswered,
 }
 
-impl<F: Facts, M: Machine<F>> Engine<'_, F, M> {
+impl<F: MessageMeta, M: Machine<F>> Engine<'_, F, M> {
     /// A message is to be settled.
     pub(crate) fn ask(&mut self, key: MessageKey, now: Time) {
         let kind = self.message(key).and_then(|message| message.settled.state.call());

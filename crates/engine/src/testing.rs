@@ -7,7 +7,7 @@ use redrive_sqs::LONGEST_VISIBILITY;
 
 use crate::decide::Policy;
 use crate::{
-    Asked, Backoff, Disposition, ErrorSummary, Facts, LastDelivery, OnFailure, Outcome, Overrides, Time,
+    Asked, Backoff, Disposition, ErrorSummary, LastDelivery, MessageMeta, OnFailure, Outcome, Overrides, Time,
 };
 
 /// A failure, built as handlers build `redrive::Failure`.
@@ -109,7 +109,7 @@ pub(crate) struct Fake {
     pub(crate) group: Option<String>,
 }
 
-impl Facts for Fake {
+impl MessageMeta for Fake {
     fn id(&self) -> &str {
         &self.id
     }

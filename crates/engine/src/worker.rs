@@ -28,7 +28,7 @@ use super::pacing::budget::Budget;
 use super::pacing::limit::Limit;
 use super::pacing::turns::Turns;
 use super::pacing::waiting::Waiting;
-use super::{Command, Event, Facts, Note, Time};
+use super::{Command, Event, MessageMeta, Note, Time};
 use redrive_sqs::lease::Leases;
 
 /// How long the first entry of a call waits for others.
@@ -85,7 +85,7 @@ pub struct Worker<F> {
 /// Follows all messages of a worker.
 pub type WorkerEngine<'a, F> = Engine<'a, F, Worker<F>>;
 
-impl<'a, F: Facts> WorkerEngine<'a, F> {
+impl<'a, F: MessageMeta> WorkerEngine<'a, F> {
     /// Starts a worker, at this time since the epoch of the wall clock.
     pub fn of_worker(
         receiving: Receiving,
@@ -97,7 +97,7 @@ impl<'a, F: Facts> WorkerEngine<'a, F> {
     }
 }
 
-impl<F: Facts> Machine<F> for Worker<F> {
+impl<F: MessageMeta> Machine<F> for Worker<F> {
     fn begin_event(engine: &mut WorkerEngine<'_, F>, now: Time) {
         if guard!(LeasesEndFirst, true) {
             engine.expire_leases(now);
@@ -223,7 +223,7 @@ impl<F: Facts> Machine<F> for Worker<F> {
     }
 }
 
-impl<F: Facts> WorkerEngine<'_, F> {
+impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// Nothing more happens to a worker's message.
     pub(crate) fn message_ended(&mut self, key: MessageKey, was_asked: bool) {
         let Some(message) = self.batches.get(&key.batch).and_then(|batch| batch.messages.get(key.at)) else {
@@ -314,7 +314,7 @@ impl<F> Worker<F> {
     }
 }
 
-impl<F: Facts> Worker<F> {
+impl<F: MessageMeta> Worker<F> {
     /// Nothing more happens to the messages of a batch.
     pub(crate) fn batch_ended(&mut self, key: BatchKey, batch: &Batch<F>) {
         if self.names.is_empty() {

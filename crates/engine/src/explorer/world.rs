@@ -17,8 +17,8 @@ use crate::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::outbox::Outbox;
 use crate::pacing::rate::Rate;
 use crate::{
-    Arrival, Call, Command, Event, Extension, Facts, LambdaEngine, Message, Poll, Receiving, Secret, Shared,
-    Time, WorkerEngine,
+    Arrival, Call, Command, Event, Extension, LambdaEngine, Message, MessageMeta, Poll, Receiving, Secret,
+    Shared, Time, WorkerEngine,
 };
 use crate::{Asked, Backoff};
 use crate::{Bucket, Lease};
@@ -45,7 +45,7 @@ pub(super) struct Fact {
     pub(super) handle: String,
 }
 
-impl Facts for Fact {
+impl MessageMeta for Fact {
     fn id(&self) -> &str {
         ["m1", "m2", "m3"][self.message]
     }

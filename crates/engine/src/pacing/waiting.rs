@@ -6,7 +6,7 @@ use super::turns::{Candidates, Turn};
 use crate::keys::LeaseKey;
 use crate::worker::WorkerEngine;
 use crate::worker::intake::{Arrival, one_at_a_time};
-use crate::{Facts, Time};
+use crate::{MessageMeta, Time};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting<F> {
@@ -16,7 +16,7 @@ pub(crate) struct Waiting<F> {
     bytes: usize,
 }
 
-impl<F: Facts> WorkerEngine<'_, F> {
+impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// Those messages that may start now. The others wait, or go back to the queue.
     pub(crate) fn in_turn(&mut self, messages: Vec<Arrival<F>>, sent: Time, now: Time) -> Vec<Arrival<F>> {
         if self.machine.turns.is_none() || self.machine.is_ending() {

@@ -14,7 +14,7 @@ use crate::pacing::budget::Budget;
 use crate::pacing::rate::Rate;
 use crate::pacing::tokens::Lease;
 use crate::plan::{by_number, group_numbers};
-use crate::{Command, Facts, Note, Outcome, Time};
+use crate::{Command, MessageMeta, Note, Outcome, Time};
 use redrive_sqs::lease::LONGEST;
 
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
@@ -86,7 +86,7 @@ pub(crate) struct Gathered<F> {
     pub(crate) due: Option<Time>,
 }
 
-impl<F: Facts> Gathered<F> {
+impl<F: MessageMeta> Gathered<F> {
     /// The lease of a message is lost. Returns it, and those behind it in its FIFO group, which must not overtake it.
     pub(crate) fn remove(&mut self, lease: LeaseKey, is_fifo: bool) -> Vec<Arrival<F>> {
         let Some(at) = self.messages.iter().position(|message| message.lease == lease) else {
@@ -125,7 +125,7 @@ impl Receiving {
     }
 }
 
-impl<F: Facts> WorkerEngine<'_, F> {
+impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// Receives, as long as there are free places, and starts a chunk that has waited for long.
     pub(crate) fn poll(&mut self, now: Time) {
         self.start_gathered(now);
@@ -486,12 +486,15 @@ impl<F> Worker<F> {
 }
 
 /// What may be in one batch at a time: a group, or a message.
-pub(crate) fn name<F: Facts>(facts: &F, is_fifo: bool) -> &str {
+pub(crate) fn name<F: MessageMeta>(facts: &F, is_fifo: bool) -> &str {
     if is_fifo { facts.group().unwrap_or_default() } else { facts.id() }
 }
 
 /// What each batch is made of: the messages of a FIFO group in their order, or one message.
-pub(crate) fn one_at_a_time<F: Facts>(messages: Vec<Arrival<F>>, is_fifo: bool) -> Vec<Vec<Arrival<F>>> {
+pub(crate) fn one_at_a_time<F: MessageMeta>(
+    messages: Vec<Arrival<F>>,
+    is_fifo: bool,
+) -> Vec<Vec<Arrival<F>>> {
     if !is_fifo {
         return messages.into_iter().map(|message| vec![message]).collect();
     }

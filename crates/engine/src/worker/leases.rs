@@ -9,7 +9,7 @@ use crate::State;
 use crate::guards::{guard, require};
 use crate::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::outbox::SettleCall;
-use crate::{Command, Extension, Facts, Note, Time};
+use crate::{Command, Extension, MessageMeta, Note, Time};
 
 /// How long a call and its tries may take.
 pub(super) const CALL: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ const MARGIN: Duration = Duration::from_millis(500);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-impl<F: Facts> WorkerEngine<'_, F> {
+impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// Settles a message: at once, once the extension of its lease is answered, or not at all if its lease is lost.
     pub(crate) fn settle(&mut self, kind: SettleCall, key: MessageKey, now: Time) {
         let Some(lease) = self.message(key).and_then(|message| message.lease) else { return };

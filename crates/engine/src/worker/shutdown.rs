@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Worker, WorkerEngine};
 use crate::batch::Phase;
 use crate::keys::BatchKey;
-use crate::{Command, Facts, Note, Time};
+use crate::{Command, MessageMeta, Note, Time};
 
 /// How long settling may take after the drain.
 const AFTER_THE_DRAIN: Duration = Duration::from_secs(3);
@@ -52,7 +52,7 @@ pub(crate) enum Life {
     Over,
 }
 
-impl<F: Facts> WorkerEngine<'_, F> {
+impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// The first signal begins the end, the second ends at once.
     pub(crate) fn on_signal(&mut self, now: Time) {
         if std::mem::replace(&mut self.machine.is_signaled, true) {

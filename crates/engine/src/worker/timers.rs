@@ -1,7 +1,7 @@
 //! The timers of a worker: what may be due although nothing happens.
 
 use super::WorkerEngine;
-use crate::{Facts, Time};
+use crate::{MessageMeta, Time};
 
 #[derive(Debug, Clone, Copy)]
 enum Timer {
@@ -42,7 +42,7 @@ impl Timer {
     ];
 }
 
-impl<F: Facts> WorkerEngine<'_, F> {
+impl<F: MessageMeta> WorkerEngine<'_, F> {
     pub(super) fn next_timer(&self) -> Option<Time> {
         Timer::ALL.into_iter().filter_map(|timer| self.due_at(timer)).min()
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use redrive_sqs::Attributes;
 
 use redrive_engine::decide::Policy;
-use redrive_engine::{Asked, Facts};
+use redrive_engine::{Asked, MessageMeta};
 
 use crate::message::record::Record;
 use crate::message::record_fn::{RecordFn, named};
@@ -17,7 +17,7 @@ pub(crate) struct Known<'r> {
     pub(crate) depends_on: Option<&'r RecordFn<Vec<String>>>,
 }
 
-impl Facts for Known<'_> {
+impl MessageMeta for Known<'_> {
     fn id(&self) -> &str {
         self.record.id()
     }
