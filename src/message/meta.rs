@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use redrive_sqs::Attributes;
 
 use redrive_engine::decide::Policy;
-use redrive_engine::{Asked, MessageMeta};
+use redrive_engine::{MessageMeta, MessageOverrides};
 
 use crate::message::record::Record;
 use crate::message::record_fn::{RecordFn, named};
@@ -30,7 +30,7 @@ impl MessageMeta for Known<'_> {
         self.record.group()
     }
 
-    fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
+    fn overrides(&self, policy: &Policy<'_>) -> Option<(MessageOverrides, Vec<String>)> {
         self.record.has_attributes().then(|| asked(&self.record.attributes(), policy))
     }
 
@@ -49,6 +49,6 @@ impl MessageMeta for Known<'_> {
 }
 
 /// Reads the overrides of a message. Also returns a warning for each that cannot be read.
-pub(crate) fn asked(attributes: &Attributes, policy: &Policy<'_>) -> (Asked, Vec<String>) {
-    Asked::read(attributes, policy.backoff, policy.max_receive_count)
+pub(crate) fn asked(attributes: &Attributes, policy: &Policy<'_>) -> (MessageOverrides, Vec<String>) {
+    MessageOverrides::read(attributes, policy.backoff, policy.max_receive_count)
 }

@@ -12,7 +12,7 @@ use crate::message::meta::asked;
 use crate::message::record::{Limits, Record};
 use crate::message::record_fn::{RecordFn, named};
 use redrive_engine::decide::Policy;
-use redrive_engine::{Asked, MessageMeta};
+use redrive_engine::{MessageMeta, MessageOverrides};
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl MessageMeta for Polled {
         text(&self.message, &Name::MessageGroupId)
     }
 
-    fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
+    fn overrides(&self, policy: &Policy<'_>) -> Option<(MessageOverrides, Vec<String>)> {
         self.attributes.as_ref().map(|attributes| asked(attributes, policy))
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use redrive_engine::decide::{Case, Policy, Unstarted, decide_lane};
-use redrive_engine::{Asked, LastDelivery, NextStep, Outcome};
+use redrive_engine::{LastDelivery, MessageOverrides, NextStep, Outcome};
 use redrive_sqs::Attribute;
 
 use crate::message::record::{Limits, Record};
@@ -26,11 +26,11 @@ proptest! {
             record = record.attribute("redrive.max-attempts", Attribute::text("Number", own.to_string()));
         }
         let record = record.build().with_limits(Limits { max_receive_count, has_dead_letter_queue, ..Limits::for_tests() });
-        let (asked, _) = Asked::read(&record.attributes(), policy.backoff, max_receive_count);
+        let (asked, _) = MessageOverrides::read(&record.attributes(), policy.backoff, max_receive_count);
         let failure =
             if delayed { Failure::retry_after(Duration::from_secs(9), "busy") } else { Failure::from("down") };
         let outcome = Outcome::Failed(failure.reduce(None));
-        let case = Case { outcome: &outcome, attempt, asked: &asked, age: Duration::ZERO, random: 0.5 };
+        let case = Case { outcome: &outcome, attempt, overrides: &asked, age: Duration::ZERO, random: 0.5 };
         let action = decide_lane(&[case], &policy, Unstarted::AtOnce).remove(0);
         let ends = matches!(action, NextStep::ByRedrivePolicy | NextStep::DeadLetter { .. });
         let message = Message::<Raw>::from_message(&record).unwrap();

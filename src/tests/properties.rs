@@ -12,7 +12,7 @@ use crate::message::record::{Limits, Record};
 use crate::message::records::Records;
 use crate::telemetry::report::{report, response};
 use redrive_engine::plan::plan;
-use redrive_engine::{Asked, Backoff, NextStep, Outcome, Overrides, Settlement};
+use redrive_engine::{Backoff, MessageOverrides, NextStep, Outcome, Overrides, Settlement};
 
 /// The maxReceiveCount of the queue in [`overrides`].
 const MAX_RECEIVE_COUNT: u32 = 10;
@@ -49,7 +49,8 @@ pub fn overrides(text: &[u8], deadline: Instant) {
         attribute("redrive.max-attempts", attempts),
         attribute("redrive.backoff", backoff),
     ]);
-    let (overrides, warnings) = Asked::read(&attributes, &Backoff::default(), Some(MAX_RECEIVE_COUNT));
+    let (overrides, warnings) =
+        MessageOverrides::read(&attributes, &Backoff::default(), Some(MAX_RECEIVE_COUNT));
     let followed = usize::from(overrides.max_attempts.is_some()) + usize::from(overrides.backoff.is_some());
     assert!(followed + warnings.len() >= 2, "{overrides:?} {warnings:?}");
     let most = limits(deadline).max_attempts(&attributes);
@@ -83,7 +84,7 @@ pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
     let settled: Vec<_> = records.iter().map(|_| failed()).collect();
     for record in records {
         let attributes = record.attributes();
-        let (_, warnings) = Asked::read(&attributes, &Backoff::default(), Some(MAX_RECEIVE_COUNT));
+        let (_, warnings) = MessageOverrides::read(&attributes, &Backoff::default(), Some(MAX_RECEIVE_COUNT));
         assert!(warnings.len() <= 3);
         let _ = DeadLetter::find(&attributes, None);
     }

@@ -11,7 +11,9 @@ use crate::message::records::Records;
 use crate::settings::Settings;
 use crate::telemetry::report;
 use redrive_engine::decide::{Case, Unstarted, decide_lane};
-use redrive_engine::{Asked, Disposition, ErrorSummary, Outcome, Overrides, Ran, Settlement, State, plan};
+use redrive_engine::{
+    Disposition, ErrorSummary, MessageOverrides, Outcome, Overrides, Ran, Settlement, State, plan,
+};
 
 /// One of this many messages fails.
 const FAILING: usize = 10;
@@ -88,11 +90,16 @@ impl Worked {
         settings.max_receive_count = settings.keep(10);
         settings.visibility_timeout = settings.keep(Duration::from_secs(180));
         let policy = settings.policy("orders", true);
-        let asked = Asked::default();
+        let asked = MessageOverrides::default();
         for (record, settled) in self.records.list().iter().zip(&mut self.settled) {
             let outcome = &settled.outcome;
-            let case =
-                Case { outcome, attempt: record.attempt(), asked: &asked, age: Duration::ZERO, random: 0.5 };
+            let case = Case {
+                outcome,
+                attempt: record.attempt(),
+                overrides: &asked,
+                age: Duration::ZERO,
+                random: 0.5,
+            };
             settled.action = decide_lane(&[case], &policy, Unstarted::AtOnce).remove(0);
         }
         self.settled.iter().filter(|settled| settled.is_over()).count()

@@ -7,7 +7,7 @@ use redrive_sqs::is_same_queue;
 use crate::Error;
 use crate::settings::Settings;
 use redrive_engine::decide::{Case, Unstarted, decide_lane};
-use redrive_engine::{Asked, LastDelivery, NextStep, Outcome};
+use redrive_engine::{LastDelivery, MessageOverrides, NextStep, Outcome};
 
 /// Predicts the result of each failed attempt with the code that decides in the function itself.
 ///
@@ -74,8 +74,8 @@ impl Retries {
         let url = self.settings.dead_letter_queue_url.as_deref();
         let has_dead_letter_queue = url.is_some_and(|url| !is_same_queue(&self.queue, url));
         let policy = self.settings.policy(&self.queue, has_dead_letter_queue);
-        let (outcome, asked) = (Outcome::TimedOut, Asked::default());
-        let case = Case { outcome: &outcome, attempt, asked: &asked, age: Duration::ZERO, random };
+        let (outcome, asked) = (Outcome::TimedOut, MessageOverrides::default());
+        let case = Case { outcome: &outcome, attempt, overrides: &asked, age: Duration::ZERO, random };
         match decide_lane(&[case], &policy, Unstarted::Backoff).swap_remove(0) {
             NextStep::ByRedrivePolicy => Retry::Never(LastDelivery::RedrivePolicy),
             NextStep::DeadLetter { .. } => Retry::Never(LastDelivery::DeadLetter),

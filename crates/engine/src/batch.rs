@@ -15,7 +15,7 @@ use super::{MessageMeta, Shared, Time};
 use crate::choices::Overrides;
 use crate::deliveries::Standing;
 use crate::error_summary::Disposition;
-use crate::overrides::Asked;
+use crate::overrides::MessageOverrides;
 
 /// How long a canceled handler may keep its thread.
 pub const GRACE: Duration = Duration::from_millis(50);
@@ -79,7 +79,7 @@ pub struct Message<F> {
     record: usize,
     /// Of a worker's message.
     pub(crate) lease: Option<LeaseKey>,
-    asked: Option<Box<Asked>>,
+    overrides: Option<Box<MessageOverrides>>,
     /// It was admitted to try a dependency that is down.
     pub(crate) is_trial: bool,
     /// How often SQS was called for what its state asks for.
@@ -170,7 +170,7 @@ impl<F: MessageMeta> Batch<F> {
             settled: Settlement::default(),
             record,
             lease,
-            asked: None,
+            overrides: None,
             is_trial: false,
             tries: 0,
             hidden_until: None,
@@ -662,13 +662,13 @@ impl<F: MessageMeta> Batch<F> {
         for at in rest.clone() {
             self.read_asked(at, rules);
         }
-        let nothing = Asked::default();
+        let nothing = MessageOverrides::default();
         let unstarted = self.unstarted(rest.len());
         let messages = self.messages[rest.clone()].iter();
         let cases = messages.map(|message| Case {
             outcome: &message.settled.outcome,
             attempt: message.facts.attempt(),
-            asked: message.asked.as_deref().unwrap_or(&nothing),
+            overrides: message.overrides.as_deref().unwrap_or(&nothing),
             age: message.facts.first_received().map_or(Time::ZERO, |at| rules.wall().saturating_sub(at)),
             random: rules.rng.f64(),
         });
@@ -711,10 +711,10 @@ impl<F: MessageMeta> Batch<F> {
     fn read_asked(&mut self, at: usize, rules: &mut Rules<'_>) {
         let message = &mut self.messages[at];
         if rules.policy.overrides != Overrides::Off
-            && message.asked.is_none()
-            && let Some((asked, warnings)) = message.facts.asked(&rules.policy)
+            && message.overrides.is_none()
+            && let Some((asked, warnings)) = message.facts.overrides(&rules.policy)
         {
-            message.asked = Some(Box::new(asked));
+            message.overrides = Some(Box::new(asked));
             let id = message.facts.id();
             rules.ignored.extend(warnings.into_iter().map(|warning| (id.to_owned(), warning)));
         }

@@ -8,7 +8,7 @@ use crate::backoff::Backoff;
 use crate::choices::{LastDelivery, OnFailure, Overrides};
 use crate::deliveries::{Deliveries, Standing};
 use crate::error_summary::Disposition;
-use crate::overrides::Asked;
+use crate::overrides::MessageOverrides;
 use crate::{NextStep, Outcome};
 
 /// The messages behind a failed head of a FIFO group wait this much longer than the head, so that it comes back alone and
@@ -57,7 +57,7 @@ pub struct Policy<'a> {
 pub struct Case<'a> {
     pub outcome: &'a Outcome,
     pub attempt: u32,
-    pub asked: &'a Asked,
+    pub overrides: &'a MessageOverrides,
     /// How long ago it was received for the first time.
     pub age: Duration,
     /// From 0 to 1, for the jitter.
@@ -105,7 +105,7 @@ fn dead_letter_or_retry(
 }
 
 fn retry(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
-    if !policy.deliveries().end_with(case.attempt, case.asked.max_attempts) {
+    if !policy.deliveries().end_with(case.attempt, case.overrides.max_attempts) {
         return NextStep::Retry { after: policy.floored(after, case) };
     }
     let by_policy = policy.last_delivery == LastDelivery::RedrivePolicy || !policy.has_dead_letter_queue;
@@ -187,7 +187,7 @@ impl<'a> Policy<'a> {
             _ => None,
         };
         let own = by_failure.unwrap_or_else(|| self.backoff.delay(case.attempt, case.random));
-        let asked = case.asked.backoff.as_ref().map(|backoff| backoff.delay(case.attempt, case.random));
+        let asked = case.overrides.backoff.as_ref().map(|backoff| backoff.delay(case.attempt, case.random));
         let granted = |asked| match self.overrides {
             Overrides::Less if self.is_fifo => own,
             overrides => overrides.grant(asked, own),
@@ -201,7 +201,7 @@ impl<'a> Policy<'a> {
             if attempt < DOUBLINGS { SHORTEST_REST * (1 << (attempt - 1)) } else { LONGEST_REST }
         };
         let attempt = case.attempt.max(1);
-        let last = self.deliveries().limit(case.asked.max_attempts).unwrap_or(attempt);
+        let last = self.deliveries().limit(case.overrides.max_attempts).unwrap_or(attempt);
         let doubling: Duration = (attempt..last.min(DOUBLINGS)).map(wait).sum();
         let all =
             doubling.saturating_add(LONGEST_REST.saturating_mul(last.saturating_sub(attempt.max(DOUBLINGS))));
@@ -229,7 +229,7 @@ impl<'a> Policy<'a> {
     }
 
     fn standing(&self, case: &Case<'_>) -> Standing {
-        self.deliveries().standing(case.attempt, case.asked.max_attempts)
+        self.deliveries().standing(case.attempt, case.overrides.max_attempts)
     }
 }
 

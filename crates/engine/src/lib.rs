@@ -50,7 +50,7 @@ use self::keys::{BatchKey, LeaseKey, MessageKey};
 pub use self::lambda::{BatchLimits, LambdaEngine};
 pub use self::names::Secret;
 pub use self::outbox::SettleCall;
-pub use self::overrides::{Asked, max_attempts};
+pub use self::overrides::{MessageOverrides, max_attempts};
 pub use self::pacing::rate::{ALLOWED, Rate};
 pub use self::pacing::tokens::{Bucket, Lease};
 pub use self::panics::{MAX_PANICS, Streak};
@@ -72,7 +72,7 @@ pub trait MessageMeta {
     fn group(&self) -> Option<&str>;
 
     /// What it asks for with its attributes, if anything, and what of these cannot be read.
-    fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)>;
+    fn overrides(&self, policy: &Policy<'_>) -> Option<(MessageOverrides, Vec<String>)>;
 
     /// When it was received for the first time, since the epoch of the wall clock.
     fn first_received(&self) -> Option<Time>;
@@ -97,8 +97,8 @@ impl<P: Deref<Target: MessageMeta>> MessageMeta for P {
         (**self).group()
     }
 
-    fn asked(&self, policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
-        (**self).asked(policy)
+    fn overrides(&self, policy: &Policy<'_>) -> Option<(MessageOverrides, Vec<String>)> {
+        (**self).overrides(policy)
     }
 
     fn first_received(&self) -> Option<Time> {

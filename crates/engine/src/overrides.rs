@@ -13,12 +13,12 @@ const BACKOFF: &str = "redrive.backoff";
 
 /// The overrides of a message that could be read.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Asked {
+pub struct MessageOverrides {
     pub max_attempts: Option<u32>,
     pub backoff: Option<Backoff>,
 }
 
-impl Asked {
+impl MessageOverrides {
     /// Reads the overrides of a message. An invalid value is a warning, never a failure.
     pub fn read(
         attributes: &Attributes,
@@ -75,9 +75,9 @@ mod tests {
     use super::*;
     use crate::Jitter;
 
-    fn read(attributes: &[(&str, &str)], max: Option<u32>) -> (Asked, Vec<String>) {
+    fn read(attributes: &[(&str, &str)], max: Option<u32>) -> (MessageOverrides, Vec<String>) {
         let text = |(name, value): &(&str, &str)| ((*name).to_owned(), Attribute::text("String", *value));
-        Asked::read(&attributes.iter().map(text).collect(), &Backoff::default(), max)
+        MessageOverrides::read(&attributes.iter().map(text).collect(), &Backoff::default(), max)
     }
 
     fn delays(json: &str) -> [u64; 4] {
@@ -131,7 +131,7 @@ mod tests {
             r#"{"jitter": "some"}"#,
         ] {
             let (overrides, warnings) = read(&[(BACKOFF, json)], None);
-            assert_eq!(overrides, Asked::default(), "{json}");
+            assert_eq!(overrides, MessageOverrides::default(), "{json}");
             assert_eq!(warnings.len(), 1, "{json}");
             assert!(warnings[0].starts_with("redrive.backoff is "), "{warnings:?}");
         }
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(warnings, ["redrive.max-attempts is 7, capped at the queue's maxReceiveCount of 5"]);
         assert_eq!(
             read(&[(MAX_ATTEMPTS, "1")], Some(10)),
-            (Asked { max_attempts: Some(1), backoff: None }, vec![])
+            (MessageOverrides { max_attempts: Some(1), backoff: None }, vec![])
         );
     }
 }

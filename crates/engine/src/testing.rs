@@ -7,7 +7,8 @@ use redrive_sqs::LONGEST_VISIBILITY;
 
 use crate::decide::Policy;
 use crate::{
-    Asked, Backoff, Disposition, ErrorSummary, LastDelivery, MessageMeta, OnFailure, Outcome, Overrides, Time,
+    Backoff, Disposition, ErrorSummary, LastDelivery, MessageMeta, MessageOverrides, OnFailure, Outcome,
+    Overrides, Time,
 };
 
 /// A failure, built as handlers build `redrive::Failure`.
@@ -122,7 +123,7 @@ impl MessageMeta for Fake {
         self.group.as_deref()
     }
 
-    fn asked(&self, _policy: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
+    fn overrides(&self, _policy: &Policy<'_>) -> Option<(MessageOverrides, Vec<String>)> {
         None
     }
 

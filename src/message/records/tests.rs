@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::message::record::Limits;
 use crate::properties::read_to_the_end;
-use redrive_engine::{Asked, Backoff};
+use redrive_engine::{Backoff, MessageOverrides};
 
 fn limits() -> Limits {
     Limits { max_receive_count: Some(10), ..Limits::for_tests() }
@@ -183,7 +183,7 @@ proptest! {
             ("redrive.max-attempts".to_owned(), text(attempts)),
             ("redrive.backoff".to_owned(), text(backoff.to_string())),
         ]);
-        let (overrides, warnings) = Asked::read(&attributes, &Backoff::default(), Some(10));
+        let (overrides, warnings) = MessageOverrides::read(&attributes, &Backoff::default(), Some(10));
         let followed = usize::from(overrides.max_attempts.is_some()) + usize::from(overrides.backoff.is_some());
         prop_assert!(followed + warnings.len() >= 2, "{:?} {:?}", overrides, warnings);
     }

@@ -28,18 +28,21 @@ fn policy() -> Policy<'static> {
 }
 
 fn decided(outcome: &Outcome, attempt: u32, policy: &Policy<'_>) -> NextStep {
-    decide(&Case { outcome, attempt, asked: &Asked::default(), age: Duration::ZERO, random: 0.5 }, policy)
+    decide(
+        &Case { outcome, attempt, overrides: &MessageOverrides::default(), age: Duration::ZERO, random: 0.5 },
+        policy,
+    )
 }
 
 fn lane(outcomes: &[(Outcome, u32)], policy: &Policy<'_>, something_finished: bool) -> Vec<NextStep> {
     let unstarted = if something_finished { Unstarted::AtOnce } else { Unstarted::Backoff };
-    let asked = Asked::default();
+    let asked = MessageOverrides::default();
     let cases: Vec<_> = outcomes
         .iter()
         .map(|(outcome, attempt)| Case {
             outcome,
             attempt: *attempt,
-            asked: &asked,
+            overrides: &asked,
             age: Duration::ZERO,
             random: 0.5,
         })
@@ -50,12 +53,12 @@ fn lane(outcomes: &[(Outcome, u32)], policy: &Policy<'_>, something_finished: bo
 /// How long a message waits after each of its deliveries while something is down, from its first receive on.
 fn rests(policy: &Policy<'_>, random: f64) -> Vec<u64> {
     let (mut age, mut rests) = (Duration::ZERO, Vec::new());
-    let (outcome, asked) = (failed(Failure::outage("503")), Asked::default());
+    let (outcome, asked) = (failed(Failure::outage("503")), MessageOverrides::default());
     for attempt in 1..policy.max_receive_count.unwrap() {
         let held =
-            decide(&Case { outcome: &Outcome::BreakerOpen, attempt, asked: &asked, age, random }, policy);
+            decide(&Case { outcome: &Outcome::BreakerOpen, attempt, overrides: &asked, age, random }, policy);
         let NextStep::Retry { after } =
-            decide(&Case { outcome: &outcome, attempt, asked: &asked, age, random }, policy)
+            decide(&Case { outcome: &outcome, attempt, overrides: &asked, age, random }, policy)
         else {
             panic!("attempt {attempt} is not retried")
         };
@@ -150,7 +153,7 @@ fn jitter_does_not_change_the_0_of_a_last_delivery() {
         let case = Case {
             outcome: &failed("down"),
             attempt: 10,
-            asked: &Asked::default(),
+            overrides: &MessageOverrides::default(),
             age: Duration::ZERO,
             random,
         };
@@ -200,7 +203,7 @@ fn no_delay_is_longer_than_sqs_accepts() {
     let case = Case {
         outcome: &failed("down"),
         attempt: 99,
-        asked: &Asked::default(),
+        overrides: &MessageOverrides::default(),
         age: Duration::ZERO,
         random: 1.0,
     };

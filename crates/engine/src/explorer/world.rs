@@ -20,7 +20,7 @@ use crate::{
     Arrival, Call, Command, Event, Extension, LambdaEngine, Message, MessageMeta, Poll, Receiving, Secret,
     Shared, Time, WorkerEngine,
 };
-use crate::{Asked, Backoff};
+use crate::{Backoff, MessageOverrides};
 use crate::{Bucket, Lease};
 use crate::{LastDelivery, OnFailure, Overrides};
 
@@ -58,7 +58,7 @@ impl MessageMeta for Fact {
         self.group
     }
 
-    fn asked(&self, _: &Policy<'_>) -> Option<(Asked, Vec<String>)> {
+    fn overrides(&self, _: &Policy<'_>) -> Option<(MessageOverrides, Vec<String>)> {
         None
     }
 

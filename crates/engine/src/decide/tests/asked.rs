@@ -9,13 +9,19 @@ const ALL: [Overrides; 4] = [
     Overrides::UpTo(Duration::from_secs(43_200)),
 ];
 
-fn with_backoff(backoff: Backoff) -> Asked {
-    Asked { max_attempts: None, backoff: Some(backoff) }
+fn with_backoff(backoff: Backoff) -> MessageOverrides {
+    MessageOverrides { max_attempts: None, backoff: Some(backoff) }
 }
 
 /// How long a message waits that failed like this.
-fn wait(outcome: &Outcome, attempt: u32, random: f64, asked: &Asked, policy: &Policy<'_>) -> u64 {
-    match decide(&Case { outcome, attempt, asked, age: Duration::ZERO, random }, policy) {
+fn wait(
+    outcome: &Outcome,
+    attempt: u32,
+    random: f64,
+    overrides: &MessageOverrides,
+    policy: &Policy<'_>,
+) -> u64 {
+    match decide(&Case { outcome, attempt, overrides, age: Duration::ZERO, random }, policy) {
         NextStep::Retry { after } => after.as_secs(),
         other => panic!("{other:?}"),
     }
@@ -24,9 +30,9 @@ fn wait(outcome: &Outcome, attempt: u32, random: f64, asked: &Asked, policy: &Po
 #[test]
 fn a_message_may_ask_for_fewer_attempts_but_not_for_more() {
     let asked = |attempts, attempt, policy: &Policy<'_>| {
-        let asked = Asked { max_attempts: Some(attempts), backoff: None };
+        let asked = MessageOverrides { max_attempts: Some(attempts), backoff: None };
         decide(
-            &Case { outcome: &failed("down"), attempt, asked: &asked, age: Duration::ZERO, random: 0.5 },
+            &Case { outcome: &failed("down"), attempt, overrides: &asked, age: Duration::ZERO, random: 0.5 },
             policy,
         )
     };
@@ -41,11 +47,11 @@ fn a_message_may_ask_for_fewer_attempts_but_not_for_more() {
 
 #[test]
 fn a_message_that_did_not_run_has_used_up_none_of_its_attempts() {
-    let asked = Asked { max_attempts: Some(1), backoff: None };
+    let asked = MessageOverrides { max_attempts: Some(1), backoff: None };
     let head = failed("down");
-    let case = |outcome| Case { outcome, attempt: 1, asked: &asked, age: Duration::ZERO, random: 0.5 };
-    let none = Asked::default();
-    let behind = [Case { asked: &none, ..case(&head) }, case(&Outcome::NotStarted)];
+    let case = |outcome| Case { outcome, attempt: 1, overrides: &asked, age: Duration::ZERO, random: 0.5 };
+    let none = MessageOverrides::default();
+    let behind = [Case { overrides: &none, ..case(&head) }, case(&Outcome::NotStarted)];
     let actions = decide_lane(&behind, &policy(), Unstarted::Backoff);
     assert_eq!(actions, [retry_in(2), NextStep::Release { after: secs(4) }], "behind a failed head");
     for (unstarted, after) in
@@ -118,7 +124,7 @@ proptest! {
     ) {
         let outcome = Outcome::Failed(Failure::from("down").reduce(by_failure.map(secs)));
         let policy = Policy { backoff: &own, ..policy() };
-        let alone = wait(&outcome, attempt, random, &Asked::default(), &policy);
+        let alone = wait(&outcome, attempt, random, &MessageOverrides::default(), &policy);
         let asked = with_backoff(asks);
         let with = |overrides| wait(&outcome, attempt, random, &asked, &Policy { overrides, ..policy });
         prop_assert_eq!(with(Overrides::Off), alone);
