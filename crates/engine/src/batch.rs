@@ -90,7 +90,7 @@ pub struct Message<F> {
 
 /// What the decisions of all batches share.
 #[derive(Debug, Clone)]
-pub(crate) struct Rules<'a> {
+pub(crate) struct EngineContext<'a> {
     pub(crate) policy: Policy<'a>,
     pub shared: Shared,
     pub(crate) rng: fastrand::Rng,
@@ -105,7 +105,7 @@ pub(crate) struct Rules<'a> {
     pub(crate) ignored: Vec<(String, String)>,
 }
 
-impl Rules<'_> {
+impl EngineContext<'_> {
     /// The time since the epoch of the wall clock.
     pub(crate) fn wall(&self) -> Time {
         self.epoch + self.now
@@ -226,20 +226,20 @@ impl<F: MessageMeta> Batch<F> {
     }
 
     /// Begins its messages.
-    pub(crate) fn begin(&mut self, rules: &mut Rules<'_>) {
+    pub(crate) fn begin(&mut self, context: &mut EngineContext<'_>) {
         self.steps.reserve(self.lanes.len());
         for lane in self.lanes.clone() {
-            self.begin_lane(lane, rules);
+            self.begin_lane(lane, context);
         }
     }
 
     /// Begins the rest of a lane, or has it wait until it can run alone.
-    fn begin_lane(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+    fn begin_lane(&mut self, rest: Range<usize>, context: &mut EngineContext<'_>) {
         let attempt = self.messages[rest.start].facts.attempt();
-        if self.alone_until.is_some() && attempt >= rules.policy.suspects_from {
+        if self.alone_until.is_some() && attempt >= context.policy.suspects_from {
             self.alone.push(rest);
         } else {
-            self.admit(rest, rules);
+            self.admit(rest, context);
         }
     }
 
@@ -251,17 +251,17 @@ impl<F: MessageMeta> Batch<F> {
 
     /// Begins a message that runs alone. The order is random: if the same messages come together again, others go before the
     /// one that ends the process.
-    pub(crate) fn begin_alone(&mut self, rules: &mut Rules<'_>) {
-        let next = rules.rng.usize(..self.alone.len());
+    pub(crate) fn begin_alone(&mut self, context: &mut EngineContext<'_>) {
+        let next = context.rng.usize(..self.alone.len());
         let rest = self.alone.swap_remove(next);
-        self.admit(rest, rules);
+        self.admit(rest, context);
     }
 
     /// Begins all that would run alone, while there is time for it.
-    pub(crate) fn begin_all(&mut self, rules: &mut Rules<'_>) {
+    pub(crate) fn begin_all(&mut self, context: &mut EngineContext<'_>) {
         self.alone.sort_unstable_by_key(|rest| rest.start);
         for rest in std::mem::take(&mut self.alone) {
-            self.admit(rest, rules);
+            self.admit(rest, context);
         }
     }
 
@@ -317,17 +317,17 @@ impl<F: MessageMeta> Batch<F> {
     }
 
     /// Runs the first messages of the rest of a lane, or returns all of it to the queue while a circuit breaker is open for them.
-    fn admit(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+    fn admit(&mut self, rest: Range<usize>, context: &mut EngineContext<'_>) {
         let head = self.head(rest.clone());
-        if guard!(NoneWhileDown, !rules.shared.breakers.is_empty()) {
-            let names = self.dependencies(head.clone(), rules);
-            let now = rules.wall();
-            match rules.shared.breakers.admit(&names, now) {
+        if guard!(NoneWhileDown, !context.shared.breakers.is_empty()) {
+            let names = self.dependencies(head.clone(), context);
+            let now = context.wall();
+            match context.shared.breakers.admit(&names, now) {
                 Admission::Free => {}
                 Admission::Trial => self.messages[head.start].is_trial = true,
-                Admission::Refused if self.have_more_deliveries(rest.clone(), rules) => {
+                Admission::Refused if self.have_more_deliveries(rest.clone(), context) => {
                     self.messages[rest.start].settled.outcome = Outcome::BreakerOpen;
-                    return self.stop(rest, rules);
+                    return self.stop(rest, context);
                 }
                 Admission::Refused => {}
             }
@@ -336,10 +336,10 @@ impl<F: MessageMeta> Batch<F> {
     }
 
     /// What any of these messages needs.
-    fn dependencies(&self, range: Range<usize>, rules: &Rules<'_>) -> Vec<String> {
+    fn dependencies(&self, range: Range<usize>, context: &EngineContext<'_>) -> Vec<String> {
         let mut names: Vec<_> =
-            self.messages[range].iter().flat_map(|it| own_dependencies(&it.facts, &rules.policy)).collect();
-        if rules.policy.has_store {
+            self.messages[range].iter().flat_map(|it| own_dependencies(&it.facts, &context.policy)).collect();
+        if context.policy.has_store {
             names.extend(names.is_empty().then(|| UNNAMED.to_owned()));
             names.push(STORE.to_owned());
         }
@@ -347,24 +347,29 @@ impl<F: MessageMeta> Batch<F> {
     }
 
     /// Whether each of these messages will certainly be delivered again.
-    fn have_more_deliveries(&self, mut range: Range<usize>, rules: &Rules<'_>) -> bool {
+    fn have_more_deliveries(&self, mut range: Range<usize>, context: &EngineContext<'_>) -> bool {
         range.all(|at| {
             let attempt = self.messages[at].facts.attempt();
-            rules.policy.deliveries().standing(attempt, None) == Standing::More
+            context.policy.deliveries().standing(attempt, None) == Standing::More
         })
     }
 
     /// What the outcome of a message says of its dependencies. `counted` are those that the same call has reported.
-    fn note_outage(&mut self, at: usize, counted: &mut Vec<(Option<Ran>, String)>, rules: &mut Rules<'_>) {
-        if rules.policy.has_store {
-            self.note_store(at, rules);
+    fn note_outage(
+        &mut self,
+        at: usize,
+        counted: &mut Vec<(Option<Ran>, String)>,
+        context: &mut EngineContext<'_>,
+    ) {
+        if context.policy.has_store {
+            self.note_store(at, context);
         }
         let Message { facts, settled: Settlement { outcome, ran, .. }, .. } = &self.messages[at];
         match outcome {
             Outcome::Failed(summary)
                 if summary.disposition == Disposition::Outage && !summary.is_of_store =>
             {
-                let needed = own_dependencies(facts, &rules.policy);
+                let needed = own_dependencies(facts, &context.policy);
                 let is_it = |name: &&str| summary.dependency.as_deref().is_none_or(|only| only == *name);
                 for name in each(&needed).filter(is_it) {
                     let call = (ran.map(|ran| Ran { is_shared: false, ..ran }), name.to_owned());
@@ -372,75 +377,75 @@ impl<F: MessageMeta> Batch<F> {
                         continue;
                     }
                     let withdrawn = (&mut self.withdraws, &mut self.withdrawn);
-                    count_outage(name, &summary.error, withdrawn, rules);
+                    count_outage(name, &summary.error, withdrawn, context);
                     counted.push(call);
                 }
             }
-            Outcome::Done | Outcome::Unrecorded if !rules.shared.breakers.is_empty() => {
-                let began = ran.map_or(rules.now, |ran| self.began + ran.ended.saturating_sub(ran.took));
-                for name in each(&own_dependencies(facts, &rules.policy)) {
-                    if rules.shared.breakers.success(name, rules.epoch + began) {
-                        rules.turned.push((name.to_owned(), None));
+            Outcome::Done | Outcome::Unrecorded if !context.shared.breakers.is_empty() => {
+                let began = ran.map_or(context.now, |ran| self.began + ran.ended.saturating_sub(ran.took));
+                for name in each(&own_dependencies(facts, &context.policy)) {
+                    if context.shared.breakers.success(name, context.epoch + began) {
+                        context.turned.push((name.to_owned(), None));
                     }
                 }
             }
-            outcome if says_nothing(outcome) => self.end_trial(at, rules),
+            outcome if says_nothing(outcome) => self.end_trial(at, context),
             _ => {}
         }
     }
 
     /// A message has proved nothing of its dependencies. If it was to try one, the next message may.
-    fn end_trial(&mut self, at: usize, rules: &mut Rules<'_>) {
+    fn end_trial(&mut self, at: usize, context: &mut EngineContext<'_>) {
         let never_ran = self.never_ran(at);
         let message = &mut self.messages[at];
         if require!(TrialEndsRest, std::mem::take(&mut message.is_trial)) {
-            let (names, now) = (own_dependencies(&message.facts, &rules.policy), rules.wall());
-            rules.shared.breakers.end_trial(&names, now);
+            let (names, now) = (own_dependencies(&message.facts, &context.policy), context.wall());
+            context.shared.breakers.end_trial(&names, now);
             if never_ran {
-                rules.shared.breakers.end_trial(&[STORE.to_owned()], now);
+                context.shared.breakers.end_trial(&[STORE.to_owned()], now);
             }
         }
     }
 
     /// What the outcome of a message says of the idempotency store. Whatever the store answers to a claim, it answers.
-    fn note_store(&mut self, at: usize, rules: &mut Rules<'_>) {
+    fn note_store(&mut self, at: usize, context: &mut EngineContext<'_>) {
         let Settlement { outcome, ran, .. } = &self.messages[at].settled;
         let answered = match (outcome, ran) {
             (Outcome::Failed(summary), _)
                 if summary.is_of_store && summary.disposition == Disposition::Outage =>
             {
                 let withdrawn = (&mut self.withdraws, &mut self.withdrawn);
-                return count_outage(STORE, &summary.error, withdrawn, rules);
+                return count_outage(STORE, &summary.error, withdrawn, context);
             }
             (_, Some(ran)) => Some(self.began + ran.ended.saturating_sub(ran.took)),
             (Outcome::Failed(summary), None) if summary.is_of_store => Some(self.began),
             (Outcome::Replayed, None) => Some(self.began),
             _ => None,
         };
-        if rules.shared.breakers.is_empty() {
+        if context.shared.breakers.is_empty() {
             return;
         }
         match answered {
-            Some(began) if rules.shared.breakers.success(STORE, rules.epoch + began) => {
-                rules.turned.push((STORE.to_owned(), None));
+            Some(began) if context.shared.breakers.success(STORE, context.epoch + began) => {
+                context.turned.push((STORE.to_owned(), None));
             }
             None if says_nothing(outcome) && self.messages[at].is_trial => {
-                let wall = rules.wall();
-                rules.shared.breakers.end_trial(&[STORE.to_owned()], wall);
+                let wall = context.wall();
+                context.shared.breakers.end_trial(&[STORE.to_owned()], wall);
             }
             Some(_) | None => {}
         }
     }
 
     /// Takes messages back that wait for a runner, and for which a circuit breaker is open.
-    fn withdraw(&mut self, rules: &mut Rules<'_>) {
+    fn withdraw(&mut self, context: &mut EngineContext<'_>) {
         let mut heads = Vec::new();
         for lane in self.lanes.clone() {
             let runs = |at: &usize| self.messages[*at].settled.state == State::Running;
             let Some(at) = lane.clone().find(runs) else { continue };
-            let needed = self.dependencies(at..lane.end, rules);
-            if each(&needed).any(|name| rules.shared.breakers.is_down(name, rules.wall()))
-                && self.have_more_deliveries(at..lane.end, rules)
+            let needed = self.dependencies(at..lane.end, context);
+            if each(&needed).any(|name| context.shared.breakers.is_down(name, context.wall()))
+                && self.have_more_deliveries(at..lane.end, context)
             {
                 heads.push(at);
             }
@@ -456,13 +461,13 @@ impl<F: MessageMeta> Batch<F> {
     }
 
     /// Handlers have ended. The messages of one call come together, and within a lane in order.
-    pub(crate) fn ended(&mut self, worked: Vec<Worked>, rules: &mut Rules<'_>) {
+    pub(crate) fn ended(&mut self, worked: Vec<Worked>, context: &mut EngineContext<'_>) {
         let (mut failed, mut counted) = (Vec::new(), Vec::new());
         for Worked { key: MessageKey { at, .. }, mut outcome, ran } in worked {
             if let Outcome::Panicked { again, is_early, .. } = &mut outcome
                 && !ran.is_some_and(|ran| ran.is_shared)
             {
-                *again |= rules.shared.streak.panicked(*is_early);
+                *again |= context.shared.streak.panicked(*is_early);
             }
             let settled = &mut self.messages[at].settled;
             if matches!(outcome, Outcome::TimedOut) {
@@ -477,11 +482,11 @@ impl<F: MessageMeta> Batch<F> {
                 settled.action = NextStep::Ack;
                 self.something_finished = true;
                 if !matches!(outcome, Outcome::Replayed) {
-                    rules.shared.streak.succeeded();
+                    context.shared.streak.succeeded();
                 }
             }
             (settled.outcome, settled.ran) = (outcome, ran);
-            self.note_outage(at, &mut counted, rules);
+            self.note_outage(at, &mut counted, context);
             if goes_on {
                 self.delete(at);
             } else {
@@ -493,55 +498,55 @@ impl<F: MessageMeta> Batch<F> {
         for at in failed {
             if !lane.contains(&at) {
                 lane = self.lanes[self.lane_of(at)].clone();
-                self.stop(at..lane.end, rules);
+                self.stop(at..lane.end, context);
             }
         }
         if guard!(NoneWhileDown, std::mem::take(&mut self.withdraws) && self.phase == Phase::Open) {
-            self.withdraw(rules);
+            self.withdraw(context);
         }
     }
 
     /// The rest of a lane begins with a failed message, or is not to be started.
-    fn stop(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+    fn stop(&mut self, rest: Range<usize>, context: &mut EngineContext<'_>) {
         for at in rest.clone() {
             if self.messages[at].settled.state == State::Running {
                 self.set(at, State::Waiting);
             }
             if self.never_ran(at) {
-                self.end_trial(at, rules);
+                self.end_trial(at, context);
             }
         }
-        self.decide(rest.clone(), rules);
+        self.decide(rest.clone(), context);
         self.settle(rest);
     }
 
     /// Nothing runs any more: releases what was not begun.
-    pub(crate) fn release_untouched(&mut self, rules: &mut Rules<'_>) {
+    pub(crate) fn release_untouched(&mut self, context: &mut EngineContext<'_>) {
         self.phase = Phase::Over;
-        self.set_pace(rules);
+        self.set_pace(context);
         for rest in std::mem::take(&mut self.alone) {
-            self.stop(rest, rules);
+            self.stop(rest, context);
         }
         for lane in self.lanes.clone() {
             if let Some(next) = lane.clone().find(|&at| !self.is_over(at))
                 && matches!(self.messages[next].settled.state, State::Running | State::Waiting)
             {
-                self.stop(next..lane.end, rules);
+                self.stop(next..lane.end, context);
             }
         }
     }
 
     /// If time ran out for most of a batch of Lambda's, those messages must not all come back at once: they would use up their
     /// deliveries before the function has time for them.
-    fn set_pace(&mut self, rules: &mut Rules<'_>) {
+    fn set_pace(&mut self, context: &mut EngineContext<'_>) {
         let unstarted = (0..self.messages.len()).filter(|&at| self.is_unstarted(at)).count();
         let (all, ran) = (self.messages.len(), self.messages.len() - unstarted);
         let is_most = unstarted as f64 > MOST_OF_A_BATCH * all as f64;
         if self.deletes == Deletes::ByLambda && self.something_finished && is_most {
             let of_each =
-                rules.now.saturating_sub(self.began) / u32::try_from(ran).unwrap_or(u32::MAX).max(1);
+                context.now.saturating_sub(self.began) / u32::try_from(ran).unwrap_or(u32::MAX).max(1);
             self.pace = Some(Pace { of_each, before: 0 });
-            rules.overload = Some((unstarted, all));
+            context.overload = Some((unstarted, all));
         }
     }
 
@@ -588,7 +593,13 @@ impl<F: MessageMeta> Batch<F> {
     }
 
     /// SQS has answered the call for a message, or the call was not made because the lease is lost.
-    pub(crate) fn answered(&mut self, kind: SettleCall, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
+    pub(crate) fn answered(
+        &mut self,
+        kind: SettleCall,
+        at: usize,
+        confirmed: bool,
+        context: &mut EngineContext<'_>,
+    ) {
         match kind {
             SettleCall::DeadLetter => {
                 self.messages[at].settled.has_letter = confirmed;
@@ -597,18 +608,18 @@ impl<F: MessageMeta> Batch<F> {
                 } else {
                     self.ask(at, State::Delaying);
                 }
-                self.after_letter(at, confirmed, rules);
+                self.after_letter(at, confirmed, context);
             }
             SettleCall::ChangeVisibility => self.set(at, if confirmed { State::Back } else { State::Left }),
             SettleCall::Delete => {
                 let is_gone = confirmed || self.deletes == Deletes::ByLambda;
                 self.set(at, if is_gone { State::Gone } else { State::Left });
-                self.after_delete(at, is_gone, rules);
+                self.after_delete(at, is_gone, context);
             }
         }
     }
 
-    fn after_letter(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
+    fn after_letter(&mut self, at: usize, confirmed: bool, context: &mut EngineContext<'_>) {
         let lane = self.lanes[self.lane_of(at)].clone();
         let all_are_over = (lane.start..at + 1).all(|at| self.is_over(at));
         let goes_on_later = confirmed && self.deletes == Deletes::InTurn;
@@ -616,34 +627,34 @@ impl<F: MessageMeta> Batch<F> {
             return;
         }
         if all_are_over {
-            self.go_on(at + 1..lane.end, rules);
+            self.go_on(at + 1..lane.end, context);
         } else {
             self.settle(at + 1..lane.end);
         }
     }
 
-    fn after_delete(&mut self, at: usize, confirmed: bool, rules: &mut Rules<'_>) {
+    fn after_delete(&mut self, at: usize, confirmed: bool, context: &mut EngineContext<'_>) {
         if self.deletes != Deletes::InTurn || self.never_ran(at) {
             return;
         }
         let is_done = matches!(self.messages[at].settled.action, NextStep::Ack);
         let rest = at + 1..self.lanes[self.lane_of(at)].end;
         match (confirmed, is_done) {
-            (true, _) => self.go_on(rest, rules),
-            (false, true) => self.stop(rest, rules),
+            (true, _) => self.go_on(rest, context),
+            (false, true) => self.stop(rest, context),
             (false, false) => self.settle(rest),
         }
     }
 
     /// All messages before the rest of a lane are over: begins the rest, or decides on it.
-    fn go_on(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+    fn go_on(&mut self, rest: Range<usize>, context: &mut EngineContext<'_>) {
         let Some(next) = rest.clone().find(|&at| !self.is_over(at)) else { return };
         let rest = next..rest.end;
         let is_lost = self.messages[next].settled.is_lost;
         if self.phase == Phase::Open && !is_lost && rest.clone().all(|at| self.never_ran(at)) {
-            self.begin_lane(rest, rules);
+            self.begin_lane(rest, context);
         } else {
-            self.stop(rest, rules);
+            self.stop(rest, context);
         }
     }
 
@@ -658,9 +669,9 @@ impl<F: MessageMeta> Batch<F> {
     }
 
     /// Decides on the rest of a lane, from the message at which it stopped.
-    fn decide(&mut self, rest: Range<usize>, rules: &mut Rules<'_>) {
+    fn decide(&mut self, rest: Range<usize>, context: &mut EngineContext<'_>) {
         for at in rest.clone() {
-            self.read_asked(at, rules);
+            self.read_asked(at, context);
         }
         let nothing = MessageOverrides::default();
         let unstarted = self.unstarted(rest.len());
@@ -669,11 +680,11 @@ impl<F: MessageMeta> Batch<F> {
             outcome: &message.settled.outcome,
             attempt: message.facts.attempt(),
             overrides: message.overrides.as_deref().unwrap_or(&nothing),
-            age: message.facts.first_received().map_or(Time::ZERO, |at| rules.wall().saturating_sub(at)),
-            random: rules.rng.f64(),
+            age: message.facts.first_received().map_or(Time::ZERO, |at| context.wall().saturating_sub(at)),
+            random: context.rng.f64(),
         });
         let cases: Vec<_> = cases.collect();
-        let actions = decide_lane(&cases, &rules.policy, unstarted);
+        let actions = decide_lane(&cases, &context.policy, unstarted);
         for (at, action) in rest.zip(actions) {
             self.messages[at].settled.action = action;
         }
@@ -708,21 +719,21 @@ impl<F: MessageMeta> Batch<F> {
     }
 
     /// Reads what a message asks for, once.
-    fn read_asked(&mut self, at: usize, rules: &mut Rules<'_>) {
+    fn read_asked(&mut self, at: usize, context: &mut EngineContext<'_>) {
         let message = &mut self.messages[at];
-        if rules.policy.overrides != Overrides::Off
+        if context.policy.overrides != Overrides::Off
             && message.overrides.is_none()
-            && let Some((asked, warnings)) = message.facts.overrides(&rules.policy)
+            && let Some((asked, warnings)) = message.facts.overrides(&context.policy)
         {
             message.overrides = Some(Box::new(asked));
             let id = message.facts.id();
-            rules.ignored.extend(warnings.into_iter().map(|warning| (id.to_owned(), warning)));
+            context.ignored.extend(warnings.into_iter().map(|warning| (id.to_owned(), warning)));
         }
     }
 
     /// The worker ends: begins no more messages, unless one of them would have no delivery left. The others go back at once.
-    pub(crate) fn stops_unless_one_is_last(&mut self, rules: &Rules<'_>) -> bool {
-        let deliveries = rules.policy.deliveries();
+    pub(crate) fn stops_unless_one_is_last(&mut self, context: &EngineContext<'_>) -> bool {
+        let deliveries = context.policy.deliveries();
         let is_last = |at: usize| deliveries.end_with(self.messages[at].facts.attempt(), None);
         if (0..self.messages.len()).any(|at| self.never_ran(at) && is_last(at)) {
             return false;
@@ -770,8 +781,8 @@ impl<F: MessageMeta> Batch<F> {
     }
 
     /// A message is known to be over: it is deleted again, and does not run.
-    pub(crate) fn replay(&mut self, at: usize, rules: &mut Rules<'_>) {
-        self.end_trial(at, rules);
+    pub(crate) fn replay(&mut self, at: usize, context: &mut EngineContext<'_>) {
+        self.end_trial(at, context);
         let settled = &mut self.messages[at].settled;
         (settled.outcome, settled.action) = (Outcome::Replayed, NextStep::Ack);
         self.delete(at);
@@ -829,14 +840,14 @@ fn count_outage(
     name: &str,
     error: &str,
     (withdraws, withdrawn): (&mut bool, &mut Vec<String>),
-    rules: &mut Rules<'_>,
+    context: &mut EngineContext<'_>,
 ) {
-    let opens = rules.shared.breakers.outage(name, rules.wall());
+    let opens = context.shared.breakers.outage(name, context.wall());
     if opens {
-        rules.turned.push((name.to_owned(), Some(error.to_owned())));
+        context.turned.push((name.to_owned(), Some(error.to_owned())));
     }
     let is_known = withdrawn.iter().any(|known| known == name);
-    if opens || !is_known && rules.shared.breakers.is_down(name, rules.wall()) {
+    if opens || !is_known && context.shared.breakers.is_down(name, context.wall()) {
         *withdraws = true;
         withdrawn.extend((!is_known).then(|| name.to_owned()));
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::batch::{Batch, GRACE, Message, Phase, Rules, Step, Worked};
+use super::batch::{Batch, EngineContext, GRACE, Message, Phase, Step, Worked};
 use super::decide::Policy;
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::outbox::{Outbox, SettleCall};
@@ -15,7 +15,7 @@ use super::{Command, Event, MessageMeta, Note, Secret, Shared, Time, Why};
 /// Follows batches from their messages to their reports.
 #[derive(Debug, Clone)]
 pub struct Engine<'a, F, M> {
-    pub(crate) rules: Rules<'a>,
+    pub(crate) context: EngineContext<'a>,
     pub(crate) batches: BTreeMap<BatchKey, Batch<F>>,
     next_batch: u64,
     pub(crate) outbox: Outbox,
@@ -117,7 +117,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         machine: M,
     ) -> Self {
         Self {
-            rules: Rules {
+            context: EngineContext {
                 policy,
                 shared: Shared::new(secret),
                 rng: fastrand::Rng::with_seed(seed),
@@ -137,15 +137,15 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
 
     /// Acts with what the batches of the process share.
     pub fn share<T>(&mut self, shared: &mut Shared, act: impl FnOnce(&mut Self) -> T) -> T {
-        std::mem::swap(&mut self.rules.shared, shared);
+        std::mem::swap(&mut self.context.shared, shared);
         let result = act(self);
-        std::mem::swap(&mut self.rules.shared, shared);
+        std::mem::swap(&mut self.context.shared, shared);
         result
     }
 
     /// Handles an event.
     pub fn on(&mut self, event: Event<F>, now: Time) {
-        self.rules.now = now;
+        self.context.now = now;
         M::begin_event(self, now);
         match event {
             Event::Ended(worked) => self.ended(worked, now),
@@ -176,7 +176,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
 
     /// What time alone brings.
     fn turn(&mut self, now: Time) {
-        self.rules.now = now;
+        self.context.now = now;
         M::begin_turn(self, now);
         let is_due =
             |(key, batch): (&BatchKey, &Batch<F>)| batch.due_at().is_some_and(|at| at <= now).then_some(*key);
@@ -220,10 +220,10 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         &mut self,
         key: BatchKey,
         now: Time,
-        change: impl FnOnce(&mut Batch<F>, &mut Rules<'a>),
+        change: impl FnOnce(&mut Batch<F>, &mut EngineContext<'a>),
     ) {
         if let Some(batch) = self.batches.get_mut(&key) {
-            change(batch, &mut self.rules);
+            change(batch, &mut self.context);
             self.note_rules(key);
             self.follow(key, now);
         }
@@ -231,15 +231,15 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
 
     /// Notes what the batch has noticed: attributes that could not be read, dependencies that are down or work again, an overload.
     fn note_rules(&mut self, batch: BatchKey) {
-        let ignored = self.rules.ignored.drain(..);
+        let ignored = self.context.ignored.drain(..);
         let note = |(id, warning)| Command::Note(Note::AttributeIgnored { batch, id, warning });
         self.commands.extend(ignored.map(note));
-        let turned = self.rules.turned.drain(..).map(|(dependency, error)| match error {
+        let turned = self.context.turned.drain(..).map(|(dependency, error)| match error {
             Some(error) => Note::IsDown { dependency, error },
             None => Note::IsUp { dependency },
         });
         self.commands.extend(turned.map(Command::Note));
-        let overload = self.rules.overload.take();
+        let overload = self.context.overload.take();
         self.commands
             .extend(overload.map(|(unstarted, all)| Command::Note(Note::Overloaded { unstarted, all })));
     }
@@ -248,7 +248,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
     pub(crate) fn follow(&mut self, key: BatchKey, now: Time) {
         while let Some(batch) = self.batches.get_mut(&key) {
             if batch.steps.is_empty() && batch.begins_alone() {
-                batch.begin_alone(&mut self.rules);
+                batch.begin_alone(&mut self.context);
                 self.note_rules(key);
                 continue;
             }
@@ -277,8 +277,8 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
                 self.commands.push_back(Command::Run { batch: key, lanes });
             }
             if !replayed.is_empty() {
-                self.with(key, now, |batch, rules| {
-                    replayed.into_iter().for_each(|at| batch.replay(at, rules))
+                self.with(key, now, |batch, context| {
+                    replayed.into_iter().for_each(|at| batch.replay(at, context))
                 });
             }
         }
@@ -312,14 +312,14 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
             let others = rest.split_off(count);
             let together = std::mem::replace(&mut rest, others);
             M::handlers_ended(self, batch, &together, now);
-            self.with(batch, now, |batch, rules| batch.ended(together, rules));
+            self.with(batch, now, |batch, context| batch.ended(together, context));
             self.check_streak(batch, now);
         }
     }
 
     /// Begins nothing more after too many panics in a row.
     fn check_streak(&mut self, batch: BatchKey, now: Time) {
-        if M::ends_process(self) && self.rules.shared.streak.is_too_long() {
+        if M::ends_process(self) && self.context.shared.streak.is_too_long() {
             M::end_process(self, Why::Panics, now);
             if let Some(open) = self.batches.get_mut(&batch).filter(|batch| batch.phase == Phase::Open) {
                 open.phase = Phase::Stopped;
@@ -362,16 +362,16 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         if !all_have_run {
             M::gave_up(self, now);
         }
-        self.with(key, now, |batch, rules| {
-            batch.ended(worked, rules);
-            batch.release_untouched(rules);
+        self.with(key, now, |batch, context| {
+            batch.ended(worked, context);
+            batch.release_untouched(context);
         });
         self.check_streak(key, now);
     }
 
     /// How many dependencies are down, and no message may try them yet.
     pub fn down(&self) -> usize {
-        self.rules.shared.breakers.down(self.rules.wall())
+        self.context.shared.breakers.down(self.context.wall())
     }
 
     /// A message that is followed.

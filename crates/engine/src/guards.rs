@@ -1,4 +1,4 @@
-//! Rules that keep messages safe, each of which the explorer can take away, to show that it finds what then goes wrong.
+//! EngineContext that keep messages safe, each of which the explorer can take away, to show that it finds what then goes wrong.
 
 /// A rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

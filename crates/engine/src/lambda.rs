@@ -54,7 +54,7 @@ impl<'a, F: MessageMeta> LambdaEngine<'a, F> {
         let messages = messages.map(|facts| (facts, None));
         let (mut batch, order) = Batch::new(messages, is_fifo, (Time::ZERO, limits.until), Deletes::ByLambda);
         if limits.has_client && !is_fifo && !shared.outlived_suspects {
-            batch.isolate(&engine.rules.policy);
+            batch.isolate(&engine.context.policy);
         }
         engine.share(shared, |engine| engine.begin(batch, order, Vec::new()));
         engine
@@ -71,7 +71,7 @@ impl<F: MessageMeta> Machine<F> for Invocation {
 
     fn gave_up(engine: &mut LambdaEngine<'_, F>, now: Time) {
         if engine.machine.is_exhausted && engine.machine.limits.ends_process {
-            engine.rules.policy.ends = true;
+            engine.context.policy.ends = true;
             Self::end_process(engine, Why::Blocked, now);
         }
     }
@@ -104,8 +104,8 @@ impl<F: MessageMeta> Machine<F> for Invocation {
     }
 
     fn batch_ended(engine: &mut LambdaEngine<'_, F>, _: BatchKey, batch: &Batch<F>) {
-        let ran_suspects = batch.ran_suspects(&engine.rules.policy);
-        engine.rules.shared.outlived_suspects |= ran_suspects;
+        let ran_suspects = batch.ran_suspects(&engine.context.policy);
+        engine.context.shared.outlived_suspects |= ran_suspects;
     }
 
     fn ends_process(engine: &LambdaEngine<'_, F>) -> bool {

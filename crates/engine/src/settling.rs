@@ -108,6 +108,6 @@ impl<F: MessageMeta, M: Machine<F>> Engine<'_, F, M> {
     pub(crate) fn message_answered(&mut self, kind: SettleCall, key: MessageKey, confirmed: bool, now: Time) {
         self.outbox.answered(key);
         M::answered(self, kind, key, confirmed);
-        self.with(key.batch, now, |batch, rules| batch.answered(kind, key.at, confirmed, rules));
+        self.with(key.batch, now, |batch, context| batch.answered(kind, key.at, confirmed, context));
     }
 }

@@ -592,7 +592,7 @@ fn a_success_that_began_before_the_outage_does_not_end_the_pause() {
     let key = bench.key(30).expect("it runs");
     let ran = Some(Ran { took: millis(20), ended: millis(20), is_shared: false });
     bench.engine.on(Event::Ended(vec![Worked { key, outcome: Outcome::Done, ran }]), millis(60_080));
-    assert!(bench.engine.rules.shared.breakers.is_empty());
+    assert!(bench.engine.context.shared.breakers.is_empty());
 }
 
 /// Another worker may have emptied the queue, and a rollout waits until this one is ready.
@@ -608,7 +608,7 @@ fn a_worker_without_messages_is_ready_once_the_next_one_may_try() {
 #[test]
 fn an_outage_without_a_name_pauses_no_worker_whose_messages_name_their_dependencies() {
     let mut bench = Bench::with(20, false, millis(900_000));
-    bench.engine.rules.policy.names_dependencies = true;
+    bench.engine.context.policy.names_dependencies = true;
     bench.ends(0..3, &failed(Failure::outage("503")), millis(0));
     assert_eq!((bench.engine.down(), bench.engine.is_paused(), bench.engine.free()), (1, false, 3));
 }
@@ -616,7 +616,7 @@ fn an_outage_without_a_name_pauses_no_worker_whose_messages_name_their_dependenc
 /// A worker whose store did not answer three claims.
 fn without_its_store() -> Bench {
     let mut bench = Bench::new(false, millis(900_000));
-    bench.engine.rules.policy.has_store = true;
+    bench.engine.context.policy.has_store = true;
     bench.receive(&(0..20).collect::<Vec<_>>(), 1, millis(0));
     bench.ends(0..3, &failed(Failure::outage("no route").of_store()), millis(0));
     bench
@@ -626,7 +626,7 @@ fn without_its_store() -> Bench {
 fn a_worker_without_its_store_receives_one_message_a_minute() {
     for has_own_dependencies in [false, true] {
         let mut bench = without_its_store();
-        bench.engine.rules.policy.names_dependencies = has_own_dependencies;
+        bench.engine.context.policy.names_dependencies = has_own_dependencies;
         assert_eq!((bench.paused_until(millis(1)), bench.engine.free()), (Some(millis(60_000)), 0));
         assert_eq!((bench.paused_until(millis(60_000)), bench.engine.free()), (None, 1));
         let Some(note) = bench.take(|command| matches!(command, Command::Note(Note::IsDown { .. }))) else {
@@ -667,15 +667,15 @@ fn any_answer_of_the_store_ends_the_pause() {
 #[test]
 fn an_outage_that_a_handler_reports_says_nothing_against_the_store() {
     let mut bench = Bench::new(false, millis(900_000));
-    bench.engine.rules.policy.has_store = true;
+    bench.engine.context.policy.has_store = true;
     bench.receive(&(0..20).collect::<Vec<_>>(), 1, millis(0));
-    bench.engine.rules.policy.names_dependencies = true;
+    bench.engine.context.policy.names_dependencies = true;
     bench.ends(0..3, &failed(Failure::outage("503").of("idempotency-store")), millis(0));
     bench.ends(3..6, &failed(Failure::outage("503")), millis(0));
     assert!(!bench.engine.is_paused());
     // A sender chooses the name of its own dependency.
     let forged = Fake { id: "idempotency-store/1".to_owned(), attempt: 1, group: None };
-    let named = super::batch::own_dependencies(&forged, &bench.engine.rules.policy);
+    let named = super::batch::own_dependencies(&forged, &bench.engine.context.policy);
     assert_eq!(named, ["idempotency-store'"]);
 }
 
@@ -739,7 +739,7 @@ fn each_dependency_that_is_down_takes_back_its_messages() {
     let mut withdrawn = |at, down| {
         // Another batch has found out.
         for _ in 0..3 {
-            engine.rules.shared.breakers.outage(down, Time::ZERO);
+            engine.context.shared.breakers.outage(down, Time::ZERO);
         }
         let worked =
             Worked { key: MessageKey { batch, at }, outcome: failed(Failure::outage("503")), ran: None };

@@ -252,11 +252,11 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 
     /// Whether a dependency of all messages is down, so that a worker receives one message a minute.
     pub(crate) fn is_down(&self) -> bool {
-        self.needed_by_all().any(|name| self.rules.shared.breakers.is_down(name, self.rules.wall()))
+        self.needed_by_all().any(|name| self.context.shared.breakers.is_down(name, self.context.wall()))
     }
 
     fn needed_by_all(&self) -> impl Iterator<Item = &'static str> {
-        let policy = &self.rules.policy;
+        let policy = &self.context.policy;
         let names = [(!policy.names_dependencies).then_some(UNNAMED), policy.has_store.then_some(STORE)];
         names.into_iter().flatten()
     }
@@ -268,9 +268,9 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 
     /// Until when such a worker receives nothing.
     pub(crate) fn paused_until(&self) -> Option<Time> {
-        let due_at = |name| self.rules.shared.breakers.due_at(name, self.rules.wall());
+        let due_at = |name| self.context.shared.breakers.due_at(name, self.context.wall());
         let due_at = self.needed_by_all().filter_map(due_at).max()?;
-        Some(due_at.saturating_sub(self.rules.epoch))
+        Some(due_at.saturating_sub(self.context.epoch))
     }
 }
 

@@ -36,7 +36,7 @@ impl World {
         };
         let (facts, shared) = (facts.into_iter(), &mut consumer.shared);
         let mut engine = LambdaEngine::of_batch(facts, bounds.is_fifo, policy(bounds), limits, shared, 1);
-        std::mem::swap(&mut engine.rules.shared, shared);
+        std::mem::swap(&mut engine.context.shared, shared);
         consumer.engine = Some(Machine::Sandbox(engine));
         self.drain(who)
     }

@@ -118,11 +118,11 @@ impl Machine {
     }
 
     pub(super) const fn shared(&self) -> &Shared {
-        either!(self, engine => &engine.rules.shared)
+        either!(self, engine => &engine.context.shared)
     }
 
     pub(super) const fn shared_mut(&mut self) -> &mut Shared {
-        either!(self, engine => &mut engine.rules.shared)
+        either!(self, engine => &mut engine.context.shared)
     }
 }
 

@@ -32,7 +32,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
                 Turn::Now => ready.extend(group),
                 Turn::At(at) => self.machine.waiting.add(at, group),
                 Turn::After(after) => {
-                    let after = self.rules.policy.within_limits(after);
+                    let after = self.context.policy.within_limits(after);
                     self.machine.budget.iter_mut().for_each(|budget| budget.give_back(group.len(), now));
                     group.into_iter().for_each(|message| self.hand_back(message, after, now));
                 }

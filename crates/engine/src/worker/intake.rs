@@ -148,7 +148,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// How many messages a worker may receive now.
     pub fn free(&self) -> usize {
         let (places, asked) = (self.places(), self.machine.pollers.asked);
-        self.machine.budget.as_ref().map_or(places, |budget| places.min(budget.ask(asked, self.rules.now)))
+        self.machine.budget.as_ref().map_or(places, |budget| places.min(budget.ask(asked, self.context.now)))
     }
 
     /// The same, whatever its rate allows.
@@ -172,7 +172,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 
     /// When the rate allows another receive, if it does not now.
     pub(crate) fn rate_due_at(&self) -> Option<Time> {
-        self.machine.budget.as_ref()?.due_at(self.machine.pollers.asked, self.rules.now)
+        self.machine.budget.as_ref()?.due_at(self.machine.pollers.asked, self.context.now)
     }
 
     /// Asks the shared bucket for tokens, if another receive needs them.
@@ -189,7 +189,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// When to ask for more, if nothing else happens.
     pub(crate) fn tokens_due_at(&self) -> Option<Time> {
         let Some(Budget::Leased(leased)) = &self.machine.budget else { return None };
-        let (pollers, now) = (&self.machine.pollers, self.rules.now);
+        let (pollers, now) = (&self.machine.pollers, self.context.now);
         if pollers.under_way >= pollers.wanted || self.places() <= pollers.asked {
             return None;
         }
@@ -198,7 +198,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
     }
 
     pub(crate) fn leased(&mut self, answer: Result<Lease, String>, now: Time) {
-        let (asked, random) = (self.machine.pollers.asked, self.rules.rng.f64());
+        let (asked, random) = (self.machine.pollers.asked, self.context.rng.f64());
         let Some(leased) = self.machine.budget.as_mut().and_then(Budget::leased) else { return };
         let note = match answer {
             Ok(lease) => {
@@ -366,8 +366,8 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let is_bulk = self.machine.receiving.chunk.is_some();
         let in_hand = self.machine.in_hand - self.machine.waiting.messages;
         let running = if is_bulk { self.running() } else { in_hand };
-        let needs_all = !self.rules.policy.names_dependencies;
-        let is_down = self.rules.shared.breakers.is_down(UNNAMED, self.rules.wall());
+        let needs_all = !self.context.policy.names_dependencies;
+        let is_down = self.context.shared.breakers.is_down(UNNAMED, self.context.wall());
         let (Some(limit), Some(batch)) = (&mut self.machine.limit, self.batches.get(&batch)) else { return };
         for Worked { key, outcome, ran } in worked {
             let Some(ran) = ran.filter(|ran| !ran.is_shared) else { continue };
@@ -414,7 +414,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 
     /// Whether SQS would dead-letter the message at its next receive.
     pub(crate) fn is_last_attempt(&self, message: &Arrival<F>) -> bool {
-        self.rules.policy.deliveries().end_with(message.facts.attempt(), None)
+        self.context.policy.deliveries().end_with(message.facts.attempt(), None)
     }
 
     /// Makes a message visible after this time that no handler has begun.

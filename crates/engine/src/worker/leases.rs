@@ -110,7 +110,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// `None` if none is held.
     pub fn held_until(&self, batch: BatchKey) -> Option<Time> {
         if require!(PollWhileLeased, false) {
-            return Some(self.rules.now + LONGEST);
+            return Some(self.context.now + LONGEST);
         }
         let messages = self.batches.get(&batch)?.messages.iter();
         let running = messages.filter(|message| message.settled.state == State::Running);

@@ -82,7 +82,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         if self.machine.is_ending()
             && let Some(batch) = self.batches.get_mut(&key).filter(|batch| batch.phase == Phase::Open)
         {
-            let stops = batch.stops_unless_one_is_last(&self.rules);
+            let stops = batch.stops_unless_one_is_last(&self.context);
             self.commands.extend(stops.then_some(Command::Stop(key)));
         }
     }
