@@ -24,7 +24,7 @@ use crate::error::{Error, Kind};
 use crate::failure::classifier::FailureClassifier;
 use crate::handler::hook::Hooks;
 use crate::handler::other_event::TakeOther;
-use crate::lambda::{FOR_THE_RESPONSE, Flow, Observer, Process, Shutdown, Source, WallClock};
+use crate::lambda::{FOR_THE_RESPONSE, LambdaShell, Observer, Process, Shutdown, Source, WallClock};
 use crate::message::bodies::AnyBodies;
 use crate::message::record_fn::RecordFn;
 use crate::message::records::Received;
@@ -217,7 +217,7 @@ where
         if self.setup.shutdown.is_none() {
             self.setup.check_workers()?;
         }
-        self.setup.flow().run(received, invocation, &self.handler).await
+        self.setup.shell().run(received, invocation, &self.handler).await
     }
 }
 
@@ -287,8 +287,8 @@ impl Setup {
         }
     }
 
-    pub(crate) fn flow(&self) -> Flow<'_> {
-        Flow {
+    pub(crate) fn shell(&self) -> LambdaShell<'_> {
+        LambdaShell {
             settings: &self.settings,
             sqs: self.sqs.as_ref(),
             cloudwatch: self.cloudwatch.as_ref(),

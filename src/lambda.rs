@@ -53,7 +53,7 @@ pub(crate) type Source = OnceLock<String>;
 
 /// The consumer's settings and clients, as a batch needs them.
 #[derive(Clone, Copy)]
-pub(crate) struct Flow<'a> {
+pub(crate) struct LambdaShell<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) sqs: Option<&'a Sqs>,
     pub(crate) cloudwatch: Option<&'a CloudWatch>,
@@ -74,7 +74,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) is_sample: bool,
 }
 
-impl Flow<'_> {
+impl LambdaShell<'_> {
     fn wall(&self) -> SystemTime {
         self.wall_clock.map_or_else(|| self.process.wall.now(), |clock| clock())
     }
@@ -174,7 +174,7 @@ impl Flow<'_> {
         };
         let (sqs, apart) = (self.sqs.filter(|_| !is_sample), Process::default());
         let process = if is_sample { &apart } else { self.process };
-        let flow = Flow { settings: &settings, sqs, process, is_sample, ..*self };
+        let shell = LambdaShell { settings: &settings, sqs, process, is_sample, ..*self };
         if is_sample {
             log::sample(
                 invocation,
@@ -187,14 +187,14 @@ impl Flow<'_> {
         let settle_until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
         let handled = async {
             log::unexpected_attempts(records, settings.max_receive_count.as_deref().copied());
-            let work = Work::new(handler, flow.terms(false), flow.host);
+            let work = Work::new(handler, shell.terms(false), shell.host);
             let times = (began, until, settle_until);
-            let settled = flow.follow(&work, &shared, invocation, times).await;
-            let report = report(records, &settled, wall, flow.sqs.is_some());
+            let settled = shell.follow(&work, &shared, invocation, times).await;
+            let report = report(records, &settled, wall, shell.sqs.is_some());
             log::summary(&report);
             tokio::join!(
-                flow.publish(&report, settle_until, false),
-                flow.tell_hooks(records, &settled, wall, settle_until, false),
+                shell.publish(&report, settle_until, false),
+                shell.tell_hooks(records, &settled, wall, settle_until, false),
                 log::failures(records, &settled, settle_until)
             );
             response(records, &settled)

@@ -3,7 +3,7 @@
 
 mod calls;
 mod clock;
-mod drive;
+mod worker_loop;
 mod exit;
 mod queue;
 
@@ -22,10 +22,10 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
-use self::drive::{Drive, Worker};
 use self::queue::SourceQueue;
+use self::worker_loop::{Worker, WorkerLoop};
 use crate::error::{Error, Kind};
-use crate::lambda::{Flow, Shutdown};
+use crate::lambda::{LambdaShell, Shutdown};
 use crate::runners::Input;
 use crate::settings::{InvalidSetting, QueueUrl, Value};
 use crate::{Consumer, Handler, run, telemetry::log, telemetry::metrics};
@@ -224,21 +224,21 @@ where
         }
         log::settings(&settings);
         vitals.is_ready();
-        let flow = Flow { settings: &settings, ..self.setup.flow() };
+        let shell = LambdaShell { settings: &settings, ..self.setup.shell() };
         let receiving = Receiving {
             is_fifo: queue.is_fifo,
             visibility: queue.visibility,
             concurrency: settings.concurrency(),
             slow: settings.adaptive_concurrency.as_deref().copied(),
-            chunk: M::IS_BULK.then_some((flow.chunks.messages.get(), flow.chunks.bytes)),
+            chunk: M::IS_BULK.then_some((shell.chunks.messages.get(), shell.chunks.bytes)),
             drain: settings.drain(),
             rate: settings.rate.as_deref().copied(),
             is_rate_shared: self.setup.tokens.is_some(),
             rate_of_key: settings.rate_of_key.as_deref().copied(),
         };
-        let policy = flow.policy(&queue.arn, settings.dead_letter_queue_url.is_some());
+        let policy = shell.policy(&queue.arn, settings.dead_letter_queue_url.is_some());
         let worker = Worker {
-            flow,
+            shell,
             handler: &self.handler,
             sqs,
             queue: &queue,
@@ -256,20 +256,20 @@ where
             dead_letter_queue = settings.dead_letter_queue_url.as_deref(),
             "the worker polls"
         );
-        let mut drive = Drive::<H, M>::new(worker, policy);
+        let mut worker_loop = WorkerLoop::<H, M>::new(worker, policy);
         let (ends, ended) = oneshot::channel();
         let cloudwatch = self.setup.cloudwatch.as_ref();
         let mut publishing = pin!(metrics::publish_minutes(vitals, &settings, cloudwatch, ended));
         let end = tokio::select! {
-            end = drive.run(&mut stops) => end,
+            end = worker_loop.run(&mut stops) => end,
             () = &mut publishing => unreachable!("the worker has not ended"),
         };
         if !matches!(end, Err(Error(Kind::AtOnce(_)))) {
             let until = Instant::now() + TO_END;
             let _ = ends.send(until);
             let reporting = async {
-                let protection = drive.finish(&mut stops).await;
-                tokio::join!(flow.flush_hooks(), OptionFuture::from(protection.map(Protection::release)))
+                let protection = worker_loop.finish(&mut stops).await;
+                tokio::join!(shell.flush_hooks(), OptionFuture::from(protection.map(Protection::release)))
             };
             let _ = timeout_at(until, async { tokio::join!(publishing, reporting) }).await;
         }

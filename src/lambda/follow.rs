@@ -8,7 +8,7 @@ use redrive_sqs::{QueueArn, is_fifo};
 use tokio::time::{Instant, sleep_until};
 use tracing::{Span, warn};
 
-use super::Flow;
+use super::LambdaShell;
 use crate::aws::Sqs;
 use crate::aws::settle::{Entries, Failed};
 use crate::message::meta::Known;
@@ -19,7 +19,7 @@ use redrive_engine::{
     BatchLimits, Call, Command, Event, LambdaEngine, Message, Note, SettleCall, Settlement,
 };
 
-impl Flow<'_> {
+impl LambdaShell<'_> {
     /// Runs the batch until every message that was started has ended and is settled, or time is up.
     pub(super) async fn follow<H, M>(
         &self,

@@ -26,7 +26,7 @@ const IMPURE: &[&str] = &[
     "telemetry/metrics.rs",
     "worker.rs",
     "worker/calls.rs",
-    "worker/drive.rs",
+    "worker/worker_loop.rs",
 ];
 
 /// The same in `crates/observers/src`.
@@ -217,7 +217,7 @@ fn the_environment_and_the_wall_clock_are_read_by_the_shell_only() {
         files_that_say("SystemTime::now"),
         ["aws/http.rs", "message/invocation.rs", "once/memory.rs", "runners/wall.rs", "telemetry/metrics.rs"]
     );
-    assert_eq!(files_that_say("fastrand"), ["lambda/follow.rs", "runners/once.rs", "worker/drive.rs"]);
+    assert_eq!(files_that_say("fastrand"), ["lambda/follow.rs", "runners/once.rs", "worker/worker_loop.rs"]);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! ends. A shell tells the engine what has happened ([`Engine::on`]), does what it says ([`Engine::next`]), and comes back
 //! when it wants to be woken ([`Engine::wake_at`]). Times count from the engine's start.
 //!
-//! `Flow` is the shell of a batch of Lambda's: it has an engine for each batch, whose lease is the deadline, and a message
-//! is deleted by being absent from the response. `Drive` is the shell of a worker, with one engine for its life.
+//! `LambdaShell` is the shell of a batch of Lambda's: it has an engine for each batch, whose lease is the deadline, and a message
+//! is deleted by being absent from the response. `WorkerLoop` is the shell of a worker, with one engine for its life.
 
 #![expect(missing_docs, reason = "its fields are for redrive alone")]
 #![expect(clippy::must_use_candidate, reason = "redrive uses all that it asks for")]

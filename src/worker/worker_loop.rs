@@ -21,7 +21,7 @@ use super::queue::SourceQueue;
 use crate::aws::Sqs;
 use crate::aws::settle::{Entries, Failed};
 use crate::error::Error;
-use crate::lambda::{Flow, make_call};
+use crate::lambda::{LambdaShell, make_call};
 use crate::message::polled::{Polled, ReceiveContext};
 use crate::message::record::Limits;
 use crate::message::records::{Received, Records};
@@ -46,7 +46,7 @@ const TO_REPORT: Duration = Duration::from_secs(1);
 
 /// The parts of a worker.
 pub(super) struct Worker<'a, H> {
-    pub(super) flow: Flow<'a>,
+    pub(super) shell: LambdaShell<'a>,
     pub(super) handler: &'a Arc<H>,
     pub(super) sqs: &'a Sqs,
     pub(super) queue: &'a SourceQueue,
@@ -76,7 +76,7 @@ struct Batch {
     wall: SystemTime,
 }
 
-pub(super) struct Drive<'a, H, M> {
+pub(super) struct WorkerLoop<'a, H, M> {
     worker: Worker<'a, H>,
     wall: Wall,
     clock: Clock,
@@ -98,7 +98,7 @@ pub(super) struct Drive<'a, H, M> {
     signal: &'static str,
 }
 
-impl<'a, H, M> Drive<'a, H, M>
+impl<'a, H, M> WorkerLoop<'a, H, M>
 where
     H: Handler<M>,
     M: Input,
@@ -107,12 +107,12 @@ where
         let wall = Wall::new();
         let now = wall.now();
         let epoch = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let secret = worker.flow.process.secret();
+        let secret = worker.shell.process.secret();
         Self {
             wall,
             clock: Clock::new(now),
             engine: WorkerEngine::of_worker(worker.receiving, policy, epoch, (fastrand::u64(..), secret)),
-            work: Work::new(worker.handler, worker.flow.terms(true), worker.flow.host),
+            work: Work::new(worker.handler, worker.shell.terms(true), worker.shell.host),
             added: 0,
             polled: HashMap::new(),
             next_lease: 0,
@@ -141,7 +141,7 @@ where
             let (worked, unblocked) = self.work.queue().take();
             self.tell(unblocked.into_iter().map(Event::Unblocked), now);
             self.tell((!worked.is_empty()).then_some(Event::Ended(worked)), now);
-            self.engine.on(Event::Exhausted(self.worker.flow.host.is_exhausted()), now);
+            self.engine.on(Event::Exhausted(self.worker.shell.host.is_exhausted()), now);
             while let Some(command) = self.engine.next(now) {
                 if let Command::Exit(exit) = command {
                     return result_of(exit, self.signal);
@@ -282,7 +282,7 @@ where
             Command::Receive(poll) => {
                 let (sqs, queue) = (self.worker.sqs, self.worker.queue);
                 let limits = self.limits(self.instant(poll.until()));
-                let Flow { dependencies, rate_keys, .. } = self.worker.flow;
+                let LambdaShell { dependencies, rate_keys, .. } = self.worker.shell;
                 let (depends_on, rate_by) = (dependencies.cloned(), rate_keys.cloned());
                 let context = ReceiveContext { arn: Arc::clone(&queue.arn), limits, depends_on, rate_by };
                 self.doing.push(Box::pin(async move {
@@ -322,7 +322,7 @@ where
         span.in_scope(|| {
             log::unexpected_attempts(
                 records.list(),
-                self.worker.flow.settings.max_receive_count.as_deref().copied(),
+                self.worker.shell.settings.max_receive_count.as_deref().copied(),
             )
         });
         let (records, began) = (Arc::new(records), Instant::now());
@@ -335,7 +335,7 @@ where
     /// Returns the limits of messages whose handlers are canceled at this time.
     fn limits(&self, until: Instant) -> Limits {
         let invocation = Invocation::until((until + TO_SETTLE).into_std());
-        self.worker.flow.limits(self.worker.flow.settings, until, &invocation)
+        self.worker.shell.limits(self.worker.shell.settings, until, &invocation)
     }
 
     /// Lets the handlers of a batch be polled until its leases end, as far as the engine knows.
@@ -346,8 +346,8 @@ where
     }
 
     fn call(&mut self, call: Call) {
-        let Worker { sqs, queue, flow, .. } = self.worker;
-        let dead = flow.settings.dead_letter_queue_url.as_deref().unwrap_or_default();
+        let Worker { sqs, queue, shell, .. } = self.worker;
+        let dead = shell.settings.dead_letter_queue_url.as_deref().unwrap_or_default();
         let until = self.instant(call.until);
         let handle = |key| self.engine.message(key).map(|message| message.facts.receipt_handle());
         let letter = |key: MessageKey| {
@@ -385,7 +385,7 @@ where
     fn report(&mut self, key: BatchKey, settled: Vec<Settlement>) {
         self.ending.retain(|batch| *batch != key);
         let Some(Batch { begun, wall, .. }) = self.batches.remove(&key) else { return };
-        let flow = self.worker.flow;
+        let shell = self.worker.shell;
         let report = report(begun.records.list(), &settled, wall, true);
         self.worker.vitals.reported(&report);
         let unrecorded = settled
@@ -393,7 +393,7 @@ where
             .filter(|it| matches!(it.outcome, Outcome::Unrecorded | Outcome::LeaseLost) && !it.is_lost);
         unrecorded.for_each(|_| self.worker.vitals.lease_lost());
         let all_done = settled.iter().all(|settled| matches!(settled.outcome, Outcome::Done));
-        if all_done && flow.nobody_listens() {
+        if all_done && shell.nobody_listens() {
             return;
         }
         let (messages, bytes) = (settled.len(), begun.records.list().iter().map(|it| it.body().len()).sum());
@@ -406,8 +406,8 @@ where
         let reporting = async move {
             let records = begun.records.list();
             tokio::join!(
-                flow.publish(&report, until, true),
-                flow.tell_hooks(records, &settled, wall, until, true),
+                shell.publish(&report, until, true),
+                shell.tell_hooks(records, &settled, wall, until, true),
                 log::failures(records, &settled, until)
             );
             Did::Reported { messages, bytes }
@@ -418,9 +418,9 @@ where
     fn flush_hooks(&mut self) {
         if self.flush_at.is_some_and(|at| at <= Instant::now()) {
             self.flush_at = None;
-            let flow = self.worker.flow;
+            let shell = self.worker.shell;
             self.doing.push(Box::pin(async move {
-                flow.flush_hooks().await;
+                shell.flush_hooks().await;
                 Did::Flushed
             }));
         }
