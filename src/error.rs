@@ -10,7 +10,7 @@ use redrive_sqs::cut_to;
 use crate::BoxError;
 use crate::error::event::Other;
 use crate::settings::InvalidSetting;
-use redrive_engine::{InvalidBackoff, MAX_PANICS, Why};
+use redrive_engine::{ExitReason, InvalidBackoff, MAX_PANICS};
 use redrive_executor::MAX_BLOCKED;
 use redrive_http::NetworkError;
 
@@ -138,11 +138,11 @@ impl From<Error> for lambda_runtime::Diagnostic {
     }
 }
 
-impl From<Why> for Error {
-    fn from(why: Why) -> Self {
+impl From<ExitReason> for Error {
+    fn from(why: ExitReason) -> Self {
         Self(match why {
-            Why::Panics => Kind::Panics,
-            Why::Blocked => Kind::Blocked,
+            ExitReason::Panics => Kind::Panics,
+            ExitReason::Blocked => Kind::Blocked,
         })
     }
 }

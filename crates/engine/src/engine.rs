@@ -10,7 +10,7 @@ use super::decide::Policy;
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::outbox::{Outbox, SettleCall};
 use super::settlement::Outcome;
-use super::{Command, Event, MessageMeta, Note, Secret, Shared, Time, Why};
+use super::{Command, Event, ExitReason, MessageMeta, Note, Secret, Shared, Time};
 
 /// Follows batches from their messages to their reports.
 #[derive(Debug, Clone)]
@@ -103,7 +103,7 @@ pub trait Machine<F: MessageMeta>: Sized {
     fn ends_process(engine: &Engine<'_, F, Self>) -> bool;
 
     /// Ends the process, once it has answered for all messages in hand.
-    fn end_process(engine: &mut Engine<'_, F, Self>, why: Why, now: Time);
+    fn end_process(engine: &mut Engine<'_, F, Self>, why: ExitReason, now: Time);
 }
 
 impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
@@ -320,7 +320,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
     /// Begins nothing more after too many panics in a row.
     fn check_streak(&mut self, batch: BatchKey, now: Time) {
         if M::ends_process(self) && self.context.shared.streak.is_too_long() {
-            M::end_process(self, Why::Panics, now);
+            M::end_process(self, ExitReason::Panics, now);
             if let Some(open) = self.batches.get_mut(&batch).filter(|batch| batch.phase == Phase::Open) {
                 open.phase = Phase::Stopped;
                 self.commands.push_back(Command::Stop(batch));

@@ -8,7 +8,7 @@ use super::engine::{Engine, Machine};
 use super::keys::{BatchKey, MessageKey};
 use super::outbox::SettleCall;
 use super::settlement::State;
-use super::{Command, Event, MessageMeta, Shared, Time, Why};
+use super::{Command, Event, ExitReason, MessageMeta, Shared, Time};
 
 /// How long the first entry of a call waits for others.
 const GATHERING: Duration = Duration::from_millis(20);
@@ -72,7 +72,7 @@ impl<F: MessageMeta> Machine<F> for Invocation {
     fn gave_up(engine: &mut LambdaEngine<'_, F>, now: Time) {
         if engine.machine.is_exhausted && engine.machine.limits.ends_process {
             engine.context.policy.ends = true;
-            Self::end_process(engine, Why::Blocked, now);
+            Self::end_process(engine, ExitReason::Blocked, now);
         }
     }
 
@@ -112,7 +112,7 @@ impl<F: MessageMeta> Machine<F> for Invocation {
         engine.machine.limits.ends_process
     }
 
-    fn end_process(engine: &mut LambdaEngine<'_, F>, why: Why, _: Time) {
+    fn end_process(engine: &mut LambdaEngine<'_, F>, why: ExitReason, _: Time) {
         engine.commands.push_back(Command::EndProcess(why));
     }
 }

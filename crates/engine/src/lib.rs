@@ -57,7 +57,7 @@ pub use self::panics::{MAX_PANICS, Streak};
 pub use self::settlement::{Description, NextStep, Outcome, Ran, Settlement, State};
 pub use self::settling::{Call, Confirmation, Extension};
 pub use self::worker::intake::{Arrival, Poll, Receiving};
-pub use self::worker::{Exit, Why, WorkerEngine};
+pub use self::worker::{Exit, ExitReason, WorkerEngine};
 
 /// The time since the engine's start.
 pub type Time = Duration;
@@ -180,7 +180,7 @@ pub enum Command {
     /// Log or count this.
     Note(Note),
     /// Handle no more batches, and end the process when all are answered.
-    EndProcess(Why),
+    EndProcess(ExitReason),
     /// End the worker.
     Exit(Exit),
 }
@@ -223,7 +223,7 @@ pub enum Note {
     ExtensionsFail(String),
     ExtensionsSucceed,
     /// The worker begins no more messages.
-    Drains(Option<Why>),
+    Drains(Option<ExitReason>),
     /// The drain time has passed.
     Cancels,
 }

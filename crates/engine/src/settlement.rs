@@ -73,7 +73,7 @@ impl Outcome {
         matches!(self, Self::Failed(summary) if matches!(summary.disposition, Disposition::Defer(_)))
     }
 
-    /// Why the message did not succeed, as the log and the dead letter show it.
+    /// ExitReason the message did not succeed, as the log and the dead letter show it.
     pub fn describe(&self) -> Description<'_> {
         let (reason, error, exception) = match self {
             Self::Done | Self::Replayed => return Description { reason: None, error: "", exception: "" },
@@ -104,7 +104,7 @@ impl Outcome {
     }
 }
 
-/// Why a message did not succeed.
+/// ExitReason a message did not succeed.
 #[derive(Debug, Clone, Copy)]
 pub struct Description<'o> {
     pub reason: Option<&'o str>,
@@ -225,7 +225,7 @@ pub struct Ran {
 }
 
 impl Settlement {
-    /// Why the message did not succeed, as it stands in the log and in its letter.
+    /// ExitReason the message did not succeed, as it stands in the log and in its letter.
     pub fn reason(&self) -> Option<&str> {
         match &self.action {
             NextStep::DeadLetter { reason, .. } => Some(reason),

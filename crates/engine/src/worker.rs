@@ -15,7 +15,7 @@ use self::finished::Finished;
 use self::intake::{Arrival, Gathered, Receiving, name};
 use self::pollers::Pollers;
 pub(crate) use self::shutdown::Life;
-pub use self::shutdown::{Exit, Why};
+pub use self::shutdown::{Exit, ExitReason};
 use super::batch::{Batch, Worked};
 use super::breaker::{STORE, UNNAMED};
 use super::decide::Policy;
@@ -73,7 +73,7 @@ pub struct Worker<F> {
     pub(crate) again: BTreeSet<(Time, MessageKey)>,
     pub(crate) is_extension_failing: bool,
     pub(crate) life: Life,
-    pub(crate) why: Option<Why>,
+    pub(crate) why: Option<ExitReason>,
     /// So many messages were not settled since the end began.
     pub(crate) unconfirmed: usize,
     /// A signal came.
@@ -218,7 +218,7 @@ impl<F: MessageMeta> Machine<F> for Worker<F> {
         true
     }
 
-    fn end_process(engine: &mut WorkerEngine<'_, F>, why: Why, now: Time) {
+    fn end_process(engine: &mut WorkerEngine<'_, F>, why: ExitReason, now: Time) {
         engine.drain(Some(why), now);
     }
 }

@@ -12,9 +12,9 @@ const AFTER_THE_DRAIN: Duration = Duration::from_secs(3);
 /// How long too many threads may be blocked: handlers that block for a while, as in a driver, are slow, not stuck.
 const BLOCKED: Duration = Duration::from_secs(10);
 
-/// Why a process ends by itself.
+/// ExitReason a process ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Why {
+pub enum ExitReason {
     /// Too many handlers in a row have panicked.
     Panics,
     /// Too many threads are blocked.
@@ -31,7 +31,7 @@ pub enum Exit {
     /// A receive was not answered in time.
     Unanswered,
     /// The process can handle no more messages.
-    Because(Why),
+    Because(ExitReason),
     /// A second signal came while so many messages were in hand.
     AtOnce(usize),
 }
@@ -64,7 +64,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    pub(crate) fn drain(&mut self, why: Option<Why>, now: Time) {
+    pub(crate) fn drain(&mut self, why: Option<ExitReason>, now: Time) {
         if self.machine.is_ending() {
             return;
         }
@@ -92,7 +92,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let since = is_exhausted.then(|| self.machine.blocked_since.unwrap_or(now));
         self.machine.blocked_since = since;
         if since.is_some_and(|since| since + BLOCKED <= now) {
-            self.drain(Some(Why::Blocked), now);
+            self.drain(Some(ExitReason::Blocked), now);
         }
     }
 
