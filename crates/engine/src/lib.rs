@@ -53,7 +53,7 @@ pub use self::outbox::SettleCall;
 pub use self::overrides::{MessageOverrides, max_attempts};
 pub use self::pacing::rate::{ALLOWED, Rate};
 pub use self::pacing::tokens::{Bucket, Lease};
-pub use self::panics::{MAX_PANICS, Streak};
+pub use self::panics::{MAX_PANICS, PanicStreak};
 pub use self::settlement::{Description, NextStep, Outcome, Ran, Settlement, State};
 pub use self::settling::{Call, Confirmation, Extension};
 pub use self::worker::intake::{Arrival, Poll, Receiving};
@@ -233,7 +233,7 @@ pub enum Note {
 pub struct Shared {
     /// Of the hashes of names.
     pub secret: Secret,
-    pub streak: Streak,
+    pub streak: PanicStreak,
     pub breakers: Breakers,
     /// A function's process has outlived all suspects of a batch, so it isolates those of later batches no longer.
     pub outlived_suspects: bool,
@@ -241,7 +241,12 @@ pub struct Shared {
 
 impl Shared {
     pub fn new(secret: Secret) -> Self {
-        Self { secret, streak: Streak::default(), breakers: Breakers::new(secret), outlived_suspects: false }
+        Self {
+            secret,
+            streak: PanicStreak::default(),
+            breakers: Breakers::new(secret),
+            outlived_suspects: false,
+        }
     }
 }
 

@@ -8,12 +8,12 @@
 pub const MAX_PANICS: u32 = 10;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Streak {
+pub struct PanicStreak {
     all: u32,
     of_handlers: u32,
 }
 
-impl Streak {
+impl PanicStreak {
     /// Counts a panic, and says whether it is not the first since the last success.
     pub(crate) const fn panicked(&mut self, is_early: bool) -> bool {
         self.of_handlers = self.of_handlers.saturating_add(if is_early { 0 } else { 1 });
