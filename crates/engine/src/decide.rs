@@ -13,7 +13,7 @@ use crate::{NextStep, Outcome};
 
 /// The messages behind a failed head of a FIFO group wait this much longer than the head, so that it comes back alone and
 /// they do not use up a delivery each time it fails.
-const BEHIND: Duration = Duration::from_secs(2);
+const FOLLOWER_GAP: Duration = Duration::from_secs(2);
 /// The shortest delay if no limit is known to hold, so that drifted settings do not cause a hot loop.
 const AT_LEAST: Duration = Duration::from_secs(1);
 
@@ -143,7 +143,7 @@ pub fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, unstarted: Unstarted
     let released_after = head.and_then(|head| match head.outcome {
         // A group that was not started is released with one delay, to keep its order.
         Outcome::NotStarted => Some(released_after(head, policy, unstarted)),
-        _ => decide(head, policy).back_after().map(|after| policy.within_limits(after + BEHIND)),
+        _ => decide(head, policy).back_after().map(|after| policy.within_limits(after + FOLLOWER_GAP)),
     });
     let action = |case: &Case<'_>| match (case.outcome, released_after) {
         (Outcome::NotStarted, Some(after)) => release(after, case, policy),
