@@ -11,7 +11,7 @@ use super::names::{ByName, Secret};
 /// After so many outages in a row, without a success between them, a dependency is down.
 pub(crate) const OUTAGES: u32 = 3;
 /// How long a dependency that is down is left alone before one message tries it.
-pub const REST: Duration = Duration::from_secs(60);
+pub const OPEN_FOR: Duration = Duration::from_secs(60);
 /// A dependency that no message has tried for so long is forgotten: none may need it any more.
 const FORGOTTEN: Duration = Duration::from_secs(3_600);
 
@@ -68,7 +68,7 @@ pub enum Admission {
 impl Open {
     fn is_due(self, now: Time) -> bool {
         // A wall clock that was set back must not keep the breaker open.
-        self.until <= now || self.until > now + REST
+        self.until <= now || self.until > now + OPEN_FOR
     }
 }
 
@@ -87,7 +87,7 @@ impl Breakers {
         each(names).filter_map(open).all(|open| open.is_due(now))
     }
 
-    /// Whether a message may run. While it tries a dependency that is down, the others wait for its end, at most for [`REST`].
+    /// Whether a message may run. While it tries a dependency that is down, the others wait for its end, at most for [`OPEN_FOR`].
     pub fn admit(&mut self, names: &[String], now: Time) -> Admission {
         if !self.may_run(names, now) {
             return Admission::Refused;
@@ -96,7 +96,7 @@ impl Breakers {
         for name in each(names) {
             let Some(breaker) = self.0.get_mut(name) else { continue };
             if let Some(open) = breaker.open(now) {
-                breaker.open = Some(Open { since: open.since.min(now), until: now + REST });
+                breaker.open = Some(Open { since: open.since.min(now), until: now + OPEN_FOR });
                 admission = Admission::Trial;
             }
         }
@@ -122,7 +122,7 @@ impl Breakers {
         breaker.outages = breaker.outages.saturating_add(1);
         let opens = breaker.open(now).is_none() && breaker.outages >= OUTAGES;
         if opens {
-            breaker.open = Some(Open { since: now, until: now + REST });
+            breaker.open = Some(Open { since: now, until: now + OPEN_FOR });
         }
         opens
     }

@@ -13,7 +13,7 @@ use super::world::{
     UnderWay, Way, What, World, at, names, policy,
 };
 use crate::batch::Batch;
-use crate::breaker::REST;
+use crate::breaker::OPEN_FOR;
 use crate::keys::{BatchKey, MessageKey};
 use crate::{BatchLimits, Call, Command, Event, Exit, LambdaEngine, Message, Outcome, Worked};
 
@@ -297,7 +297,7 @@ impl World {
             let consumer = self.consumer(who);
             let is_trial = consumer.rests_until.is_some_and(|until| until <= now);
             if is_trial {
-                consumer.rests_until = Some(now + REST);
+                consumer.rests_until = Some(now + OPEN_FOR);
             }
             consumer.running.push(Running { batch, lanes, facts, mood: Mood::Runs, began: now, is_trial });
         }
@@ -321,7 +321,7 @@ impl World {
             Some(Says::Outage) => {
                 consumer.outages += 1;
                 if consumer.outages == 3 {
-                    (consumer.down_since, consumer.rests_until) = (Some(now), Some(now + REST));
+                    (consumer.down_since, consumer.rests_until) = (Some(now), Some(now + OPEN_FOR));
                 }
             }
             Some(Says::Done | Says::DoneInPart | Says::Fails | Says::Rejects) | None => {}
