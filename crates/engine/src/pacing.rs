@@ -4,5 +4,5 @@ pub(crate) mod budget;
 pub(crate) mod limit;
 pub(crate) mod rate;
 pub(crate) mod tokens;
-pub(crate) mod turns;
-pub(crate) mod waiting;
+pub(crate) mod keyed_limiter;
+pub(crate) mod parked;

@@ -775,7 +775,7 @@ fn large_messages_of_one_key_leave_room_for_those_of_others() {
         bench.answer(call, true, millis(100));
     }
     assert_eq!(
-        (bench.engine.machine.waiting.messages, bench.engine.free()),
+        (bench.engine.machine.parked.messages, bench.engine.free()),
         (32, 31),
         "64 MiB in all, and one runs"
     );

@@ -25,9 +25,9 @@ use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::names::Secret;
 use super::outbox::SettleCall;
 use super::pacing::budget::Budget;
+use super::pacing::keyed_limiter::KeyedLimiter;
 use super::pacing::limit::Limit;
-use super::pacing::turns::Turns;
-use super::pacing::waiting::Waiting;
+use super::pacing::parked::Parked;
 use super::{Command, Event, MessageMeta, Note, Time};
 use redrive_sqs::lease::Leases;
 
@@ -53,8 +53,8 @@ pub struct Worker<F> {
     /// How many handlers may run, if that changes.
     pub(crate) limit: Option<Limit>,
     pub(crate) budget: Option<Budget>,
-    pub(crate) turns: Option<Turns>,
-    pub(crate) waiting: Waiting<F>,
+    pub(crate) keyed_limiter: Option<KeyedLimiter>,
+    pub(crate) parked: Parked<F>,
     pub(crate) leases: Leases<LeaseKey>,
     pub(crate) held: BTreeMap<LeaseKey, Held>,
     pub(crate) gathered: Gathered<F>,
@@ -285,8 +285,8 @@ impl<F> Worker<F> {
             pollers: Pollers::new(receiving.capacity()),
             limit,
             budget: receiving.rate.map(|rate| Budget::new(rate, receiving.is_rate_shared)),
-            turns: receiving.rate_of_key.map(|rate| Turns::new(rate, secret)),
-            waiting: Waiting::default(),
+            keyed_limiter: receiving.rate_of_key.map(|rate| KeyedLimiter::new(rate, secret)),
+            parked: Parked::default(),
             leases: Leases::new(receiving.visibility),
             held: BTreeMap::new(),
             gathered: Gathered { messages: Vec::new(), due: None },

@@ -10,7 +10,7 @@ use crate::breaker::OUTAGES;
 use crate::keys::{BatchKey, MessageKey};
 use crate::outbox::Outbox;
 use crate::pacing::budget::Budget;
-use crate::pacing::turns::Turns;
+use crate::pacing::keyed_limiter::KeyedLimiter;
 use crate::worker::Life;
 use crate::worker::pollers::Pollers;
 use crate::{Call, Outcome, SettleCall, Shared, Time, WorkerEngine};
@@ -263,8 +263,8 @@ impl<'w> Print<'w> {
         self.add(shared.outlived_suspects);
     }
 
-    fn turns<'t>(&mut self, turns: impl Iterator<Item = &'t Turns>) {
-        for (full_at, line_until) in turns.flat_map(Turns::each) {
+    fn turns<'t>(&mut self, turns: impl Iterator<Item = &'t KeyedLimiter>) {
+        for (full_at, line_until) in turns.flat_map(KeyedLimiter::each) {
             self.end(full_at);
             self.end(line_until);
         }
@@ -299,7 +299,7 @@ impl<'w> Print<'w> {
             self.fact(&message.facts);
         }
         self.maybe(worker.gathered.due);
-        for (at, leases) in worker.waiting.each() {
+        for (at, leases) in worker.parked.each() {
             self.time(at);
             leases.for_each(|lease| self.add(lease));
         }
@@ -308,7 +308,7 @@ impl<'w> Print<'w> {
             self.add(state);
             times.into_iter().for_each(|time| self.time(time));
         }
-        self.turns(worker.turns.iter());
+        self.turns(worker.keyed_limiter.iter());
         for (at, key) in &worker.again {
             self.time(*at);
             self.key(*key);

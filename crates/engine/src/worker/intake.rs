@@ -163,7 +163,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             (true, None) => usize::from(worker.gathered.messages.is_empty()),
             (false, _) => usize::MAX,
         };
-        let waiting = worker.waiting.messages;
+        let waiting = worker.parked.messages;
         // One round trip of settling at most is behind the work.
         let behind =
             (most + worker.pollers.capacity).saturating_sub(worker.held.len() - waiting + worker.reporting.0);
@@ -364,7 +364,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             return;
         }
         let is_bulk = self.machine.receiving.chunk.is_some();
-        let in_hand = self.machine.in_hand - self.machine.waiting.messages;
+        let in_hand = self.machine.in_hand - self.machine.parked.messages;
         let running = if is_bulk { self.running() } else { in_hand };
         let needs_all = !self.context.policy.names_dependencies;
         let is_down = self.context.shared.breakers.is_down(UNNAMED, self.context.wall());
@@ -455,7 +455,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let worker = &self.machine;
         let is_fifo = worker.receiving.is_fifo;
         let behind = if is_fifo { worker.in_hand.saturating_sub(self.running()) } else { 0 };
-        (worker.in_hand, (worker.gathered.messages.len() + worker.waiting.messages).max(behind))
+        (worker.in_hand, (worker.gathered.messages.len() + worker.parked.messages).max(behind))
     }
 }
 

@@ -181,7 +181,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         self.note(Note::LeaseLost);
         let Some(key) = self.machine.held.get(&lease).and_then(|held| held.key) else {
             let behind = self.machine.gathered.remove(lease, self.machine.receiving.is_fifo);
-            for behind in behind.into_iter().chain(self.machine.waiting.remove(lease)) {
+            for behind in behind.into_iter().chain(self.machine.parked.remove(lease)) {
                 self.machine.leases.forget(behind.lease);
                 self.release(behind.lease);
             }

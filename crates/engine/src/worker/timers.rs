@@ -14,7 +14,7 @@ enum Timer {
     /// The shared bucket is asked for more tokens.
     Tokens,
     /// A message that waits for its key's rate may begin.
-    Turn,
+    Parked,
     /// A chunk waits for no more messages.
     Chunk,
     /// Leases are extended.
@@ -33,7 +33,7 @@ impl Timer {
         Self::Breaker,
         Self::Rate,
         Self::Tokens,
-        Self::Turn,
+        Self::Parked,
         Self::Chunk,
         Self::Extension,
         Self::Expiry,
@@ -55,7 +55,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             Timer::Breaker => self.paused_until().filter(|_| receives),
             Timer::Rate => self.rate_due_at().filter(|_| receives),
             Timer::Tokens => self.tokens_due_at().filter(|_| receives),
-            Timer::Turn => self.waiting_due_at(),
+            Timer::Parked => self.waiting_due_at(),
             Timer::Chunk => worker.gathered.due.filter(|_| self.has_a_free_call()),
             Timer::Extension => worker.leases.due_at(),
             Timer::Expiry => worker.leases.ends_at(),

@@ -9,12 +9,12 @@ use crate::pacing::tokens::Bucket;
 
 /// What follows for messages of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
-    Now,
+pub(crate) enum RateAdmission {
+    Start,
     /// They wait in the worker until then.
-    At(Time),
+    Park(Time),
     /// They go back to the queue for so long.
-    After(Duration),
+    Return(Duration),
 }
 
 /// Messages that start one after the other.
@@ -30,7 +30,7 @@ pub(crate) struct Candidates {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Turns {
+pub(crate) struct KeyedLimiter {
     rate: Rate,
     keys: ByName<Key>,
 }
@@ -48,13 +48,13 @@ impl Key {
     }
 }
 
-impl Turns {
+impl KeyedLimiter {
     pub(crate) const fn new(rate: Rate, secret: Secret) -> Self {
         Self { rate, keys: ByName::new(secret) }
     }
 
     /// Decides when these messages may start, and takes their tokens unless they go back.
-    pub(crate) fn turn(&mut self, name: &str, candidates: Candidates, now: Time) -> Turn {
+    pub(crate) fn turn(&mut self, name: &str, candidates: Candidates, now: Time) -> RateAdmission {
         let Candidates { messages, came_before, must_stay, may_wait_until } = candidates;
         let rate = self.rate;
         // From then on it is like a key that is not known.
@@ -68,15 +68,15 @@ impl Turns {
             if next <= now {
                 key.bucket.take(messages, &rate, now);
             }
-            return Turn::Now;
+            return RateAdmission::Start;
         }
         if may_wait {
             key.bucket.take(messages, &rate, now);
-            return Turn::At(next);
+            return RateAdmission::Park(next);
         }
         let turn = next.max(key.line_until);
         key.line_until = turn.saturating_add(rate.time_for(messages));
-        Turn::After(turn.saturating_sub(now))
+        RateAdmission::Return(turn.saturating_sub(now))
     }
 
     /// When each is full, and until when others have their turns.
@@ -98,55 +98,70 @@ mod tests {
     const NEW: Candidates =
         Candidates { messages: 1, came_before: false, must_stay: false, may_wait_until: None };
 
-    fn turns() -> Turns {
-        Turns::new(Rate::per_second(1).burst(1), Secret::FOR_TESTS)
+    fn turns() -> KeyedLimiter {
+        KeyedLimiter::new(Rate::per_second(1).burst(1), Secret::FOR_TESTS)
     }
 
     #[test]
     fn messages_without_a_token_wait_in_the_worker_or_go_back_until_their_turn() {
         let (mut turns, waits) = (turns(), Candidates { may_wait_until: Some(at(2)), ..NEW });
-        assert_eq!(turns.turn("a", waits, at(0)), Turn::Now);
-        assert_eq!(turns.turn("a", waits, at(0)), Turn::At(at(1)));
-        assert_eq!(turns.turn("b", waits, at(0)), Turn::Now, "another key");
-        assert_eq!(turns.turn("a", NEW, at(0)), Turn::After(at(2)), "there is no room");
-        assert_eq!(turns.turn("a", waits, at(0)), Turn::After(at(3)), "behind the one that went back");
+        assert_eq!(turns.turn("a", waits, at(0)), RateAdmission::Start);
+        assert_eq!(turns.turn("a", waits, at(0)), RateAdmission::Park(at(1)));
+        assert_eq!(turns.turn("b", waits, at(0)), RateAdmission::Start, "another key");
+        assert_eq!(turns.turn("a", NEW, at(0)), RateAdmission::Return(at(2)), "there is no room");
+        assert_eq!(
+            turns.turn("a", waits, at(0)),
+            RateAdmission::Return(at(3)),
+            "behind the one that went back"
+        );
     }
 
     #[test]
     fn messages_that_went_back_have_their_turns_before_new_ones() {
         let (mut turns, returned) = (turns(), Candidates { came_before: true, ..NEW });
-        assert_eq!(turns.turn("a", NEW, at(0)), Turn::Now);
+        assert_eq!(turns.turn("a", NEW, at(0)), RateAdmission::Start);
         assert_eq!(
-            [1, 2, 3].map(|after| (turns.turn("a", NEW, at(0)), Turn::After(at(after)))),
+            [1, 2, 3].map(|after| (turns.turn("a", NEW, at(0)), RateAdmission::Return(at(after)))),
             [
-                (Turn::After(at(1)), Turn::After(at(1))),
-                (Turn::After(at(2)), Turn::After(at(2))),
-                (Turn::After(at(3)), Turn::After(at(3)))
+                (RateAdmission::Return(at(1)), RateAdmission::Return(at(1))),
+                (RateAdmission::Return(at(2)), RateAdmission::Return(at(2))),
+                (RateAdmission::Return(at(3)), RateAdmission::Return(at(3)))
             ]
         );
-        assert_eq!(turns.turn("a", NEW, at(1)), Turn::After(at(3)));
-        assert_eq!([1, 2, 3, 4].map(|second| turns.turn("a", returned, at(second))), [Turn::Now; 4]);
-        assert_eq!(turns.turn("a", NEW, at(5)), Turn::Now, "none is in line any more");
+        assert_eq!(turns.turn("a", NEW, at(1)), RateAdmission::Return(at(3)));
+        assert_eq!(
+            [1, 2, 3, 4].map(|second| turns.turn("a", returned, at(second))),
+            [RateAdmission::Start; 4]
+        );
+        assert_eq!(turns.turn("a", NEW, at(5)), RateAdmission::Start, "none is in line any more");
     }
 
     #[test]
     fn a_message_that_must_stay_starts_if_there_is_no_room_or_its_turn_is_far_away() {
         let mut turns = turns();
-        assert_eq!(turns.turn("a", Candidates { messages: 10, ..NEW }, at(0)), Turn::Now, "a group");
+        assert_eq!(
+            turns.turn("a", Candidates { messages: 10, ..NEW }, at(0)),
+            RateAdmission::Start,
+            "a group"
+        );
         let last = Candidates { must_stay: true, ..NEW };
-        assert_eq!(turns.turn("a", last, at(0)), Turn::Now);
+        assert_eq!(turns.turn("a", last, at(0)), RateAdmission::Start);
         let until = |second| Candidates { may_wait_until: Some(at(second)), ..last };
-        assert_eq!(turns.turn("a", until(10), at(0)), Turn::At(at(10)), "the one before has taken no token");
-        assert_eq!(turns.turn("a", until(10), at(0)), Turn::Now);
+        assert_eq!(
+            turns.turn("a", until(10), at(0)),
+            RateAdmission::Park(at(10)),
+            "the one before has taken no token"
+        );
+        assert_eq!(turns.turn("a", until(10), at(0)), RateAdmission::Start);
     }
 
     #[test]
     fn a_sender_with_more_keys_than_are_known_does_not_delay_a_new_customer() {
-        let mut turns = Turns::new(Rate::per_hour(10), Secret::FOR_TESTS);
+        let mut turns = KeyedLimiter::new(Rate::per_hour(10), Secret::FOR_TESTS);
         for number in 0..10_080 {
             turns.turn(&format!("made up {number}"), NEW, at(number * 29 / 10_080));
         }
-        assert_eq!(turns.turn("a new customer", NEW, at(29)), Turn::Now);
+        assert_eq!(turns.turn("a new customer", NEW, at(29)), RateAdmission::Start);
     }
 
     #[test]
@@ -155,8 +170,9 @@ mod tests {
         for _ in 0..20 {
             turns.turn("busy", NEW, at(0));
         }
-        (0..10 * MOST).for_each(|number| assert_eq!(turns.turn(&number.to_string(), NEW, at(1)), Turn::Now));
+        (0..10 * MOST)
+            .for_each(|number| assert_eq!(turns.turn(&number.to_string(), NEW, at(1)), RateAdmission::Start));
         assert!(turns.each().count() <= MOST && !std::mem::needs_drop::<Key>(), "none has memory of its own");
-        assert_eq!(turns.turn("busy", NEW, at(1)), Turn::After(at(19)));
+        assert_eq!(turns.turn("busy", NEW, at(1)), RateAdmission::Return(at(19)));
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::turns::{Candidates, Turn};
+use super::keyed_limiter::{Candidates, RateAdmission};
 use crate::keys::LeaseKey;
 use crate::worker::WorkerEngine;
 use crate::worker::intake::{Arrival, one_at_a_time};
 use crate::{MessageMeta, Time};
 
 #[derive(Debug, Clone)]
-pub(crate) struct Waiting<F> {
+pub(crate) struct Parked<F> {
     /// By their turns. Those of a FIFO group wait together.
     groups: BTreeMap<(Time, LeaseKey), Vec<Arrival<F>>>,
     pub(crate) messages: usize,
@@ -19,19 +19,19 @@ pub(crate) struct Waiting<F> {
 impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// Those messages that may start now. The others wait, or go back to the queue.
     pub(crate) fn in_turn(&mut self, messages: Vec<Arrival<F>>, sent: Time, now: Time) -> Vec<Arrival<F>> {
-        if self.machine.turns.is_none() || self.machine.is_ending() {
+        if self.machine.keyed_limiter.is_none() || self.machine.is_ending() {
             return messages;
         }
         let mut ready = Vec::new();
         for group in one_at_a_time(messages, self.machine.receiving.is_fifo) {
             let turn = self.turn_of(&group, now);
-            if turn != Turn::Now {
+            if turn != RateAdmission::Start {
                 group.iter().for_each(|message| self.machine.take(message, sent, now));
             }
             match turn {
-                Turn::Now => ready.extend(group),
-                Turn::At(at) => self.machine.waiting.add(at, group),
-                Turn::After(after) => {
+                RateAdmission::Start => ready.extend(group),
+                RateAdmission::Park(at) => self.machine.parked.add(at, group),
+                RateAdmission::Return(after) => {
                     let after = self.context.policy.within_limits(after);
                     self.machine.budget.iter_mut().for_each(|budget| budget.give_back(group.len(), now));
                     group.into_iter().for_each(|message| self.hand_back(message, after, now));
@@ -41,29 +41,32 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         ready
     }
 
-    fn turn_of(&mut self, group: &[Arrival<F>], now: Time) -> Turn {
+    fn turn_of(&mut self, group: &[Arrival<F>], now: Time) -> RateAdmission {
         let Some(first) = group.first().filter(|first| !self.is_in_hand(&first.facts)) else {
-            return Turn::Now;
+            return RateAdmission::Start;
         };
-        let Some(key) = first.facts.rate_key() else { return Turn::Now };
+        let Some(key) = first.facts.rate_key() else { return RateAdmission::Start };
         let receiving = self.machine.receiving;
-        let (messages, bytes) = (self.machine.waiting.messages + group.len(), bytes_of(group));
+        let (messages, bytes) = (self.machine.parked.messages + group.len(), bytes_of(group));
         // Half of the bytes stay for messages that can start.
         let has_room = messages <= self.machine.pollers.capacity
-            && self.machine.waiting.bytes + bytes <= self.machine.most_bytes() / 2;
+            && self.machine.parked.bytes + bytes <= self.machine.most_bytes() / 2;
         let candidates = Candidates {
             messages: group.len(),
             came_before: first.facts.attempt() > 1,
             must_stay: group.iter().any(|message| self.is_last_attempt(message)),
             may_wait_until: has_room.then(|| now + receiving.visibility),
         };
-        self.machine.turns.as_mut().map_or(Turn::Now, |turns| turns.turn(&key, candidates, now))
+        self.machine
+            .keyed_limiter
+            .as_mut()
+            .map_or(RateAdmission::Start, |turns| turns.turn(&key, candidates, now))
     }
 
     /// Starts messages whose turn has come, as long as there are places.
     pub(crate) fn start_waiting(&mut self, now: Time) {
         while self.has_place()
-            && let Some(messages) = self.machine.waiting.next(now)
+            && let Some(messages) = self.machine.parked.next(now)
         {
             self.start_in_turn(messages, now);
         }
@@ -71,16 +74,16 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 
     /// When the next of them start.
     pub(crate) fn waiting_due_at(&self) -> Option<Time> {
-        self.machine.waiting.groups.first_key_value().map(|((at, _), _)| *at).filter(|_| self.has_place())
+        self.machine.parked.groups.first_key_value().map(|((at, _), _)| *at).filter(|_| self.has_place())
     }
 
     fn has_place(&self) -> bool {
-        self.machine.in_hand - self.machine.waiting.messages < self.machine.receiving.capacity()
+        self.machine.in_hand - self.machine.parked.messages < self.machine.receiving.capacity()
     }
 
     /// The worker ends: only those start that have no other delivery.
     pub(crate) fn hand_back_waiting(&mut self, now: Time) {
-        for (_, group) in std::mem::take(&mut self.machine.waiting).groups {
+        for (_, group) in std::mem::take(&mut self.machine.parked).groups {
             let must_stay = group.iter().any(|message| self.is_last_attempt(message));
             if must_stay || self.machine.receiving.chunk.is_some() {
                 self.start_in_turn(group, now);
@@ -91,7 +94,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
     }
 }
 
-impl<F> Waiting<F> {
+impl<F> Parked<F> {
     fn add(&mut self, at: Time, group: Vec<Arrival<F>>) {
         if let Some(first) = group.first() {
             self.messages += group.len();
@@ -128,7 +131,7 @@ impl<F> Waiting<F> {
     }
 }
 
-impl<F> Default for Waiting<F> {
+impl<F> Default for Parked<F> {
     fn default() -> Self {
         Self { groups: BTreeMap::new(), messages: 0, bytes: 0 }
     }
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_message_does_not_overtake_one_of_its_group_whose_lease_is_lost() {
-        let mut waiting = Waiting::default();
+        let mut waiting = Parked::default();
         let group = |leases: &[usize]| {
             let arrival = |&lease: &usize| Arrival { lease: LeaseKey(lease), facts: (), body: 1, bytes: 1 };
             leases.iter().map(arrival).collect()
