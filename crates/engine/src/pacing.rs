@@ -1,6 +1,6 @@
 //! When messages may start: rates of a worker, of several workers and of each key, and how many handlers run at once.
 
-pub(crate) mod budget;
+pub(crate) mod receive_budget;
 pub(crate) mod limit;
 pub(crate) mod rate;
 pub(crate) mod tokens;

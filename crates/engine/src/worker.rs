@@ -24,10 +24,10 @@ use super::guards::guard;
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::names::Secret;
 use super::outbox::SettleCall;
-use super::pacing::budget::Budget;
 use super::pacing::keyed_limiter::KeyedLimiter;
 use super::pacing::limit::Limit;
 use super::pacing::parked::Parked;
+use super::pacing::receive_budget::ReceiveBudget;
 use super::{Command, Event, MessageMeta, Note, Time};
 use redrive_sqs::lease::Leases;
 
@@ -52,7 +52,7 @@ pub struct Worker<F> {
     pub(crate) pollers: Pollers,
     /// How many handlers may run, if that changes.
     pub(crate) limit: Option<Limit>,
-    pub(crate) budget: Option<Budget>,
+    pub(crate) budget: Option<ReceiveBudget>,
     pub(crate) keyed_limiter: Option<KeyedLimiter>,
     pub(crate) parked: Parked<F>,
     pub(crate) leases: Leases<LeaseKey>,
@@ -284,7 +284,7 @@ impl<F> Worker<F> {
             },
             pollers: Pollers::new(receiving.capacity()),
             limit,
-            budget: receiving.rate.map(|rate| Budget::new(rate, receiving.is_rate_shared)),
+            budget: receiving.rate.map(|rate| ReceiveBudget::new(rate, receiving.is_rate_shared)),
             keyed_limiter: receiving.rate_of_key.map(|rate| KeyedLimiter::new(rate, secret)),
             parked: Parked::default(),
             leases: Leases::new(receiving.visibility),

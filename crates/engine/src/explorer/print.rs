@@ -9,8 +9,8 @@ use crate::batch::Phase;
 use crate::breaker::OUTAGES;
 use crate::keys::{BatchKey, MessageKey};
 use crate::outbox::Outbox;
-use crate::pacing::budget::Budget;
 use crate::pacing::keyed_limiter::KeyedLimiter;
+use crate::pacing::receive_budget::ReceiveBudget;
 use crate::worker::Life;
 use crate::worker::pollers::Pollers;
 use crate::{Call, Outcome, SettleCall, Shared, Time, WorkerEngine};
@@ -303,7 +303,7 @@ impl<'w> Print<'w> {
             self.time(at);
             leases.for_each(|lease| self.add(lease));
         }
-        if let Some(Budget::Leased(leased)) = &worker.budget {
+        if let Some(ReceiveBudget::Shared(leased)) = &worker.budget {
             let (state, times) = leased.state();
             self.add(state);
             times.into_iter().for_each(|time| self.time(time));

@@ -10,8 +10,8 @@ use crate::breaker::UNNAMED;
 use crate::error_summary::Disposition;
 use crate::guards::{guard, require};
 use crate::keys::{BatchKey, LeaseKey, MessageKey};
-use crate::pacing::budget::Budget;
 use crate::pacing::rate::Rate;
+use crate::pacing::receive_budget::ReceiveBudget;
 use crate::pacing::tokens::Lease;
 use crate::plan::{by_number, group_numbers};
 use crate::{Command, MessageMeta, Note, Outcome, Time};
@@ -179,7 +179,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
     fn lease_tokens(&mut self, now: Time) {
         let (places, asked) = (self.places(), self.machine.pollers.asked);
         if self.machine.pollers.may_poll(now)
-            && let Some(leased) = self.machine.budget.as_mut().and_then(Budget::leased)
+            && let Some(leased) = self.machine.budget.as_mut().and_then(ReceiveBudget::leased)
             && let Some(tokens) = leased.next(places, asked, now)
         {
             self.commands.push_back(Command::Lease(tokens));
@@ -188,7 +188,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 
     /// When to ask for more, if nothing else happens.
     pub(crate) fn tokens_due_at(&self) -> Option<Time> {
-        let Some(Budget::Leased(leased)) = &self.machine.budget else { return None };
+        let Some(ReceiveBudget::Shared(leased)) = &self.machine.budget else { return None };
         let (pollers, now) = (&self.machine.pollers, self.context.now);
         if pollers.under_way >= pollers.wanted || self.places() <= pollers.asked {
             return None;
@@ -199,7 +199,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 
     pub(crate) fn leased(&mut self, answer: Result<Lease, String>, now: Time) {
         let (asked, random) = (self.machine.pollers.asked, self.context.rng.f64());
-        let Some(leased) = self.machine.budget.as_mut().and_then(Budget::leased) else { return };
+        let Some(leased) = self.machine.budget.as_mut().and_then(ReceiveBudget::leased) else { return };
         let note = match answer {
             Ok(lease) => {
                 let has_failed = leased.is_failing;

@@ -21,14 +21,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const KEPT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Budget {
+pub(crate) enum ReceiveBudget {
     Own(Rate, Bucket),
-    Leased(Leased),
+    Shared(SharedTokens),
 }
 
 /// Tokens of a shared bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Leased {
+pub(crate) struct SharedTokens {
     rate: Rate,
     lease: Lease,
     /// When the lease was granted.
@@ -48,9 +48,9 @@ pub(crate) struct Leased {
 }
 
 /// `asked` is how many messages the receives under way ask for.
-impl Budget {
+impl ReceiveBudget {
     pub(crate) fn new(rate: Rate, is_shared: bool) -> Self {
-        if is_shared { Self::Leased(Leased::new(rate)) } else { Self::Own(rate, Bucket::full(&rate)) }
+        if is_shared { Self::Shared(SharedTokens::new(rate)) } else { Self::Own(rate, Bucket::full(&rate)) }
     }
 
     /// How many messages receives may ask for together: no more until there are enough tokens for another receive.
@@ -61,7 +61,7 @@ impl Budget {
                 tokens if tokens >= asked + enough(rate) => tokens,
                 tokens => asked.min(tokens),
             },
-            Self::Leased(leased) => leased.ask(asked, now),
+            Self::Shared(leased) => leased.ask(asked, now),
         }
     }
 
@@ -73,33 +73,33 @@ impl Budget {
                 let at = bucket.holds_at(wanted, rate);
                 Some(at).filter(|at| *at > now && wanted <= most_of(rate))
             }
-            Self::Leased(leased) => leased.due_at(asked, now),
+            Self::Shared(leased) => leased.due_at(asked, now),
         }
     }
 
     pub(crate) fn take(&mut self, messages: usize, now: Time) {
         match self {
             Self::Own(rate, bucket) => bucket.take(messages, rate, now),
-            Self::Leased(leased) => leased.take(messages),
+            Self::Shared(leased) => leased.take(messages),
         }
     }
 
     pub(crate) fn give_back(&mut self, messages: usize, now: Time) {
         match self {
             Self::Own(rate, bucket) => bucket.give_back(messages, rate, now),
-            Self::Leased(leased) => leased.taken = leased.taken.saturating_sub(messages),
+            Self::Shared(leased) => leased.taken = leased.taken.saturating_sub(messages),
         }
     }
 
-    pub(crate) const fn leased(&mut self) -> Option<&mut Leased> {
+    pub(crate) const fn leased(&mut self) -> Option<&mut SharedTokens> {
         match self {
             Self::Own(..) => None,
-            Self::Leased(leased) => Some(leased),
+            Self::Shared(leased) => Some(leased),
         }
     }
 }
 
-impl Leased {
+impl SharedTokens {
     fn new(rate: Rate) -> Self {
         let lease = crate::pacing::tokens::Bucket { level: 0, at: Time::ZERO }.lease(0, &rate, Time::ZERO);
         Self {
@@ -250,13 +250,13 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
-    fn leased(budget: &mut Budget) -> &mut Leased {
+    fn leased(budget: &mut ReceiveBudget) -> &mut SharedTokens {
         budget.leased().unwrap()
     }
 
     /// A budget that has this lease at 0 s.
-    fn with(tokens: u32, rate: Rate) -> Budget {
-        let mut budget = Budget::new(rate, true);
+    fn with(tokens: u32, rate: Rate) -> ReceiveBudget {
+        let mut budget = ReceiveBudget::new(rate, true);
         let lease = tokens::Bucket::full(&rate).lease(tokens, &rate, millis(0));
         leased(&mut budget).granted(lease, 0, millis(0), 0.0);
         budget
@@ -271,7 +271,7 @@ mod tests {
             Rate::per_second(50).burst(2),
         ];
         assert_eq!(rates.map(|rate| enough(&rate)), [10, 5, 1, 2]);
-        let mut budget = Budget::new(Rate::per_second(50), false);
+        let mut budget = ReceiveBudget::new(Rate::per_second(50), false);
         assert_eq!((budget.ask(0, millis(0)), budget.due_at(0, millis(0))), (26, None));
         budget.take(26, millis(0));
         assert_eq!((budget.ask(0, millis(99)), budget.due_at(0, millis(99))), (0, Some(millis(100))));
@@ -296,11 +296,11 @@ mod tests {
     #[test]
     fn a_lease_asks_for_twice_as_many_if_those_before_were_used_and_otherwise_for_as_many_as_were() {
         let rate = Rate::per_second(50).burst(10);
-        let mut budget = Budget::new(rate, true);
+        let mut budget = ReceiveBudget::new(rate, true);
         assert_eq!(leased(&mut budget).next(20, 0, millis(0)), Some(1));
         assert_eq!(leased(&mut budget).next(20, 0, millis(0)), None, "one at a time");
         let mut shared = tokens::Bucket::full(&rate);
-        let mut grant = |budget: &mut Budget, most, now| {
+        let mut grant = |budget: &mut ReceiveBudget, most, now| {
             leased(budget).granted(shared.lease(most, &rate, now), 0, now, 0.0);
         };
         grant(&mut budget, 1, millis(0));
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn after_an_empty_lease_or_a_failure_the_next_waits() {
         let rate = Rate::per_second(1).burst(1);
-        let mut budget = Budget::new(rate, true);
+        let mut budget = ReceiveBudget::new(rate, true);
         let none = || tokens::Bucket { level: 0, at: millis(0) }.lease(0, &rate, millis(0));
         for pause in [200, 400, 800, 1_000, 1_000] {
             leased(&mut budget).next(1, 0, millis(50_000));
@@ -360,7 +360,7 @@ mod tests {
             let mut has_messages = has_messages.into_iter().cycle();
             let rate = Rate::per_second(messages).burst(burst);
             let mut shared = tokens::Bucket::full(&rate);
-            let mut workers = vec![(Budget::new(rate, true), None::<(u64, usize)>); 8];
+            let mut workers = vec![(ReceiveBudget::new(rate, true), None::<(u64, usize)>); 8];
             workers.iter_mut().for_each(|(budget, _)| leased(budget).wanted = 30);
             let (mut now, mut starts) = (0, Vec::new());
             for (later, worker, has_places, part) in steps {
