@@ -1,7 +1,7 @@
 //! When messages may start: rates of a worker, of several workers and of each key, and how many handlers run at once.
 
 pub(crate) mod receive_budget;
-pub(crate) mod limit;
+pub(crate) mod adaptive_limit;
 pub(crate) mod rate;
 pub(crate) mod tokens;
 pub(crate) mod keyed_limiter;

@@ -24,8 +24,8 @@ use super::guards::guard;
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::names::Secret;
 use super::outbox::SettleCall;
+use super::pacing::adaptive_limit::AdaptiveLimit;
 use super::pacing::keyed_limiter::KeyedLimiter;
-use super::pacing::limit::Limit;
 use super::pacing::parked::Parked;
 use super::pacing::receive_budget::ReceiveBudget;
 use super::{Command, Event, MessageMeta, Note, Time};
@@ -51,7 +51,7 @@ pub struct Worker<F> {
     pub(crate) receiving: Receiving,
     pub(crate) pollers: Pollers,
     /// How many handlers may run, if that changes.
-    pub(crate) limit: Option<Limit>,
+    pub(crate) limit: Option<AdaptiveLimit>,
     pub(crate) budget: Option<ReceiveBudget>,
     pub(crate) keyed_limiter: Option<KeyedLimiter>,
     pub(crate) parked: Parked<F>,
@@ -276,7 +276,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 
 impl<F> Worker<F> {
     pub(crate) fn new(receiving: Receiving, secret: Secret) -> Self {
-        let limit = receiving.slow.map(|slow| Limit::new(receiving.concurrency, slow));
+        let limit = receiving.slow.map(|slow| AdaptiveLimit::new(receiving.concurrency, slow));
         Self {
             receiving: Receiving {
                 concurrency: limit.as_ref().map_or(receiving.concurrency, |it| it.now),

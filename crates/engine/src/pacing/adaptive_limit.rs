@@ -11,7 +11,7 @@ const ROUND: u32 = 10;
 const OVERLOADS: u32 = 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Limit {
+pub(crate) struct AdaptiveLimit {
     pub(crate) now: usize,
     pub(crate) most: usize,
     /// A round is slow if its calls take longer than this in the mean.
@@ -33,7 +33,7 @@ struct Round {
     is_used: bool,
 }
 
-impl Limit {
+impl AdaptiveLimit {
     /// It begins with one.
     pub(crate) fn new(most: usize, slow: Duration) -> Self {
         Self { now: 1, most, slow, doubles: true, since: Time::ZERO, round: Round::default() }
@@ -87,7 +87,7 @@ mod tests {
     /// Workers that each keep as many calls running as may run, for so many calls of one service. They start so long after each
     /// other. Says how many ran at once and how long calls took, in the mean of the second half.
     fn run(
-        limits: &mut [Limit],
+        limits: &mut [AdaptiveLimit],
         apart: Duration,
         calls: usize,
         took: impl Fn(usize, &mut fastrand::Rng) -> f64,
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn it_stays_where_a_service_becomes_slow() {
         for most in [30, 100, 1_000] {
-            let mut limits = [Limit::new(most, SLOW)];
+            let mut limits = [AdaptiveLimit::new(most, SLOW)];
             let (mean, took) = run(&mut limits, Duration::ZERO, 50_000, slows_down);
             println!("of {most}: {mean:.1} at once, {took:.3} s");
             assert!((18.0..32.0).contains(&mean) && took < 0.11, "{mean} at once, {took} s");
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn workers_that_start_one_after_the_other_share_a_service() {
         for (workers, apart) in [(4, 0), (4, 30), (10, 60)] {
-            let mut limits = vec![Limit::new(100, SLOW); workers];
+            let mut limits = vec![AdaptiveLimit::new(100, SLOW); workers];
             let (mean, took) = run(&mut limits, Duration::from_secs(apart), 200_000, slows_down);
             println!("{workers} workers, {apart} s apart: {mean:.1} at once, {took:.3} s");
             assert!((18.0..34.0).contains(&mean) && took < 0.13, "{mean} at once, {took} s");
@@ -149,7 +149,7 @@ mod tests {
         let exponential = |_: usize, rng: &mut fastrand::Rng| -0.04 * (1.0 - rng.f64()).ln();
         for most in [5, 10, 50] {
             let of = |took: &dyn Fn(usize, &mut fastrand::Rng) -> f64| {
-                run(&mut [Limit::new(most, SLOW)], Duration::ZERO, 50_000, took).0
+                run(&mut [AdaptiveLimit::new(most, SLOW)], Duration::ZERO, 50_000, took).0
             };
             let means = [of(&mixed), of(&exponential)];
             println!("of {most}: {means:.1?} at once");
@@ -160,21 +160,21 @@ mod tests {
     #[test]
     fn an_outage_decreases_it_once_in_a_round_trip_down_to_one_and_a_few_overloads_do_not() {
         let at = Time::from_secs;
-        let mut limit = Limit { now: 100, ..Limit::new(100, SLOW) };
+        let mut limit = AdaptiveLimit { now: 100, ..AdaptiveLimit::new(100, SLOW) };
         let mut steps = vec![limit.now];
         for second in 1_000..1_020 {
             (0..50).for_each(|_| limit.ended(at(second), SLOW / 2, true, 50, at(second + 1)));
             steps.push(limit.now);
         }
         assert_eq!((&steps[..6], limit.now), (&[100, 70, 49, 34, 23, 16][..], 1));
-        let mut limit = Limit { now: 100, ..Limit::new(100, SLOW) };
+        let mut limit = AdaptiveLimit { now: 100, ..AdaptiveLimit::new(100, SLOW) };
         (0..2_000).for_each(|call| limit.ended(at(1), SLOW / 2, call % 20 == 0, 100, at(2)));
         assert_eq!(limit.now, 100, "one in twenty");
     }
 
     #[test]
     fn it_begins_anew_with_one_when_the_service_is_down() {
-        let mut limit = Limit { now: 100, doubles: false, ..Limit::new(100, SLOW) };
+        let mut limit = AdaptiveLimit { now: 100, doubles: false, ..AdaptiveLimit::new(100, SLOW) };
         limit.restart(Time::from_secs(9));
         (0..10).for_each(|_| limit.ended(Time::from_secs(8), SLOW / 2, false, 1, Time::from_secs(10)));
         assert_eq!(limit.now, 1, "they began before");
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_slow_round_decreases_it_before_it_is_over() {
-        let mut limit = Limit { now: 100, ..Limit::new(100, SLOW) };
+        let mut limit = AdaptiveLimit { now: 100, ..AdaptiveLimit::new(100, SLOW) };
         limit.ended(Time::ZERO, SLOW * 201, false, 100, SLOW * 201);
         assert_eq!(limit.now, 70);
     }
@@ -194,7 +194,7 @@ mod tests {
         fn it_is_between_one_and_the_maximum_and_falls_once_in_a_round_trip(
             most in 1_usize..50, calls in prop::collection::vec((0_u64..100, 0_u64..300, 0_usize..60, 0_u8..10), 0..400),
         ) {
-            let mut limit = Limit { now: most, ..Limit::new(most, SLOW) };
+            let mut limit = AdaptiveLimit { now: most, ..AdaptiveLimit::new(most, SLOW) };
             let (mut now, mut fell) = (Time::from_secs(1), Time::ZERO);
             for (later, took, running, chance) in calls {
                 now += Duration::from_millis(later);
