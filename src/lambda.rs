@@ -25,7 +25,7 @@ use redrive_event::Entry;
 use crate::failure::classifier::FailureClassifier;
 use crate::handler::hook::Hooks;
 pub(crate) use crate::lambda::follow::make_call;
-use crate::message::record::{Limits, Record};
+use crate::message::record::{BatchContext, Record};
 use crate::message::record_fn::RecordFn;
 use crate::message::records::{Received, Records};
 use crate::once::Rules;
@@ -95,17 +95,17 @@ impl LambdaShell<'_> {
         let deadline = Instant::from_std(invocation.deadline());
         let left = deadline.saturating_duration_since(began);
         let until = deadline.checked_sub(self.settings.reserve_of(left)).unwrap_or(began);
-        let limits = |entry: &Entry<'_>| {
+        let context_of = |entry: &Entry<'_>| {
             // The queue that a test message names is only an example.
-            if sample::is_sample(entry.receipt_handle()) {
-                let limits = self.limits(self.settings, until, invocation);
-                return Ok(Limits { has_dead_letter_queue: false, ..limits });
+            if console_test::is_console_test(entry.receipt_handle()) {
+                let context = self.batch_context(self.settings, until, invocation);
+                return Ok(BatchContext { has_dead_letter_queue: false, ..context });
             }
             let settings = self.settings.of_queue(entry.source())?;
             settings.check_dead_letter_queue(entry.source())?;
-            Ok(self.limits(&settings, until, invocation))
+            Ok(self.batch_context(&settings, until, invocation))
         };
-        let (first, others) = Records::by_queue(received, limits)?;
+        let (first, others) = Records::by_queue(received, context_of)?;
         std::iter::once(&first).chain(&others).try_for_each(|records| self.claim(records))?;
         let of_queue = |records| self.of_queue(records, (began, wall, until), invocation, handler);
         if others.is_empty() {
@@ -118,8 +118,13 @@ impl LambdaShell<'_> {
         Ok(response)
     }
 
-    pub(crate) fn limits(&self, settings: &Settings, until: Instant, invocation: &Invocation) -> Limits {
-        Limits {
+    pub(crate) fn batch_context(
+        &self,
+        settings: &Settings,
+        until: Instant,
+        invocation: &Invocation,
+    ) -> BatchContext {
+        BatchContext {
             max_receive_count: settings.max_receive_count.as_deref().copied(),
             has_dead_letter_queue: self.sqs.is_some() && settings.dead_letter_queue_url.is_some(),
             overrides: settings.overrides.unwrap_or_default(),
@@ -161,7 +166,7 @@ impl LambdaShell<'_> {
         H: Handler<M>,
         M: Input,
     {
-        if sample::is_untouched(records.list()) {
+        if console_test::is_untouched(records.list()) {
             log::sample(invocation, "the test message of SQS was answered without the handler");
             return Ok(SqsBatchResponse::default());
         }

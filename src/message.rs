@@ -177,7 +177,7 @@ impl<T> Message<T> {
             body,
             id: record.id().to_owned(),
             attempt: record.attempt(),
-            max_attempts: record.limits().max_attempts(&attributes),
+            max_attempts: record.context().max_attempts(&attributes),
             group: owned(record.group()),
             deduplication_id: owned(record.deduplication_id()),
             sent_at: record.sent_at(),
@@ -188,7 +188,7 @@ impl<T> Message<T> {
             invocation: record.invocation().clone(),
             origin: Origin::find(&attributes),
             attributes,
-            deliveries: record.limits().deliveries(),
+            deliveries: record.context().deliveries(),
         }
     }
 }

@@ -34,7 +34,7 @@ impl LambdaShell<'_> {
     {
         let records = shared.list();
         let has_dead_letter_queue =
-            records.first().is_some_and(|record| record.limits().has_dead_letter_queue);
+            records.first().is_some_and(|record| record.context().has_dead_letter_queue);
         let mut engine = LambdaEngine::of_batch(
             records.iter().map(|record| Known { record, depends_on: self.dependencies }),
             is_fifo(shared.source()),

@@ -9,7 +9,7 @@ use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeN
 use redrive_sqs::{Attribute, Attributes};
 
 use crate::message::meta::asked;
-use crate::message::record::{Limits, Record};
+use crate::message::record::{BatchContext, Record};
 use crate::message::record_fn::{RecordFn, named};
 use redrive_engine::decide::Policy;
 use redrive_engine::{MessageMeta, MessageOverrides};
@@ -27,7 +27,7 @@ pub(crate) struct Polled {
 pub(crate) struct ReceiveContext {
     /// The queue's ARN.
     pub(crate) arn: Arc<str>,
-    pub(crate) limits: Limits,
+    pub(crate) batch: BatchContext,
     pub(crate) depends_on: Option<RecordFn<Vec<String>>>,
     pub(crate) rate_by: Option<RecordFn<Option<String>>>,
 }
@@ -81,8 +81,8 @@ impl Polled {
     /// What the user's function says of it.
     fn ask<T: Default>(&self, function: Option<&RecordFn<T>>) -> T {
         let answer = function.and_then(|function| {
-            let ReceiveContext { arn, limits, .. } = &*self.context;
-            Some(named(function, &Record::new(self.entry(arn), limits)?))
+            let ReceiveContext { arn, batch, .. } = &*self.context;
+            Some(named(function, &Record::new(self.entry(arn), batch)?))
         });
         answer.unwrap_or_default()
     }

@@ -51,12 +51,12 @@ pub struct Record<'event> {
     attributes: Option<UserAttributes<'event>>,
     /// True if an origin from this sender counts.
     origin_counts: bool,
-    limits: Limits,
+    context: BatchContext,
 }
 
 /// The limits and settings that apply to every message of a batch.
 #[derive(Debug, Clone)]
-pub(crate) struct Limits {
+pub(crate) struct BatchContext {
     pub(crate) max_receive_count: Option<u32>,
     pub(crate) has_dead_letter_queue: bool,
     pub(crate) overrides: Overrides,
@@ -66,7 +66,7 @@ pub(crate) struct Limits {
     pub(crate) invocation: Invocation,
 }
 
-impl Default for Limits {
+impl Default for BatchContext {
     fn default() -> Self {
         let invocation = Invocation::default();
         Self {
@@ -80,7 +80,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl BatchContext {
     /// Returns the smaller of the queue's limit and the one in these attributes of a message.
     pub(crate) fn max_attempts(&self, attributes: &Attributes) -> Option<u32> {
         max_attempts(attributes, self.overrides, self.deliveries())
@@ -114,7 +114,7 @@ impl<'event> Record<'event> {
     }
 
     /// Returns `None` without a message id, because such a record could not be reported as failed.
-    pub(crate) fn new(entry: Entry<'event>, limits: &Limits) -> Option<Self> {
+    pub(crate) fn new(entry: Entry<'event>, context: &BatchContext) -> Option<Self> {
         let text = |text: Option<Borrowed<'event>>| text.map(|text| text.0);
         let id = text(entry.message_id).filter(|id| !id.is_empty())?;
         let system = entry.attributes.unwrap_or_default();
@@ -122,7 +122,7 @@ impl<'event> Record<'event> {
             system.approximate_receive_count.and_then(|count| count.0.parse::<u64>().ok()).unwrap_or(1);
         let sender_id = text(system.sender_id);
         let is_sender = |senders: &OriginSenders| sender_id.as_ref().is_some_and(|id| senders.has(id));
-        let origin_counts = limits.origin_senders.as_ref().is_none_or(is_sender);
+        let origin_counts = context.origin_senders.as_ref().is_none_or(is_sender);
         Some(Self {
             id,
             receipt_handle: text(entry.receipt_handle).unwrap_or_default(),
@@ -137,7 +137,7 @@ impl<'event> Record<'event> {
             attributes: entry.message_attributes,
             sender_id,
             origin_counts,
-            limits: limits.clone(),
+            context: context.clone(),
         })
     }
 
@@ -192,19 +192,19 @@ impl<'event> Record<'event> {
     /// Like [`Message::deadline`](crate::Message::deadline).
     #[must_use]
     pub const fn deadline(&self) -> Instant {
-        self.limits.deadline
+        self.context.deadline
     }
 
     /// Like [`Message::max_attempts`](crate::Message::max_attempts).
     #[must_use]
     pub fn max_attempts(&self) -> Option<u32> {
-        self.limits.max_attempts(&self.attributes())
+        self.context.max_attempts(&self.attributes())
     }
 
     /// Like [`Message::is_last_attempt`](crate::Message::is_last_attempt).
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
-        self.limits.deliveries().end_with(self.attempt, self.max_attempts())
+        self.context.deliveries().end_with(self.attempt, self.max_attempts())
     }
 
     /// Like [`Message::key`](crate::Message::key).
@@ -221,7 +221,7 @@ impl<'event> Record<'event> {
 
     /// Returns true if the record has an origin that any sender may have set.
     pub(crate) fn has_unchecked_origin(&self) -> bool {
-        self.limits.origin_senders.is_none() && self.origin().is_some()
+        self.context.origin_senders.is_none() && self.origin().is_some()
     }
 
     /// Returns the X-Ray trace header of the sender, `AWSTraceHeader`.
@@ -239,7 +239,7 @@ impl<'event> Record<'event> {
     /// Returns the invocation that delivered the message.
     #[must_use]
     pub const fn invocation(&self) -> &Invocation {
-        &self.limits.invocation
+        &self.context.invocation
     }
 
     /// Returns the attributes that the sender set, parsed at each call. They omit `redrive.dead-letter`, because nobody can
@@ -264,8 +264,8 @@ impl<'event> Record<'event> {
 
     /// Returns the same record with this deadline, unless its own is earlier.
     pub(crate) fn until(&self, deadline: Instant) -> Record<'_> {
-        let deadline = self.limits.deadline.min(deadline);
-        Record { limits: Limits { deadline, ..self.limits.clone() }, ..self.reborrowed() }
+        let deadline = self.context.deadline.min(deadline);
+        Record { context: BatchContext { deadline, ..self.context.clone() }, ..self.reborrowed() }
     }
 
     /// Returns the same record without copying its texts.
@@ -287,7 +287,7 @@ impl<'event> Record<'event> {
             first_received: some(&self.first_received),
             attributes: self.attributes.clone(),
             origin_counts: self.origin_counts,
-            limits: self.limits.clone(),
+            context: self.context.clone(),
         }
     }
 
@@ -299,13 +299,13 @@ impl<'event> Record<'event> {
         &self.receipt_handle
     }
 
-    pub(crate) const fn limits(&self) -> &Limits {
-        &self.limits
+    pub(crate) const fn context(&self) -> &BatchContext {
+        &self.context
     }
 
     #[cfg(test)]
-    pub(crate) fn with_limits(self, limits: Limits) -> Self {
-        Self { limits, ..self }
+    pub(crate) fn with_context(self, context: BatchContext) -> Self {
+        Self { context, ..self }
     }
 }
 

@@ -10,7 +10,7 @@ use self_cell::self_cell;
 use crate::error::event::Other;
 use crate::error::{Error, Kind};
 use crate::message::polled::Polled;
-use crate::message::record::{Limits, Record};
+use crate::message::record::{BatchContext, Record};
 use redrive_event::{Entry, Event};
 
 type List<'event> = Vec<Record<'event>>;
@@ -43,12 +43,12 @@ impl Records {
     /// The payload is not an SQS event, a record has no message id, or there are no limits for a queue.
     pub(crate) fn by_queue(
         received: Received,
-        limits: impl Fn(&Entry<'_>) -> Result<Limits, Error>,
+        context: impl Fn(&Entry<'_>) -> Result<BatchContext, Error>,
     ) -> Result<(Self, Vec<Self>), Error> {
-        let (first, sources) = Self::of_queue(received, None, &limits)?;
+        let (first, sources) = Self::of_queue(received, None, &context)?;
         let other = |source: &String| {
             let received = first.borrow_owner().clone();
-            Self::of_queue(received, Some(source), &limits).map(|(records, _)| records)
+            Self::of_queue(received, Some(source), &context).map(|(records, _)| records)
         };
         let others = sources.iter().map(other).collect::<Result<_, _>>()?;
         Ok((first, others))
@@ -58,7 +58,7 @@ impl Records {
     fn of_queue(
         received: Received,
         source: Option<&str>,
-        limits: &impl Fn(&Entry<'_>) -> Result<Limits, Error>,
+        context: &impl Fn(&Entry<'_>) -> Result<BatchContext, Error>,
     ) -> Result<(Self, BTreeSet<String>), Error> {
         let mut others = BTreeSet::new();
         let records = Self::try_new(received, |received| match received {
@@ -66,15 +66,15 @@ impl Records {
                 let other = |fault: Option<&_>| Other::of_payload(payload, fault);
                 let text = std::str::from_utf8(payload).map_err(|_not_utf8| other(None))?;
                 let event = Event::read(text).map_err(|fault| other(Some(&fault)))?;
-                list(event.records.into_iter(), source, limits, &mut others, || other(None))
+                list(event.records.into_iter(), source, context, &mut others, || other(None))
             }
             Received::Event(event) => {
                 let entries = event.records.iter().map(Entry::from);
-                list(entries, source, limits, &mut others, || Other::of_event(event))
+                list(entries, source, context, &mut others, || Other::of_event(event))
             }
             Received::Polled(messages, arn) => {
                 let entries = messages.iter().map(|message| message.entry(arn));
-                list(entries, source, limits, &mut others, || unreachable!("SQS sent them"))
+                list(entries, source, context, &mut others, || unreachable!("SQS sent them"))
             }
         })?;
         Ok((records, others))
@@ -93,26 +93,26 @@ impl Records {
 fn list<'event>(
     entries: impl ExactSizeIterator<Item = Entry<'event>>,
     source: Option<&str>,
-    limits: &impl Fn(&Entry<'_>) -> Result<Limits, Error>,
+    context: &impl Fn(&Entry<'_>) -> Result<BatchContext, Error>,
     others: &mut BTreeSet<String>,
     other: impl Fn() -> Other,
 ) -> Result<List<'event>, Error> {
     let mut list = Vec::with_capacity(entries.len());
-    let mut of_queue: Option<(String, Limits)> = None;
+    let mut of_queue: Option<(String, BatchContext)> = None;
     for (at, entry) in entries.enumerate() {
         if entry.is_other() {
             return Err(other().into());
         }
         let arn = entry.source();
-        let (source, limits) = match &mut of_queue {
+        let (source, context) = match &mut of_queue {
             Some(of_queue) => of_queue,
             None => {
                 let source = source.unwrap_or(arn);
-                of_queue.insert((source.to_owned(), limits(&entry)?))
+                of_queue.insert((source.to_owned(), context(&entry)?))
             }
         };
         if arn == source {
-            list.push(Record::new(entry, limits).ok_or(Error(Kind::MissingMessageId(at)))?);
+            list.push(Record::new(entry, context).ok_or(Error(Kind::MissingMessageId(at)))?);
         } else {
             others.insert(arn.to_owned());
         }

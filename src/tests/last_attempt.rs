@@ -7,7 +7,7 @@ use redrive_engine::decide::{Case, Policy, Unstarted, decide_lane};
 use redrive_engine::{LastDelivery, MessageOverrides, NextStep, Outcome};
 use redrive_sqs::Attribute;
 
-use crate::message::record::{Limits, Record};
+use crate::message::record::{BatchContext, Record};
 use crate::settings::Settings;
 use crate::{Failure, FromMessage, Message, Raw};
 
@@ -25,7 +25,7 @@ proptest! {
         if let Some(own) = own {
             record = record.attribute("redrive.max-attempts", Attribute::text("Number", own.to_string()));
         }
-        let record = record.build().with_limits(Limits { max_receive_count, has_dead_letter_queue, ..Limits::for_tests() });
+        let record = record.build().with_context(BatchContext { max_receive_count, has_dead_letter_queue, ..BatchContext::for_tests() });
         let (asked, _) = MessageOverrides::read(&record.attributes(), policy.backoff, max_receive_count);
         let failure =
             if delayed { Failure::retry_after(Duration::from_secs(9), "busy") } else { Failure::from("down") };

@@ -8,7 +8,7 @@ use redrive_sqs::{Attribute, Attributes, DeadLetter};
 
 use crate::Invocation;
 use crate::message::meta::Known;
-use crate::message::record::{Limits, Record};
+use crate::message::record::{BatchContext, Record};
 use crate::message::records::Records;
 use crate::telemetry::report::{report, response};
 use redrive_engine::plan::plan;
@@ -63,8 +63,8 @@ pub fn overrides(text: &[u8], deadline: Instant) {
     }
 }
 
-fn limits(deadline: Instant) -> Limits {
-    Limits {
+fn limits(deadline: Instant) -> BatchContext {
+    BatchContext {
         max_receive_count: Some(MAX_RECEIVE_COUNT),
         has_dead_letter_queue: true,
         overrides: Overrides::Less,

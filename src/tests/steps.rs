@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::Invocation;
 use crate::message::meta::Known;
-use crate::message::record::Limits;
+use crate::message::record::BatchContext;
 use crate::message::records::Records;
 use crate::settings::Settings;
 use crate::telemetry::report;
@@ -26,7 +26,7 @@ impl Batch {
     /// Reads the event of an invocation.
     #[must_use]
     pub fn parse(event: &Bytes, deadline: Instant) -> Self {
-        let limits = Limits {
+        let context = BatchContext {
             max_receive_count: Some(10),
             has_dead_letter_queue: true,
             overrides: Overrides::Less,
@@ -34,7 +34,7 @@ impl Batch {
             deadline,
             invocation: Invocation::until(deadline),
         };
-        Self(Records::read(event.clone(), &limits).expect("an event of SQS"))
+        Self(Records::read(event.clone(), &context).expect("an event of SQS"))
     }
 
     /// Returns the number of lanes.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::Invocation;
-use crate::message::record::{Limits, Record};
+use crate::message::record::{BatchContext, Record};
 use redrive_engine::Overrides;
 use redrive_event::{Borrowed, Entry, System};
 
@@ -25,7 +25,7 @@ impl Default for Sample {
     }
 }
 
-impl Limits {
+impl BatchContext {
     pub(crate) fn for_tests() -> Self {
         let overrides = Overrides::default();
         Self {
@@ -57,6 +57,6 @@ impl Sample {
             message_attributes: None,
             event_source: None,
         };
-        Record::new(entry, &Limits::for_tests()).unwrap()
+        Record::new(entry, &BatchContext::for_tests()).unwrap()
     }
 }

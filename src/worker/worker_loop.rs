@@ -23,7 +23,7 @@ use crate::aws::settle::{Entries, Failed};
 use crate::error::Error;
 use crate::lambda::{LambdaShell, make_call};
 use crate::message::polled::{Polled, ReceiveContext};
-use crate::message::record::Limits;
+use crate::message::record::BatchContext;
 use crate::message::records::{Received, Records};
 use crate::runners::wall::Wall;
 use crate::runners::{Begun, Input, Lease, Phase, Work};
@@ -281,10 +281,10 @@ where
             Command::Call(call) => self.call(call),
             Command::Receive(poll) => {
                 let (sqs, queue) = (self.worker.sqs, self.worker.queue);
-                let limits = self.limits(self.instant(poll.until()));
+                let batch = self.batch_context(self.instant(poll.until()));
                 let LambdaShell { dependencies, rate_keys, .. } = self.worker.shell;
                 let (depends_on, rate_by) = (dependencies.cloned(), rate_keys.cloned());
-                let context = ReceiveContext { arn: Arc::clone(&queue.arn), limits, depends_on, rate_by };
+                let context = ReceiveContext { arn: Arc::clone(&queue.arn), batch, depends_on, rate_by };
                 self.doing.push(Box::pin(async move {
                     Did::Receive(poll, calls::receive(sqs, queue, poll, context).await)
                 }));
@@ -313,11 +313,11 @@ where
         until: Duration,
     ) -> Result<(), Error> {
         let until = self.instant(until);
-        let limits = self.limits(until);
-        let invocation = limits.invocation.clone();
+        let context = self.batch_context(until);
+        let invocation = context.invocation.clone();
         let messages = leases.iter().filter_map(|lease| self.polled.get(lease).map(Arc::clone)).collect();
-        let received = Received::Polled(messages, Arc::clone(&self.worker.queue.arn));
-        let (records, _) = Records::by_queue(received, |_| Ok(limits.clone()))?;
+        let received = Received::ByWorker(messages, Arc::clone(&self.worker.queue.arn));
+        let (records, _) = Records::by_queue(received, |_| Ok(context.clone()))?;
         let span = log::batch_span(None, records.list().len());
         span.in_scope(|| {
             log::unexpected_attempts(
@@ -332,10 +332,10 @@ where
         Ok(())
     }
 
-    /// Returns the limits of messages whose handlers are canceled at this time.
-    fn limits(&self, until: Instant) -> Limits {
+    /// Returns the context of messages whose handlers are canceled at this time.
+    fn batch_context(&self, until: Instant) -> BatchContext {
         let invocation = Invocation::until((until + TO_SETTLE).into_std());
-        self.worker.shell.limits(self.worker.shell.settings, until, &invocation)
+        self.worker.shell.batch_context(self.worker.shell.settings, until, &invocation)
     }
 
     /// Lets the handlers of a batch be polled until its leases end, as far as the engine knows.

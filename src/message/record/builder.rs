@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use redrive_sqs::{Attribute, Attributes, Origin};
 
-use super::{Limits, Record};
+use super::{BatchContext, Record};
 use crate::Invocation;
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
@@ -32,7 +32,7 @@ impl RecordBuilder {
             source: text("arn:aws:sqs:us-east-1:123456789012:test-queue"),
             ..Entry::default()
         };
-        let record = Record::new(entry, &Limits::default()).expect("it has an id");
+        let record = Record::new(entry, &BatchContext::default()).expect("it has an id");
         Self { record, attributes: Attributes::new() }
     }
 
@@ -56,7 +56,7 @@ impl RecordBuilder {
 
     /// The maxReceiveCount of the queue.
     pub const fn max_attempts(mut self, max: u32) -> Self {
-        self.record.limits.max_receive_count = Some(max);
+        self.record.context.max_receive_count = Some(max);
         self
     }
 
@@ -110,13 +110,13 @@ impl RecordBuilder {
 
     /// The end of the batch.
     pub const fn deadline(mut self, at: Instant) -> Self {
-        self.record.limits.deadline = at;
+        self.record.context.deadline = at;
         self
     }
 
     /// The invocation that delivered it. Set the deadline separately.
     pub fn invocation(mut self, invocation: Invocation) -> Self {
-        self.record.limits.invocation = invocation;
+        self.record.context.invocation = invocation;
         self
     }
 
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_message_is_made_like_one_that_was_received() -> Result<(), BoxError> {
         let record = Record::builder().body("7").max_attempts(2).attempt(2).group("acme").build();
-        let received = Message::<u32>::from_message(&record)?.deadline(record.limits.deadline);
+        let received = Message::<u32>::from_message(&record)?.deadline(record.context.deadline);
         let made = Message::new(7).max_attempts(2).attempt(2).group("acme").deadline(received.deadline);
         assert_eq!(format!("{made:?}"), format!("{received:?}"));
         Ok(())

@@ -9,12 +9,12 @@ use redrive_sqs::{Attribute, Attributes};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::message::record::Limits;
+use crate::message::record::BatchContext;
 use crate::properties::read_to_the_end;
 use redrive_engine::{Backoff, MessageOverrides};
 
-fn limits() -> Limits {
-    Limits { max_receive_count: Some(10), ..Limits::for_tests() }
+fn context() -> BatchContext {
+    BatchContext { max_receive_count: Some(10), ..BatchContext::for_tests() }
 }
 
 /// A record with every field that Lambda sends.
@@ -43,7 +43,7 @@ fn attempt(count: Value) -> u32 {
     let mut event = json!({ "Records": [sample()] });
     event["Records"][0]["attributes"]["ApproximateReceiveCount"] = count;
     let event = event.to_string();
-    Records::read(event.into(), &limits()).unwrap().list()[0].attempt()
+    Records::read(event.into(), &context()).unwrap().list()[0].attempt()
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_number_is_read_like_its_text() {
     let mut record = sample();
     record["attributes"]["SentTimestamp"] = json!(1_545_082_649_183_u64);
     let of = |record| {
-        let records = Records::read(json!({ "Records": [record] }).to_string().into(), &limits()).unwrap();
+        let records = Records::read(json!({ "Records": [record] }).to_string().into(), &context()).unwrap();
         records.list()[0].sent_at()
     };
     assert!(of(sample()).is_some());
@@ -74,8 +74,8 @@ fn a_number_is_read_like_its_text() {
 fn both_ways_in_read_the_same_records() {
     let json = json!({ "Records": [sample()] }).to_string();
     let typed: SqsEvent = serde_json::from_str(&json).unwrap();
-    let raw = Records::read(json.into(), &limits()).unwrap();
-    let [raw, read] = [raw, Records::of(typed, &limits()).unwrap()].map(|records| {
+    let raw = Records::read(json.into(), &context()).unwrap();
+    let [raw, read] = [raw, Records::of(typed, &context()).unwrap()].map(|records| {
         let record = &records.list()[0];
         (
             [record.id(), record.body(), record.source(), record.receipt_handle()].map(str::to_owned),
@@ -139,7 +139,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn any_bytes_are_an_event_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(records) = Records::read(bytes.into(), &limits()) {
+        if let Ok(records) = Records::read(bytes.into(), &context()) {
             read_to_the_end(records.list());
         }
     }
@@ -154,7 +154,7 @@ proptest! {
             bytes[at] = byte;
         }
         let typed = serde_json::from_slice::<SqsEvent>(&bytes).ok();
-        for records in [Records::read(bytes.into(), &limits()).ok(), typed.and_then(|it| Records::of(it, &limits()).ok())] {
+        for records in [Records::read(bytes.into(), &context()).ok(), typed.and_then(|it| Records::of(it, &context()).ok())] {
             records.iter().for_each(|records| read_to_the_end(records.list()));
         }
     }
@@ -171,7 +171,7 @@ proptest! {
             (None, false) => record["messageAttributes"]["redrive.backoff"] = value,
         }
         let bytes = json!({ "Records": [record] }).to_string();
-        if let Ok(records) = Records::read(bytes.into(), &limits()) {
+        if let Ok(records) = Records::read(bytes.into(), &context()) {
             read_to_the_end(records.list());
         }
     }

@@ -2,7 +2,7 @@ use redrive_sqs::MAX_ENTRIES;
 
 use super::*;
 use crate::Invocation;
-use crate::message::record::Limits;
+use crate::message::record::BatchContext;
 use crate::message::records::Records;
 
 const SLOW: Duration = Duration::from_millis(1);
@@ -12,10 +12,10 @@ fn begun(now: Instant) -> Arc<Begun> {
     let records: Vec<_> =
         (0..MAX_ENTRIES).map(|id| format!(r#"{{"messageId": "{id}", "body": "{{}}"}}"#)).collect();
     let event = format!(r#"{{"Records": [{}]}}"#, records.join(","));
-    let limits = Limits { invocation: Invocation::default(), ..Limits::for_tests() };
+    let context = BatchContext { invocation: Invocation::default(), ..BatchContext::for_tests() };
     Arc::new(Begun {
         key: BatchKey::default(),
-        records: Arc::new(Records::read(event.into(), &limits).unwrap()),
+        records: Arc::new(Records::read(event.into(), &context).unwrap()),
         order: (0..MAX_ENTRIES).collect(),
         began: now,
         until: now + Duration::from_secs(60),
