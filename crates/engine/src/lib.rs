@@ -56,7 +56,7 @@ pub use self::pacing::tokens::{Bucket, Lease};
 pub use self::panics::{MAX_PANICS, PanicStreak};
 pub use self::settlement::{Description, NextStep, Outcome, Ran, Settlement, State};
 pub use self::settling::{Call, Confirmation, Extension};
-pub use self::worker::intake::{Arrival, Poll, Receiving};
+pub use self::worker::receive::{Arrival, Poll, Receiving};
 pub use self::worker::{Exit, ExitReason, WorkerEngine};
 
 /// The time since the engine's start.

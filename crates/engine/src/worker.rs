@@ -1,7 +1,7 @@
 //! A worker's messages in hand, their leases, its signals and its end.
 
 mod finished;
-pub(crate) mod intake;
+pub(crate) mod receive;
 mod leases;
 pub(crate) mod pollers;
 mod shutdown;
@@ -12,8 +12,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use self::finished::Finished;
-use self::intake::{Arrival, Gathered, Receiving, name};
 use self::pollers::Pollers;
+use self::receive::{Arrival, PendingChunk, Receiving, name};
 pub(crate) use self::shutdown::Life;
 pub use self::shutdown::{Exit, ExitReason};
 use super::batch::{Batch, Worked};
@@ -57,11 +57,11 @@ pub struct Worker<F> {
     pub(crate) parked: Parked<F>,
     pub(crate) leases: Leases<LeaseKey>,
     pub(crate) held: BTreeMap<LeaseKey, Held>,
-    pub(crate) gathered: Gathered<F>,
+    pub(crate) pending_chunk: PendingChunk<F>,
     /// The latest place of each message, or of the last one of each group. If its batch has ended, a handler of that still blocks
     /// its thread.
     /// So there are as many as messages in hand and blocked threads, and SQS allows 128 characters for a group.
-    pub(crate) names: HashMap<Box<str>, MessageKey>,
+    pub(crate) in_flight_by_id: HashMap<Box<str>, MessageKey>,
     pub(crate) finished: Finished,
     /// Messages whose handlers have not ended.
     pub(crate) in_hand: usize,
@@ -289,8 +289,8 @@ impl<F> Worker<F> {
             parked: Parked::default(),
             leases: Leases::new(receiving.visibility),
             held: BTreeMap::new(),
-            gathered: Gathered { messages: Vec::new(), due: None },
-            names: HashMap::new(),
+            pending_chunk: PendingChunk { messages: Vec::new(), due: None },
+            in_flight_by_id: HashMap::new(),
             finished: Finished::default(),
             in_hand: 0,
             bytes: 0,
@@ -317,13 +317,13 @@ impl<F> Worker<F> {
 impl<F: MessageMeta> Worker<F> {
     /// Nothing more happens to the messages of a batch.
     pub(crate) fn batch_ended(&mut self, key: BatchKey, batch: &Batch<F>) {
-        if self.names.is_empty() {
+        if self.in_flight_by_id.is_empty() {
             return;
         }
         for (at, message) in batch.messages.iter().enumerate() {
             let name = name(&message.facts, self.receiving.is_fifo);
-            if self.names.get(name).is_some_and(|named| named.batch == key) && !batch.is_blocked(at) {
-                self.names.remove(name);
+            if self.in_flight_by_id.get(name).is_some_and(|named| named.batch == key) && !batch.is_blocked(at) {
+                self.in_flight_by_id.remove(name);
             }
         }
     }
@@ -331,7 +331,7 @@ impl<F: MessageMeta> Worker<F> {
     /// No handler of a batch blocks a thread any more.
     pub(crate) fn unblocked(&mut self, batch: BatchKey, batches: &BTreeMap<BatchKey, Batch<F>>) {
         if !batches.contains_key(&batch) {
-            self.names.retain(|_, named| named.batch != batch);
+            self.in_flight_by_id.retain(|_, named| named.batch != batch);
         }
     }
 }

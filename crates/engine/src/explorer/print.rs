@@ -295,10 +295,10 @@ impl<'w> Print<'w> {
         let mut finished: Vec<_> = worker.finished.each().collect();
         finished.sort_unstable();
         self.add(finished);
-        for message in &worker.gathered.messages {
+        for message in &worker.pending_chunk.messages {
             self.fact(&message.facts);
         }
-        self.maybe(worker.gathered.due);
+        self.maybe(worker.pending_chunk.due);
         for (at, leases) in worker.parked.each() {
             self.time(at);
             leases.for_each(|lease| self.add(lease));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::keyed_limiter::{Candidates, RateAdmission};
 use crate::keys::LeaseKey;
 use crate::worker::WorkerEngine;
-use crate::worker::intake::{Arrival, one_at_a_time};
+use crate::worker::receive::{Arrival, one_at_a_time};
 use crate::{MessageMeta, Time};
 
 #[derive(Debug, Clone)]

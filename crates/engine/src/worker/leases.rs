@@ -180,7 +180,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         self.machine.leases.forget(lease);
         self.note(Note::LeaseLost);
         let Some(key) = self.machine.held.get(&lease).and_then(|held| held.key) else {
-            let behind = self.machine.gathered.remove(lease, self.machine.receiving.is_fifo);
+            let behind = self.machine.pending_chunk.remove(lease, self.machine.receiving.is_fifo);
             for behind in behind.into_iter().chain(self.machine.parked.remove(lease)) {
                 self.machine.leases.forget(behind.lease);
                 self.release(behind.lease);

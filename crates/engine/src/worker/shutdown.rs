@@ -101,8 +101,9 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let worker = &mut self.machine;
         let (Life::Draining { until } | Life::Closing { until }) = worker.life else { return };
         let canceled = matches!(worker.life, Life::Closing { .. });
-        let is_settled =
-            worker.pollers.under_way == 0 && self.batches.is_empty() && worker.gathered.messages.is_empty();
+        let is_settled = worker.pollers.under_way == 0
+            && self.batches.is_empty()
+            && worker.pending_chunk.messages.is_empty();
         if is_settled || canceled && until <= now {
             let exit = match (worker.why, worker.held.len() + worker.unconfirmed) {
                 (Some(why), _) => Exit::Because(why),

@@ -56,7 +56,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             Timer::Rate => self.rate_due_at().filter(|_| receives),
             Timer::Tokens => self.tokens_due_at().filter(|_| receives),
             Timer::Parked => self.waiting_due_at(),
-            Timer::Chunk => worker.gathered.due.filter(|_| self.has_a_free_call()),
+            Timer::Chunk => worker.pending_chunk.due.filter(|_| self.has_a_free_call()),
             Timer::Extension => worker.leases.due_at(),
             Timer::Expiry => worker.leases.ends_at(),
             Timer::Call => worker.again.first().map(|(at, _)| *at),

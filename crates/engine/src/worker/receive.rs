@@ -80,13 +80,13 @@ pub struct Arrival<F> {
 
 /// Messages in hand for the next calls of a bulk handler.
 #[derive(Debug, Clone)]
-pub(crate) struct Gathered<F> {
+pub(crate) struct PendingChunk<F> {
     pub(crate) messages: Vec<Arrival<F>>,
     /// When they wait for no more.
     pub(crate) due: Option<Time>,
 }
 
-impl<F: MessageMeta> Gathered<F> {
+impl<F: MessageMeta> PendingChunk<F> {
     /// The lease of a message is lost. Returns it, and those behind it in its FIFO group, which must not overtake it.
     pub(crate) fn remove(&mut self, lease: LeaseKey, is_fifo: bool) -> Vec<Arrival<F>> {
         let Some(at) = self.messages.iter().position(|message| message.lease == lease) else {
@@ -105,7 +105,7 @@ impl<F: MessageMeta> Gathered<F> {
     }
 }
 
-impl<F> Gathered<F> {
+impl<F> PendingChunk<F> {
     /// How many messages one call takes, at least one, and whether there are enough for it.
     fn call(&self, messages: usize, bytes: usize) -> (usize, bool) {
         let mut sum = 0_usize;
@@ -160,7 +160,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let most = worker.receiving.capacity();
         let tries = match (self.is_down(), self.paused_until()) {
             (true, Some(_)) => return 0,
-            (true, None) => usize::from(worker.gathered.messages.is_empty()),
+            (true, None) => usize::from(worker.pending_chunk.messages.is_empty()),
             (false, _) => usize::MAX,
         };
         let waiting = worker.parked.messages;
@@ -238,7 +238,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             } else if !self.ignores(&messages) {
                 let messages = self.until_finished(messages);
                 messages.iter().for_each(|message| self.machine.take(message, poll.sent, now));
-                let gathered = &mut self.machine.gathered;
+                let gathered = &mut self.machine.pending_chunk;
                 gathered.messages.extend(messages);
                 gathered.due = Some(gathered.due.map_or(due, |other| other.min(due)));
             }
@@ -302,8 +302,8 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
                 self.release(lease);
             }
         } else if self.machine.receiving.chunk.is_some() {
-            self.machine.gathered.messages.extend(messages);
-            self.machine.gathered.due.get_or_insert(now + FILLING);
+            self.machine.pending_chunk.messages.extend(messages);
+            self.machine.pending_chunk.due.get_or_insert(now + FILLING);
         } else {
             self.start(messages, now);
         }
@@ -336,8 +336,8 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// Calls a bulk handler, as long as there are messages for a call and a call is free.
     fn start_gathered(&mut self, now: Time) {
         let Some((messages, bytes)) = self.machine.limits_of_a_call() else { return };
-        while self.has_a_free_call() && !self.machine.gathered.messages.is_empty() {
-            let gathered = &mut self.machine.gathered;
+        while self.has_a_free_call() && !self.machine.pending_chunk.messages.is_empty() {
+            let gathered = &mut self.machine.pending_chunk;
             let (count, is_full) = gathered.call(messages, bytes);
             if !is_full && gathered.due.is_none_or(|due| due > now) {
                 break;
@@ -347,8 +347,8 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             let messages = gathered.messages.drain(..count).collect();
             self.start(messages, now);
         }
-        if self.machine.gathered.messages.is_empty() {
-            self.machine.gathered.due = None;
+        if self.machine.pending_chunk.messages.is_empty() {
+            self.machine.pending_chunk.due = None;
         }
     }
 
@@ -402,10 +402,10 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 
     /// The worker ends: of the messages that wait for a chunk, only those begin that have no other delivery.
     pub(crate) fn hand_back_gathered(&mut self, begins_the_last: bool, now: Time) {
-        for message in std::mem::take(&mut self.machine.gathered.messages) {
+        for message in std::mem::take(&mut self.machine.pending_chunk.messages) {
             if begins_the_last && self.is_last_attempt(&message) {
-                self.machine.gathered.messages.push(message);
-                self.machine.gathered.due = Some(now);
+                self.machine.pending_chunk.messages.push(message);
+                self.machine.pending_chunk.due = Some(now);
             } else {
                 self.hand_back(message, Time::ZERO, now);
             }
@@ -442,11 +442,11 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
     pub(crate) fn is_in_hand(&self, facts: &F) -> bool {
         let is_fifo = self.machine.receiving.is_fifo;
         let Some(key) = self.machine.names.get(name(facts, is_fifo)) else {
-            return self.machine.gathered.contains(facts, is_fifo);
+            return self.machine.pending_chunk.contains(facts, is_fifo);
         };
         // If its batch has ended, a handler of it blocks its thread.
         self.batches.get(&key.batch).is_none_or(|batch| batch.holds(key.at, facts.id()))
-            || self.machine.gathered.contains(facts, is_fifo)
+            || self.machine.pending_chunk.contains(facts, is_fifo)
     }
 
     /// How many messages a worker has received whose handlers have not ended, and how many of these have not begun: those
@@ -455,7 +455,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let worker = &self.machine;
         let is_fifo = worker.receiving.is_fifo;
         let behind = if is_fifo { worker.in_hand.saturating_sub(self.running()) } else { 0 };
-        (worker.in_hand, (worker.gathered.messages.len() + worker.parked.messages).max(behind))
+        (worker.in_hand, (worker.pending_chunk.messages.len() + worker.parked.messages).max(behind))
     }
 }
 
