@@ -322,7 +322,8 @@ impl<F: MessageMeta> Worker<F> {
         }
         for (at, message) in batch.messages.iter().enumerate() {
             let name = name(&message.facts, self.receiving.is_fifo);
-            if self.in_flight_by_id.get(name).is_some_and(|named| named.batch == key) && !batch.is_blocked(at) {
+            if self.in_flight_by_id.get(name).is_some_and(|named| named.batch == key) && !batch.is_blocked(at)
+            {
                 self.in_flight_by_id.remove(name);
             }
         }

@@ -286,7 +286,7 @@ impl<'w> Print<'w> {
             self.add((lease, held.is_asked, held.waits));
             held.key.into_iter().for_each(|key| self.key(key));
         }
-        let mut names: Vec<_> = worker.names.iter().collect();
+        let mut names: Vec<_> = worker.in_flight_by_id.iter().collect();
         names.sort_unstable();
         for (name, key) in names {
             self.add(name);

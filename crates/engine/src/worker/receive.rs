@@ -284,7 +284,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let Some(first) = messages.first().filter(is_in_hand) else { return false };
         let again = Note::ReceivedAgain(name(&first.facts, is_fifo).to_owned());
         let is_blocked = |key: &MessageKey| !self.batches.contains_key(&key.batch);
-        if self.machine.names.get(name(&first.facts, is_fifo)).is_some_and(is_blocked) {
+        if self.machine.in_flight_by_id.get(name(&first.facts, is_fifo)).is_some_and(is_blocked) {
             let time = BLOCKED.max(self.machine.receiving.visibility).as_secs();
             let hidden = messages.iter().map(|message| (message.lease, time));
             self.commands.push_back(Command::Extend(hidden.collect()));
@@ -434,14 +434,14 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let batch_key = self.next_key();
         let names = batch.messages.iter().map(|message| name(&message.facts, is_fifo));
         let names = names.enumerate().map(|(at, name)| (name.into(), MessageKey { batch: batch_key, at }));
-        self.machine.names.extend(names);
+        self.machine.in_flight_by_id.extend(names);
         self.begin(batch, order, leases);
     }
 
     /// Whether this message, or another of its group, is in hand, also after its lease was lost, and not on its way back.
     pub(crate) fn is_in_hand(&self, facts: &F) -> bool {
         let is_fifo = self.machine.receiving.is_fifo;
-        let Some(key) = self.machine.names.get(name(facts, is_fifo)) else {
+        let Some(key) = self.machine.in_flight_by_id.get(name(facts, is_fifo)) else {
             return self.machine.pending_chunk.contains(facts, is_fifo);
         };
         // If its batch has ended, a handler of it blocks its thread.
