@@ -13,7 +13,7 @@ use tokio::time::{Duration, Instant};
 use tracing::Instrument;
 
 use super::chunk::{Chunk, Segment, cut};
-use super::once::{Held, OnceTerms};
+use super::once::{ClaimGuard, OnceTerms};
 use super::ready_queue::What;
 use super::runner::{Runner, Times, decode};
 use super::{Begun, Job};
@@ -42,7 +42,7 @@ struct OwnChunk<'a> {
     /// The bodies that are not in the messages themselves, fetched once for all calls.
     bodies: OnceCell<Vec<Option<Body>>>,
     /// The keys that its messages have, for all calls.
-    held: Mutex<BTreeMap<usize, Held>>,
+    held: Mutex<BTreeMap<usize, ClaimGuard>>,
     shared: Arc<SharedChunk>,
 }
 
@@ -75,7 +75,7 @@ impl Rule for OfCall {
 
 impl<'a> OwnChunk<'a> {
     /// No user code runs under this lock, so nothing panics.
-    fn held(&self) -> MutexGuard<'_, BTreeMap<usize, Held>> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<usize, ClaimGuard>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -46,7 +46,7 @@ pub(crate) struct OnceTerms {
 }
 
 /// A key that this delivery has claimed.
-pub(super) struct Held {
+pub(super) struct ClaimGuard {
     rules: Rules,
     claim: Claim,
     /// The time before which nobody else is granted the key.
@@ -58,9 +58,9 @@ pub(super) struct Held {
 }
 
 /// The claim of a message in the store, and its outcome if its handler did not run to the end.
-pub(super) struct Passage<'a> {
+pub(super) struct OnceGuard<'a> {
     of: &'a Begun,
-    held: OnceLock<Held>,
+    held: OnceLock<ClaimGuard>,
     /// The outcome of a message whose handler did not run, or was canceled because the key was lost.
     ended: OnceLock<Outcome>,
 }
@@ -201,7 +201,7 @@ fn hash(texts: &[&str]) -> String {
     })
 }
 
-impl<'a> Passage<'a> {
+impl<'a> OnceGuard<'a> {
     pub(super) const fn new(of: &'a Begun) -> Self {
         Self { of, held: OnceLock::new(), ended: OnceLock::new() }
     }
@@ -270,7 +270,7 @@ where
         (lease_until, deadline): (Instant, Instant),
         is_last: bool,
         stops_with: Option<&Begun>,
-    ) -> Result<Held, Outcome> {
+    ) -> Result<ClaimGuard, Outcome> {
         let rules = &once.rules;
         let began = Instant::now();
         let patient_until = began + patience(is_last, deadline.saturating_duration_since(began));
@@ -293,7 +293,7 @@ where
             match if is_stopped { next.of_stopped() } else { next } {
                 Next::Run => {
                     let (rules, until) = (rules.clone(), sent + lease);
-                    return Ok(Held { rules, claim, until, batch_until: lease_until, renewals: None });
+                    return Ok(ClaimGuard { rules, claim, until, batch_until: lease_until, renewals: None });
                 }
                 Next::ClaimAfter(pause) => sleep(pause).await,
                 Next::TryAgain(error) => {
@@ -318,7 +318,7 @@ where
     }
 
     /// Renews a claim in its own task, because the handler may block its thread. Notifies if the claim was lost.
-    pub(super) fn renew(&self, held: &mut Held, visibility: Duration) -> Arc<Notify> {
+    pub(super) fn renew(&self, held: &mut ClaimGuard, visibility: Duration) -> Arc<Notify> {
         let (ends, ended) = oneshot::channel();
         held.renewals = Some(ends);
         let lost = Arc::new(Notify::new());
@@ -334,8 +334,8 @@ where
     M: Input,
 {
     /// Records how a message ended, if it has its key.
-    pub(super) async fn record(&self, passage: Passage<'_>, outcome: Outcome) -> Outcome {
-        match passage.held.into_inner() {
+    pub(super) async fn record(&self, guard: OnceGuard<'_>, outcome: Outcome) -> Outcome {
+        match guard.held.into_inner() {
             Some(held) => {
                 self.job.queue.ended(self.slot, outcome.clone());
                 self.record_all(vec![(held, outcome)]).await.pop().unwrap_or_default()
@@ -345,9 +345,9 @@ where
     }
 
     /// Records how messages ended, in tasks that finish even if nobody waits any more. Returns the final outcomes.
-    pub(super) async fn record_all(&self, ended: Vec<(Held, Outcome)>) -> Vec<Outcome> {
-        let spawn = |(held, outcome): (Held, Outcome)| {
-            let Held { rules, claim, batch_until, renewals, .. } = held;
+    pub(super) async fn record_all(&self, ended: Vec<(ClaimGuard, Outcome)>) -> Vec<Outcome> {
+        let spawn = |(held, outcome): (ClaimGuard, Outcome)| {
+            let ClaimGuard { rules, claim, batch_until, renewals, .. } = held;
             let answer = change_after(&outcome, rules.keep).map(|change| {
                 let (told, answer) = oneshot::channel();
                 let open = Open::of(&self.job.recording);

@@ -13,7 +13,7 @@ use tokio::task::yield_now;
 use tokio::time::{Duration, Instant};
 use tracing::Instrument;
 
-use super::once::Passage;
+use super::once::OnceGuard;
 use super::ready_queue::{ReadyQueue, What};
 use super::{Begun, Input, Job, SLOW, ran};
 use crate::Body;
@@ -157,14 +157,14 @@ where
             let record = limited.as_ref().unwrap_or(record);
             let times = Times::default();
             let span = || log::message_span(&of.span, record);
-            let passage = Passage::new(&of);
-            let handled = || async { job.handle(record, &times, &passage).instrument(span()).await };
+            let guard = OnceGuard::new(&of);
+            let handled = || async { job.handle(record, &times, &guard).instrument(span()).await };
             let (handled, has_waited) = runner.call(&of, handled, &times).await;
             let mut outcome = handled.unwrap_or_else(|ended| ended);
             now = Instant::now();
             let ran = times.ran(now, of.began);
             if job.terms.once.is_some() {
-                outcome = runner.record(passage, outcome).await;
+                outcome = runner.record(guard, outcome).await;
                 now = Instant::now();
             }
             let goes_on = outcome.lets_the_lane_go_on();
@@ -200,9 +200,9 @@ where
     M: FromMessage,
 {
     /// Calls the handler within the hooks.
-    async fn handle(&self, record: &Record<'_>, times: &Times, passage: &Passage<'_>) -> Outcome {
-        let result = self.terms.hooks.around(&[record], || self.call(record, times, passage)).await;
-        if let Some(outcome) = passage.ended() {
+    async fn handle(&self, record: &Record<'_>, times: &Times, guard: &OnceGuard<'_>) -> Outcome {
+        let result = self.terms.hooks.around(&[record], || self.call(record, times, guard)).await;
+        if let Some(outcome) = guard.ended() {
             return outcome;
         }
         match result {
@@ -211,7 +211,7 @@ where
         }
     }
 
-    async fn call(&self, record: &Record<'_>, times: &Times, passage: &Passage<'_>) -> Result<(), Failure> {
+    async fn call(&self, record: &Record<'_>, times: &Times, guard: &OnceGuard<'_>) -> Result<(), Failure> {
         let once = self.terms.once.as_ref();
         let (message, claim) = times
             .reads(async {
@@ -229,7 +229,7 @@ where
             .await?;
         let handler = || times.of(|| self.handler.call(message));
         match once.zip(claim) {
-            Some((once, claim)) => Box::pin(passage.run(self, once, (claim, record), handler)).await,
+            Some((once, claim)) => Box::pin(guard.run(self, once, (claim, record), handler)).await,
             None => handler().await,
         }
     }
