@@ -5,7 +5,7 @@ pub(crate) mod body;
 pub mod envelope;
 pub(crate) mod meta;
 pub(crate) mod invocation;
-pub(crate) mod polled;
+pub(crate) mod received;
 pub(crate) mod record;
 pub(crate) mod record_fn;
 pub(crate) mod records;

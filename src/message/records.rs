@@ -9,7 +9,7 @@ use self_cell::self_cell;
 
 use crate::error::event::Other;
 use crate::error::{Error, Kind};
-use crate::message::polled::Polled;
+use crate::message::received::ReceivedMessage;
 use crate::message::record::{BatchContext, Record};
 use redrive_event::{Entry, Event};
 
@@ -32,7 +32,7 @@ pub(crate) enum Received {
     Payload(Bytes),
     Event(SqsEvent),
     /// Messages that a worker has received from the queue of this ARN.
-    Polled(Vec<Arc<Polled>>, Arc<str>),
+    ByWorker(Vec<Arc<ReceivedMessage>>, Arc<str>),
 }
 
 impl Records {
@@ -72,7 +72,7 @@ impl Records {
                 let entries = event.records.iter().map(Entry::from);
                 list(entries, source, context, &mut others, || Other::of_event(event))
             }
-            Received::Polled(messages, arn) => {
+            Received::ByWorker(messages, arn) => {
                 let entries = messages.iter().map(|message| message.entry(arn));
                 list(entries, source, context, &mut others, || unreachable!("SQS sent them"))
             }

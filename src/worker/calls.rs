@@ -20,7 +20,7 @@ use tracing::warn;
 use super::queue::{Attributes, SourceQueue};
 use crate::aws::{CallOutcome, Sqs};
 use crate::error::Error;
-use crate::message::polled::{Polled, ReceiveContext};
+use crate::message::received::{ReceiveContext, ReceivedMessage};
 use crate::tokens::{AnyTokens, Lease};
 use redrive_engine::keys::LeaseKey;
 use redrive_engine::{Extension, Poll, Rate};
@@ -115,7 +115,7 @@ pub(super) async fn receive(
     queue: &SourceQueue,
     Poll { messages, wait, .. }: Poll,
     context: ReceiveContext,
-) -> Result<Vec<Arc<Polled>>, String> {
+) -> Result<Vec<Arc<ReceivedMessage>>, String> {
     let seconds = |duration: Duration| i32::try_from(duration.as_secs()).unwrap_or(i32::MAX);
     let call = sqs.client.receive_message().queue_url(&queue.url);
     let call = call
@@ -127,7 +127,7 @@ pub(super) async fn receive(
     let output = answer(sqs, wait + MARGIN, call.send()).await?;
     let context = Arc::new(context);
     let known = |message| {
-        let message = Polled::new(message, &context);
+        let message = ReceivedMessage::new(message, &context);
         if message.is_none() {
             warn!("a message without an id was received, and is not handled");
         }
@@ -140,9 +140,9 @@ pub(super) async fn receive(
 pub(super) async fn extend(
     sqs: &Sqs,
     queue: &SourceQueue,
-    leases: &[(LeaseKey, Arc<Polled>, u64)],
+    leases: &[(LeaseKey, Arc<ReceivedMessage>, u64)],
 ) -> Result<Vec<(LeaseKey, Extension)>, String> {
-    let entry = |(key, message, seconds): &(LeaseKey, Arc<Polled>, u64)| {
+    let entry = |(key, message, seconds): &(LeaseKey, Arc<ReceivedMessage>, u64)| {
         ChangeMessageVisibilityBatchRequestEntry::builder()
             .id(key.0.to_string())
             .receipt_handle(message.receipt_handle())
@@ -155,7 +155,7 @@ pub(super) async fn extend(
     // Leaves time for another try while the lease lasts.
     let limit = EXTENSION.min(queue.visibility / 4);
     let output = answer(sqs, limit, call.send()).await?;
-    let outcome = |(key, ..): &(LeaseKey, Arc<Polled>, u64)| {
+    let outcome = |(key, ..): &(LeaseKey, Arc<ReceivedMessage>, u64)| {
         let id = key.0.to_string();
         let refused = output.failed.iter().find(|failed| failed.id() == id);
         let extension = match refused {

@@ -22,7 +22,7 @@ use crate::aws::Sqs;
 use crate::aws::settle::{Entries, Failed};
 use crate::error::Error;
 use crate::lambda::{LambdaShell, make_call};
-use crate::message::polled::{Polled, ReceiveContext};
+use crate::message::received::{ReceiveContext, ReceivedMessage};
 use crate::message::record::BatchContext;
 use crate::message::records::{Received, Records};
 use crate::runners::wall::Wall;
@@ -58,8 +58,8 @@ pub(super) struct Worker<'a, H> {
 
 /// A task of the loop that has ended.
 enum Did {
-    Event(Event<Arc<Polled>>),
-    Receive(Poll, Result<Vec<Arc<Polled>>, String>),
+    Event(Event<Arc<ReceivedMessage>>),
+    Receive(Poll, Result<Vec<Arc<ReceivedMessage>>, String>),
     /// Hooks and the observer have run for this many messages and bytes.
     Reported {
         messages: usize,
@@ -80,11 +80,11 @@ pub(super) struct WorkerLoop<'a, H, M> {
     worker: Worker<'a, H>,
     wall: Wall,
     clock: Clock,
-    engine: WorkerEngine<'a, Arc<Polled>>,
+    engine: WorkerEngine<'a, Arc<ReceivedMessage>>,
     work: Work<H, M>,
     /// Lanes that were added in this turn.
     added: usize,
-    polled: HashMap<LeaseKey, Arc<Polled>>,
+    polled: HashMap<LeaseKey, Arc<ReceivedMessage>>,
     next_lease: usize,
     batches: HashMap<BatchKey, Batch>,
     /// The batches that start no more messages.
@@ -190,7 +190,7 @@ where
         self.wall.started + self.clock.steady(at)
     }
 
-    fn tell(&mut self, events: impl IntoIterator<Item = Event<Arc<Polled>>>, now: Duration) {
+    fn tell(&mut self, events: impl IntoIterator<Item = Event<Arc<ReceivedMessage>>>, now: Duration) {
         events.into_iter().for_each(|event| self.engine.on(event, now));
     }
 
@@ -240,7 +240,7 @@ where
         self.engine.on(event, now);
     }
 
-    fn arrival(&mut self, message: Arc<Polled>) -> Arrival<Arc<Polled>> {
+    fn arrival(&mut self, message: Arc<ReceivedMessage>) -> Arrival<Arc<ReceivedMessage>> {
         let lease = LeaseKey(self.next_lease);
         self.next_lease += 1;
         let (body, bytes) = (message.body().len(), message.bytes());
@@ -317,7 +317,7 @@ where
         let invocation = context.invocation.clone();
         let messages = leases.iter().filter_map(|lease| self.polled.get(lease).map(Arc::clone)).collect();
         let received = Received::ByWorker(messages, Arc::clone(&self.worker.queue.arn));
-        let (records, _) = Records::by_queue(received, |_| Ok(context.clone()))?;
+        let (records, _) = Records::by_queue(received, |_| Ok(limits.clone()))?;
         let span = log::batch_span(None, records.list().len());
         span.in_scope(|| {
             log::unexpected_attempts(

@@ -202,7 +202,7 @@ fn lambdas_types_stay_at_the_doors_and_the_sdks_at_the_edge() {
         "aws/settle/call.rs",
         "aws/settle/entry.rs",
         "consumer.rs",
-        "message/polled.rs",
+        "message/received.rs",
         "reexports.rs",
         "telemetry/metrics.rs",
         "worker/calls.rs",

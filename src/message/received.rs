@@ -16,7 +16,7 @@ use redrive_engine::{MessageMeta, MessageOverrides};
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
 #[derive(Debug)]
-pub(crate) struct Polled {
+pub(crate) struct ReceivedMessage {
     message: Message,
     attempt: u32,
     attributes: Option<Arc<Attributes>>,
@@ -38,7 +38,7 @@ impl fmt::Debug for ReceiveContext {
     }
 }
 
-impl Polled {
+impl ReceivedMessage {
     /// Returns `None` without a message id, because such a message could not be reported.
     pub(crate) fn new(mut message: Message, context: &Arc<ReceiveContext>) -> Option<Self> {
         message.message_id().filter(|id| !id.is_empty())?;
@@ -77,7 +77,7 @@ impl Polled {
     }
 }
 
-impl Polled {
+impl ReceivedMessage {
     /// What the user's function says of it.
     fn ask<T: Default>(&self, function: Option<&RecordFn<T>>) -> T {
         let answer = function.and_then(|function| {
@@ -88,7 +88,7 @@ impl Polled {
     }
 }
 
-impl MessageMeta for Polled {
+impl MessageMeta for ReceivedMessage {
     fn id(&self) -> &str {
         self.message.message_id().unwrap_or_default()
     }
