@@ -57,7 +57,7 @@ pub(super) struct Worker<'a, H> {
 }
 
 /// A task of the loop that has ended.
-enum Did {
+enum Completion {
     Event(Event<Arc<ReceivedMessage>>),
     Receive(Poll, Result<Vec<Arc<ReceivedMessage>>, String>),
     /// Hooks and the observer have run for this many messages and bytes.
@@ -89,7 +89,7 @@ pub(super) struct WorkerLoop<'a, H, M> {
     batches: HashMap<BatchKey, Batch>,
     /// The batches that start no more messages.
     ending: Vec<BatchKey>,
-    doing: FuturesUnordered<Pin<Box<dyn Future<Output = Did> + Send + 'a>>>,
+    doing: FuturesUnordered<Pin<Box<dyn Future<Output = Completion> + Send + 'a>>>,
     /// The number of messages that hooks and the observer run for, and their bytes.
     reporting: (usize, usize),
     flush_at: Option<Instant>,
@@ -212,11 +212,11 @@ where
         self.engine.on(Event::Stop, now);
     }
 
-    fn did(&mut self, did: Did) {
+    fn did(&mut self, did: Completion) {
         let now = self.now();
         let event = match did {
-            Did::Event(event) => event,
-            Did::Receive(poll, result) => {
+            Completion::Event(event) => event,
+            Completion::Receive(poll, result) => {
                 self.worker.vitals.poll_ended(result.is_ok());
                 match result {
                     Ok(messages) => {
@@ -226,12 +226,12 @@ where
                     Err(error) => Event::NotReceived { poll, random: fastrand::f64(), error },
                 }
             }
-            Did::Reported { messages, bytes } => {
+            Completion::Reported { messages, bytes } => {
                 self.reporting = (self.reporting.0 - messages, self.reporting.1 - bytes);
                 self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
                 Event::Reporting { messages: self.reporting.0, bytes: self.reporting.1 }
             }
-            Did::Flushed => return,
+            Completion::Flushed => return,
         };
         if let Event::Answered { call, answers, took } = &event {
             let confirmed = answers.iter().filter(|(_, answer)| *answer == Confirmation::Done).count();
@@ -286,13 +286,13 @@ where
                 let (depends_on, rate_by) = (dependencies.cloned(), rate_keys.cloned());
                 let context = ReceiveContext { arn: Arc::clone(&queue.arn), batch, depends_on, rate_by };
                 self.doing.push(Box::pin(async move {
-                    Did::Receive(poll, calls::receive(sqs, queue, poll, context).await)
+                    Completion::Receive(poll, calls::receive(sqs, queue, poll, context).await)
                 }));
             }
             Command::Lease(most) => {
                 if let (Some(tokens), Some(rate)) = (self.worker.tokens, self.worker.receiving.rate) {
                     self.doing.push(Box::pin(async move {
-                        Did::Event(Event::Leased(calls::lease(tokens, most, rate).await))
+                        Completion::Event(Event::Leased(calls::lease(tokens, most, rate).await))
                     }));
                 }
             }
@@ -365,7 +365,7 @@ where
             }
         }
         self.doing.push(Box::pin(async move {
-            Did::Event(make_call(call, entries, Some(sqs), (&queue.url, dead), until).await)
+            Completion::Event(make_call(call, entries, Some(sqs), (&queue.url, dead), until).await)
         }));
     }
 
@@ -377,7 +377,7 @@ where
         let held: Vec<_> = leases.iter().filter_map(handle).collect();
         self.doing.push(Box::pin(async move {
             let answers = calls::extend(sqs, queue, &held).await;
-            Did::Event(Event::Extended { asked, leases, answers })
+            Completion::Event(Event::Extended { asked, leases, answers })
         }));
     }
 
@@ -410,7 +410,7 @@ where
                 shell.tell_hooks(records, &settled, wall, until, true),
                 log::failures(records, &settled, until)
             );
-            Did::Reported { messages, bytes }
+            Completion::Reported { messages, bytes }
         };
         self.doing.push(Box::pin(reporting.instrument(span)));
     }
@@ -421,7 +421,7 @@ where
             let shell = self.worker.shell;
             self.doing.push(Box::pin(async move {
                 shell.flush_hooks().await;
-                Did::Flushed
+                Completion::Flushed
             }));
         }
     }
@@ -437,7 +437,7 @@ where
             while *left > 0
                 && let Some(did) = doing.next().await
             {
-                if let Did::Reported { messages, .. } = did {
+                if let Completion::Reported { messages, .. } = did {
                     *left -= messages;
                 }
             }
