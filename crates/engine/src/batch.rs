@@ -13,7 +13,7 @@ use super::plan::{Plan, plan};
 use super::settlement::{NextStep, Outcome, Ran, Settlement, State};
 use super::{MessageMeta, Shared, Time};
 use crate::choices::Overrides;
-use crate::deliveries::Standing;
+use crate::deliveries::DeliveryPosition;
 use crate::error_summary::Disposition;
 use crate::overrides::MessageOverrides;
 
@@ -350,7 +350,7 @@ impl<F: MessageMeta> Batch<F> {
     fn have_more_deliveries(&self, mut range: Range<usize>, context: &EngineContext<'_>) -> bool {
         range.all(|at| {
             let attempt = self.messages[at].facts.attempt();
-            context.policy.deliveries().standing(attempt, None) == Standing::More
+            context.policy.deliveries().standing(attempt, None) == DeliveryPosition::More
         })
     }
 

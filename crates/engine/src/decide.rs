@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::guards::require;
 use crate::backoff::Backoff;
 use crate::choices::{LastDelivery, OnFailure, Overrides};
-use crate::deliveries::{Deliveries, Standing};
+use crate::deliveries::{Deliveries, DeliveryPosition};
 use crate::error_summary::Disposition;
 use crate::overrides::MessageOverrides;
 use crate::{NextStep, Outcome};
@@ -109,7 +109,7 @@ fn retry(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
         return NextStep::Retry { after: policy.floored(after, case) };
     }
     let by_policy = policy.last_delivery == LastDelivery::RedrivePolicy || !policy.has_dead_letter_queue;
-    if by_policy && policy.standing(case) == Standing::Last {
+    if by_policy && policy.standing(case) == DeliveryPosition::Last {
         return NextStep::ByRedrivePolicy;
     }
     letter(if case.outcome.is_outage() { "outage" } else { "exhausted" }, after, case, policy)
@@ -155,11 +155,14 @@ pub fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, unstarted: Unstarted
 
 fn released_after(case: &Case<'_>, policy: &Policy<'_>, unstarted: Unstarted) -> Duration {
     match (policy.deliveries().standing(case.attempt, None), unstarted) {
-        (Standing::More | Standing::Last | Standing::Unknown, Unstarted::AtOnce) => Duration::ZERO,
-        (Standing::More | Standing::Last | Standing::Unknown, Unstarted::After(after)) => {
-            policy.within_limits(after)
+        (DeliveryPosition::More | DeliveryPosition::Last | DeliveryPosition::Unknown, Unstarted::AtOnce) => {
+            Duration::ZERO
         }
-        (Standing::Beyond, _) | (_, Unstarted::Backoff) => policy.floored(policy.delay(case), case),
+        (
+            DeliveryPosition::More | DeliveryPosition::Last | DeliveryPosition::Unknown,
+            Unstarted::After(after),
+        ) => policy.within_limits(after),
+        (DeliveryPosition::Beyond, _) | (_, Unstarted::Backoff) => policy.floored(policy.delay(case), case),
     }
 }
 
@@ -172,9 +175,11 @@ fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
         return letter(reason, policy.delay(case), case, policy);
     }
     match policy.deliveries().standing(case.attempt, None) {
-        Standing::Last => NextStep::ByRedrivePolicy,
-        Standing::More => NextStep::Release { after },
-        Standing::Beyond | Standing::Unknown => NextStep::Release { after: policy.floored(after, case) },
+        DeliveryPosition::Last => NextStep::ByRedrivePolicy,
+        DeliveryPosition::More => NextStep::Release { after },
+        DeliveryPosition::Beyond | DeliveryPosition::Unknown => {
+            NextStep::Release { after: policy.floored(after, case) }
+        }
     }
 }
 
@@ -218,8 +223,8 @@ impl<'a> Policy<'a> {
 
     fn floored(&self, after: Duration, case: &Case<'_>) -> Duration {
         match self.standing(case) {
-            Standing::More | Standing::Last => after,
-            Standing::Beyond | Standing::Unknown => after.max(AT_LEAST),
+            DeliveryPosition::More | DeliveryPosition::Last => after,
+            DeliveryPosition::Beyond | DeliveryPosition::Unknown => after.max(AT_LEAST),
         }
     }
 
@@ -228,7 +233,7 @@ impl<'a> Policy<'a> {
         Deliveries { max_receive_count, has_dead_letter_queue }
     }
 
-    fn standing(&self, case: &Case<'_>) -> Standing {
+    fn standing(&self, case: &Case<'_>) -> DeliveryPosition {
         self.deliveries().standing(case.attempt, case.overrides.max_attempts)
     }
 }

@@ -10,7 +10,7 @@ pub struct Deliveries {
 
 /// The position of an attempt among the deliveries of its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum DeliveryPosition {
     More,
     /// SQS moves the message at the next receive.
     Last,
@@ -28,21 +28,21 @@ impl Deliveries {
     }
 
     /// Returns the position of an attempt. `own` is the message's own limit.
-    pub fn standing(self, attempt: u32, own: Option<u32>) -> Standing {
+    pub fn standing(self, attempt: u32, own: Option<u32>) -> DeliveryPosition {
         match self.max_receive_count {
-            Some(max) if attempt == max => Standing::Last,
-            _ if self.limit(own).is_some_and(|limit| attempt >= limit) => Standing::Beyond,
-            Some(_) => Standing::More,
-            None => Standing::Unknown,
+            Some(max) if attempt == max => DeliveryPosition::Last,
+            _ if self.limit(own).is_some_and(|limit| attempt >= limit) => DeliveryPosition::Beyond,
+            Some(_) => DeliveryPosition::More,
+            None => DeliveryPosition::Unknown,
         }
     }
 
     /// Returns true if the message is not delivered again after this attempt fails.
     pub fn end_with(self, attempt: u32, own: Option<u32>) -> bool {
         match self.standing(attempt, own) {
-            Standing::Last => true,
-            Standing::Beyond => self.has_dead_letter_queue,
-            Standing::More | Standing::Unknown => false,
+            DeliveryPosition::Last => true,
+            DeliveryPosition::Beyond => self.has_dead_letter_queue,
+            DeliveryPosition::More | DeliveryPosition::Unknown => false,
         }
     }
 }
