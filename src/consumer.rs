@@ -305,7 +305,7 @@ impl Setup {
             wall_clock: self.wall_clock.as_ref(),
             source: &self.source,
             shutdown: self.shutdown.as_deref(),
-            is_sample: false,
+            is_console_test: false,
         }
     }
 }

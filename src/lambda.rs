@@ -34,7 +34,7 @@ use crate::runners::{Chunks, Host, Input, OnceTerms, Terms, Work};
 use crate::settings::{InvalidSetting, Settings};
 use crate::telemetry::message_report::MessageReport;
 use crate::telemetry::report::{report, response};
-use crate::{BatchReport, Handler, Invocation, message::sample, telemetry::log, telemetry::metrics};
+use crate::{BatchReport, Handler, Invocation, message::console_test, telemetry::log, telemetry::metrics};
 
 /// The user's closure that is called with every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;
@@ -70,8 +70,8 @@ pub(crate) struct LambdaShell<'a> {
     pub(crate) wall_clock: Option<&'a WallClock>,
     pub(crate) source: &'a Source,
     pub(crate) shutdown: Option<&'a Shutdown>,
-    /// True for the messages of a test event, see `sample.rs`.
-    pub(crate) is_sample: bool,
+    /// True for the messages of a test event, see `console_test.rs`.
+    pub(crate) is_console_test: bool,
 }
 
 impl LambdaShell<'_> {
@@ -98,8 +98,8 @@ impl LambdaShell<'_> {
         let context_of = |entry: &Entry<'_>| {
             // The queue that a test message names is only an example.
             if console_test::is_console_test(entry.receipt_handle()) {
-                let context = self.batch_context(self.settings, until, invocation);
-                return Ok(BatchContext { has_dead_letter_queue: false, ..context });
+                let limits = self.limits(self.settings, until, invocation);
+                return Ok(BatchContext { has_dead_letter_queue: false, ..limits });
             }
             let settings = self.settings.of_queue(entry.source())?;
             settings.check_dead_letter_queue(entry.source())?;
@@ -142,7 +142,7 @@ impl LambdaShell<'_> {
         else {
             return Ok(());
         };
-        if sample::is_sample_of(records.list()) {
+        if console_test::is_console_test_of(records.list()) {
             return Ok(());
         }
         let first = self.source.get_or_init(|| arn.to_owned());
@@ -170,17 +170,17 @@ impl LambdaShell<'_> {
             log::sample(invocation, "the test message of SQS was answered without the handler");
             return Ok(SqsBatchResponse::default());
         }
-        let is_sample = sample::is_sample_of(records.list());
+        let is_console_test = console_test::is_console_test_of(records.list());
         // An event without records names no queue.
-        let has_settings = !is_sample && !records.list().is_empty();
+        let has_settings = !is_console_test && !records.list().is_empty();
         let settings = match has_settings {
             true => self.settings.of_queue(records.source())?,
             false => Cow::Borrowed(self.settings),
         };
-        let (sqs, apart) = (self.sqs.filter(|_| !is_sample), Process::default());
-        let process = if is_sample { &apart } else { self.process };
-        let shell = LambdaShell { settings: &settings, sqs, process, is_sample, ..*self };
-        if is_sample {
+        let (sqs, apart) = (self.sqs.filter(|_| !is_console_test), Process::default());
+        let process = if is_console_test { &apart } else { self.process };
+        let shell = LambdaShell { settings: &settings, sqs, process, is_console_test, ..*self };
+        if is_console_test {
             log::sample(
                 invocation,
                 "a test message, which is in no queue, is neither delayed, dead-lettered nor counted",
@@ -209,7 +209,7 @@ impl LambdaShell<'_> {
 
     /// Calls the observer, and publishes the metrics of a Lambda batch. A worker publishes them once a minute instead.
     pub(crate) async fn publish(&self, report: &BatchReport, until: Instant, is_worker: bool) {
-        if self.is_sample {
+        if self.is_console_test {
             return;
         }
         let observed = async {
@@ -238,7 +238,7 @@ impl LambdaShell<'_> {
         until: Instant,
         is_worker: bool,
     ) {
-        if self.is_sample || self.hooks.nobody_listens() {
+        if self.is_console_test || self.hooks.nobody_listens() {
             return;
         }
         let until = until.min(Instant::now() + FOR_LISTENERS);
@@ -271,7 +271,7 @@ impl LambdaShell<'_> {
             classifier: self.classifier.clone(),
             hooks: self.hooks.clone(),
             bodies: self.bodies.cloned(),
-            once: self.once.filter(|_| !self.is_sample).map(|rules| OnceTerms {
+            once: self.once.filter(|_| !self.is_console_test).map(|rules| OnceTerms {
                 rules: rules.clone(),
                 renewed: tells_all.then(|| self.settings.visibility_timeout()),
             }),
@@ -285,7 +285,7 @@ impl LambdaShell<'_> {
     /// Returns the rules for the messages of a queue.
     pub(crate) fn policy(&self, source: &str, has_dead_letter_queue: bool) -> Policy<'_> {
         let names_dependencies = self.dependencies.is_some();
-        let has_store = self.once.is_some() && !self.is_sample;
+        let has_store = self.once.is_some() && !self.is_console_test;
         Policy { names_dependencies, has_store, ..self.settings.policy(source, has_dead_letter_queue) }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod received;
 pub(crate) mod record;
 pub(crate) mod record_fn;
 pub(crate) mod records;
-pub(crate) mod sample;
+pub(crate) mod console_test;
 
 use std::time::{Instant, SystemTime};
 

@@ -8,15 +8,15 @@ const ID: &str = "19dd0b57-b21e-4ac1-bd88-01bbb068cb78";
 const BODY: &str = "Hello from SQS!";
 
 /// Returns true if a message with this receipt handle is not in a queue.
-pub(crate) fn is_sample(receipt_handle: &str) -> bool {
+pub(crate) fn is_console_test(receipt_handle: &str) -> bool {
     receipt_handle == RECEIPT_HANDLE
 }
 
-pub(crate) fn is_sample_of(records: &[Record<'_>]) -> bool {
-    records.first().is_some_and(|record| is_sample(record.receipt_handle()))
+pub(crate) fn is_console_test_of(records: &[Record<'_>]) -> bool {
+    records.first().is_some_and(|record| is_console_test(record.receipt_handle()))
 }
 
 /// Returns true if the test message still has its original body, which no handler expects.
 pub(crate) fn is_untouched(records: &[Record<'_>]) -> bool {
-    matches!(records, [record] if is_sample(record.receipt_handle()) && record.id() == ID && record.body() == BODY)
+    matches!(records, [record] if is_console_test(record.receipt_handle()) && record.id() == ID && record.body() == BODY)
 }
