@@ -1,7 +1,7 @@
 //! For tools that manage redrive's queues, such as the command `redrive`: they predict the function's behavior without running
 //! it. A minor version may change this module.
 
-mod meaning;
+mod exit_meaning;
 mod retries;
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub use redrive_sqs::origin_of_letter;
 pub use crate::failure::ForeignError;
 pub use crate::settings::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
 pub use crate::telemetry::metrics::metric_names;
-pub use crate::tools::meaning::Meaning;
+pub use crate::tools::exit_meaning::ExitMeaning;
 pub use crate::tools::retries::{Retries, Retry};
 use crate::{Consumer, Error, Handler, Input, Record};
 

@@ -40,7 +40,7 @@ use crate::wait::wait;
 use answer::{Judge, Request};
 use app::{App, Body};
 use event::EventRecord;
-use exit::{Codes, Meaning};
+use exit::{Codes, ExitMeaning};
 use post::Post;
 use program::{NotRun, Program};
 use task::Task;
@@ -124,11 +124,11 @@ pub(crate) struct Arguments {
 
     /// What an exit code of the program means: done, retry, reject, return, outage or discard (may be repeated)
     #[arg(long = "exit", value_name = "CODE=MEANING", value_parser = exit::code, conflicts_with = "http")]
-    exits: Vec<(u8, Meaning)>,
+    exits: Vec<(u8, ExitMeaning)>,
 
     /// What a status of the app means: done, retry, reject, return, outage or discard (may be repeated)
     #[arg(long = "status", value_name = "CODE=MEANING", value_parser = answer::status, conflicts_with = "command")]
-    statuses: Vec<(u16, Meaning)>,
+    statuses: Vec<(u16, ExitMeaning)>,
 
     #[command(flatten)]
     which: WhichSource,

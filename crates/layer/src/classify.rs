@@ -1,6 +1,6 @@
 //! Rules that say what an error of the function means for its message. Pure.
 
-use redrive::tools::Meaning;
+use redrive::tools::ExitMeaning;
 use redrive_sqs::Quoted;
 
 /// The rules of `REDRIVE_CLASSIFY`. The first that matches counts.
@@ -12,7 +12,7 @@ struct Rule {
     type_name: String,
     /// `None` for any message.
     message: Option<String>,
-    meaning: Meaning,
+    meaning: ExitMeaning,
 }
 
 impl ClassifyRules {
@@ -26,12 +26,12 @@ impl ClassifyRules {
     }
 
     /// Returns the meaning of an error, which is a retry if no rule matches.
-    pub(crate) fn meaning(&self, type_name: &str, message: &str) -> Meaning {
+    pub(crate) fn meaning(&self, type_name: &str, message: &str) -> ExitMeaning {
         let matches = |rule: &&Rule| {
             is_match(&rule.type_name, type_name)
                 && rule.message.as_ref().is_none_or(|pattern| is_match(pattern, message))
         };
-        self.0.iter().find(matches).map_or(Meaning::Retry, |rule| rule.meaning)
+        self.0.iter().find(matches).map_or(ExitMeaning::Retry, |rule| rule.meaning)
     }
 }
 
@@ -43,14 +43,16 @@ impl Rule {
                 "TYPE=MEANING or TYPE MESSAGE=MEANING, such as ValueError=reject".to_owned(),
             ));
         };
-        let meaning =
-            meaning.trim().parse().map_err(|()| refused(format!("{} after the last =", Meaning::ALLOWED)))?;
+        let meaning = meaning
+            .trim()
+            .parse()
+            .map_err(|()| refused(format!("{} after the last =", ExitMeaning::ALLOWED)))?;
         let error = error.trim();
         let (type_name, message) = match error.split_once(char::is_whitespace) {
             Some((type_name, message)) => (type_name, Some(message.trim_start().to_owned())),
             None => (error, None),
         };
-        if meaning == Meaning::Outage && message.as_ref().is_some_and(|it| it.starts_with(['*', '?'])) {
+        if meaning == ExitMeaning::Outage && message.as_ref().is_some_and(|it| it.starts_with(['*', '?'])) {
             let allowed = "for an outage, a message that does not begin with * or ?, since a sender's text could match and stop all messages";
             return Err(refused(allowed.to_owned()));
         }
@@ -98,17 +100,17 @@ mod tests {
         )
         .unwrap();
         for (type_name, message, meaning) in [
-            ("ValueError", "no", Meaning::Reject),
-            ("valueerror", "no", Meaning::Retry),
-            ("ValueErrors", "no", Meaning::Retry),
-            ("KeyError", "'id'", Meaning::Discard),
-            ("ClientError", "An error occurred (ThrottlingException) when", Meaning::Outage),
-            ("ClientError", "An error occurred (AccessDenied) when", Meaning::Return),
-            ("com.bank.ReadTimeoutException", "", Meaning::Outage),
-            ("Error", "code 404 x=y", Meaning::Done),
-            ("ClientError", "no tea (An error occurred (ThrottlingException)", Meaning::Return),
-            ("Anything", "not found", Meaning::Reject),
-            ("Anything", "it was not found", Meaning::Retry),
+            ("ValueError", "no", ExitMeaning::Reject),
+            ("valueerror", "no", ExitMeaning::Retry),
+            ("ValueErrors", "no", ExitMeaning::Retry),
+            ("KeyError", "'id'", ExitMeaning::Discard),
+            ("ClientError", "An error occurred (ThrottlingException) when", ExitMeaning::Outage),
+            ("ClientError", "An error occurred (AccessDenied) when", ExitMeaning::Return),
+            ("com.bank.ReadTimeoutException", "", ExitMeaning::Outage),
+            ("Error", "code 404 x=y", ExitMeaning::Done),
+            ("ClientError", "no tea (An error occurred (ThrottlingException)", ExitMeaning::Return),
+            ("Anything", "not found", ExitMeaning::Reject),
+            ("Anything", "it was not found", ExitMeaning::Retry),
         ] {
             assert_eq!(rules.meaning(type_name, message), meaning, "{type_name}: {message}");
         }

@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderValue};
-use redrive::tools::{ForeignError, Meaning, receipt_handle};
+use redrive::tools::{ExitMeaning, ForeignError, receipt_handle};
 use redrive::{BoxError, Bulk, Failure, FromMessage, Handler, Record};
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -186,13 +186,14 @@ impl Function {
 impl Handler<Bulk<Delivery>> for Function {
     async fn call(&self, messages: Bulk<Delivery>) -> Result<(), Failure> {
         let mut runtime = self.runtime.lock().await;
-        let outage =
-            |report: ErrorReport| Meaning::Outage.result(ForeignError::new(&report.kind, report.message), 1);
+        let outage = |report: ErrorReport| {
+            ExitMeaning::Outage.result(ForeignError::new(&report.kind, report.message), 1)
+        };
         if runtime.crashes >= MOST_CRASHES && !messages.iter().any(|message| message.must_run) {
             // The environment may be at fault: the message returns to the queue, for another environment.
             let error =
                 ForeignError::new("Runtime.ExitError", "not started: the function's process ended too often");
-            return Meaning::Return.result(error, 1);
+            return ExitMeaning::Return.result(error, 1);
         }
         // If redrive cancels the call, the process ends with it.
         let mut process = match self.process(&mut runtime).await {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use redrive::Failure;
-use redrive::tools::{ForeignError, Meaning};
+use redrive::tools::{ExitMeaning, ForeignError};
 
 use super::exit::once_each;
 
@@ -12,7 +12,7 @@ use super::exit::once_each;
 #[derive(Debug, Default)]
 pub(super) struct Judge {
     /// Meanings of statuses from the user.
-    statuses: BTreeMap<u16, Meaning>,
+    statuses: BTreeMap<u16, ExitMeaning>,
     /// True for a FIFO queue. A failed message blocks its group there, so each refusal counts instead of each message.
     is_fifo: bool,
     /// Ids and statuses of messages that were refused since the last success, at most [`DOWN`].
@@ -56,12 +56,12 @@ pub(super) struct Request<'a> {
 }
 
 /// A status and its meaning, as typed.
-pub(super) fn status(text: &str) -> Result<(u16, Meaning), String> {
+pub(super) fn status(text: &str) -> Result<(u16, ExitMeaning), String> {
     let parsed = text.split_once('=').and_then(|(status, meaning)| {
         let status = status.parse().ok().filter(|status| (200..=599).contains(status))?;
         Some((status, meaning.parse().ok()?))
     });
-    let allowed = Meaning::ALLOWED;
+    let allowed = ExitMeaning::ALLOWED;
     parsed.ok_or_else(|| format!("allowed: a status from 200 to 599, = and {allowed}, such as 404=reject"))
 }
 
@@ -70,7 +70,7 @@ impl Judge {
     ///
     /// # Errors
     /// Two meanings of one status.
-    pub(super) fn new(statuses: &[(u16, Meaning)]) -> anyhow::Result<Self> {
+    pub(super) fn new(statuses: &[(u16, ExitMeaning)]) -> anyhow::Result<Self> {
         Ok(Self { statuses: once_each("--status", statuses)?, ..Self::default() })
     }
 
@@ -98,16 +98,18 @@ impl Judge {
         };
         let meaning = match (known, refused) {
             (Some(meaning), _) => meaning,
-            (None, Refused::Few) => Meaning::Retry,
-            (None, Refused::Many | Refused::All) => Meaning::Outage,
+            (None, Refused::Few) => ExitMeaning::Retry,
+            (None, Refused::Many | Refused::All) => ExitMeaning::Outage,
         };
         let meaning = match meaning {
-            Meaning::Done if response.is_success() => Meaning::Done,
+            ExitMeaning::Done if response.is_success() => ExitMeaning::Done,
             // Frameworks answer with 422 for one bad message among many.
-            Meaning::Done | Meaning::Reject | Meaning::Discard if ids.len() > 1 => Meaning::Retry,
+            ExitMeaning::Done | ExitMeaning::Reject | ExitMeaning::Discard if ids.len() > 1 => {
+                ExitMeaning::Retry
+            }
             meaning => meaning,
         };
-        if meaning == Meaning::Done {
+        if meaning == ExitMeaning::Done {
             self.succeeded(sent, now);
         }
         let ended = response.end(meaning, attempt, now);
@@ -207,22 +209,22 @@ impl Response {
     }
 
     /// Returns the status's own meaning. Proxies answer with 502 and 504 while the app behind them is away.
-    fn meaning(&self, now: SystemTime) -> Option<Meaning> {
+    fn meaning(&self, now: SystemTime) -> Option<ExitMeaning> {
         match self.status {
-            _ if self.is_success() => Some(Meaning::Done),
-            422 => Some(Meaning::Reject),
-            429 => self.retry_after(now).map(|_| Meaning::Retry),
-            502..=504 => Some(Meaning::Outage),
+            _ if self.is_success() => Some(ExitMeaning::Done),
+            422 => Some(ExitMeaning::Reject),
+            429 => self.retry_after(now).map(|_| ExitMeaning::Retry),
+            502..=504 => Some(ExitMeaning::Outage),
             _ => None,
         }
     }
 
-    fn end(self, meaning: Meaning, attempt: u32, now: SystemTime) -> Result<Self, Failure> {
+    fn end(self, meaning: ExitMeaning, attempt: u32, now: SystemTime) -> Result<Self, Failure> {
         let reason = format!("http-{}", self.status);
         let error = ForeignError::new(&reason, self.error());
         let result = match (meaning, self.retry_after(now)) {
             // A server that always says one second would use up all deliveries in seconds.
-            (Meaning::Retry, Some(after)) => {
+            (ExitMeaning::Retry, Some(after)) => {
                 Err(Failure::retry_after(after.max(Duration::from_secs(1 << attempt.clamp(1, 9))), error))
             }
             _ => meaning.result(error, attempt),
@@ -460,7 +462,7 @@ mod tests {
             let told = told_by(&mut judge, &[id], response(401, None, ""));
             assert_eq!(told, "retry, http-401, HTTP 401", "it is never an outage");
         }
-        assert!(Judge::new(&[(404, Meaning::Reject), (404, Meaning::Done)]).is_err());
+        assert!(Judge::new(&[(404, ExitMeaning::Reject), (404, ExitMeaning::Done)]).is_err());
         for wrong in ["404", "199=done", "600=done", "404=drop", "=done", "x=done"] {
             assert!(status(wrong).is_err_and(|error| error.contains("200 to 599")), "{wrong}");
         }

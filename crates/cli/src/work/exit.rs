@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use redrive::Failure;
+pub(crate) use redrive::tools::ExitMeaning;
 use redrive::tools::ForeignError;
-pub(crate) use redrive::tools::Meaning;
 
 /// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,16 +31,16 @@ pub(crate) enum How {
 const UNREAD: &str = "unread";
 
 /// Parses a code and its meaning.
-pub(super) fn code(text: &str) -> Result<(u8, Meaning), String> {
+pub(super) fn code(text: &str) -> Result<(u8, ExitMeaning), String> {
     let parsed =
         text.split_once('=').and_then(|(code, meaning)| Some((code.parse().ok()?, meaning.parse().ok()?)));
-    let allowed = Meaning::ALLOWED;
+    let allowed = ExitMeaning::ALLOWED;
     parsed.ok_or_else(|| format!("allowed: an exit code from 0 to 255, = and {allowed}, such as 75=outage"))
 }
 
 /// The exit codes that do not mean a retry.
 #[derive(Debug, Clone)]
-pub(super) struct Codes(BTreeMap<u8, Meaning>);
+pub(super) struct Codes(BTreeMap<u8, ExitMeaning>);
 
 impl Codes {
     /// Returns the codes of ecs-watchbot, with changes.
@@ -49,19 +49,21 @@ impl Codes {
     /// A code has two changes.
     ///
     /// <https://github.com/mapbox/ecs-watchbot/blob/master/docs/worker-runtime-details.md>
-    pub(super) fn new(changes: &[(u8, Meaning)]) -> anyhow::Result<Self> {
-        let known = [(0, Meaning::Done), (3, Meaning::Reject), (4, Meaning::Return)];
+    pub(super) fn new(changes: &[(u8, ExitMeaning)]) -> anyhow::Result<Self> {
+        let known = [(0, ExitMeaning::Done), (3, ExitMeaning::Reject), (4, ExitMeaning::Return)];
         Ok(Self(known.into_iter().chain(once_each("--exit", changes)?).collect()))
     }
 
     pub(super) fn result(&self, ended: Ended, attempt: u32) -> Result<(), Failure> {
         let Ended { how, last_line, has_missed_it } = ended;
         let (meaning, reason) = match how {
-            How::Exit(code) => (self.0.get(&code).copied().unwrap_or(Meaning::Retry), format!("exit-{code}")),
-            How::Signal(signal) => (Meaning::Retry, format!("signal-{signal}")),
-            How::TimedOut(_) => (Meaning::Retry, "timeout".to_owned()),
+            How::Exit(code) => {
+                (self.0.get(&code).copied().unwrap_or(ExitMeaning::Retry), format!("exit-{code}"))
+            }
+            How::Signal(signal) => (ExitMeaning::Retry, format!("signal-{signal}")),
+            How::TimedOut(_) => (ExitMeaning::Retry, "timeout".to_owned()),
         };
-        if has_missed_it && meaning == Meaning::Done {
+        if has_missed_it && meaning == ExitMeaning::Done {
             let error = "the message is longer than 64 KiB, so there is no variable Message: read it from standard input";
             return Err(Failure::reject(ForeignError::new(UNREAD, error)).with_reason(UNREAD));
         }
@@ -83,8 +85,8 @@ impl Codes {
 /// A code has two meanings.
 pub(super) fn once_each<T: Copy + Display + Ord>(
     flag: &str,
-    meanings: &[(T, Meaning)],
-) -> anyhow::Result<BTreeMap<T, Meaning>> {
+    meanings: &[(T, ExitMeaning)],
+) -> anyhow::Result<BTreeMap<T, ExitMeaning>> {
     for (at, (code, _)) in meanings.iter().enumerate() {
         if meanings[..at].iter().any(|(other, _)| other == code) {
             bail!("{flag} is set twice for {code}, allowed: once for each");
@@ -127,8 +129,9 @@ mod tests {
 
     #[test]
     fn codes_can_be_given_another_meaning() {
-        let codes = Codes::new(&[(75, Meaning::Outage), (0, Meaning::Retry), (3, Meaning::Done)]).unwrap();
-        assert!(Codes::new(&[(3, Meaning::Done), (3, Meaning::Reject)]).is_err());
+        let codes = Codes::new(&[(75, ExitMeaning::Outage), (0, ExitMeaning::Retry), (3, ExitMeaning::Done)])
+            .unwrap();
+        assert!(Codes::new(&[(3, ExitMeaning::Done), (3, ExitMeaning::Reject)]).is_err());
         assert!(told(&codes, How::Exit(75)).contains("Outage"));
         assert!(told(&codes, How::Exit(0)).contains("Retry"));
         assert_eq!(told(&codes, How::Exit(3)), "done");
@@ -136,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_code_has_a_meaning() {
-        assert_eq!(code("75=outage"), Ok((75, Meaning::Outage)));
+        assert_eq!(code("75=outage"), Ok((75, ExitMeaning::Outage)));
         for wrong in ["75", "256=done", "-1=done", "5=drop", "=done", "5="] {
             assert!(code(wrong).is_err_and(|error| error.contains("0 to 255")), "{wrong}");
         }

@@ -8,7 +8,7 @@ use crate::Failure;
 /// The meaning that a user gives to an exit code, or to a type of error, by one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Meaning {
+pub enum ExitMeaning {
     /// The message is deleted.
     Done,
     /// The message returns after the backoff.
@@ -23,7 +23,7 @@ pub enum Meaning {
     Discard,
 }
 
-impl Meaning {
+impl ExitMeaning {
     const WORDS: [(&str, Self); 6] = [
         ("done", Self::Done),
         ("retry", Self::Retry),
@@ -52,7 +52,7 @@ impl Meaning {
     }
 }
 
-impl FromStr for Meaning {
+impl FromStr for ExitMeaning {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -66,23 +66,23 @@ mod tests {
 
     #[test]
     fn every_meaning_has_a_word() {
-        for (word, meaning) in Meaning::WORDS {
+        for (word, meaning) in ExitMeaning::WORDS {
             assert_eq!(word.parse(), Ok(meaning));
-            assert!(Meaning::ALLOWED.contains(word), "{word}");
+            assert!(ExitMeaning::ALLOWED.contains(word), "{word}");
         }
         for wrong in ["", "Retry", "drop", " retry"] {
-            assert_eq!(wrong.parse::<Meaning>(), Err(()), "{wrong}");
+            assert_eq!(wrong.parse::<ExitMeaning>(), Err(()), "{wrong}");
         }
     }
 
     #[test]
     fn a_meaning_decides_what_a_handler_returns() {
-        let failure = |meaning: Meaning| meaning.result("no such order", 3).unwrap_err();
-        assert!(Meaning::Done.result("fine", 1).is_ok());
-        assert!(failure(Meaning::Retry).is_retry());
-        assert!(failure(Meaning::Reject).is_rejection());
-        assert!(failure(Meaning::Outage).is_outage());
-        assert!(failure(Meaning::Discard).is_discard());
-        assert_eq!(failure(Meaning::Return).after(), Some(Duration::from_secs(8)));
+        let failure = |meaning: ExitMeaning| meaning.result("no such order", 3).unwrap_err();
+        assert!(ExitMeaning::Done.result("fine", 1).is_ok());
+        assert!(failure(ExitMeaning::Retry).is_retry());
+        assert!(failure(ExitMeaning::Reject).is_rejection());
+        assert!(failure(ExitMeaning::Outage).is_outage());
+        assert!(failure(ExitMeaning::Discard).is_discard());
+        assert_eq!(failure(ExitMeaning::Return).after(), Some(Duration::from_secs(8)));
     }
 }
