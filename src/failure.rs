@@ -94,7 +94,7 @@ impl Failure {
     /// `WorkerErrors`. After three outages in a row without a success, a circuit breaker opens: messages that need the
     /// dependency return to the queue, except one each minute that tries it.
     ///
-    /// Without [`of`](Self::of), everything that the message [depends on](crate::Consumer::depends_on) counts as down.
+    /// Without [`on_dependency`](Self::on_dependency), everything that the message [depends on](crate::Consumer::depends_on) counts as down.
     ///
     /// ```
     /// use redrive::Failure;
@@ -112,7 +112,7 @@ impl Failure {
     /// Names the dependency that is down, for [`outage`](Self::outage). Only messages that
     /// [depend on it](crate::Consumer::depends_on) wait. If this message does not, no breaker opens. Other failures
     /// ignore the name.
-    pub fn of(self, dependency: impl Into<Cow<'static, str>>) -> Self {
+    pub fn on_dependency(self, dependency: impl Into<Cow<'static, str>>) -> Self {
         Self { dependency: Some(dependency.into()), ..self }
     }
 
@@ -197,7 +197,7 @@ impl Failure {
         matches!(self.disposition(), Disposition::Outage)
     }
 
-    /// Returns the dependency given to [`Failure::of`].
+    /// Returns the dependency given to [`Failure::on_dependency`].
     #[must_use]
     pub fn dependency(&self) -> Option<&str> {
         self.dependency.as_deref()
@@ -386,8 +386,8 @@ impl Verdict {
         Self::new(Disposition::Outage, error)
     }
 
-    /// Like [`Failure::of`](Failure::of).
-    pub fn of(mut self, dependency: impl Into<Cow<'static, str>>) -> Self {
+    /// Like [`Failure::on_dependency`](Failure::on_dependency).
+    pub fn on_dependency(mut self, dependency: impl Into<Cow<'static, str>>) -> Self {
         self.0.dependency = Some(dependency.into());
         self
     }

@@ -98,8 +98,8 @@ impl LambdaShell<'_> {
         let context_of = |entry: &Entry<'_>| {
             // The queue that a test message names is only an example.
             if console_test::is_console_test(entry.receipt_handle()) {
-                let limits = self.limits(self.settings, until, invocation);
-                return Ok(BatchContext { has_dead_letter_queue: false, ..limits });
+                let context = self.batch_context(self.settings, until, invocation);
+                return Ok(BatchContext { has_dead_letter_queue: false, ..context });
             }
             let settings = self.settings.of_queue(entry.source())?;
             settings.check_dead_letter_queue(entry.source())?;

@@ -82,7 +82,7 @@ fn a_message_that_succeeds_allocates_little_and_a_batch_hardly_more() {
 
 /// The bank of this customer is down.
 async fn charge(customer: String) -> Result<(), Failure> {
-    Err(Failure::outage("the bank is down").of(customer))
+    Err(Failure::outage("the bank is down").on_dependency(customer))
 }
 
 #[test]

@@ -65,11 +65,11 @@ fn a_failure_reports_its_decision() {
 #[test]
 fn an_outage_names_its_dependency_wherever_it_is_returned() {
     let named = |failure: Failure| failure.reduce(None).dependency.map(Cow::into_owned);
-    assert_eq!(named(Failure::outage("503").of("bank")), Some("bank".to_owned()));
+    assert_eq!(named(Failure::outage("503").on_dependency("bank")), Some("bank".to_owned()));
     assert_eq!(named(Failure::outage("503")), None);
-    let below = std::io::Error::other(Verdict::outage("503").of("bank"));
+    let below = std::io::Error::other(Verdict::outage("503").on_dependency("bank"));
     assert_eq!(Failure::from(below).dependency(), Some("bank"));
-    let below = std::io::Error::other(Verdict::outage("503").of("bank"));
+    let below = std::io::Error::other(Verdict::outage("503").on_dependency("bank"));
     assert_eq!(named(below.into()), Some("bank".to_owned()));
 }
 

@@ -176,7 +176,7 @@ where
                 log::unheeded(&failure);
             }
             let attempts = open.iter().map(|&item| chunk.records[item].attempt());
-            let faults = self.terms.classifier.failed_all(failure, attempts);
+            let summaries = self.terms.classifier.failed_all(failure, attempts);
             open.iter()
                 .copied()
                 .zip(summaries.into_iter().map(|summary| Outcome::Failed(Box::new(summary))))

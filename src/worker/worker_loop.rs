@@ -317,7 +317,7 @@ where
         let invocation = context.invocation.clone();
         let messages = leases.iter().filter_map(|lease| self.polled.get(lease).map(Arc::clone)).collect();
         let received = Received::ByWorker(messages, Arc::clone(&self.worker.queue.arn));
-        let (records, _) = Records::by_queue(received, |_| Ok(limits.clone()))?;
+        let (records, _) = Records::by_queue(received, |_| Ok(context.clone()))?;
         let span = log::batch_span(None, records.list().len());
         span.in_scope(|| {
             log::unexpected_attempts(

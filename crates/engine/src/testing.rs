@@ -49,7 +49,7 @@ impl Failure {
         Self::new(Disposition::Malformed, error)
     }
 
-    pub(crate) fn of(mut self, dependency: &'static str) -> Self {
+    pub(crate) fn on_dependency(mut self, dependency: &'static str) -> Self {
         self.0.dependency = Some(dependency.into());
         self
     }

@@ -670,7 +670,7 @@ fn an_outage_that_a_handler_reports_says_nothing_against_the_store() {
     bench.engine.context.policy.has_store = true;
     bench.receive(&(0..20).collect::<Vec<_>>(), 1, millis(0));
     bench.engine.context.policy.names_dependencies = true;
-    bench.ends(0..3, &failed(Failure::outage("503").of("idempotency-store")), millis(0));
+    bench.ends(0..3, &failed(Failure::outage("503").on_dependency("idempotency-store")), millis(0));
     bench.ends(3..6, &failed(Failure::outage("503")), millis(0));
     assert!(!bench.engine.is_paused());
     // A sender chooses the name of its own dependency.

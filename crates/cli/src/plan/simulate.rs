@@ -99,7 +99,7 @@ async fn simulate(terms: &Terms, load: &Load, scenario: Scenario, errors: Errors
                 let answer = dependency.call(body).await;
                 answer.map_err(|error| match (errors, scenario) {
                     (Errors::Retry, _) => Failure::from(error),
-                    (Errors::Outage, Scenario::Noisy) => Failure::outage(error).of(tenant),
+                    (Errors::Outage, Scenario::Noisy) => Failure::outage(error).on_dependency(tenant),
                     (Errors::Outage, Scenario::Outage | Scenario::Burst) => Failure::outage(error),
                 })
             }

@@ -113,7 +113,7 @@ impl Judge {
             self.succeeded(sent, now);
         }
         let ended = response.end(meaning, attempt, now);
-        if refused == Refused::Many { ended.map_err(|failure| failure.of(REFUSES)) } else { ended }
+        if refused == Refused::Many { ended.map_err(|failure| failure.on_dependency(REFUSES)) } else { ended }
     }
 
     fn response(&mut self, answer: Answer, ids: &[&str], now: SystemTime) -> Result<Response, Failure> {
@@ -123,7 +123,9 @@ impl Judge {
             Answer::Broken(error) => failure(BROKEN, error),
             Answer::Foreign(error) => match self.refused(FOREIGN, ids, now) {
                 Refused::All => Failure::outage(failure(BROKEN, error)),
-                Refused::Few | Refused::Many => Failure::outage(failure(BROKEN, error)).of(REFUSES),
+                Refused::Few | Refused::Many => {
+                    Failure::outage(failure(BROKEN, error)).on_dependency(REFUSES)
+                }
             },
             Answer::TimedOut(limit) => {
                 failure("timeout", format!("time limit of {}", humantime::format_duration(limit)))
