@@ -22,17 +22,19 @@ pub use crate::consumer::queue_settings::QueueSettings;
 use crate::error::event::Other;
 use crate::error::{Error, Kind};
 use crate::failure::classifier::FailureClassifier;
+use crate::handler::Handler;
 use crate::handler::hook::Hooks;
-use crate::handler::other_event::TakeOther;
+use crate::handler::other_event::{OtherEvent, TakeOther};
 use crate::lambda::{FOR_THE_RESPONSE, LambdaShell, Observer, Process, Shutdown, Source, WallClock};
 use crate::message::bodies::AnyBodies;
+use crate::message::invocation::Invocation;
 use crate::message::record_fn::RecordFn;
 use crate::message::records::Received;
 use crate::once::Rules;
 use crate::runners::{Chunks, Host, Input};
 use crate::settings::{InvalidSetting, Metrics, Settings};
+use crate::telemetry::log;
 use crate::tokens::AnyTokens;
-use crate::{Handler, Invocation, OtherEvent, telemetry::log};
 use redrive_executor::Executor;
 
 /// A handler and its settings.

@@ -7,8 +7,8 @@ use std::fmt;
 
 use redrive_sqs::cut_to;
 
-use crate::BoxError;
 use crate::error::event::Other;
+use crate::failure::BoxError;
 use crate::settings::InvalidSetting;
 use redrive_engine::{ExitReason, InvalidBackoff, MAX_PANICS};
 use redrive_executor::MAX_BLOCKED;

@@ -8,7 +8,7 @@ use std::future::Future;
 
 use futures_util::TryFutureExt;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Handles one message. Every `async fn(M) -> Result<(), E>` whose error converts into a [`Failure`] is a handler.
 ///

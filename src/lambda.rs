@@ -23,8 +23,11 @@ use redrive_engine::{Secret, Settlement, Shared};
 use redrive_event::Entry;
 
 use crate::failure::classifier::FailureClassifier;
+use crate::handler::Handler;
 use crate::handler::hook::Hooks;
 pub(crate) use crate::lambda::follow::make_call;
+use crate::message::console_test;
+use crate::message::invocation::Invocation;
 use crate::message::record::{BatchContext, Record};
 use crate::message::record_fn::RecordFn;
 use crate::message::records::{Received, Records};
@@ -34,7 +37,8 @@ use crate::runners::{Chunks, Host, Input, OnceTerms, Terms, Work};
 use crate::settings::{InvalidSetting, Settings};
 use crate::telemetry::message_report::MessageReport;
 use crate::telemetry::report::{report, response};
-use crate::{BatchReport, Handler, Invocation, message::console_test, telemetry::log, telemetry::metrics};
+use crate::telemetry::{log, metrics};
+use redrive_observers::BatchReport;
 
 /// The user's closure that is called with every report.
 pub(crate) type Observer = Arc<dyn Fn(&BatchReport) + Send + Sync>;

@@ -15,7 +15,7 @@ use std::time::{Instant, SystemTime};
 
 use redrive_sqs::{Attribute, Attributes, Origin};
 
-use crate::Invocation;
+use crate::message::invocation::Invocation;
 use crate::message::record::Record;
 use redrive_engine::Deliveries;
 

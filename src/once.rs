@@ -30,8 +30,8 @@ pub use self::memory::Memory;
 pub use self::record::{Change, Claim, Claimed, End, Record};
 pub use self::settings::Once;
 pub(crate) use self::settings::Rules;
-use crate::BoxError;
 use crate::erased::erased;
+use crate::failure::BoxError;
 
 /// Remembers for each key which delivery is working on it, or how it ended.
 ///

@@ -7,12 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use std::{env, fs};
 
-use redrive_observers::emf;
 use redrive_observers::metrics::Gauges;
+use redrive_observers::{BatchReport, emf};
 
-use crate::settings::{InvalidSetting, Settings};
+use crate::settings::{InvalidSetting, Metrics, Settings};
 use crate::telemetry::metrics::metric_names;
-use crate::{BatchReport, DeadLetter, Metrics, Origin};
+use redrive_sqs::{DeadLetter, Origin};
 
 fn path(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)

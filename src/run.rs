@@ -15,14 +15,18 @@ use lambda_runtime::{LambdaEvent, LambdaInvocation, Runtime, service_fn};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::consumer::Response;
+use crate::consumer::{Consumer, Response};
 use crate::error::{Error, Kind};
+use crate::failure::BoxError;
+use crate::handler::Handler;
+use crate::handler::bulk::Bulk;
 use crate::lambda::Shutdown;
 use crate::message::FromMessage;
+use crate::message::invocation::Invocation;
 use crate::message::records::Received;
 use crate::runners::Input;
 use crate::settings::InvalidSetting;
-use crate::{BoxError, Bulk, Consumer, Handler, Invocation, telemetry::log};
+use crate::telemetry::log;
 use redrive_executor::{Executor, front};
 use redrive_observers::stdout;
 

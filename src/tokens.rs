@@ -12,7 +12,8 @@ use std::sync::Arc;
 pub use redrive_engine::{Bucket, Lease};
 
 use crate::erased::erased;
-use crate::{BoxError, Rate};
+use crate::failure::BoxError;
+use redrive_engine::Rate;
 
 /// A bucket that several workers take tokens from.
 ///

@@ -9,12 +9,16 @@ use std::time::SystemTime;
 
 pub use redrive_sqs::origin_of_letter;
 
+use crate::consumer::Consumer;
+use crate::error::Error;
 pub use crate::failure::ForeignError;
+use crate::handler::Handler;
+use crate::message::record::Record;
+use crate::runners::Input;
 pub use crate::settings::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
 pub use crate::telemetry::metrics::metric_names;
 pub use crate::tools::exit_meaning::ExitMeaning;
 pub use crate::tools::retries::{Retries, Retry};
-use crate::{Consumer, Error, Handler, Input, Record};
 
 /// Prepares a consumer for a simulation: it reads variables and the wall clock from these functions. Only
 /// [`Consumer::handle`] uses the clock, which must advance with tokio's.

@@ -24,11 +24,14 @@ use tracing::warn;
 
 use self::queue::SourceQueue;
 use self::worker_loop::{Worker, WorkerLoop};
+use crate::consumer::Consumer;
 use crate::error::{Error, Kind};
+use crate::handler::Handler;
 use crate::lambda::{LambdaShell, Shutdown};
+use crate::run;
 use crate::runners::Input;
 use crate::settings::{InvalidSetting, QueueUrl, Value};
-use crate::{Consumer, Handler, run, telemetry::log, telemetry::metrics};
+use crate::telemetry::{log, metrics};
 use redrive_engine::Receiving;
 use redrive_executor::front;
 

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use redrive_sqs::{Attributes, DeadLetter};
 
-use crate::Invocation;
+use crate::message::invocation::Invocation;
 use crate::message::record::Record;
 use redrive_engine::{Description, NextStep, Settlement};
 

@@ -12,8 +12,8 @@ use aws_sdk_sqs::types::{
 };
 use redrive_sqs::{MAX_BYTES, MAX_ENTRIES, is_fifo, size};
 
-use crate::Invocation;
 use crate::aws::letter;
+use crate::message::invocation::Invocation;
 use crate::message::record::Record;
 use redrive_engine::keys::MessageKey;
 use redrive_engine::{Call, SettleCall, Settlement};

@@ -10,17 +10,22 @@ use std::time::Duration;
 use redrive_sqs::OriginSenders;
 use serde_json::Value;
 
-use crate::consumer::Setup;
-use crate::handler::other_event::TakeOther;
+use crate::consumer::{Consumer, QueueSettings, Setup};
+use crate::failure::{BoxError, Failure};
+use crate::handler::Handler;
+use crate::handler::bulk::Bulk;
+use crate::handler::hook::Hook;
+use crate::handler::other_event::{OtherEvent, TakeOther};
+use crate::message::FromMessage;
+use crate::message::bodies::Bodies;
+use crate::message::record::Record;
 use crate::once::Once;
 use crate::runners::Input;
 use crate::settings::{Metrics, Settings};
+use crate::telemetry::message_report::MessageReport;
 use crate::tokens::Tokens;
-use crate::{
-    Backoff, BatchReport, Bodies, BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Hook,
-    MessageReport, OtherEvent, QueueSettings, Rate, Record,
-};
-use redrive_engine::{LastDelivery, OnFailure, Overrides};
+use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides, Rate};
+use redrive_observers::BatchReport;
 
 impl<H, M> Consumer<H, M>
 where

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Failure;
+use crate::failure::Failure;
 use redrive_engine::ErrorSummary;
 
 type Classify = dyn Fn(Failure) -> Failure + Send + Sync;

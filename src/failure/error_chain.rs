@@ -110,7 +110,7 @@ impl Write for Head {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Failure;
+    use crate::failure::Failure;
 
     #[derive(Debug, thiserror::Error)]
     enum Store {

@@ -28,7 +28,7 @@ impl ForeignError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Failure;
+    use crate::failure::Failure;
 
     #[test]
     fn the_note_has_the_type_of_another_language() {

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 pub use self::rulings::Rulings;
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Several messages in one call: the argument of a bulk handler. Messages of a FIFO group are in order; otherwise
 /// messages with more attempts come first.

@@ -11,9 +11,10 @@ use std::time::Instant;
 use redrive_sqs::queue_name;
 
 pub(crate) use self::list::Hooks;
+use crate::failure::Failure;
+use crate::message::invocation::Invocation;
 use crate::message::record::Record;
 use crate::telemetry::message_report::MessageReport;
-use crate::{Failure, Invocation};
 
 /// Code around each call of a handler, for example timing, tracing, a rate limit, or a value in a task-local.
 ///

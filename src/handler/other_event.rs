@@ -7,7 +7,8 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, FutureExt};
 use serde_json::Value;
 
-use crate::{BoxError, Invocation};
+use crate::failure::BoxError;
+use crate::message::invocation::Invocation;
 
 /// An event that is not from SQS, for [`Consumer::on_other_event`](crate::Consumer::on_other_event).
 ///

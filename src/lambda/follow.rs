@@ -11,10 +11,12 @@ use tracing::{Span, warn};
 use super::LambdaShell;
 use crate::aws::Sqs;
 use crate::aws::settle::{Entries, Failed};
+use crate::handler::Handler;
+use crate::message::invocation::Invocation;
 use crate::message::meta::Known;
 use crate::message::records::Records;
 use crate::runners::{Begun, Input, Phase, Work};
-use crate::{Handler, Invocation, telemetry::log};
+use crate::telemetry::log;
 use redrive_engine::{
     BatchLimits, Call, Command, Event, LambdaEngine, Message, Note, SettleCall, Settlement,
 };

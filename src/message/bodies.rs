@@ -3,8 +3,8 @@
 use std::fmt;
 use std::future::Future;
 
-use crate::Failure;
 use crate::erased::erased;
+use crate::failure::Failure;
 use crate::message::record::Record;
 
 /// Fetches bodies that are not in the message itself: from a bucket, a decryption service, or a schema

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::BoxError;
+use crate::failure::BoxError;
 use crate::message::FromMessage;
 use crate::message::record::Record;
 

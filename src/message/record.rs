@@ -9,9 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 use redrive_sqs::{Attributes, DeadLetter, Origin, OriginSenders};
 
 pub use self::builder::RecordBuilder;
-use crate::Invocation;
-use redrive_engine::max_attempts;
-use redrive_engine::{Deliveries, Overrides};
+use crate::message::invocation::Invocation;
+use redrive_engine::{Deliveries, Overrides, max_attempts};
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
 /// One record of an SQS event as it was received, borrowed from the invocation.

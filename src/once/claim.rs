@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redrive_engine::{Disposition, ErrorSummary, Outcome};
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::once::{Change, Claimed, End};
 
 /// How long a lease lasts after the message's deadline: the clocks of two machines may differ, and the record is written after

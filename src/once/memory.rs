@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 use super::{Change, Claim, Claimed, Record, Store};
-use crate::BoxError;
+use crate::failure::BoxError;
 
 /// A store for tests, which lasts as long as the process. It uses tokio's clock, so a test can skip the time until a
 /// lease ends.

@@ -17,14 +17,15 @@ use super::once::{ClaimGuard, OnceTerms};
 use super::ready_queue::What;
 use super::runner::{Runner, Times, decode};
 use super::{Begun, Job};
-use crate::Body;
+use crate::failure::Failure;
 use crate::failure::classifier::FailureClassifier;
+use crate::handler::Handler;
 use crate::handler::bulk::{Bulk, Rule};
 use crate::message::FromMessage;
-use crate::message::bodies::AnyBodies;
+use crate::message::bodies::{AnyBodies, Body};
 use crate::message::record::Record;
 use crate::once::Claim;
-use crate::{Failure, Handler, telemetry::log};
+use crate::telemetry::log;
 use redrive_engine::Outcome;
 use redrive_executor::{catch, panic_text};
 

@@ -17,13 +17,15 @@ use tokio::time::{Duration, Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::runner::Runner;
 use super::{Begun, Job, Work};
+use crate::failure::{BoxError, Failure};
+use crate::handler::Handler;
 use crate::message::record::Record;
 use crate::once::claim::{
     ANSWER, MARGIN, Next, TimeLeft, after_change, after_claim, change_after, origin_of_anybody, patience,
 };
 use crate::once::{Change, Claim, Claimed, Rules};
 use crate::runners::Input;
-use crate::{BoxError, Failure, Handler, telemetry::log};
+use crate::telemetry::log;
 use redrive_engine::Outcome;
 use redrive_executor::panic_text;
 

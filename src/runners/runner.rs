@@ -16,10 +16,12 @@ use tracing::Instrument;
 use super::once::OnceGuard;
 use super::ready_queue::{ReadyQueue, What};
 use super::{Begun, Input, Job, SLOW, ran};
-use crate::Body;
+use crate::failure::Failure;
+use crate::handler::Handler;
 use crate::message::FromMessage;
+use crate::message::bodies::Body;
 use crate::message::record::Record;
-use crate::{Failure, Handler, telemetry::log};
+use crate::telemetry::log;
 use redrive_engine::{Outcome, Ran};
 use redrive_executor::{catch, panic_text};
 

@@ -14,10 +14,12 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use self::failure::{describe, is_logged};
 use crate::error::{Error, Kind};
+use crate::failure::Failure;
+use crate::message::invocation::Invocation;
 use crate::message::record::Record;
 use crate::settings::Settings;
-use crate::{BatchReport, Failure, Invocation};
 use redrive_engine::{Description, Outcome, Settlement};
+use redrive_observers::BatchReport;
 
 /// Starts the log: JSON lines on standard output, unless the program has set up its own subscriber. `filter` is `REDRIVE_LOG`
 /// (levels by target, such as `info,orders=debug`). Without it, `level` applies, which Lambda sets, or else `info`.

@@ -90,7 +90,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Failure;
+    use crate::failure::Failure;
     use crate::testing::Sample;
     use redrive_engine::{NextStep, Ran, State};
 

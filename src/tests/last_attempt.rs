@@ -7,9 +7,11 @@ use redrive_engine::decide::{Case, Policy, Unstarted, decide_lane};
 use redrive_engine::{LastDelivery, MessageOverrides, NextStep, Outcome};
 use redrive_sqs::Attribute;
 
+use crate::failure::Failure;
+use crate::message::body::Raw;
 use crate::message::record::{BatchContext, Record};
+use crate::message::{FromMessage, Message};
 use crate::settings::Settings;
-use crate::{Failure, FromMessage, Message, Raw};
 
 proptest! {
     #[test]

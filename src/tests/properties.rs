@@ -6,7 +6,7 @@ use bytes::Bytes;
 use redrive_event::Event;
 use redrive_sqs::{Attribute, Attributes, DeadLetter};
 
-use crate::Invocation;
+use crate::message::invocation::Invocation;
 use crate::message::meta::Known;
 use crate::message::record::{BatchContext, Record};
 use crate::message::records::Records;

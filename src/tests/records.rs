@@ -4,7 +4,7 @@
 use aws_lambda_events::sqs::SqsEvent;
 use bytes::Bytes;
 
-use crate::Error;
+use crate::error::Error;
 use crate::message::record::BatchContext;
 use crate::message::records::{Received, Records};
 

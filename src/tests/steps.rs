@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 
-use crate::Invocation;
+use crate::message::invocation::Invocation;
 use crate::message::meta::Known;
 use crate::message::record::BatchContext;
 use crate::message::records::Records;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::Invocation;
+use crate::message::invocation::Invocation;
 use crate::message::record::{BatchContext, Record};
 use redrive_engine::Overrides;
 use redrive_event::{Borrowed, Entry, System};

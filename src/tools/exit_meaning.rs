@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// The meaning that a user gives to an exit code, or to a type of error, by one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

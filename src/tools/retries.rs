@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redrive_sqs::is_same_queue;
 
-use crate::Error;
+use crate::error::Error;
 use crate::settings::Settings;
 use redrive_engine::decide::{Case, Unstarted, decide_lane};
 use redrive_engine::{LastDelivery, MessageOverrides, NextStep, Outcome};

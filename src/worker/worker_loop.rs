@@ -21,15 +21,17 @@ use super::queue::SourceQueue;
 use crate::aws::Sqs;
 use crate::aws::settle::{Entries, Failed};
 use crate::error::Error;
+use crate::handler::Handler;
 use crate::lambda::{LambdaShell, make_call};
+use crate::message::invocation::Invocation;
 use crate::message::received::{ReceiveContext, ReceivedMessage};
 use crate::message::record::BatchContext;
 use crate::message::records::{Received, Records};
 use crate::runners::wall::Wall;
 use crate::runners::{Begun, Input, Lease, Phase, Work};
+use crate::telemetry::log;
 use crate::telemetry::report::report;
 use crate::tokens::AnyTokens;
-use crate::{Handler, Invocation, telemetry::log};
 use redrive_engine::keys::{BatchKey, LeaseKey, MessageKey};
 use redrive_engine::{
     Arrival, Call, Command, Confirmation, Event, Note, Outcome, Poll, Receiving, Settlement, WorkerEngine,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Rule;
-use crate::Failure;
+use crate::failure::Failure;
 
 /// The results that a handler under test set for the messages of its [`Bulk`](crate::Bulk).
 #[derive(Clone)]

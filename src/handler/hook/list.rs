@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 use tracing::warn;
 
 use super::{Delivery, Hook, Next};
-use crate::Failure;
+use crate::failure::Failure;
 use crate::message::record::Record;
 use crate::telemetry::message_report::MessageReport;
 

@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
-use crate::BoxError;
+use crate::failure::BoxError;
 use crate::message::FromMessage;
 use crate::message::record::Record;
 

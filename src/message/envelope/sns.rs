@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::failure::BoxError;
 use crate::message::FromMessage;
 use crate::message::record::Record;
-use crate::{Attribute, Attributes, BoxError};
+use redrive_sqs::{Attribute, Attributes};
 
 /// A message from an SNS topic, with or without raw message delivery.
 ///
@@ -113,7 +114,7 @@ impl<T: FromMessage> FromMessage for Sns<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Text;
+    use crate::message::body::Text;
     use crate::testing::Sample;
 
     const NOTIFICATION: &str = r#"{

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 use redrive_sqs::{Attribute, Attributes, Origin};
 
 use super::{BatchContext, Record};
-use crate::Invocation;
+use crate::message::invocation::Invocation;
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
 /// Builds a [`Record`] for tests.
@@ -149,7 +149,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{BoxError, FromMessage, Message, Text};
+    use crate::failure::BoxError;
+    use crate::message::body::Text;
+    use crate::message::{FromMessage, Message};
 
     const LEFT: Duration = Duration::from_mins(1);
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use redrive_engine::{Disposition, Outcome};
 
 use super::{MARGIN, Next, TimeLeft, after_change, after_claim, change_after};
-use crate::Failure;
+use crate::failure::Failure;
 use crate::once::{Change, Claim, Claimed, End, Record};
 
 /// How long a handler may run.

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Failure;
+use crate::failure::Failure;
 
 const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)

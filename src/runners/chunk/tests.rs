@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Failure;
+use crate::failure::Failure;
 
 fn limits(messages: usize, bytes: usize) -> Chunks {
     Chunks { messages: NonZeroUsize::new(messages).unwrap(), bytes, halves: false }

@@ -1,7 +1,7 @@
 use redrive_sqs::MAX_ENTRIES;
 
 use super::*;
-use crate::Invocation;
+use crate::message::invocation::Invocation;
 use crate::message::record::BatchContext;
 use crate::message::records::Records;
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Failure;
+use crate::failure::Failure;
 use crate::telemetry::report::report;
 use crate::testing::Sample;
 use redrive_engine::State;
