@@ -268,7 +268,7 @@ impl Kit {
             .header("content-type", "application/x-amz-json-1.0")
             .body(Bytes::from(body.to_string()));
         self.answer(&request.unwrap());
-        (self.seen.told[message].ran_out, self.seen.told[message].is_copied) = (true, true);
+        (self.seen.histories[message].ran_out, self.seen.histories[message].is_copied) = (true, true);
     }
 
     fn end(&mut self, who: usize, fact: &Fact, says: Says) {
@@ -278,15 +278,15 @@ impl Kit {
             self.classifier(judged);
             self.seen.consumer(who).done.insert(fact.message);
         }
-        self.seen.told[fact.message].is_done |= says == Says::Done;
+        self.seen.histories[fact.message].is_done |= says == Says::Done;
         self.handlers.end(who, fact, says);
     }
 
     /// What only the explorer's world knows: how much has gone wrong, and who stands still.
     fn agree(&mut self, world: &World) {
         self.seen.left = world.left;
-        for (seen, told) in self.seen.told.iter_mut().zip(&world.told) {
-            seen.has_lost_letter = told.has_lost_letter;
+        for (seen, history) in self.seen.histories.iter_mut().zip(&world.histories) {
+            seen.has_lost_letter = history.has_lost_letter;
         }
         for (process, consumer) in self.processes.iter_mut().zip(&world.consumers) {
             process.is_asleep = consumer.is_asleep;
@@ -466,7 +466,8 @@ impl Kit {
 
     /// What came together, and is as the explorer's world has it.
     fn came(&mut self, facts: Vec<Arc<Fact>>, (before, after): (&World, &World)) -> Checked {
-        let deliveries = |world: &World| world.told.iter().map(|told| told.deliveries).collect::<Vec<_>>();
+        let deliveries =
+            |world: &World| world.histories.iter().map(|history| history.deliveries).collect::<Vec<_>>();
         let (before, after) = (deliveries(before), deliveries(after));
         let expected: Vec<_> = (0..before.len()).filter(|&it| after[it] > before[it]).collect();
         let mut came: Vec<_> = facts.iter().map(|fact| fact.message).collect();
@@ -616,7 +617,7 @@ impl Kit {
                     }
                     Asks::Extend => {
                         let until = self.seen.now + self.bounds.visibility;
-                        self.seen.told[fact.message].leases[fact.attempt as usize] = until;
+                        self.seen.histories[fact.message].leases[fact.attempt as usize] = until;
                     }
                     Asks::Settle(_) | Asks::Receive | Asks::Attributes => {}
                 }
@@ -664,9 +665,9 @@ impl Kit {
                     let message = self.seen.message_of(message_id);
                     self.seen.comes_back(message)?;
                     let until = self.seen.now + *timeout;
-                    let told = &mut self.seen.told[message];
-                    told.deliveries += 1;
-                    told.leases[*receive_count as usize] = until;
+                    let history = &mut self.seen.histories[message];
+                    history.deliveries += 1;
+                    history.leases[*receive_count as usize] = until;
                 }
                 QueueEvent::Deleted { queue, message_id } if queue == source => {
                     self.seen.is_deleted(self.seen.message_of(message_id))?;
@@ -674,7 +675,7 @@ impl Kit {
                 QueueEvent::Moved { message_id, .. } => {
                     let message = self.seen.message_of(message_id);
                     self.seen.comes_back(message)?;
-                    self.seen.told[message].is_gone = true;
+                    self.seen.histories[message].is_gone = true;
                     self.seen.is_in_dead_letter_queue(message)?;
                 }
                 QueueEvent::Sent { queue, attributes, .. } if queue == dead => {

@@ -95,13 +95,13 @@ impl<'w> Print<'w> {
                 Err(since) => self.add(visible.iter().position(|it| *it == since)),
             }
         }
-        for told in &world.told {
-            self.add((told.is_done, told.letters, told.is_gone, told.deliveries));
-            if told.is_gone && told.letters > 0 {
+        for history in &world.histories {
+            self.add((history.is_done, history.letters, history.is_gone, history.deliveries));
+            if history.is_gone && history.letters > 0 {
                 continue;
             }
-            self.add((told.is_delayed, told.has_lost_letter, told.ran_out, told.is_copied));
-            told.leases.iter().for_each(|lease| self.end(*lease));
+            self.add((history.is_delayed, history.has_lost_letter, history.ran_out, history.is_copied));
+            history.leases.iter().for_each(|lease| self.end(*lease));
         }
     }
 

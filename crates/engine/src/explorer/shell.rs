@@ -330,9 +330,9 @@ impl World {
 
     /// What must hold when a handler of a worker has its effect, which was not canceled.
     pub(super) fn may_take_effect(&self, fact: &Fact) -> Checked {
-        let told = &self.told[fact.message];
-        let is_lost = told.leases[fact.attempt as usize] <= self.now;
-        if is_lost && told.deliveries > fact.attempt as usize {
+        let history = &self.histories[fact.message];
+        let is_lost = history.leases[fact.attempt as usize] <= self.now;
+        if is_lost && history.deliveries > fact.attempt as usize {
             return Err(format!("m{} has its effect although another has received it", fact.message + 1));
         }
         Ok(())
@@ -353,9 +353,9 @@ impl World {
         for (other, consumer) in self.consumers.iter().enumerate() {
             let running = consumer.running.iter().flat_map(|it| &it.facts);
             for theirs in running.chain(consumer.blocked.iter().map(|(_, fact)| fact)) {
-                let is_held = self.told[theirs.message].leases[theirs.attempt as usize] > self.now;
+                let is_held = self.histories[theirs.message].leases[theirs.attempt as usize] > self.now;
                 // SQS itself may deliver a message twice.
-                if theirs.message == message && is_held && !self.told[message].is_copied {
+                if theirs.message == message && is_held && !self.histories[message].is_copied {
                     return Err(format!("m{number} begins although its handler runs whose lease is held"));
                 }
                 let is_same = theirs.message == message || fact.group.is_some() && theirs.group == fact.group;
@@ -371,11 +371,11 @@ impl World {
             return Err(format!("m{number} begins before m{} of its group is over", earlier + 1));
         }
         let mut later = message + 1..groups.len();
-        let is_done = |it: &usize| groups[*it] == groups[message] && self.told[*it].is_done;
+        let is_done = |it: &usize| groups[*it] == groups[message] && self.histories[*it].is_done;
         // A sandbox that is killed has not told what is done.
         let tells = !self.bounds.consumers.contains(&Consumes::Sandbox);
         // Nor has a bulk worker whose leases ended when all of a call was done.
-        let is_repeated = self.bounds.chunk.is_some() && self.told[message].is_done;
+        let is_repeated = self.bounds.chunk.is_some() && self.histories[message].is_done;
         if self.bounds.is_fifo
             && tells
             && !is_repeated

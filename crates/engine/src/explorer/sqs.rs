@@ -57,7 +57,7 @@ impl World {
     /// A message whose letter may be written: not before, or beside, that of one before it in its group.
     pub(super) fn may_write(&self, who: usize, fact: &Fact, together: &[Arc<Fact>]) -> Checked {
         let is_of_group = |it: &&Arc<Fact>| {
-            let is_held = self.told[it.message].leases[it.attempt as usize] > self.now;
+            let is_held = self.histories[it.message].leases[it.attempt as usize] > self.now;
             is_held && it.group.is_some() && it.group == fact.group && it.message < fact.message
         };
         if let Some(earlier) = together.iter().find(is_of_group) {
@@ -104,13 +104,13 @@ impl World {
     }
 
     pub(super) fn is_in_dead_letter_queue(&mut self, message: usize) -> Checked {
-        let told = &mut self.told[message];
-        told.letters += 1;
-        let is_excused = told.has_lost_letter || told.ran_out;
-        if !is_excused && told.letters > 1 {
+        let history = &mut self.histories[message];
+        history.letters += 1;
+        let is_excused = history.has_lost_letter || history.ran_out;
+        if !is_excused && history.letters > 1 {
             return Err(format!("m{} has two letters", message + 1));
         }
-        if !is_excused && told.is_done {
+        if !is_excused && history.is_done {
             return Err(format!("m{} is done, and has a letter", message + 1));
         }
         Ok(())
@@ -118,7 +118,7 @@ impl World {
 
     /// A message of which this may be deleted, or its delay set.
     pub(super) fn may_settle(&self, fact: &Fact, what: &str) -> Checked {
-        if self.told[fact.message].leases[fact.attempt as usize] <= self.now {
+        if self.histories[fact.message].leases[fact.attempt as usize] <= self.now {
             return Err(format!("m{} is {what} although its lease is lost", fact.message + 1));
         }
         Ok(())
@@ -139,7 +139,7 @@ impl World {
     }
 
     pub(super) fn is_deleted(&mut self, message: usize) -> Checked {
-        self.told[message].is_gone = true;
+        self.histories[message].is_gone = true;
         self.say(|_| format!("m{} is deleted", message + 1));
         if self.is_proven(message) {
             Ok(())
@@ -162,9 +162,9 @@ impl World {
     /// From then on somebody else may have the message.
     pub(super) fn is_delayed(&mut self, fact: &Fact, after: Duration) {
         let now = self.now;
-        let told = &mut self.told[fact.message];
-        told.is_delayed[fact.attempt as usize] = true;
-        told.leases[fact.attempt as usize] = now + after;
+        let history = &mut self.histories[fact.message];
+        history.is_delayed[fact.attempt as usize] = true;
+        history.leases[fact.attempt as usize] = now + after;
     }
 
     /// SQS carries out a call after its caller has given up, or once more. No caller can prevent that this is too late for the message,
@@ -199,12 +199,12 @@ impl World {
         self.queues().take_events();
         if is_done {
             let until = self.now + after;
-            let told = &mut self.told[fact.message];
-            let is_late = fact.attempt as usize != told.deliveries;
-            let held = &mut told.leases[told.deliveries];
+            let history = &mut self.histories[fact.message];
+            let is_late = fact.attempt as usize != history.deliveries;
+            let held = &mut history.leases[history.deliveries];
             *held = if is_late { until.max(*held) } else { until };
-            told.ran_out |= is_late;
-            told.is_copied |= is_late;
+            history.ran_out |= is_late;
+            history.is_copied |= is_late;
         }
     }
 
@@ -212,16 +212,16 @@ impl World {
     pub(super) fn duplicate(&mut self, message: usize) {
         self.left.duplicates -= 1;
         let (source, now) = (names(self.bounds).0, at(self.now));
-        let handle = self.told[message].handle.clone();
+        let handle = self.histories[message].handle.clone();
         let _ = self.queues().change_visibility(source, &handle, Duration::ZERO, now);
         self.queues().take_events();
-        (self.told[message].ran_out, self.told[message].is_copied) = (true, true);
+        (self.histories[message].ran_out, self.histories[message].is_copied) = (true, true);
         self.look_at_queue();
     }
 
     /// A message whose lease may be extended.
     pub(super) fn may_extend(&self, fact: &Fact) -> Checked {
-        if self.told[fact.message].is_delayed[fact.attempt as usize] {
+        if self.histories[fact.message].is_delayed[fact.attempt as usize] {
             return Err(format!("the extension of m{} undoes its delay", fact.message + 1));
         }
         Ok(())
@@ -234,7 +234,7 @@ impl World {
         let is_granted = self.queues().change_visibility(source, &fact.handle, length, now).is_ok();
         self.queues().take_events();
         if is_granted {
-            self.told[fact.message].leases[fact.attempt as usize] = self.now + length;
+            self.histories[fact.message].leases[fact.attempt as usize] = self.now + length;
         }
         Ok(is_granted)
     }
@@ -251,7 +251,7 @@ impl World {
             let QueueEvent::Moved { message_id, .. } = event else { continue };
             let message = self.message_of(&message_id);
             self.comes_back(message)?;
-            self.told[message].is_gone = true;
+            self.histories[message].is_gone = true;
             self.say(|_| format!("m{} goes to the dead-letter queue by the redrive policy", message + 1));
             self.is_in_dead_letter_queue(message)?;
         }
@@ -260,10 +260,10 @@ impl World {
             let message = self.message_of(&brought.message_id);
             self.comes_back(message)?;
             let attempt = brought.receive_count;
-            let told = &mut self.told[message];
-            told.deliveries += 1;
-            told.leases[attempt as usize] = self.now + visibility;
-            told.handle.clone_from(&brought.receipt_handle);
+            let history = &mut self.histories[message];
+            history.deliveries += 1;
+            history.leases[attempt as usize] = self.now + visibility;
+            history.handle.clone_from(&brought.receipt_handle);
             let group = self.bounds.is_fifo.then_some(self.bounds.groups[message]);
             let fact = Fact { message, attempt, group, handle: brought.receipt_handle.clone() };
             self.say(|_| format!("m{} is received, delivery {attempt}", message + 1));
@@ -275,9 +275,9 @@ impl World {
 
     /// A message is visible again, if it was received before.
     pub(super) fn comes_back(&mut self, message: usize) -> Checked {
-        let told = &mut self.told[message];
-        if told.deliveries > 0 && !told.is_delayed[told.deliveries] {
-            told.ran_out = true;
+        let history = &mut self.histories[message];
+        if history.deliveries > 0 && !history.is_delayed[history.deliveries] {
+            history.ran_out = true;
             let Bounds { losses, kills, signals, deaf, duplicates, strays, .. } = *self.bounds;
             if self.left == (Left { losses, kills, signals, deaf, duplicates, strays, ..self.left }) {
                 return Err(format!("the lease of m{} ran out, and nothing went wrong", message + 1));
@@ -291,7 +291,7 @@ impl World {
     }
 
     pub(super) fn is_proven(&self, message: usize) -> bool {
-        self.told[message].is_done || self.told[message].letters > 0
+        self.histories[message].is_done || self.histories[message].letters > 0
     }
 
     pub(super) fn look_at_queue(&mut self) {

@@ -63,7 +63,7 @@ impl World {
                         if self.left.losses > 0 {
                             goes.extend([Goes::Lost, Goes::Unanswered, Goes::AnsweredLater]);
                         }
-                        let most = poll.messages.min(self.told.len()) as u8;
+                        let most = poll.messages.min(self.histories.len()) as u8;
                         for goes in goes {
                             let counts = if matches!(goes, Goes::Lost | Goes::Strays) {
                                 most..=most
@@ -93,7 +93,7 @@ impl World {
             }
             if consumer.consumes == Consumes::Sandbox && consumer.delivery.is_empty() && self.is_receivable {
                 is_waiting = true;
-                steps.extend((1..=self.told.len() as u8).map(|most| Step::Delivers { who, most }));
+                steps.extend((1..=self.histories.len() as u8).map(|most| Step::Delivers { who, most }));
             }
             let is_at_work = !consumer.leases.is_empty()
                 || !consumer.delivery.is_empty()
@@ -114,10 +114,10 @@ impl World {
         steps.extend((0..self.strays.len()).map(|stray| Step::Arrives { stray: stray as u8 }));
         if self.left.duplicates > 0 {
             let is_held = |&message: &usize| {
-                let told = &self.told[message];
-                !told.is_gone && told.deliveries > 0 && told.leases[told.deliveries] > self.now
+                let history = &self.histories[message];
+                !history.is_gone && history.deliveries > 0 && history.leases[history.deliveries] > self.now
             };
-            let held = (0..self.told.len()).filter(is_held);
+            let held = (0..self.histories.len()).filter(is_held);
             steps.extend(held.map(|message| Step::Duplicates { message: message as u8 }));
         }
         time_waits |= is_running && self.left.patience == 0;

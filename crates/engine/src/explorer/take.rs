@@ -24,13 +24,13 @@ impl World {
             }
             Step::Returns { who, blocked } => {
                 let (batch, fact) = self.consumer(who.into()).blocked.remove(blocked.into());
-                self.told[fact.message].is_done = true;
+                self.histories[fact.message].is_done = true;
                 if self.bounds.chunk.is_some() {
                     // A call of a bulk handler returns with all of its messages.
                     let blocked = std::mem::take(&mut self.consumer(who.into()).blocked);
                     let (returned, others) = blocked.into_iter().partition(|(of, _)| *of == batch);
                     let returned: Vec<_> = returned;
-                    returned.iter().for_each(|(_, fact)| self.told[fact.message].is_done = true);
+                    returned.iter().for_each(|(_, fact)| self.histories[fact.message].is_done = true);
                     self.consumer(who.into()).blocked = others;
                 }
                 match self.consumers[usize::from(who)].consumes {
@@ -120,7 +120,7 @@ impl World {
         let (batch, began) = (*batch, *began);
         let is_worker = self.consumers[who].consumes == Consumes::Worker;
         let is_held =
-            facts.iter().any(|fact| self.told[fact.message].leases[fact.attempt as usize] > self.now);
+            facts.iter().any(|fact| self.histories[fact.message].leases[fact.attempt as usize] > self.now);
         let mut outcomes = Vec::new();
         for (place, fact) in facts.iter().enumerate() {
             let outcome = match says {
@@ -136,7 +136,7 @@ impl World {
                 if is_worker && *mood == Mood::Runs && !is_held {
                     self.may_take_effect(fact)?;
                 }
-                self.told[fact.message].is_done = true;
+                self.histories[fact.message].is_done = true;
                 if is_worker {
                     self.consumer(who).done.insert(fact.message);
                 }
@@ -226,7 +226,7 @@ impl World {
         if let What::Settle { call, facts } = what
             && call.kind == SettleCall::DeadLetter
         {
-            facts.iter().for_each(|fact| self.told[fact.message].has_lost_letter = true);
+            facts.iter().for_each(|fact| self.histories[fact.message].has_lost_letter = true);
         }
     }
 

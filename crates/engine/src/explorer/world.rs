@@ -311,7 +311,7 @@ pub(super) struct Consumer {
 
 /// What has happened to a message.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
+pub(super) struct MessageHistory {
     /// A handler has returned `Ok`.
     pub(super) is_done: bool,
     pub(super) letters: u8,
@@ -354,7 +354,7 @@ pub(super) struct World {
     /// Which workers share.
     pub(super) bucket: Bucket,
     pub(super) consumers: Vec<Rc<Consumer>>,
-    pub(super) told: Vec<Told>,
+    pub(super) histories: Vec<MessageHistory>,
     /// Calls that may arrive at any time, for whose answers nobody waits.
     pub(super) strays: Vec<What>,
     pub(super) left: Left,
@@ -402,7 +402,7 @@ impl World {
                 .iter()
                 .map(|&it| Rc::new(Consumer::new(it, bounds, Time::ZERO)))
                 .collect(),
-            told: vec![Told::default(); ids.len()],
+            histories: vec![MessageHistory::default(); ids.len()],
             ids,
             strays: Vec::new(),
             left: Left {
@@ -430,7 +430,7 @@ impl World {
                 && it.calls.iter().all(UnderWay::is_parked)
                 && it.delivery.is_empty()
         };
-        self.told.iter().all(|told| told.is_gone) && self.consumers.iter().all(is_at_rest)
+        self.histories.iter().all(|history| history.is_gone) && self.consumers.iter().all(is_at_rest)
     }
 
     pub(super) fn lease(&mut self, most: u32) -> Lease {
