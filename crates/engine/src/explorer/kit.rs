@@ -30,8 +30,8 @@ use self::puppet::{Handlers, Puppet};
 use self::wire::{Waiting, Wire};
 use super::search::text;
 use super::world::{
-    Checked, Consumer as Known, DEADLINE, DRAIN, Fact, Goes, Mood, OF_THE_QUEUE, Running, Says, Step, UNTIL,
-    UnderWay, What, World, names,
+    Checked, Consumer as Known, DEADLINE, DRAIN, Fact, Goes, Mood, OF_THE_QUEUE, Running, Says, SqsRequest,
+    Step, UNTIL, UnderWay, World, names,
 };
 use super::{Bounds, Consumes};
 use crate::keys::BatchKey;
@@ -307,8 +307,8 @@ impl Kit {
         for (who, waited) in waited.into_iter().enumerate() {
             let consumer = &after.consumers[who];
             let is_old = |it: &&UnderWay| match &it.what {
-                What::Receive(poll) => it.is_parked() && consumer.began + poll.sent < after.now,
-                What::Settle { .. } | What::Extend { .. } => false,
+                SqsRequest::Receive(poll) => it.is_parked() && consumer.began + poll.sent < after.now,
+                SqsRequest::Settle { .. } | SqsRequest::Extend { .. } => false,
             };
             let old = consumer.calls.iter().filter(is_old).count();
             for _ in old..waited {
@@ -527,9 +527,9 @@ impl Kit {
         worlds: (&World, &World),
     ) -> Checked {
         let (asks, facts) = match what {
-            What::Settle { call, facts } => (Asks::Settle(call.kind), facts.as_slice()),
-            What::Extend { facts, .. } => (Asks::Extend, facts.as_slice()),
-            What::Receive(_) => (Asks::Receive, &[][..]),
+            SqsRequest::Settle { call, facts } => (Asks::Settle(call.kind), facts.as_slice()),
+            SqsRequest::Extend { facts, .. } => (Asks::Extend, facts.as_slice()),
+            SqsRequest::Receive(_) => (Asks::Receive, &[][..]),
         };
         // Its caller has stopped waiting by itself, or nothing happens yet.
         if matches!(goes, Goes::TimedOut | Goes::Later) {

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::world::{Answer, Consumer, Fact, Machine, UnderWay, Way, What, World};
+use super::world::{Answer, Consumer, Fact, Machine, SqsRequest, UnderWay, Way, World};
 use crate::batch::Phase;
 use crate::breaker::OUTAGES;
 use crate::keys::{BatchKey, MessageKey};
@@ -168,7 +168,7 @@ impl<'w> Print<'w> {
 
     fn call(&mut self, UnderWay { what, way, limit }: &UnderWay) {
         match what {
-            What::Settle { call: Call { kind, messages, .. }, facts } => {
+            SqsRequest::Settle { call: Call { kind, messages, .. }, facts } => {
                 self.add(kind);
                 for (key, after) in messages {
                     self.key(*key);
@@ -176,12 +176,12 @@ impl<'w> Print<'w> {
                 }
                 self.facts(facts);
             }
-            What::Extend { asked, leases, facts } => {
+            SqsRequest::Extend { asked, leases, facts } => {
                 self.time(*asked);
                 self.add(leases);
                 self.facts(facts);
             }
-            What::Receive(poll) => {
+            SqsRequest::Receive(poll) => {
                 let is_old = matches!(self.engine, Some(Machine::Worker(it)) if poll.sent < it.machine.pollers.failed_at);
                 self.add((poll.messages, poll.wait, is_old));
                 self.time(poll.sent);
@@ -199,14 +199,14 @@ impl<'w> Print<'w> {
         }
     }
 
-    fn stray(&mut self, what: &What) {
+    fn stray(&mut self, what: &SqsRequest) {
         match what {
-            What::Settle { call, .. } => {
+            SqsRequest::Settle { call, .. } => {
                 self.add(call.kind);
                 call.messages.iter().for_each(|(_, after)| self.add(after));
             }
-            What::Extend { leases, .. } => leases.iter().for_each(|(_, seconds)| self.add(seconds)),
-            What::Receive(poll) => self.add(poll.messages),
+            SqsRequest::Extend { leases, .. } => leases.iter().for_each(|(_, seconds)| self.add(seconds)),
+            SqsRequest::Receive(poll) => self.add(poll.messages),
         }
         self.facts(what.facts());
     }

@@ -9,8 +9,8 @@ use redrive_local::rules::settle;
 
 use super::Consumes;
 use super::world::{
-    Checked, Consumer, ENDLESS, Fact, Machine, Mood, OF_THE_QUEUE, Running, SETTLE_UNTIL, Says, UNTIL,
-    UnderWay, Way, What, World, at, names, policy,
+    Checked, Consumer, ENDLESS, Fact, Machine, Mood, OF_THE_QUEUE, Running, SETTLE_UNTIL, Says, SqsRequest,
+    UNTIL, UnderWay, Way, World, at, names, policy,
 };
 use crate::batch::Batch;
 use crate::breaker::OPEN_FOR;
@@ -173,7 +173,11 @@ impl World {
             Command::Call(call) => self.calls(who, call)?,
             Command::Receive(poll) => {
                 let limit = poll.sent + poll.wait + Duration::from_secs(5);
-                self.consumer(who).calls.push(UnderWay { what: What::Receive(poll), way: Way::Fresh, limit });
+                self.consumer(who).calls.push(UnderWay {
+                    what: SqsRequest::Receive(poll),
+                    way: Way::Fresh,
+                    limit,
+                });
             }
             Command::Lease(most) => {
                 let (lease, now) = (self.lease(most), self.now - self.consumers[who].began);
@@ -190,7 +194,7 @@ impl World {
                 if facts.len() < leases.len() {
                     return Err("a lease is extended that was forgotten".to_owned());
                 }
-                let what = What::Extend { asked, leases, facts };
+                let what = SqsRequest::Extend { asked, leases, facts };
                 consumer.calls.push(UnderWay { what, way: Way::Fresh, limit });
             }
             Command::Forget(lease) => drop(self.consumer(who).leases.remove(&lease)),
@@ -214,7 +218,7 @@ impl World {
             Command::Note(_) | Command::EndProcess(_) => {}
             Command::Exit(exit) => {
                 let consumer = &self.consumers[who];
-                let settles = |it: &UnderWay| matches!(it.what, What::Settle { .. });
+                let settles = |it: &UnderWay| matches!(it.what, SqsRequest::Settle { .. });
                 let is_busy = !consumer.running.is_empty() || consumer.calls.iter().any(settles);
                 if matches!(exit, Exit::Settled { .. }) && is_busy {
                     return Err(format!("{} ends while a handler or a call is under way", self.name(who)));
@@ -239,7 +243,7 @@ impl World {
                 return Err(format!("SQS is asked {tries} times to settle m{}", fact.message + 1));
             }
             let kinds = consumer.calls.iter().filter_map(|it| match &it.what {
-                What::Settle { call, .. } => Some(call),
+                SqsRequest::Settle { call, .. } => Some(call),
                 _ => None,
             });
             if kinds.flat_map(|call| &call.messages).any(|(other, _)| other == key) {
@@ -249,7 +253,7 @@ impl World {
         }
         let limit = call.until;
         self.say(|it| format!("{} calls SQS: {}", it.name(who), super::words::call(&call, &facts)));
-        let what = What::Settle { call, facts };
+        let what = SqsRequest::Settle { call, facts };
         self.consumer(who).calls.push(UnderWay { what, way: Way::Fresh, limit });
         Ok(())
     }

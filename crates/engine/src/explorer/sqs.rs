@@ -7,7 +7,7 @@ use redrive_local::rules::Received;
 use redrive_local::{NewMessage, QueueEvent};
 
 use super::Bounds;
-use super::world::{Answer, Checked, Fact, Left, What, World, at, names};
+use super::world::{Answer, Checked, Fact, Left, SqsRequest, World, at, names};
 use crate::{Extension, SettleCall};
 
 impl World {
@@ -15,12 +15,12 @@ impl World {
     pub(super) fn act(
         &mut self,
         who: usize,
-        what: &What,
+        what: &SqsRequest,
         most: Option<usize>,
         skipped: Option<usize>,
     ) -> Checked<Answer> {
         match what {
-            What::Settle { call, facts } => {
+            SqsRequest::Settle { call, facts } => {
                 let mut confirmed = Vec::new();
                 for (entry, (fact, &(key, after))) in facts.iter().zip(&call.messages).enumerate() {
                     let is_done = skipped != Some(entry)
@@ -34,7 +34,7 @@ impl World {
                 self.look_at_queue();
                 Ok(Answer::Settlement(confirmed))
             }
-            What::Extend { leases, facts, .. } => {
+            SqsRequest::Extend { leases, facts, .. } => {
                 let mut answers = Vec::new();
                 for (entry, (fact, &(lease, seconds))) in facts.iter().zip(leases).enumerate() {
                     if skipped == Some(entry) {
@@ -46,7 +46,7 @@ impl World {
                 self.look_at_queue();
                 Ok(Answer::Extended(answers))
             }
-            What::Receive(poll) => {
+            SqsRequest::Receive(poll) => {
                 let most = most.unwrap_or(poll.messages);
                 let brought = self.receive(most, self.bounds.visibility)?;
                 Ok(Answer::Received(brought.into_iter().map(|(_, fact)| fact).collect()))
@@ -68,7 +68,7 @@ impl World {
             ));
         }
         for call in &self.consumers[who].calls {
-            if let What::Settle { call, facts } = &call.what
+            if let SqsRequest::Settle { call, facts } = &call.what
                 && call.kind == SettleCall::DeadLetter
                 && let Some(earlier) = facts.iter().find(is_of_group)
             {
@@ -171,7 +171,7 @@ impl World {
     /// but it must never delete one that is not over.
     pub(super) fn arrives(&mut self, stray: usize) -> Checked {
         match self.strays.remove(stray) {
-            What::Settle { call, facts } => {
+            SqsRequest::Settle { call, facts } => {
                 for (fact, &(_, after)) in facts.iter().zip(&call.messages) {
                     match call.kind {
                         SettleCall::DeadLetter => self.send_letter(fact)?,
@@ -180,13 +180,13 @@ impl World {
                     }
                 }
             }
-            What::Extend { leases, facts, .. } => {
+            SqsRequest::Extend { leases, facts, .. } => {
                 for (fact, (_, seconds)) in facts.iter().zip(leases) {
                     self.hide_late(fact, Duration::from_secs(seconds));
                 }
             }
             // What it brings, nobody has.
-            What::Receive(poll) => drop(self.receive(poll.messages, self.bounds.visibility)?),
+            SqsRequest::Receive(poll) => drop(self.receive(poll.messages, self.bounds.visibility)?),
         }
         self.look_at_queue();
         Ok(())

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use super::Consumes;
-use super::world::{Consumer, Goes, Left, Machine, Mood, Says, Step, UnderWay, Way, What, World, at, names};
+use super::world::{
+    Consumer, Goes, Left, Machine, Mood, Says, SqsRequest, Step, UnderWay, Way, World, at, names,
+};
 use crate::Time;
 
 impl World {
@@ -55,7 +57,7 @@ impl World {
                 };
                 goes.extend(may_stray.then_some(Goes::Strays));
                 match &under_way.what {
-                    What::Receive(poll) if !matches!(under_way.way, Way::Acted(_)) => {
+                    SqsRequest::Receive(poll) if !matches!(under_way.way, Way::Acted(_)) => {
                         if !self.is_receivable {
                             continue;
                         }
@@ -74,8 +76,8 @@ impl World {
                         }
                         continue;
                     }
-                    What::Receive(_) => {}
-                    What::Settle { .. } | What::Extend { .. } => {
+                    SqsRequest::Receive(_) => {}
+                    SqsRequest::Settle { .. } | SqsRequest::Extend { .. } => {
                         let is_fresh = matches!(under_way.way, Way::Fresh) && !is_late;
                         is_waiting |= is_fresh;
                         goes.extend((may_stray && is_fresh).then_some(Goes::Repeated));
@@ -168,7 +170,7 @@ impl World {
             let wake = it.engine.as_ref().and_then(Machine::wake_at);
             // Nothing but the end of its poll may keep a worker.
             let polls = it.calls.iter().filter_map(|call| match &call.what {
-                What::Receive(poll) if it.is_told && call.is_parked() => Some(poll.sent + poll.wait),
+                SqsRequest::Receive(poll) if it.is_told && call.is_parked() => Some(poll.sent + poll.wait),
                 _ => None,
             });
             let times = calls.chain(wake).chain(polls).map(|time| time + it.began);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Consumes;
 use super::world::{
-    Answer, Checked, Consumer, DEADLINE, Goes, Mood, Running, Says, Step, UnderWay, Way, What, World,
+    Answer, Checked, Consumer, DEADLINE, Goes, Mood, Running, Says, SqsRequest, Step, UnderWay, Way, World,
 };
 use crate::keys::MessageKey;
 use crate::testing::Failure;
@@ -94,14 +94,14 @@ impl World {
             let now = self.now - self.consumers[who].began;
             let is_receivable = self.is_receivable;
             let is_over = |it: &UnderWay| match &it.what {
-                What::Receive(poll) if is_receivable => it.is_parked() && poll.sent + poll.wait < now,
-                What::Receive(poll) => {
+                SqsRequest::Receive(poll) if is_receivable => it.is_parked() && poll.sent + poll.wait < now,
+                SqsRequest::Receive(poll) => {
                     it.is_parked() && poll.sent < now && (!old_polls || poll.sent + poll.wait <= now)
                 }
-                What::Settle { .. } | What::Extend { .. } => false,
+                SqsRequest::Settle { .. } | SqsRequest::Extend { .. } => false,
             };
             while let Some(place) = self.consumers[who].calls.iter().position(is_over) {
-                if let What::Receive(poll) = self.consumer(who).calls.remove(place).what {
+                if let SqsRequest::Receive(poll) = self.consumer(who).calls.remove(place).what {
                     self.on(who, Event::Received { poll, messages: Vec::new() })?;
                 }
                 if self.consumers[who].began == self.now {
@@ -216,23 +216,23 @@ impl World {
     }
 
     /// A call may arrive later, and nobody waits for its answer.
-    fn stray(&mut self, what: What) {
+    fn stray(&mut self, what: SqsRequest) {
         self.left.strays -= 1;
         self.note_lost(&what);
         self.strays.push(what);
     }
 
-    pub(super) fn note_lost(&mut self, what: &What) {
-        if let What::Settle { call, facts } = what
+    pub(super) fn note_lost(&mut self, what: &SqsRequest) {
+        if let SqsRequest::Settle { call, facts } = what
             && call.kind == SettleCall::DeadLetter
         {
             facts.iter().for_each(|fact| self.histories[fact.message].has_lost_letter = true);
         }
     }
 
-    pub(super) fn answer(&mut self, who: usize, what: What, answer: Option<Answer>) -> Checked {
+    pub(super) fn answer(&mut self, who: usize, what: SqsRequest, answer: Option<Answer>) -> Checked {
         let event = match (what, answer) {
-            (What::Settle { call, .. }, answer) => {
+            (SqsRequest::Settle { call, .. }, answer) => {
                 let answers = match answer {
                     Some(Answer::Settlement(confirmed)) => {
                         confirmed.into_iter().map(|key| (key, Confirmation::Done)).collect()
@@ -241,18 +241,18 @@ impl World {
                 };
                 Event::Answered { call, answers, took: Duration::ZERO }
             }
-            (What::Extend { asked, leases, .. }, answer) => {
+            (SqsRequest::Extend { asked, leases, .. }, answer) => {
                 let answers = match answer {
                     Some(Answer::Extended(answers)) => Ok(answers),
                     _ => Err("no answer".to_owned()),
                 };
                 Event::Extended { asked, leases, answers }
             }
-            (What::Receive(poll), Some(Answer::Received(facts))) => {
+            (SqsRequest::Receive(poll), Some(Answer::Received(facts))) => {
                 let messages = facts.into_iter().map(|facts| self.consumer(who).arrival(facts)).collect();
                 Event::Received { poll, messages }
             }
-            (What::Receive(poll), _) => Event::NotReceived { poll, random: 1.0, error: String::new() },
+            (SqsRequest::Receive(poll), _) => Event::NotReceived { poll, random: 1.0, error: String::new() },
         };
         self.on(who, event)
     }

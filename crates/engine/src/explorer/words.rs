@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::world::{Answer, Fact, Goes, Says, Step, UnderWay, Way, What, World};
+use super::world::{Answer, Fact, Goes, Says, SqsRequest, Step, UnderWay, Way, World};
 use crate::{Call, SettleCall};
 
 impl World {
@@ -98,18 +98,18 @@ fn names(facts: &[Arc<Fact>]) -> String {
 
 fn under_way(call: &UnderWay) -> String {
     match (&call.what, &call.way) {
-        (What::Receive(_), Way::Acted(Answer::Received(facts))) => {
+        (SqsRequest::Receive(_), Way::Acted(Answer::Received(facts))) => {
             format!("the receive that brings {}", names(facts))
         }
         (of, _) => what(of),
     }
 }
 
-fn what(what: &What) -> String {
+fn what(what: &SqsRequest) -> String {
     match what {
-        What::Settle { call: settle, facts } => call(settle, facts),
-        What::Extend { facts, .. } => format!("the extension of {}", names(facts)),
-        What::Receive(_) => "the receive".to_owned(),
+        SqsRequest::Settle { call: settle, facts } => call(settle, facts),
+        SqsRequest::Extend { facts, .. } => format!("the extension of {}", names(facts)),
+        SqsRequest::Receive(_) => "the receive".to_owned(),
     }
 }
 

@@ -247,7 +247,7 @@ pub(super) struct Running {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum What {
+pub(super) enum SqsRequest {
     Settle { call: Call, facts: Vec<Arc<Fact>> },
     Extend { asked: Time, leases: Vec<(LeaseKey, u64)>, facts: Vec<Arc<Fact>> },
     Receive(Poll),
@@ -271,7 +271,7 @@ pub(super) enum Answer {
 
 #[derive(Debug, Clone)]
 pub(super) struct UnderWay {
-    pub(super) what: What,
+    pub(super) what: SqsRequest,
     pub(super) way: Way,
     /// When the caller stops waiting, by the engine's clock.
     pub(super) limit: Time,
@@ -356,7 +356,7 @@ pub(super) struct World {
     pub(super) consumers: Vec<Rc<Consumer>>,
     pub(super) histories: Vec<MessageHistory>,
     /// Calls that may arrive at any time, for whose answers nobody waits.
-    pub(super) strays: Vec<What>,
+    pub(super) strays: Vec<SqsRequest>,
     pub(super) left: Left,
     /// What else happened in a step, if somebody reads it.
     pub(super) log: Option<Vec<String>>,
@@ -539,7 +539,7 @@ impl Running {
 impl UnderWay {
     /// A receive that waits for messages.
     pub(super) fn is_parked(&self) -> bool {
-        matches!((&self.what, &self.way), (What::Receive(_), Way::Fresh))
+        matches!((&self.what, &self.way), (SqsRequest::Receive(_), Way::Fresh))
     }
 
     pub(super) fn facts(&self) -> &[Arc<Fact>] {
@@ -547,7 +547,7 @@ impl UnderWay {
     }
 }
 
-impl What {
+impl SqsRequest {
     pub(super) fn facts(&self) -> &[Arc<Fact>] {
         match self {
             Self::Settle { facts, .. } | Self::Extend { facts, .. } => facts,
