@@ -30,8 +30,8 @@ use self::puppet::{Handlers, Puppet};
 use self::wire::{Waiting, Wire};
 use super::search::text;
 use super::world::{
-    Checked, Consumer as Known, DEADLINE, DRAIN, Fact, Goes, Mood, OF_THE_QUEUE, Running, Says, SqsRequest,
-    Step, UNTIL, UnderWay, World, names,
+    CallFate, Checked, Consumer as Known, DEADLINE, DRAIN, Fact, Mood, OF_THE_QUEUE, Running, Says,
+    SqsRequest, Step, UNTIL, UnderWay, World, names,
 };
 use super::{Bounds, Consumes};
 use crate::keys::BatchKey;
@@ -523,7 +523,7 @@ impl Kit {
         who: usize,
         UnderWay { what, .. }: &UnderWay,
         most: Option<usize>,
-        goes: Goes,
+        goes: CallFate,
         worlds: (&World, &World),
     ) -> Checked {
         let (asks, facts) = match what {
@@ -532,11 +532,11 @@ impl Kit {
             SqsRequest::Receive(_) => (Asks::Receive, &[][..]),
         };
         // Its caller has stopped waiting by itself, or nothing happens yet.
-        if matches!(goes, Goes::TimedOut | Goes::Later) {
+        if matches!(goes, CallFate::TimedOut | CallFate::Later) {
             return Ok(());
         }
         let wire = self.processes[who].wire.clone();
-        if goes == Goes::Answered {
+        if goes == CallFate::Answered {
             let call =
                 wire.waiting().iter().position(|it| it.answer.is_some() && self.is_for(it, asks, facts));
             let call = call.ok_or("nobody waits for the answer")?;
@@ -546,19 +546,19 @@ impl Kit {
         }
         self.until("SQS is called", |kit| kit.find(who, asks, facts).is_some()).await?;
         let Some(call) = self.find(who, asks, facts) else { return Ok(()) };
-        if goes == Goes::Lost {
+        if goes == CallFate::Lost {
             wire.lose(call);
         } else {
             let request = wire.waiting()[call].request.clone();
-            let skipped = if let Goes::Without(entry) = goes { Some(usize::from(entry)) } else { None };
+            let skipped = if let CallFate::Without(entry) = goes { Some(usize::from(entry)) } else { None };
             let answer = self.act(who, &changed(&request, most, skipped), worlds)?;
             match goes {
-                Goes::AnsweredLater => wire.waiting()[call].answer = Some(answer),
-                Goes::Unanswered => wire.lose(call),
+                CallFate::AnsweredLater => wire.waiting()[call].answer = Some(answer),
+                CallFate::Unanswered => wire.lose(call),
                 _ => wire.answer(call, answer),
             }
         }
-        let is_tried_again = matches!(goes, Goes::Lost | Goes::Unanswered | Goes::Without(_));
+        let is_tried_again = matches!(goes, CallFate::Lost | CallFate::Unanswered | CallFate::Without(_));
         if is_tried_again && matches!(asks, Asks::Settle(_)) {
             self.agree(worlds.1);
             for _ in 0..2 {

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::world::{Answer, Consumer, Fact, Machine, SqsRequest, UnderWay, Way, World};
+use super::world::{Answer, CallProgress, Consumer, Fact, Machine, SqsRequest, UnderWay, World};
 use crate::batch::Phase;
 use crate::breaker::OUTAGES;
 use crate::keys::{BatchKey, MessageKey};
@@ -189,13 +189,13 @@ impl<'w> Print<'w> {
         }
         self.end(*limit);
         match way {
-            Way::Fresh => self.add(0),
-            Way::Slow => self.add(1),
-            Way::Acted(Answer::Settlement(keys)) => keys.iter().for_each(|key| self.key(*key)),
-            Way::Acted(Answer::Extended(answers)) => {
+            CallProgress::Fresh => self.add(0),
+            CallProgress::Slow => self.add(1),
+            CallProgress::Acted(Answer::Settlement(keys)) => keys.iter().for_each(|key| self.key(*key)),
+            CallProgress::Acted(Answer::Extended(answers)) => {
                 answers.iter().for_each(|(lease, answer)| self.add((lease, std::mem::discriminant(answer))));
             }
-            Way::Acted(Answer::Received(facts)) => self.facts(facts),
+            CallProgress::Acted(Answer::Received(facts)) => self.facts(facts),
         }
     }
 

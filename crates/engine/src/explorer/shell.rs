@@ -9,8 +9,8 @@ use redrive_local::rules::settle;
 
 use super::Consumes;
 use super::world::{
-    Checked, Consumer, ENDLESS, Fact, Machine, Mood, OF_THE_QUEUE, Running, SETTLE_UNTIL, Says, SqsRequest,
-    UNTIL, UnderWay, Way, World, at, names, policy,
+    CallProgress, Checked, Consumer, ENDLESS, Fact, Machine, Mood, OF_THE_QUEUE, Running, SETTLE_UNTIL, Says,
+    SqsRequest, UNTIL, UnderWay, World, at, names, policy,
 };
 use crate::batch::Batch;
 use crate::breaker::OPEN_FOR;
@@ -175,7 +175,7 @@ impl World {
                 let limit = poll.sent + poll.wait + Duration::from_secs(5);
                 self.consumer(who).calls.push(UnderWay {
                     what: SqsRequest::Receive(poll),
-                    way: Way::Fresh,
+                    way: CallProgress::Fresh,
                     limit,
                 });
             }
@@ -195,7 +195,7 @@ impl World {
                     return Err("a lease is extended that was forgotten".to_owned());
                 }
                 let what = SqsRequest::Extend { asked, leases, facts };
-                consumer.calls.push(UnderWay { what, way: Way::Fresh, limit });
+                consumer.calls.push(UnderWay { what, way: CallProgress::Fresh, limit });
             }
             Command::Forget(lease) => drop(self.consumer(who).leases.remove(&lease)),
             Command::Report { batch, settled } => match self.consumers[who].consumes {
@@ -254,7 +254,7 @@ impl World {
         let limit = call.until;
         self.say(|it| format!("{} calls SQS: {}", it.name(who), super::words::call(&call, &facts)));
         let what = SqsRequest::Settle { call, facts };
-        self.consumer(who).calls.push(UnderWay { what, way: Way::Fresh, limit });
+        self.consumer(who).calls.push(UnderWay { what, way: CallProgress::Fresh, limit });
         Ok(())
     }
 
@@ -262,7 +262,7 @@ impl World {
     pub(super) fn replace(&mut self, who: usize) -> Checked {
         let consumes = self.consumers[who].consumes;
         for call in self.consumers[who].calls.clone() {
-            if let Way::Acted(_) = call.way {
+            if let CallProgress::Acted(_) = call.way {
                 self.note_lost(&call.what);
             }
         }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Consumes;
 use super::world::{
-    Consumer, Goes, Left, Machine, Mood, Says, SqsRequest, Step, UnderWay, Way, World, at, names,
+    CallFate, CallProgress, Consumer, Left, Machine, Mood, Says, SqsRequest, Step, UnderWay, World, at, names,
 };
 use crate::Time;
 
@@ -47,27 +47,29 @@ impl World {
             for (call, under_way) in consumer.calls.iter().enumerate() {
                 let call = call as u8;
                 let is_late = under_way.limit + consumer.began <= self.now;
-                let may_stray = self.left.strays > 0 && !matches!(under_way.way, Way::Acted(_));
+                let may_stray = self.left.strays > 0 && !matches!(under_way.way, CallProgress::Acted(_));
                 let mut goes: Vec<_> = match &under_way.way {
                     // A process that stood still may see the answer first.
-                    Way::Acted(_) if is_late && is_asleep => vec![Goes::TimedOut, Goes::Answered],
-                    _ if is_late => vec![Goes::TimedOut],
-                    Way::Acted(_) => vec![Goes::Answered],
-                    Way::Slow | Way::Fresh => vec![Goes::Well],
+                    CallProgress::Acted(_) if is_late && is_asleep => {
+                        vec![CallFate::TimedOut, CallFate::Answered]
+                    }
+                    _ if is_late => vec![CallFate::TimedOut],
+                    CallProgress::Acted(_) => vec![CallFate::Answered],
+                    CallProgress::Slow | CallProgress::Fresh => vec![CallFate::Well],
                 };
-                goes.extend(may_stray.then_some(Goes::Strays));
+                goes.extend(may_stray.then_some(CallFate::Strays));
                 match &under_way.what {
-                    SqsRequest::Receive(poll) if !matches!(under_way.way, Way::Acted(_)) => {
+                    SqsRequest::Receive(poll) if !matches!(under_way.way, CallProgress::Acted(_)) => {
                         if !self.is_receivable {
                             continue;
                         }
                         is_waiting = true;
                         if self.left.losses > 0 {
-                            goes.extend([Goes::Lost, Goes::Unanswered, Goes::AnsweredLater]);
+                            goes.extend([CallFate::Lost, CallFate::Unanswered, CallFate::AnsweredLater]);
                         }
                         let most = poll.messages.min(self.histories.len()) as u8;
                         for goes in goes {
-                            let counts = if matches!(goes, Goes::Lost | Goes::Strays) {
+                            let counts = if matches!(goes, CallFate::Lost | CallFate::Strays) {
                                 most..=most
                             } else {
                                 1..=most
@@ -78,14 +80,19 @@ impl World {
                     }
                     SqsRequest::Receive(_) => {}
                     SqsRequest::Settle { .. } | SqsRequest::Extend { .. } => {
-                        let is_fresh = matches!(under_way.way, Way::Fresh) && !is_late;
+                        let is_fresh = matches!(under_way.way, CallProgress::Fresh) && !is_late;
                         is_waiting |= is_fresh;
-                        goes.extend((may_stray && is_fresh).then_some(Goes::Repeated));
+                        goes.extend((may_stray && is_fresh).then_some(CallFate::Repeated));
                         if is_fresh && self.left.losses > 0 {
-                            goes.extend([Goes::Lost, Goes::Unanswered, Goes::AnsweredLater, Goes::Later]);
+                            goes.extend([
+                                CallFate::Lost,
+                                CallFate::Unanswered,
+                                CallFate::AnsweredLater,
+                                CallFate::Later,
+                            ]);
                             let entries = under_way.facts().len();
                             if entries > 1 {
-                                goes.extend((0..entries).map(|entry| Goes::Without(entry as u8)));
+                                goes.extend((0..entries).map(|entry| CallFate::Without(entry as u8)));
                             }
                         }
                     }
@@ -146,12 +153,11 @@ impl World {
             Step::Wake { .. } => 0,
             Step::Returns { .. } | Step::IsCanceled { .. } => 1,
             Step::Ends { says: Says::Done, .. } => 2,
-            Step::Calls { goes: Goes::Well | Goes::Answered, .. } => 3,
-            Step::Calls { goes: Goes::TimedOut, .. } => 4,
-            Step::Receives { most, goes: Goes::Well | Goes::Answered, .. } | Step::Delivers { most, .. } => {
-                100 - most
-            }
-            Step::Receives { goes: Goes::TimedOut, .. } => 150,
+            Step::Calls { goes: CallFate::Well | CallFate::Answered, .. } => 3,
+            Step::Calls { goes: CallFate::TimedOut, .. } => 4,
+            Step::Receives { most, goes: CallFate::Well | CallFate::Answered, .. }
+            | Step::Delivers { most, .. } => 100 - most,
+            Step::Receives { goes: CallFate::TimedOut, .. } => 150,
             Step::Time { old_polls: false } => 200,
             _ => u8::MAX,
         };

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::Consumes;
 use super::world::{
-    Answer, Checked, Consumer, DEADLINE, Goes, Mood, Running, Says, SqsRequest, Step, UnderWay, Way, World,
+    Answer, CallFate, CallProgress, Checked, Consumer, DEADLINE, Mood, Running, Says, SqsRequest, Step,
+    UnderWay, World,
 };
 use crate::keys::MessageKey;
 use crate::testing::Failure;
@@ -51,7 +52,7 @@ impl World {
             Step::Kill { who } => {
                 self.left.kills -= 1;
                 let calls = self.consumers[usize::from(who)].calls.clone();
-                for call in calls.into_iter().filter(|call| !matches!(call.way, Way::Acted(_))) {
+                for call in calls.into_iter().filter(|call| !matches!(call.way, CallProgress::Acted(_))) {
                     if self.left.strays > 0 {
                         self.stray(call.what);
                     }
@@ -171,15 +172,15 @@ impl World {
     }
 
     /// A call goes its way.
-    pub(super) fn call(&mut self, who: usize, call: usize, most: Option<usize>, goes: Goes) -> Checked {
+    pub(super) fn call(&mut self, who: usize, call: usize, most: Option<usize>, goes: CallFate) -> Checked {
         let (is_good, may_arrive) = (
-            matches!(goes, Goes::Well | Goes::Answered | Goes::TimedOut),
-            matches!(goes, Goes::Strays | Goes::Repeated),
+            matches!(goes, CallFate::Well | CallFate::Answered | CallFate::TimedOut),
+            matches!(goes, CallFate::Strays | CallFate::Repeated),
         );
         let is_loss = !is_good && !may_arrive;
         self.left.losses -= u8::from(is_loss);
-        if goes == Goes::Later {
-            self.consumer(who).calls[call].way = Way::Slow;
+        if goes == CallFate::Later {
+            self.consumer(who).calls[call].way = CallProgress::Slow;
             return Ok(());
         }
         let UnderWay { what, way, limit } = self.consumer(who).calls.remove(call);
@@ -187,14 +188,14 @@ impl World {
             self.stray(what.clone());
         }
         let skipped = match goes {
-            Goes::Without(entry) => Some(entry.into()),
+            CallFate::Without(entry) => Some(entry.into()),
             _ => None,
         };
         let answer = match (way, goes) {
-            (Way::Acted(answer), Goes::Answered) => Some(answer),
-            (_, Goes::Lost | Goes::Strays) => None,
-            (way, Goes::TimedOut) => {
-                if let Way::Acted(_) = way {
+            (CallProgress::Acted(answer), CallFate::Answered) => Some(answer),
+            (_, CallFate::Lost | CallFate::Strays) => None,
+            (way, CallFate::TimedOut) => {
+                if let CallProgress::Acted(_) = way {
                     self.note_lost(&what);
                 }
                 None
@@ -202,12 +203,12 @@ impl World {
             _ => Some(self.act(who, &what, most, skipped)?),
         };
         match goes {
-            Goes::AnsweredLater => {
-                let way = answer.map_or(Way::Slow, Way::Acted);
+            CallFate::AnsweredLater => {
+                let way = answer.map_or(CallProgress::Slow, CallProgress::Acted);
                 self.consumer(who).calls.push(UnderWay { what, way, limit });
                 Ok(())
             }
-            Goes::Unanswered => {
+            CallFate::Unanswered => {
                 self.note_lost(&what);
                 self.answer(who, what, None)
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::world::{Answer, Fact, Goes, Says, SqsRequest, Step, UnderWay, Way, World};
+use super::world::{Answer, CallFate, CallProgress, Fact, Says, SqsRequest, Step, UnderWay, World};
 use crate::{Call, SettleCall};
 
 impl World {
@@ -47,10 +47,10 @@ impl World {
                     _ => String::new(),
                 };
                 let goes = match goes {
-                    Goes::Well => "is done and answered",
-                    Goes::Lost => "does not arrive",
-                    Goes::Unanswered => "is done, and its answer is lost",
-                    Goes::Without(entry) => {
+                    CallFate::Well => "is done and answered",
+                    CallFate::Lost => "does not arrive",
+                    CallFate::Unanswered => "is done, and its answer is lost",
+                    CallFate::Without(entry) => {
                         return format!(
                             "{}: {} is answered, but its entry {} fails",
                             self.name(who.into()),
@@ -58,12 +58,12 @@ impl World {
                             entry + 1
                         );
                     }
-                    Goes::AnsweredLater => "is done, and answered later",
-                    Goes::Later => "is slow",
-                    Goes::Answered => "is answered",
-                    Goes::TimedOut => "has taken too long",
-                    Goes::Strays => "gets no answer, and may arrive later",
-                    Goes::Repeated => "is done and answered, and may arrive once more",
+                    CallFate::AnsweredLater => "is done, and answered later",
+                    CallFate::Later => "is slow",
+                    CallFate::Answered => "is answered",
+                    CallFate::TimedOut => "has taken too long",
+                    CallFate::Strays => "gets no answer, and may arrive later",
+                    CallFate::Repeated => "is done and answered, and may arrive once more",
                 };
                 format!("{}: {}{most} {goes}", self.name(who.into()), under_way(call))
             }
@@ -98,7 +98,7 @@ fn names(facts: &[Arc<Fact>]) -> String {
 
 fn under_way(call: &UnderWay) -> String {
     match (&call.what, &call.way) {
-        (SqsRequest::Receive(_), Way::Acted(Answer::Received(facts))) => {
+        (SqsRequest::Receive(_), CallProgress::Acted(Answer::Received(facts))) => {
             format!("the receive that brings {}", names(facts))
         }
         (of, _) => what(of),

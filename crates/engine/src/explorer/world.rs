@@ -138,7 +138,7 @@ pub(super) enum Says {
 
 /// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Goes {
+pub(super) enum CallFate {
     Well,
     /// It does not arrive.
     Lost,
@@ -185,14 +185,14 @@ pub(super) enum Step {
     Calls {
         who: u8,
         call: u8,
-        goes: Goes,
+        goes: CallFate,
     },
     /// A receive, of so many messages at most.
     Receives {
         who: u8,
         call: u8,
         most: u8,
-        goes: Goes,
+        goes: CallFate,
     },
     /// The mapping hands messages to a sandbox.
     Delivers {
@@ -254,7 +254,7 @@ pub(super) enum SqsRequest {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Way {
+pub(super) enum CallProgress {
     Fresh,
     /// It is to arrive later.
     Slow,
@@ -272,7 +272,7 @@ pub(super) enum Answer {
 #[derive(Debug, Clone)]
 pub(super) struct UnderWay {
     pub(super) what: SqsRequest,
-    pub(super) way: Way,
+    pub(super) way: CallProgress,
     /// When the caller stops waiting, by the engine's clock.
     pub(super) limit: Time,
 }
@@ -539,7 +539,7 @@ impl Running {
 impl UnderWay {
     /// A receive that waits for messages.
     pub(super) fn is_parked(&self) -> bool {
-        matches!((&self.what, &self.way), (SqsRequest::Receive(_), Way::Fresh))
+        matches!((&self.what, &self.way), (SqsRequest::Receive(_), CallProgress::Fresh))
     }
 
     pub(super) fn facts(&self) -> &[Arc<Fact>] {
