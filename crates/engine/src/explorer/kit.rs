@@ -30,7 +30,7 @@ use self::puppet::{Handlers, Puppet};
 use self::wire::{Waiting, Wire};
 use super::search::text;
 use super::world::{
-    CallFate, Checked, Consumer as Known, DEADLINE, DRAIN, Fact, Mood, OF_THE_QUEUE, Running, Says,
+    CallFate, Checked, Consumer as Known, DEADLINE, DRAIN, Fact, HandlerEnd, Mood, OF_THE_QUEUE, Running,
     SqsRequest, Step, UNTIL, UnderWay, World, names,
 };
 use super::{Bounds, Consumes};
@@ -216,7 +216,7 @@ impl Kit {
             }
             Step::Returns { who, blocked } => {
                 let (_, fact) = &before.consumers[usize::from(who)].blocked[usize::from(blocked)];
-                self.end(who.into(), fact, Says::Done);
+                self.end(who.into(), fact, HandlerEnd::Done);
             }
             Step::IsCanceled { who, handler } => {
                 let (who, fact) = (usize::from(who), &running(who, handler).facts[0]);
@@ -271,14 +271,14 @@ impl Kit {
         (self.seen.histories[message].ran_out, self.seen.histories[message].is_copied) = (true, true);
     }
 
-    fn end(&mut self, who: usize, fact: &Fact, says: Says) {
-        if says == Says::Done && self.bounds.consumers[who] == Consumes::Worker {
+    fn end(&mut self, who: usize, fact: &Fact, says: HandlerEnd) {
+        if says == HandlerEnd::Done && self.bounds.consumers[who] == Consumes::Worker {
             self.seen.now = self.aws.elapsed();
             let judged = self.seen.may_take_effect(fact);
             self.classifier(judged);
             self.seen.consumer(who).done.insert(fact.message);
         }
-        self.seen.histories[fact.message].is_done |= says == Says::Done;
+        self.seen.histories[fact.message].is_done |= says == HandlerEnd::Done;
         self.handlers.end(who, fact, says);
     }
 

@@ -9,8 +9,8 @@ use redrive_local::rules::settle;
 
 use super::Consumes;
 use super::world::{
-    CallProgress, Checked, Consumer, ENDLESS, Fact, Machine, Mood, OF_THE_QUEUE, Running, SETTLE_UNTIL, Says,
-    SqsRequest, UNTIL, UnderWay, World, at, names, policy,
+    CallProgress, Checked, Consumer, ENDLESS, Fact, HandlerEnd, Machine, Mood, OF_THE_QUEUE, Running,
+    SETTLE_UNTIL, SqsRequest, UNTIL, UnderWay, World, at, names, policy,
 };
 use crate::batch::Batch;
 use crate::breaker::OPEN_FOR;
@@ -309,26 +309,27 @@ impl World {
     }
 
     /// What the end of a handler says of what messages need.
-    pub(super) fn learn(&mut self, who: usize, ended: &Running, says: Option<Says>) {
+    pub(super) fn learn(&mut self, who: usize, ended: &Running, says: Option<HandlerEnd>) {
         let now = self.now;
         let consumer = self.consumer(who);
         match says {
             // A trial that proves nothing lets the next one try.
-            Some(Says::Rejects) if ended.is_trial => {
+            Some(HandlerEnd::Rejects) if ended.is_trial => {
                 consumer.rests_until = consumer.rests_until.map(|until| until.min(now));
             }
-            Some(Says::Done | Says::DoneInPart)
+            Some(HandlerEnd::Done | HandlerEnd::DoneInPart)
                 if consumer.down_since.is_none_or(|since| since <= ended.began) =>
             {
                 (consumer.outages, consumer.down_since, consumer.rests_until) = (0, None, None);
             }
-            Some(Says::Outage) => {
+            Some(HandlerEnd::Outage) => {
                 consumer.outages += 1;
                 if consumer.outages == 3 {
                     (consumer.down_since, consumer.rests_until) = (Some(now), Some(now + OPEN_FOR));
                 }
             }
-            Some(Says::Done | Says::DoneInPart | Says::Fails | Says::Rejects) | None => {}
+            Some(HandlerEnd::Done | HandlerEnd::DoneInPart | HandlerEnd::Fails | HandlerEnd::Rejects)
+            | None => {}
         }
     }
 

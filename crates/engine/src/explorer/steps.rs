@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::Consumes;
 use super::world::{
-    CallFate, CallProgress, Consumer, Left, Machine, Mood, Says, SqsRequest, Step, UnderWay, World, at, names,
+    CallFate, CallProgress, Consumer, HandlerEnd, Left, Machine, Mood, SqsRequest, Step, UnderWay, World, at,
+    names,
 };
 use crate::Time;
 
@@ -26,19 +27,19 @@ impl World {
                         if !consumer.is_polled(running, self.now) {
                             continue;
                         }
-                        steps.extend([Says::Done, Says::Fails].map(ends));
-                        steps.extend(self.bounds.rejects.then(|| ends(Says::Rejects)));
-                        steps.extend((self.bounds.outages > 0).then(|| ends(Says::Outage)));
-                        steps.extend((running.facts.len() > 1).then(|| ends(Says::DoneInPart)));
+                        steps.extend([HandlerEnd::Done, HandlerEnd::Fails].map(ends));
+                        steps.extend(self.bounds.rejects.then(|| ends(HandlerEnd::Rejects)));
+                        steps.extend((self.bounds.outages > 0).then(|| ends(HandlerEnd::Outage)));
+                        steps.extend((running.facts.len() > 1).then(|| ends(HandlerEnd::DoneInPart)));
                     }
                     Mood::Canceled => {
                         is_waiting = true;
-                        steps.extend([Step::IsCanceled { who, handler }, ends(Says::Done)]);
+                        steps.extend([Step::IsCanceled { who, handler }, ends(HandlerEnd::Done)]);
                         if self.left.deaf > 0 {
                             steps.push(Step::Ignores { who, handler });
                         }
                     }
-                    Mood::Deaf => steps.extend([Says::Done, Says::Fails].map(ends)),
+                    Mood::Deaf => steps.extend([HandlerEnd::Done, HandlerEnd::Fails].map(ends)),
                 }
             }
             steps.extend(
@@ -152,7 +153,7 @@ impl World {
         let rank = |step: &Step| match step {
             Step::Wake { .. } => 0,
             Step::Returns { .. } | Step::IsCanceled { .. } => 1,
-            Step::Ends { says: Says::Done, .. } => 2,
+            Step::Ends { says: HandlerEnd::Done, .. } => 2,
             Step::Calls { goes: CallFate::Well | CallFate::Answered, .. } => 3,
             Step::Calls { goes: CallFate::TimedOut, .. } => 4,
             Step::Receives { most, goes: CallFate::Well | CallFate::Answered, .. }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Consumes;
 use super::world::{
-    Answer, CallFate, CallProgress, Checked, Consumer, DEADLINE, Mood, Running, Says, SqsRequest, Step,
+    Answer, CallFate, CallProgress, Checked, Consumer, DEADLINE, HandlerEnd, Mood, Running, SqsRequest, Step,
     UnderWay, World,
 };
 use crate::keys::MessageKey;
@@ -115,7 +115,7 @@ impl World {
     }
 
     /// A handler ends; of itself, or because it is canceled.
-    pub(super) fn ends(&mut self, who: usize, handler: usize, says: Option<Says>) -> Checked {
+    pub(super) fn ends(&mut self, who: usize, handler: usize, says: Option<HandlerEnd>) -> Checked {
         let ended = self.consumer(who).running.remove(handler);
         let Running { batch, lanes, facts, began, mood, .. } = &ended;
         let (batch, began) = (*batch, *began);
@@ -125,11 +125,13 @@ impl World {
         let mut outcomes = Vec::new();
         for (place, fact) in facts.iter().enumerate() {
             let outcome = match says {
-                Some(Says::DoneInPart) if place == 0 => Outcome::Done,
-                Some(Says::Done) => Outcome::Done,
-                Some(Says::Fails | Says::DoneInPart) => Outcome::Failed(Failure::from("down").reduce(None)),
-                Some(Says::Rejects) => Outcome::Failed(Failure::reject("no").reduce(None)),
-                Some(Says::Outage) => Outcome::Failed(Failure::outage("down").reduce(None)),
+                Some(HandlerEnd::DoneInPart) if place == 0 => Outcome::Done,
+                Some(HandlerEnd::Done) => Outcome::Done,
+                Some(HandlerEnd::Fails | HandlerEnd::DoneInPart) => {
+                    Outcome::Failed(Failure::from("down").reduce(None))
+                }
+                Some(HandlerEnd::Rejects) => Outcome::Failed(Failure::reject("no").reduce(None)),
+                Some(HandlerEnd::Outage) => Outcome::Failed(Failure::outage("down").reduce(None)),
                 None => Outcome::TimedOut,
             };
             if matches!(outcome, Outcome::Done) {
@@ -151,12 +153,12 @@ impl World {
                 self.consumer(who).lanes.push_front((batch, rest));
             }
         }
-        if says == Some(Says::Done) {
+        if says == Some(HandlerEnd::Done) {
             self.learn(who, &ended, says);
         }
         // The runner takes the next message before the engine hears of this one.
         self.begin(who)?;
-        if says != Some(Says::Done) {
+        if says != Some(HandlerEnd::Done) {
             self.learn(who, &ended, says);
         }
         let consumer = &self.consumers[who];

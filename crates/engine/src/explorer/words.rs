@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::world::{Answer, CallFate, CallProgress, Fact, Says, SqsRequest, Step, UnderWay, World};
+use super::world::{Answer, CallFate, CallProgress, Fact, HandlerEnd, SqsRequest, Step, UnderWay, World};
 use crate::{Call, SettleCall};
 
 impl World {
@@ -12,11 +12,11 @@ impl World {
             Step::Ends { who, handler, says } => {
                 let handler = &self.consumers[usize::from(who)].running[usize::from(handler)];
                 let says = match says {
-                    Says::Done => "done",
-                    Says::Fails => "it fails",
-                    Says::Rejects => "it rejects the message",
-                    Says::Outage => "it reports an outage",
-                    Says::DoneInPart => "its first message is done, the others fail",
+                    HandlerEnd::Done => "done",
+                    HandlerEnd::Fails => "it fails",
+                    HandlerEnd::Rejects => "it rejects the message",
+                    HandlerEnd::Outage => "it reports an outage",
+                    HandlerEnd::DoneInPart => "its first message is done, the others fail",
                 };
                 format!("{}: the handler of {} ends: {says}", self.name(who.into()), those(&handler.facts))
             }

@@ -127,7 +127,7 @@ impl Machine {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Says {
+pub(super) enum HandlerEnd {
     Done,
     Fails,
     Rejects,
@@ -165,7 +165,7 @@ pub(super) enum Step {
     Ends {
         who: u8,
         handler: u8,
-        says: Says,
+        says: HandlerEnd,
     },
     /// A handler is canceled.
     IsCanceled {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use redrive::reexports::tokio;
 use tokio::sync::oneshot;
 
-use super::super::world::{Fact, Says};
+use super::super::world::{Fact, HandlerEnd};
 use redrive::{Failure, Handler, Message, Text};
 
 /// The handlers that have begun, of all processes.
@@ -22,9 +22,9 @@ pub(super) struct Begun {
 
 /// How a handler ends.
 enum End {
-    Waits(oneshot::Sender<Says>),
+    Waits(oneshot::Sender<HandlerEnd>),
     /// It blocks its thread.
-    Blocks(mpsc::Sender<Says>),
+    Blocks(mpsc::Sender<HandlerEnd>),
 }
 
 /// The handler of one process.
@@ -62,7 +62,7 @@ impl Handlers {
         self.with(|begun| begun.iter().any(|it| it.who == who && it.is_of(fact) && it.runs()))
     }
 
-    pub(super) fn end(&self, who: usize, fact: &Fact, says: Says) {
+    pub(super) fn end(&self, who: usize, fact: &Fact, says: HandlerEnd) {
         let mut begun = self.0.lock().unwrap();
         let running = begun.iter_mut().find(|it| it.who == who && it.is_of(fact) && it.runs());
         match running.and_then(|it| it.end.take()) {
@@ -88,10 +88,10 @@ impl Handler<Message<Text>> for Puppet {
         let _ = self.begins.try_send(());
         let says = if self.blocks { blocks.1.recv().ok() } else { waits.1.await.ok() };
         match says {
-            Some(Says::Done) => Ok(()),
-            Some(Says::Rejects) => Err(Failure::reject("no")),
-            Some(Says::Outage) => Err(Failure::outage("down")),
-            Some(Says::Fails | Says::DoneInPart) | None => Err("down".into()),
+            Some(HandlerEnd::Done) => Ok(()),
+            Some(HandlerEnd::Rejects) => Err(Failure::reject("no")),
+            Some(HandlerEnd::Outage) => Err(Failure::outage("down")),
+            Some(HandlerEnd::Fails | HandlerEnd::DoneInPart) | None => Err("down".into()),
         }
     }
 }
