@@ -275,7 +275,7 @@ impl Kit {
         if says == HandlerEnd::Done && self.bounds.consumers[who] == Consumes::Worker {
             self.seen.now = self.aws.elapsed();
             let judged = self.seen.may_take_effect(fact);
-            self.classifier(judged);
+            self.keep_violation(judged);
             self.seen.consumer(who).done.insert(fact.message);
         }
         self.seen.histories[fact.message].is_done |= says == HandlerEnd::Done;
@@ -385,11 +385,11 @@ impl Kit {
             Ok(Poll::Ready(response)) => {
                 self.processes[who].run = None;
                 let judged = self.ended(who, &response);
-                self.classifier(judged);
+                self.keep_violation(judged);
             }
             Err(panic) => {
                 self.processes[who].run = None;
-                self.classifier(Err(format!("a panic: {}", text(&*panic))));
+                self.keep_violation(Err(format!("a panic: {}", text(&*panic))));
             }
         }
     }
@@ -411,7 +411,7 @@ impl Kit {
         self.note_events()
     }
 
-    fn classifier(&mut self, judged: Checked) {
+    fn keep_violation(&mut self, judged: Checked) {
         if let Err(violation) = judged {
             self.violation.get_or_insert(violation);
         }
@@ -445,7 +445,7 @@ impl Kit {
             self.seen.consumer(who).batches.insert(BatchKey(0), batch.unwrap_or_default());
             self.seen.now = self.aws.elapsed();
             let judged = self.seen.may_begin(who, BatchKey(0), &fact, &[]);
-            self.classifier(judged);
+            self.keep_violation(judged);
         }
     }
 
@@ -494,7 +494,7 @@ impl Kit {
         let delivery = self.aws.with(|account, now| account.deliver(source, most, now));
         let delivery = delivery.map_err(|it| it.to_string())?;
         let judged = self.note_events();
-        self.classifier(judged);
+        self.keep_violation(judged);
         let Some(delivery) = delivery else { return self.came(Vec::new(), worlds) };
         let facts = self.facts_of(&delivery);
         self.came(facts, worlds)?;
@@ -604,7 +604,7 @@ impl Kit {
     ) -> Checked<Response<Bytes>> {
         let (asks, facts) = (asks(request, self.bounds), self.messages(request));
         let judged = facts.iter().try_for_each(|fact| self.judge_entry(who, asks, fact, &facts));
-        self.classifier(judged);
+        self.keep_violation(judged);
         let (sent, answer) = (entries(request), self.answer(request));
         let told: Value = serde_json::from_slice(answer.body()).map_err(|it| it.to_string())?;
         let successful = told["Successful"].as_array().map_or(&[][..], Vec::as_slice);
@@ -649,7 +649,7 @@ impl Kit {
         self.seen.now = self.aws.elapsed();
         let answer = self.aws.with(|account, now| account.answer(request, now));
         let judged = self.note_events();
-        self.classifier(judged);
+        self.keep_violation(judged);
         answer
     }
 
