@@ -210,7 +210,7 @@ impl InvalidBackoff {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct Spec {
-    kind: Option<Kind>,
+    kind: Option<ScheduleKind>,
     delay: Option<Delays>,
     multiplier: Option<f64>,
     max: Option<f64>,
@@ -219,7 +219,7 @@ struct Spec {
 
 #[derive(Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum ScheduleKind {
     Exponential,
     Fixed,
     Steps,
@@ -235,13 +235,13 @@ enum Delays {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum JitterSpec {
-    Named(Named),
+    Named(JitterName),
     Seconds(f64),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Named {
+enum JitterName {
     None,
     Full,
     Equal,
@@ -252,9 +252,9 @@ pub fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, Box<dyn Erro
     let spec: Spec = serde_json::from_str(json)?;
     let jitter = match spec.jitter {
         None => base.jitter,
-        Some(JitterSpec::Named(Named::None)) => Jitter::None,
-        Some(JitterSpec::Named(Named::Full)) => Jitter::Full,
-        Some(JitterSpec::Named(Named::Equal)) => Jitter::Equal,
+        Some(JitterSpec::Named(JitterName::None)) => Jitter::None,
+        Some(JitterSpec::Named(JitterName::Full)) => Jitter::Full,
+        Some(JitterSpec::Named(JitterName::Equal)) => Jitter::Equal,
         Some(JitterSpec::Seconds(by)) => Jitter::Symmetric(seconds(by)?),
     };
     // Steps have no factor, so another kind of schedule starts with the default of 2.
@@ -269,7 +269,7 @@ pub fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, Box<dyn Erro
         Some(Delays::One(delay)) => vec![seconds(delay)?],
         Some(Delays::Many(delays)) => delays.into_iter().map(seconds).collect::<Result<_, _>>()?,
     };
-    let exponential = spec.kind.as_ref().map_or(is_exponential, |kind| *kind == Kind::Exponential);
+    let exponential = spec.kind.as_ref().map_or(is_exponential, |kind| *kind == ScheduleKind::Exponential);
     let backoff = match *delays.as_slice() {
         [initial] if exponential => {
             let maximum = spec.max.map(seconds).transpose()?.or(maximum);
