@@ -224,13 +224,13 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
     ) {
         if let Some(batch) = self.batches.get_mut(&key) {
             change(batch, &mut self.context);
-            self.note_rules(key);
+            self.note_findings(key);
             self.follow(key, now);
         }
     }
 
     /// Notes what the batch has noticed: attributes that could not be read, dependencies that are down or work again, an overload.
-    fn note_rules(&mut self, batch: BatchKey) {
+    fn note_findings(&mut self, batch: BatchKey) {
         let ignored = self.context.ignored.drain(..);
         let note = |(id, warning)| Command::Note(Note::AttributeIgnored { batch, id, warning });
         self.commands.extend(ignored.map(note));
@@ -249,7 +249,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         while let Some(batch) = self.batches.get_mut(&key) {
             if batch.steps.is_empty() && batch.begins_alone() {
                 batch.begin_alone(&mut self.context);
-                self.note_rules(key);
+                self.note_findings(key);
                 continue;
             }
             let steps = std::mem::take(&mut batch.steps);
