@@ -389,7 +389,7 @@ impl<F: MessageMeta> Batch<F> {
                     }
                 }
             }
-            outcome if says_nothing(outcome) => self.end_trial(at, context),
+            outcome if proves_nothing(outcome) => self.end_trial(at, context),
             _ => {}
         }
     }
@@ -429,7 +429,7 @@ impl<F: MessageMeta> Batch<F> {
             Some(began) if context.shared.breakers.success(STORE, context.epoch + began) => {
                 context.turned.push((STORE.to_owned(), None));
             }
-            None if says_nothing(outcome) && self.messages[at].is_trial => {
+            None if proves_nothing(outcome) && self.messages[at].is_trial => {
                 let wall = context.wall();
                 context.shared.breakers.end_trial(&[STORE.to_owned()], wall);
             }
@@ -854,7 +854,7 @@ fn count_outage(
 }
 
 /// Whether a message has ended without proof of its dependencies, and may not even have called them.
-fn says_nothing(outcome: &Outcome) -> bool {
+fn proves_nothing(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failed(summary) if summary.is_of_store => true,
         Outcome::Failed(summary) => {
