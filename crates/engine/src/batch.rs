@@ -671,7 +671,7 @@ impl<F: MessageMeta> Batch<F> {
     /// Decides on the rest of a lane, from the message at which it stopped.
     fn decide(&mut self, rest: Range<usize>, context: &mut EngineContext<'_>) {
         for at in rest.clone() {
-            self.read_asked(at, context);
+            self.read_overrides(at, context);
         }
         let nothing = MessageOverrides::default();
         let unstarted = self.unstarted(rest.len());
@@ -719,7 +719,7 @@ impl<F: MessageMeta> Batch<F> {
     }
 
     /// Reads what a message asks for, once.
-    fn read_asked(&mut self, at: usize, context: &mut EngineContext<'_>) {
+    fn read_overrides(&mut self, at: usize, context: &mut EngineContext<'_>) {
         let message = &mut self.messages[at];
         if context.policy.overrides != Overrides::Off
             && message.overrides.is_none()
