@@ -130,7 +130,7 @@ impl SharedTokens {
         } else if self.lease.tokens() > 0 {
             let is_used_up = self.unused() <= asked;
             // A lease lasts for a second at least. Free places now do not limit it, because they are soon free again.
-            let late = now.saturating_sub(self.at + self.lease.comes(self.tokens())).min(KEPT);
+            let late = now.saturating_sub(self.at + self.lease.arrives_after(self.tokens())).min(KEPT);
             let more =
                 (self.wanted * (2 * KEPT - late).as_millis() as usize).div_ceil(KEPT.as_millis() as usize);
             let wanted = if is_used_up { more } else { self.taken };
@@ -142,7 +142,7 @@ impl SharedTokens {
 
     /// When to lease more, if nothing else happens.
     pub(crate) fn next_at(&self, asked: usize, now: Time) -> Option<Time> {
-        let are_lost_at = self.at + self.lease.comes(self.tokens()) + KEPT;
+        let are_lost_at = self.at + self.lease.arrives_after(self.tokens()) + KEPT;
         let at = if self.spare(asked, now) > 0 { are_lost_at.max(self.again_at) } else { self.again_at };
         Some(at).filter(|_| !self.is_under_way)
     }
@@ -158,7 +158,7 @@ impl SharedTokens {
             PAUSE
         } else {
             self.pause = (2 * self.pause).min(LONG_PAUSE);
-            lease.again().clamp(self.pause, LONGEST_PAUSE)
+            lease.retry_after().clamp(self.pause, LONGEST_PAUSE)
         };
         self.again_at = now + pause.mul_f64(1.0 + random / 4.0);
     }
@@ -171,13 +171,13 @@ impl SharedTokens {
     }
 
     fn ask(&self, asked: usize, now: Time) -> usize {
-        let tokens = self.usable(self.lease.come(now.saturating_sub(self.at)), asked, now);
+        let tokens = self.usable(self.lease.arrived(now.saturating_sub(self.at)), asked, now);
         if tokens >= asked + self.enough(asked, now) { tokens } else { asked.min(tokens) }
     }
 
     fn due_at(&self, asked: usize, now: Time) -> Option<Time> {
         let tokens = asked + self.enough(asked, now) + self.taken - self.kept.min(self.waiting(asked));
-        let at = self.at + self.lease.comes(tokens);
+        let at = self.at + self.lease.arrives_after(tokens);
         Some(at).filter(|at| *at > now && tokens <= self.tokens())
     }
 
@@ -200,7 +200,7 @@ impl SharedTokens {
 
     /// Of so many tokens of the lease, how many may be used, with those kept. Those that were asked for are not lost.
     fn usable(&self, tokens: usize, asked: usize, now: Time) -> usize {
-        let lost = now.checked_sub(self.at + KEPT).map_or(0, |after| self.lease.come(after));
+        let lost = now.checked_sub(self.at + KEPT).map_or(0, |after| self.lease.arrived(after));
         let waiting = self.waiting(asked);
         let kept = self.kept.min(waiting);
         let asked_for = tokens.saturating_sub(self.taken).min(waiting - kept);

@@ -93,18 +93,18 @@ impl Lease {
     }
 
     /// Returns the number of tokens that have arrived this long after the lease.
-    pub(crate) fn come(&self, after: Duration) -> usize {
+    pub(crate) fn arrived(&self, after: Duration) -> usize {
         let level = i128::from(self.level) + gained(&self.rate, after);
         usize::try_from(level.div_euclid(ONE).clamp(0, self.tokens.into())).unwrap_or_default()
     }
 
     /// Returns the time from the lease to the arrival of this many tokens, even if it has fewer.
-    pub(crate) fn comes(&self, tokens: usize) -> Duration {
+    pub(crate) fn arrives_after(&self, tokens: usize) -> Duration {
         time_for(billionths(tokens) - i128::from(self.level), &self.rate)
     }
 
     /// Returns the time from an empty lease until the next one may have a token.
-    pub(crate) fn again(&self) -> Duration {
+    pub(crate) fn retry_after(&self) -> Duration {
         time_for(ONE - gained(&self.rate, AHEAD) - i128::from(self.level), &self.rate)
     }
 
@@ -154,14 +154,14 @@ mod tests {
         let lease = bucket.lease(100, &rate, millis(3));
         assert_eq!((lease.tokens(), bucket), (70, Bucket { level: -50_000_000_000, at: millis(3) }));
         assert_eq!(
-            [0, 19, 20, 999, 1_000, 9_000].map(|after| lease.come(millis(after))),
+            [0, 19, 20, 999, 1_000, 9_000].map(|after| lease.arrived(millis(after))),
             [20, 20, 21, 69, 70, 70]
         );
-        assert_eq!([20, 21, 70].map(|tokens| lease.comes(tokens)), [0, 20, 1_000].map(millis));
+        assert_eq!([20, 21, 70].map(|tokens| lease.arrives_after(tokens)), [0, 20, 1_000].map(millis));
         let none = bucket.lease(100, &rate, millis(3));
-        assert_eq!((none.tokens(), none.again()), (0, millis(20)));
+        assert_eq!((none.tokens(), none.retry_after()), (0, millis(20)));
         assert_eq!(bucket.lease(100, &rate, millis(103)).tokens(), 5);
-        assert_eq!(bucket.lease(2, &rate, millis(99_999)).come(millis(0)), 2);
+        assert_eq!(bucket.lease(2, &rate, millis(99_999)).arrived(millis(0)), 2);
     }
 
     #[test]
@@ -184,9 +184,9 @@ mod tests {
         let mut bucket = Bucket::full(&rate);
         assert_eq!(bucket.lease(9, &rate, millis(0)).tokens(), 1);
         let none = bucket.lease(9, &rate, millis(1_000));
-        assert_eq!((none.tokens(), none.again()), (0, millis(98_000)));
+        assert_eq!((none.tokens(), none.retry_after()), (0, millis(98_000)));
         let lease = bucket.lease(9, &rate, millis(99_000));
-        assert_eq!((lease.tokens(), lease.comes(1)), (1, millis(1_000)));
+        assert_eq!((lease.tokens(), lease.arrives_after(1)), (1, millis(1_000)));
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(bucket.lease(9_999, &high, millis(0)).tokens(), 1_501);
         for mut bucket in [bucket, Bucket { level: i64::MIN, at: millis(0) }] {
             let none = bucket.lease(9, &low, millis(1));
-            assert_eq!((none.tokens(), none.again().as_millis()), (0, 5_999));
+            assert_eq!((none.tokens(), none.retry_after().as_millis()), (0, 5_999));
             assert_eq!(bucket.lease(9, &low, millis(6_000)).tokens(), 1);
         }
         assert_eq!(bucket.lease(9_999, &high, millis(1_000)).tokens(), 1_000);
@@ -265,7 +265,7 @@ mod tests {
                 let lease = bucket.lease(wanted, &rate, millis(time));
                 prop_assert!(bucket.at >= before && bucket.at <= millis(now) && lease.tokens() <= wanted);
                 let tokens = usize::try_from(lease.tokens()).unwrap();
-                came.extend((1..=tokens).map(|token| millis(time) + lease.comes(token)));
+                came.extend((1..=tokens).map(|token| millis(time) + lease.arrives_after(token)));
                 is_full |= all.level as f64 / 1e9 + (millis(now) - all.at).as_millis() as f64 * per_milli >= most;
                 taken += f64::from(all.lease(u32::MAX, &rate, millis(now)).tokens());
                 prop_assert!(is_full || taken + 1.0 >= now as f64 * per_milli, "{taken} by {now}");
