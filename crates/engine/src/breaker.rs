@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn three_outages_in_a_row_stop_messages_that_need_the_dependency_and_no_others() {
+    fn three_outages_in_a_row_stop_only_messages_that_need_the_dependency() {
         let mut breakers = down("bank");
         assert_eq!(breakers.admit(&needs(&["bank"]), at(2)), Admission::Refused);
         assert_eq!(breakers.admit(&needs(&["post", "bank"]), at(61)), Admission::Refused);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_tried_for_an_hour_is_forgotten() {
+    fn a_dependency_untried_for_an_hour_is_forgotten() {
         let breakers = down("bank");
         assert!(breakers.is_down("bank", at(3_661)));
         assert_eq!((breakers.is_down("bank", at(3_662)), breakers.due_at("bank", at(3_662))), (false, None));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_senders_make_up_do_not_switch_off_the_breaker_of_another() {
+    fn made_up_names_do_not_switch_off_the_breaker_of_another() {
         let mut breakers = down("bank");
         let made_up = |breakers: &mut Breakers, prefix: &str, times: usize| {
             for number in 0..1_000 {
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn names_without_end_take_no_memory_without_end() {
+    fn endless_names_take_limited_memory() {
         let mut breakers = down("bank");
         for number in 0..10 * MOST {
             breakers.outage(&number.to_string(), at(3));

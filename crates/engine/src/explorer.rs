@@ -293,13 +293,13 @@ macro_rules! found {
 
 found! {
     in_kit: true;
-    what_failed_is_not_deleted: FailedStays, Bounds { consumers: SANDBOX, ..QUIET };
+    a_failed_message_is_not_deleted: FailedStays, Bounds { consumers: SANDBOX, ..QUIET };
     a_message_is_not_deleted_before_its_letter_is_confirmed: LetterIsConfirmed, Bounds { rejects: true, ..ONE_WORKER };
     a_message_whose_lease_is_lost_is_not_settled: LostIsLeft, ONE_WORKER;
     a_delay_waits_for_the_answer_to_an_extension: DelayWaits, ONE_WORKER;
     the_next_of_a_group_begins_once_the_one_before_is_deleted: NextAfterDelete, FIFO;
-    what_is_received_while_its_handler_runs_is_ignored: SecondReceiveIsIgnored, Bounds { groups: &[""], deaf: 1, ..ONE_WORKER };
-    those_behind_a_message_wait_for_its_letter: FollowersWait, Bounds { rejects: true, ..FIFO };
+    a_second_receive_is_ignored_while_the_handler_runs: SecondReceiveIsIgnored, Bounds { groups: &[""], deaf: 1, ..ONE_WORKER };
+    followers_wait_for_the_letter_before_them: FollowersWait, Bounds { rejects: true, ..FIFO };
     the_letters_of_a_group_are_written_one_by_one: LettersInTurn, Bounds { groups: &["a", "b", "b"], consumers: SANDBOX, concurrency: 1, losses: 0, kills: 1, patience: 3, ..FIFO };
     a_lease_begins_when_its_receive_was_sent: LeaseFromTheStart, Bounds { patience: 3, ..ONE_WORKER };
     a_visibility_timeout_is_set_again_only_while_the_message_is_hidden: RepeatWhileHidden, Bounds { signals: 1, groups: &[""], ..ONE_WORKER };
@@ -311,7 +311,7 @@ found! {
 // A real worker begins messages once it has heard all that the engine says, which stops or cancels these in the same breath.
 found! {
     in_kit: false;
-    messages_that_come_too_late_are_dropped: LateReceiveIsDropped, Bounds { consumers: WORKERS, groups: &[""], patience: 3, ..ONE_WORKER };
+    messages_received_too_late_are_dropped: LateReceiveIsDropped, Bounds { consumers: WORKERS, groups: &[""], patience: 3, ..ONE_WORKER };
     no_message_begins_after_the_stop: NoneAfterTheStop, Bounds { signals: 1, ..QUIET };
 }
 
@@ -325,20 +325,20 @@ fn is_found(guard: Guard, bounds: &'static Bounds, violation: &str) {
 }
 
 #[test]
-fn no_message_runs_while_what_it_needs_is_down() {
+fn no_message_runs_while_its_dependency_is_down() {
     static BOUNDS: Bounds = Bounds { outages: 2, consumers: SANDBOX, concurrency: 1, ..QUIET };
     is_found(Guard::NoneWhileDown, &BOUNDS, "what it needs is down");
 }
 
 #[test]
-fn a_bulk_handler_does_not_get_a_message_that_it_has() {
+fn a_bulk_handler_does_not_receive_a_message_twice_at_once() {
     static BOUNDS: Bounds =
         Bounds { chunk: Some(2), concurrency: 2, groups: &[""], duplicates: 1, losses: 0, ..SHORT };
     is_found(Guard::SecondReceiveIsIgnored, &BOUNDS, "in the process that has done it");
 }
 
 #[test]
-fn only_the_message_that_tries_a_dependency_ends_its_rest() {
+fn only_the_message_that_tries_a_dependency_ends_its_trial() {
     static BOUNDS: Bounds = Bounds {
         outages: 2,
         consumers: SANDBOX,
@@ -358,7 +358,7 @@ fn a_message_that_may_end_the_process_runs_alone() {
 
 /// They save deliveries and calls: what is asserted here holds without them.
 #[test]
-fn a_group_goes_back_in_order_whichever_end_goes_first_and_a_late_call_ends_with_its_lease() {
+fn tail_first_and_none_too_late_are_not_needed_for_safety() {
     static BOUNDS: [Bounds; 2] = [SHORT_FIFO, Bounds { groups: &[""], ..ONE_WORKER }];
     for (guard, bounds) in [Guard::TailFirst, Guard::NoneTooLate].into_iter().zip(&BOUNDS) {
         remove(Some(guard));

@@ -200,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_leaves_once_and_the_letters_of_a_lane_in_order(
+        fn each_entry_leaves_once_and_the_letters_of_a_lane_in_order(
             letters in prop::collection::vec(0_usize..4, 0..60), changes in 0_usize..60, answers: Vec<prop::sample::Index>,
         ) {
             let mut outbox = Outbox::gathering(millis(20));

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_standard_queue_every_message_has_a_lane_of_its_own_even_with_a_group() {
+    fn on_a_standard_queue_each_message_of_a_group_has_its_own_lane() {
         let tenants = [(); 3].map(|()| fake(1, Some("acme")));
         assert_eq!(planned(&tenants, false), [[0], [1], [2]]);
     }

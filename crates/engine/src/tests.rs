@@ -222,7 +222,7 @@ fn a_delay_waits_for_the_answer_to_an_extension_and_a_delete_does_not() {
 }
 
 #[test]
-fn nothing_is_settled_without_a_lease_whether_it_ends_before_the_handler_or_before_the_call() {
+fn a_message_whose_lease_has_ended_is_not_settled() {
     let mut bench = Bench::with(2, false, VISIBILITY);
     bench.extend(millis(10_000));
     bench.ends([1], &Outcome::Done, millis(29_960));
@@ -269,7 +269,7 @@ fn a_done_message_keeps_its_lease_until_its_delete_is_confirmed() {
 }
 
 #[test]
-fn a_done_message_that_comes_back_is_deleted_and_does_not_run_again() {
+fn a_done_message_that_returns_is_deleted_and_does_not_run_again() {
     let mut bench = Bench::with(1, false, VISIBILITY);
     bench.ends([0], &Outcome::Done, millis(0));
     let (call, _) = bench.call(millis(100)).unwrap();
@@ -297,7 +297,7 @@ fn a_late_extension_does_not_revive_a_lease() {
 }
 
 #[test]
-fn a_function_spreads_what_it_does_not_start_if_that_is_most_of_its_batch() {
+fn a_function_that_starts_a_small_part_of_a_batch_spreads_the_rest() {
     for (finished, spread) in [(2, false), (1, true)] {
         let policy = policy(false, Some(3), VISIBILITY);
         let limits = BatchLimits {
@@ -383,7 +383,7 @@ fn a_lease_that_ends_soon_does_not_shorten_the_call_of_others() {
 }
 
 #[test]
-fn what_sqs_would_refuse_again_is_not_tried_again() {
+fn a_call_that_sqs_refused_is_not_repeated() {
     for (outcome, kind) in
         [(failed(Failure::from("down")), SettleCall::ChangeVisibility), (Outcome::Done, SettleCall::Delete)]
     {
@@ -431,7 +431,7 @@ fn no_message_is_hidden_for_longer_than_twelve_hours_from_its_receive() {
 }
 
 #[test]
-fn a_message_that_is_received_again_while_its_handler_runs_is_not_begun_again() {
+fn a_message_received_while_its_handler_runs_does_not_begin_again() {
     let mut bench = Bench::with(1, false, VISIBILITY);
     let leases = bench.extend(millis(10_000));
     bench.extended(millis(10_000), leases, Extension::Refused, millis(10_100));
@@ -466,7 +466,7 @@ fn messages_received_while_their_group_blocks_a_thread_are_hidden() {
 /// The answer may be lost after SQS has written the letter: the message comes back, and another letter may follow. It is
 /// never deleted.
 #[test]
-fn a_message_whose_letter_is_not_confirmed_comes_back_though_the_worker_is_told_to_end() {
+fn a_message_without_a_confirmed_letter_is_delayed_during_the_drain() {
     let mut bench = Bench::with(1, false, VISIBILITY);
     bench.ends([0], &failed(Failure::reject("bad")), millis(50));
     let (letter, _) = bench.call(millis(150)).unwrap();
@@ -489,7 +489,7 @@ fn a_message_whose_letter_is_not_confirmed_comes_back_though_the_worker_is_told_
 }
 
 #[test]
-fn after_the_signal_nothing_begins_but_what_has_no_other_delivery() {
+fn after_the_signal_only_last_deliveries_begin() {
     let mut bench = Bench::with(2, true, VISIBILITY);
     bench.engine.on(Event::Stop, millis(10));
     bench.turn(millis(10));
@@ -514,7 +514,7 @@ fn after_the_signal_nothing_begins_but_what_has_no_other_delivery() {
 }
 
 #[test]
-fn a_second_signal_ends_at_once_and_says_how_much_is_left() {
+fn a_second_signal_ends_at_once_and_counts_unfinished_messages() {
     let mut bench = Bench::with(2, false, VISIBILITY);
     bench.engine.on(Event::Stop, millis(10));
     bench.engine.on(Event::Stop, millis(20));
@@ -524,7 +524,7 @@ fn a_second_signal_ends_at_once_and_says_how_much_is_left() {
 }
 
 #[test]
-fn a_message_that_its_handler_still_blocks_is_left_alone() {
+fn a_message_whose_handler_still_blocks_is_not_settled() {
     let mut bench = Bench::with(1, false, VISIBILITY);
     bench.engine.on(Event::Stop, millis(0));
     bench.turn(millis(25_000));
@@ -555,14 +555,14 @@ fn paused() -> Bench {
 }
 
 #[test]
-fn a_worker_receives_nothing_for_a_minute_after_three_outages_and_then_one_message() {
+fn three_outages_pause_receives_for_a_minute_and_then_one_message_tries() {
     let mut bench = paused();
     assert_eq!((bench.paused_until(millis(1)), bench.engine.free()), (Some(millis(60_000)), 0));
     assert_eq!((bench.paused_until(millis(60_000)), bench.engine.free()), (None, 1));
 }
 
 #[test]
-fn a_message_that_says_nothing_of_the_dependency_does_not_cost_a_minute() {
+fn a_trial_without_proof_does_not_cost_a_minute() {
     let mut bench = paused();
     bench.turn(millis(60_000));
     bench.receive(&[30], 1, millis(60_050));
@@ -606,7 +606,7 @@ fn a_worker_without_messages_is_ready_once_the_next_one_may_try() {
 }
 
 #[test]
-fn an_outage_without_a_name_pauses_no_worker_whose_messages_name_their_dependencies() {
+fn an_unnamed_outage_does_not_pause_a_worker_with_named_dependencies() {
     let mut bench = Bench::with(20, false, millis(900_000));
     bench.engine.context.policy.names_dependencies = true;
     bench.ends(0..3, &failed(Failure::outage("503")), millis(0));
@@ -665,7 +665,7 @@ fn any_answer_of_the_store_ends_the_pause() {
 }
 
 #[test]
-fn an_outage_that_a_handler_reports_says_nothing_against_the_store() {
+fn an_outage_that_a_handler_reports_does_not_count_for_the_store() {
     let mut bench = Bench::new(false, millis(900_000));
     bench.engine.context.policy.has_store = true;
     bench.receive(&(0..20).collect::<Vec<_>>(), 1, millis(0));
@@ -723,7 +723,7 @@ fn the_messages_of_one_call_count_as_one_outage() {
 }
 
 #[test]
-fn each_dependency_that_is_down_takes_back_its_messages() {
+fn messages_of_each_dependency_that_is_down_are_withdrawn() {
     let policy = policy(false, Some(3), VISIBILITY);
     let limits = BatchLimits {
         epoch: Time::ZERO,

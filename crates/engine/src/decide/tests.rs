@@ -131,14 +131,14 @@ fn every_row_of_the_table() {
 }
 
 #[test]
-fn panics_and_malformed_bodies_are_retried_where_that_was_asked_for() {
+fn panics_and_malformed_bodies_are_retried_if_configured() {
     let retrying = Policy { on_panic: OnFailure::Retry, on_malformed: OnFailure::Retry, ..policy() };
     assert_eq!(decided(&Outcome::panicked("boom"), 2, &retrying), retry_in(4));
     assert_eq!(decided(&failed(Failure::malformed("eof")), 2, &retrying), retry_in(4));
 }
 
 #[test]
-fn delivery_10_of_10_comes_back_at_once_and_delivery_10_of_20_does_not() {
+fn delivery_10_of_10_is_visible_at_once_and_delivery_10_of_20_is_not() {
     assert_eq!(decided(&failed("down"), 9, &policy()), retry_in(512));
     assert_eq!(decided(&failed("down"), 10, &policy()), NextStep::ByRedrivePolicy);
     assert_eq!(NextStep::ByRedrivePolicy.back_after(), Some(secs(0)));
@@ -162,7 +162,7 @@ fn jitter_does_not_change_the_0_of_a_last_delivery() {
 }
 
 #[test]
-fn the_last_delivery_is_the_redrive_policys_whatever_the_failure() {
+fn the_redrive_policy_moves_any_failure_of_the_last_delivery() {
     for outcome in
         [failed(Failure::retry_after(secs(77), "busy")), failed(Failure::defer(secs(5))), Outcome::TimedOut]
     {
@@ -211,7 +211,7 @@ fn no_delay_is_longer_than_sqs_accepts() {
 }
 
 #[test]
-fn what_was_not_started_comes_back_at_once_only_if_something_was_finished() {
+fn unstarted_messages_return_at_once_only_if_others_finished() {
     let waiting = || [(Outcome::NotStarted, 3)];
     assert_eq!(lane(&waiting(), &policy(), true), [release_in(0)]);
     assert_eq!(lane(&waiting(), &policy(), false), [release_in(8)]);
@@ -222,7 +222,7 @@ fn what_was_not_started_comes_back_at_once_only_if_something_was_finished() {
 }
 
 #[test]
-fn what_was_not_started_on_its_last_delivery_is_dead_lettered() {
+fn an_unstarted_message_on_its_last_delivery_is_dead_lettered() {
     let last = || [(Outcome::NotStarted, 10)];
     assert_eq!(lane(&last(), &policy(), true), [letter("not-started", 1_024)]);
     let nowhere = Policy { has_dead_letter_queue: false, ..policy() };

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_where_a_service_becomes_slow() {
+    fn the_limit_stays_at_the_point_where_a_service_slows_down() {
         for most in [30, 100, 1_000] {
             let mut limits = [AdaptiveLimit::new(most, SLOW)];
             let (mean, took) = run(&mut limits, Duration::ZERO, 50_000, slows_down);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_decreases_it_once_in_a_round_trip_down_to_one_and_a_few_overloads_do_not() {
+    fn an_outage_decreases_it_once_in_a_round_trip_and_few_overloads_do_not() {
         let at = Time::from_secs;
         let mut limit = AdaptiveLimit { now: 100, ..AdaptiveLimit::new(100, SLOW) };
         let mut steps = vec![limit.now];

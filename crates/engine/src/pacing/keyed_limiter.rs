@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_without_a_token_wait_in_the_worker_or_go_back_until_their_turn() {
+    fn messages_without_a_token_are_parked_or_returned() {
         let (mut turns, waits) = (turns(), Candidates { may_wait_until: Some(at(2)), ..NEW });
         assert_eq!(turns.turn("a", waits, at(0)), RateAdmission::Start);
         assert_eq!(turns.turn("a", waits, at(0)), RateAdmission::Park(at(1)));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_must_stay_starts_if_there_is_no_room_or_its_turn_is_far_away() {
+    fn a_message_that_must_stay_starts_if_it_cannot_wait() {
         let mut turns = turns();
         assert_eq!(
             turns.turn("a", Candidates { messages: 10, ..NEW }, at(0)),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_that_are_known_are_those_whose_turns_are_the_latest() {
+    fn the_limiter_keeps_the_keys_with_the_latest_turns() {
         let mut turns = turns();
         for _ in 0..20 {
             turns.turn("busy", NEW, at(0));

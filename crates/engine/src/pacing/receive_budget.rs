@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn receives_ask_for_tokens_as_they_come_and_for_none_a_second_later() {
+    fn tokens_that_no_receive_asks_for_are_lost_after_a_second() {
         let budget = with(20, Rate::per_second(50).burst(10));
         assert_eq!(
             [0, 99, 100, 200, 1_000, 1_099, 1_100, 1_200].map(|at| budget.ask(0, millis(at))),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_asks_for_twice_as_many_if_those_before_were_used_and_otherwise_for_as_many_as_were() {
+    fn a_lease_asks_for_twice_the_used_tokens_or_for_as_many_as_were_used() {
         let rate = Rate::per_second(50).burst(10);
         let mut budget = ReceiveBudget::new(rate, true);
         assert_eq!(leased(&mut budget).next(20, 0, millis(0)), Some(1));
@@ -352,7 +352,7 @@ mod tests {
     proptest! {
         /// Receives of several messages take up to a second here, and those of one up to twenty.
         #[test]
-        fn workers_start_no_more_in_any_window_than_the_burst_and_the_rate_of_it_and_two_seconds_and_one_each(
+        fn workers_that_share_a_rate_exceed_it_by_two_seconds_and_one_each(
             messages in 1_u32..30, burst in 1_u32..20,
             steps in prop::collection::vec((0_u64..400, 0_usize..8, any::<bool>(), 0.0_f64..1.0), 1..200),
             has_messages in prop::collection::vec(any::<bool>(), 200),

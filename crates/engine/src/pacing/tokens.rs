@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_takes_what_the_bucket_holds_and_what_comes_within_a_second() {
+    fn a_lease_takes_the_tokens_of_the_bucket_and_of_the_next_second() {
         let rate = Rate::per_second(50).burst(20);
         let mut bucket = Bucket::full(&rate);
         let lease = bucket.lease(100, &rate, millis(3));
@@ -212,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn in_any_window_as_many_start_as_the_burst_and_the_rate_allow(
+        fn a_window_never_exceeds_the_burst_and_the_rate(
             messages in 1_u32..200, burst in prop::option::of(1_u32..100), unit in 0_usize..3,
             steps in prop::collection::vec((0_u64..5_000, 0_usize..40), 1..60),
         ) {
@@ -246,7 +246,7 @@ mod tests {
         }
 
         #[test]
-        fn no_more_tokens_come_in_any_window_than_the_burst_and_the_rate_and_none_is_lost_while_all_are_leased(
+        fn leases_never_exceed_the_rate_and_lose_no_tokens_under_load(
             messages in 1_u32..500, burst in prop::option::of(1_u32..100), unit in 0_usize..3,
             steps in prop::collection::vec((0_u64..2_000, 0_u32..60, 0_u64..3_000), 1..60),
         ) {

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn one_poller_becomes_several_while_polls_come_back_full_and_one_at_an_empty_answer() {
+    fn full_polls_add_pollers_and_an_empty_poll_leaves_one() {
         let mut pollers = Pollers::new(100);
         assert_eq!((pollers.next(100, millis(0)), pollers.next(100, millis(0))), (Some(10), None));
         pollers.brought(10, 10);

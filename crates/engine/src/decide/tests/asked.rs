@@ -28,7 +28,7 @@ fn wait(
 }
 
 #[test]
-fn a_message_may_ask_for_fewer_attempts_but_not_for_more() {
+fn a_message_may_request_fewer_attempts_but_not_more() {
     let asked = |attempts, attempt, policy: &Policy<'_>| {
         let asked = MessageOverrides { max_attempts: Some(attempts), backoff: None };
         decide(
@@ -80,13 +80,13 @@ fn a_message_may_ask_for_a_longer_delay_and_not_for_a_shorter_one() {
 }
 
 #[test]
-fn a_message_of_a_group_may_hold_it_up_only_if_the_consumer_says_so() {
+fn a_message_may_delay_its_group_only_if_the_consumer_allows_it() {
     assert_eq!(waits(0, true), [16, 16, 0, 0]);
     assert_eq!(waits(30, true), [16, 16, 30, 30]);
 }
 
 #[test]
-fn a_message_asks_for_more_than_the_users_own_schedule() {
+fn a_message_may_request_a_longer_delay_than_the_users_schedule() {
     let outcome = Outcome::Failed(Failure::from("busy").reduce(Some(secs(103))));
     assert_eq!(decided(&outcome, 3, &policy()), retry_in(103));
     let asking = |seconds| with_backoff(Backoff::fixed(secs(seconds)).unwrap());
