@@ -1,4 +1,4 @@
-//! A worker's messages in hand, their leases, its signals and its end.
+//! The machine of a worker: its messages in hand, their leases, its signals and its end.
 
 mod finished;
 pub(crate) mod receive;
@@ -31,7 +31,7 @@ use super::pacing::receive_budget::ReceiveBudget;
 use super::{Command, Event, MessageMeta, Note, Time};
 use redrive_sqs::lease::Leases;
 
-/// How long the first entry of a call waits for others.
+/// The time for which the first entry of a call waits for others.
 pub(crate) const GATHERING: Duration = Duration::from_millis(100);
 /// A message that the worker has received.
 #[derive(Debug, Clone)]
@@ -40,9 +40,9 @@ pub(crate) struct Held {
     bytes: usize,
     /// `None` while it waits for its turn, or for a chunk of a bulk handler.
     pub(crate) key: Option<MessageKey>,
-    /// Its handler has ended, and it is being settled.
+    /// True once its handler has ended and it is being settled.
     pub(crate) is_asked: bool,
-    /// Its delay waits for the answer to the extension of its lease.
+    /// True while its delay waits for the answer to the extension of its lease.
     pub(crate) waits: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Held {
 pub struct Worker<F> {
     pub(crate) receiving: Receiving,
     pub(crate) pollers: Pollers,
-    /// How many handlers may run, if that changes.
+    /// The number of handlers that may run, if it adapts.
     pub(crate) limit: Option<AdaptiveLimit>,
     pub(crate) budget: Option<ReceiveBudget>,
     pub(crate) keyed_limiter: Option<KeyedLimiter>,
@@ -58,27 +58,26 @@ pub struct Worker<F> {
     pub(crate) leases: Leases<LeaseKey>,
     pub(crate) held: BTreeMap<LeaseKey, Held>,
     pub(crate) pending_chunk: PendingChunk<F>,
-    /// The latest place of each message, or of the last one of each group. If its batch has ended, a handler of that still blocks
-    /// its thread.
-    /// So there are as many as messages in hand and blocked threads, and SQS allows 128 characters for a group.
+    /// The latest key of each message, or of the last one of each group. If its batch has ended, a handler of it still blocks
+    /// its thread. So there are as many as messages in hand and blocked threads, and SQS allows 128 characters for a group.
     pub(crate) in_flight_by_id: HashMap<Box<str>, MessageKey>,
     pub(crate) finished: Finished,
     /// Messages whose handlers have not ended.
     pub(crate) in_hand: usize,
-    /// Of the messages that are held.
+    /// Bytes of the messages that are held.
     pub(crate) bytes: usize,
-    /// The messages that hooks and the observer run for, and their bytes.
+    /// The number of messages that hooks and the observer run for, and their bytes.
     pub(crate) reporting: (usize, usize),
-    /// When calls are made again, and for which messages.
+    /// The times and messages of calls that are made again.
     pub(crate) again: BTreeSet<(Time, MessageKey)>,
     pub(crate) is_extension_failing: bool,
     pub(crate) life: Life,
     pub(crate) why: Option<ExitReason>,
-    /// So many messages were not settled since the end began.
+    /// Messages that were not settled since the end began.
     pub(crate) unconfirmed: usize,
-    /// A signal came.
+    /// True after the first signal.
     pub(crate) is_signaled: bool,
-    /// Since when too many threads are blocked.
+    /// The time since which too many threads are blocked.
     pub(crate) blocked_since: Option<Time>,
 }
 
@@ -86,7 +85,7 @@ pub struct Worker<F> {
 pub type WorkerEngine<'a, F> = Engine<'a, F, Worker<F>>;
 
 impl<'a, F: MessageMeta> WorkerEngine<'a, F> {
-    /// Starts a worker, at this time since the epoch of the wall clock.
+    /// Creates the engine of a worker that starts at `epoch`, the time since the epoch of the wall clock.
     pub fn of_worker(
         receiving: Receiving,
         policy: Policy<'a>,
@@ -164,7 +163,7 @@ impl<F: MessageMeta> Machine<F> for Worker<F> {
         engine.settle(kind, key, now);
     }
 
-    /// The end of a group comes first, so that its messages return in order.
+    /// Puts the tail of a group first, so that its messages return in order.
     fn arrange(engine: &WorkerEngine<'_, F>, keys: &mut [MessageKey]) {
         if guard!(TailFirst, engine.machine.receiving.is_fifo) {
             keys.reverse();
@@ -224,7 +223,7 @@ impl<F: MessageMeta> Machine<F> for Worker<F> {
 }
 
 impl<F: MessageMeta> WorkerEngine<'_, F> {
-    /// Nothing more happens to a worker's message.
+    /// Releases a message that is in its final state.
     pub(crate) fn message_ended(&mut self, key: MessageKey, was_asked: bool) {
         let Some(message) = self.batches.get(&key.batch).and_then(|batch| batch.messages.get(key.at)) else {
             return;
@@ -241,7 +240,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         self.release(lease);
     }
 
-    /// A message is no longer in hand.
+    /// Removes a message from those in hand.
     pub(crate) fn release(&mut self, lease: LeaseKey) {
         if let Some(held) = self.machine.held.remove(&lease) {
             self.machine.in_hand -= usize::from(!held.is_asked);
@@ -250,7 +249,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// Whether a dependency of all messages is down, so that a worker receives one message a minute.
+    /// Returns true if a dependency of all messages is down, so that a worker receives one message a minute.
     pub(crate) fn is_down(&self) -> bool {
         self.needed_by_all().any(|name| self.context.shared.breakers.is_down(name, self.context.wall()))
     }
@@ -261,12 +260,12 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         names.into_iter().flatten()
     }
 
-    /// Whether a worker receives nothing because of that.
+    /// Returns true if a worker receives nothing because of that.
     pub fn is_paused(&self) -> bool {
         self.paused_until().is_some()
     }
 
-    /// Until when such a worker receives nothing.
+    /// Returns the time until which such a worker receives nothing.
     pub(crate) fn paused_until(&self) -> Option<Time> {
         let due_at = |name| self.context.shared.breakers.due_at(name, self.context.wall());
         let due_at = self.needed_by_all().filter_map(due_at).max()?;
@@ -315,7 +314,7 @@ impl<F> Worker<F> {
 }
 
 impl<F: MessageMeta> Worker<F> {
-    /// Nothing more happens to the messages of a batch.
+    /// Forgets the messages of a finished batch, unless a handler of them blocks its thread.
     pub(crate) fn batch_ended(&mut self, key: BatchKey, batch: &Batch<F>) {
         if self.in_flight_by_id.is_empty() {
             return;
@@ -329,7 +328,7 @@ impl<F: MessageMeta> Worker<F> {
         }
     }
 
-    /// No handler of a batch blocks a thread any more.
+    /// Forgets the messages of a finished batch whose handlers no longer block threads.
     pub(crate) fn unblocked(&mut self, batch: BatchKey, batches: &BTreeMap<BatchKey, Batch<F>>) {
         if !batches.contains_key(&batch) {
             self.in_flight_by_id.retain(|_, named| named.batch != batch);

@@ -1,17 +1,17 @@
-//! Messages that are over. If one comes back to its worker, because SQS did not delete it or delivers a copy, it is deleted again
-//! and does not run: a delete with an old receipt handle may succeed without effect.
+//! Messages that are over. If one returns to its worker, because SQS did not delete it or delivers a copy, it is deleted
+//! again and does not run: a delete with an old receipt handle may succeed without effect.
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html>
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-/// How many are remembered.
+/// Messages that are remembered.
 const MOST: usize = 10_000;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Finished {
     ids: HashSet<Arc<str>>,
-    /// The oldest first.
+    /// The ids, the oldest first.
     order: VecDeque<Arc<str>>,
 }
 

@@ -11,11 +11,11 @@ use crate::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::outbox::SettleCall;
 use crate::{Command, Extension, MessageMeta, Note, Time};
 
-/// How long a call and its tries may take.
+/// The time that a call and its tries may take.
 pub(super) const CALL: Duration = Duration::from_secs(5);
-/// With less time left on a lease no call is made, which would have to be answered by then.
+/// The time left on a lease that is too short for a call, which must be answered before the lease ends.
 const TOO_LATE: Duration = Duration::from_millis(50);
-/// How long before a message may be visible again its visibility timeout is no longer set.
+/// The time before a message may be visible again in which its visibility timeout is no longer set.
 const MARGIN: Duration = Duration::from_millis(500);
 /// The first pause before a call is made again, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -27,7 +27,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let Some(lease) = self.message(key).and_then(|message| message.lease) else { return };
         let leases = &mut self.machine.leases;
         let standing = match kind {
-            // Its lease is extended until it is deleted. An extension that comes after that undoes nothing.
+            // Its lease is extended until it is deleted. An extension that arrives after that undoes nothing.
             SettleCall::DeadLetter | SettleCall::Delete if leases.until(lease).is_some() => Standing::Held,
             SettleCall::DeadLetter | SettleCall::Delete => Standing::Lost,
             SettleCall::ChangeVisibility => leases.settle(lease),
@@ -44,7 +44,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// Makes the calls again that are due.
+    /// Repeats the calls that are due.
     pub(crate) fn call_again(&mut self, now: Time) {
         while let Some(&(at, key)) = self.machine.again.first().filter(|(at, _)| *at <= now) {
             self.machine.again.remove(&(at, key));
@@ -54,8 +54,8 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// The visibility timeout for a message that a call is made for now, and when the call must have been answered. `None` if it
-    /// must not be made any more.
+    /// Returns the visibility timeout for a message of a call that is made now, and the time by which the call must have been
+    /// answered. `None` if it must not be made any more.
     pub(crate) fn entry(&mut self, kind: SettleCall, key: MessageKey, now: Time) -> Option<(Duration, Time)> {
         let until = self.may_call_until(kind, key);
         let message = self.batches.get_mut(&key.batch)?.messages.get_mut(key.at)?;
@@ -70,8 +70,9 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         Some((after.min(longest), until))
     }
 
-    /// Until when SQS may be called for a worker's message: until its lease ends. If an earlier call may have set its visibility
-    /// timeout, SQS would set it for whoever receives the message after that: on a standard queue an old receipt handle does.
+    /// Returns the time until which SQS may be called for a message: until its lease ends, or shortly before the end of a
+    /// visibility timeout that an earlier call may have set. After that, on a standard queue, an old receipt handle would hide the
+    /// message from others.
     fn may_call_until(&self, kind: SettleCall, key: MessageKey) -> Option<Time> {
         let message = self.message(key)?;
         let until = self.machine.leases.until(message.lease?)?;
@@ -80,7 +81,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         Some(hidden.map_or(until, |hidden| until.min(hidden.saturating_sub(MARGIN))))
     }
 
-    /// Makes a call again while the lease of its message holds.
+    /// Repeats a call later, while the lease of its message holds. Returns true if it does.
     pub(crate) fn tries_again(&mut self, kind: SettleCall, key: MessageKey, now: Time) -> bool {
         let Some(message) = self.message(key) else { return false };
         let tries = message.tries.saturating_sub(1).min(10);
@@ -106,8 +107,8 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// Until when the handlers of a worker's batch may go on without another look at their leases: the first of these ends then.
-    /// `None` if none is held.
+    /// Returns the time until which the handlers of a batch may continue without another check of their leases: the first of
+    /// these ends then. `None` if none is held.
     pub fn held_until(&self, batch: BatchKey) -> Option<Time> {
         if require!(PollWhileLeased, false) {
             return Some(self.context.now + LONGEST);
@@ -168,14 +169,14 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// Whether the call that deletes the message was made, so that the extension of its lease may be refused.
+    /// Returns true if the call that deletes the message was made, so that the extension of its lease may be refused.
     fn is_deleting(&self, lease: LeaseKey) -> bool {
         let key = self.machine.held.get(&lease).and_then(|held| held.key);
         let message = key.and_then(|key| self.message(key));
         message.is_some_and(|message| message.tries > 0 && message.settled.state == State::Deleting)
     }
 
-    /// The lease of a message is lost.
+    /// Handles the loss of a lease.
     fn lost(&mut self, lease: LeaseKey, now: Time) {
         self.machine.leases.forget(lease);
         self.note(Note::LeaseLost);

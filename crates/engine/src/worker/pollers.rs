@@ -1,35 +1,35 @@
-//! When to ask SQS for messages, and for how many: never for more than there are free places.
+//! Decides when to receive, and how many messages to ask for: never more than there are free places.
 
 use std::time::Duration;
 
 use redrive_sqs::MAX_ENTRIES;
 
-/// How long free places wait for others, so that one poll fills them together.
+/// The time for which free places wait for others, so that one poll fills them together.
 const GATHERING: Duration = Duration::from_millis(10);
-/// The pause after the second of consecutive errors, four times as much after each further one, and the longest.
+/// The pause after the second of consecutive errors, four times as long after each further one, and the longest pause.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(20);
 
-/// One poller when there is little to do, several under load.
+/// The pollers of a worker: one when there is little to do, several under load.
 #[derive(Debug, Clone)]
 pub(crate) struct Pollers {
     pub(crate) capacity: usize,
     pub(crate) wanted: usize,
     pub(crate) under_way: usize,
-    /// How many messages the polls under way may bring.
+    /// Messages that the polls under way ask for.
     pub(crate) asked: usize,
-    /// How many polls have failed since the last one that did not.
+    /// Polls that have failed since the last one that did not.
     pub(crate) errors: u32,
-    /// How many of these were sent after the one before had failed: those that fail together may have one cause.
+    /// Failed polls that were sent after the one before had failed: polls that fail together may have one cause.
     pub(crate) in_a_row: u32,
-    /// When the last of these failed.
+    /// The time at which the last of these failed.
     pub(crate) failed_at: Duration,
     pub(crate) paused_until: Duration,
     pub(crate) room_since: Option<Duration>,
 }
 
 impl Pollers {
-    /// For so many messages in hand at most.
+    /// Creates pollers for at most this many messages in hand.
     pub(crate) const fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -44,7 +44,7 @@ impl Pollers {
         }
     }
 
-    /// How many messages the next poll asks for, if one is due while so many places are free.
+    /// Begins the next poll, if one is due while this many places are free. Returns the number of messages that it asks for.
     pub(crate) fn next(&mut self, free: usize, now: Duration) -> Option<usize> {
         let room = free.saturating_sub(self.asked).min(MAX_ENTRIES);
         if room == 0 {
@@ -62,21 +62,21 @@ impl Pollers {
         Some(room)
     }
 
-    /// Whether another poll may be made.
+    /// Returns true if another poll may be made.
     pub(crate) fn may_poll(&self, now: Duration) -> bool {
         self.under_way < self.wanted && now >= self.paused_until
     }
 
-    /// When a poll may become due although nothing else happens.
+    /// Returns when a poll may become due if nothing else happens.
     pub(crate) fn due_at(&self) -> Option<Duration> {
         let since = self.room_since.filter(|_| self.under_way < self.wanted)?;
         Some((since + GATHERING).max(self.paused_until))
     }
 
-    /// A poll that asked for so many messages brought these.
+    /// Notes the end of a poll that asked for `asked` messages and returned `messages`.
     pub(crate) fn brought(&mut self, asked: usize, messages: usize) {
         self.ended(asked);
-        // Those that have failed were not refused by a queue that is down.
+        // The queue is not down, so earlier failures no longer count.
         (self.errors, self.in_a_row) = (0, 0);
         (self.failed_at, self.paused_until) = (Duration::ZERO, Duration::ZERO);
         let most = self.capacity.div_ceil(MAX_ENTRIES);
@@ -87,7 +87,7 @@ impl Pollers {
         }
     }
 
-    /// A poll failed that was sent at this time. Returns how many have failed since the last one that did not. The first error costs
+    /// Notes the failure of a poll that was sent at this time. Returns the failures since the last success. The first error costs
     /// nothing but its poll. After more in a row, one poller is left, which waits before it tries again. `random` is from 0 to 1.
     pub(crate) fn failed(&mut self, asked: usize, sent: Duration, now: Duration, random: f64) -> u32 {
         self.ended(asked);
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(pollers.due_at(), Some(millis(60)));
         assert_eq!(pollers.next(7, millis(60)), Some(7));
         assert_eq!(pollers.due_at(), None);
-        // Where there are fewer places than a poll may bring, all of them are many.
+        // If there are fewer places than a poll can fill, it does not wait for more.
         assert_eq!(Pollers::new(4).next(4, millis(0)), Some(4));
     }
 
@@ -183,7 +183,7 @@ mod tests {
         assert!((0..2).all(|_| pollers.next(100, millis(10)) == Some(10)), "as many as after any full poll");
     }
 
-    /// How many polls of 5 ms are made in this time, and how many of these bring messages, which are done at once.
+    /// Simulates polls of 5 ms. Returns how many are made in this time, and how many return messages, which are done at once.
     fn simulate(capacity: usize, time: Duration, mut fails: impl FnMut(Duration) -> bool) -> [usize; 2] {
         let mut rng = fastrand::Rng::with_seed(7);
         let (mut pollers, mut under_way, mut now) = (Pollers::new(capacity), VecDeque::new(), millis(0));

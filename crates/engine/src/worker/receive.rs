@@ -1,4 +1,4 @@
-//! A worker's messages from receives to batches.
+//! Turns the messages that a worker receives into batches.
 
 use std::time::Duration;
 
@@ -18,63 +18,63 @@ use crate::{Command, MessageMeta, Note, Outcome, Time};
 use redrive_sqs::lease::LONGEST;
 
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
-/// How long a chunk of a bulk handler waits for more messages.
+/// The time for which a chunk of a bulk handler waits for more messages.
 const FILLING: Duration = Duration::from_millis(500);
-/// How many bytes the messages in hand of a bulk handler have together, unless `chunk_bytes` asks for more: there are as many
-/// as concurrency times chunk size.
+/// Bytes that the messages in hand of a bulk handler have together, unless `chunk_bytes` asks for more. There are as many
+/// messages as concurrency times chunk size.
 const BYTES: usize = 64 * 1024 * 1024;
-/// How long messages are hidden at least that are received while a handler of their group blocks its thread.
+/// The shortest time for which messages are hidden that are received while a handler of their group blocks its thread.
 const BLOCKED: Duration = Duration::from_secs(15 * 60);
-/// How long a handler may run, so that there is time to settle.
+/// The time that a handler may run, so that there is time to settle.
 const IN_HAND: Duration = LONGEST.saturating_sub(Duration::from_secs(5));
 
-/// How a worker receives messages, and for how many handlers.
+/// The settings by which a worker receives messages and runs handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receiving {
     pub is_fifo: bool,
-    /// What each receive asks for.
+    /// The visibility timeout that each receive asks for.
     pub visibility: Duration,
-    /// How many handlers run at a time.
+    /// Handlers that run at a time.
     pub concurrency: usize,
-    /// Fewer do while handlers take longer than this in the mean, because the service behind them is slow.
+    /// The mean duration of handlers above which fewer run, because the service behind them is slow.
     pub slow: Option<Duration>,
-    /// How many messages one call of a bulk handler takes, and how many bytes of bodies.
+    /// Messages, and bytes of bodies, that one call of a bulk handler takes.
     pub chunk: Option<(usize, usize)>,
-    /// How long handlers may run after the first signal.
+    /// The time that handlers may run after the first signal.
     pub drain: Duration,
-    /// How many messages it receives in a time.
+    /// The rate at which it receives messages.
     pub rate: Option<Rate>,
-    /// Whether workers share that.
+    /// True if workers share the rate.
     pub is_rate_shared: bool,
-    /// How many messages of each key.
+    /// The rate of each key.
     pub rate_of_key: Option<Rate>,
 }
 
 /// A receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Poll {
-    /// How many messages it asks for.
+    /// Messages that it asks for.
     pub messages: usize,
-    /// How long SQS waits for them.
+    /// The time that SQS waits for them.
     pub wait: Duration,
     pub sent: Time,
 }
 
 impl Poll {
-    /// When handlers of the messages that it brings are canceled.
+    /// Returns when the handlers of its messages are canceled.
     pub fn until(&self) -> Time {
         self.sent + IN_HAND
     }
 }
 
-/// A message that a receive has brought.
+/// A message that a receive has returned.
 #[derive(Debug, Clone)]
 pub struct Arrival<F> {
     pub lease: LeaseKey,
     pub facts: F,
-    /// Of its body.
+    /// Body size in bytes.
     pub body: usize,
-    /// Of its body and its attributes.
+    /// Size of the body and the attributes, in bytes.
     pub bytes: usize,
 }
 
@@ -82,12 +82,12 @@ pub struct Arrival<F> {
 #[derive(Debug, Clone)]
 pub(crate) struct PendingChunk<F> {
     pub(crate) messages: Vec<Arrival<F>>,
-    /// When they wait for no more.
+    /// The time at which they stop waiting for more.
     pub(crate) due: Option<Time>,
 }
 
 impl<F: MessageMeta> PendingChunk<F> {
-    /// The lease of a message is lost. Returns it, and those behind it in its FIFO group, which must not overtake it.
+    /// Removes a message whose lease is lost, and those behind it in its FIFO group, which must not overtake it.
     pub(crate) fn remove(&mut self, lease: LeaseKey, is_fifo: bool) -> Vec<Arrival<F>> {
         let Some(at) = self.messages.iter().position(|message| message.lease == lease) else {
             return Vec::new();
@@ -99,14 +99,14 @@ impl<F: MessageMeta> PendingChunk<F> {
         self.messages.extract_if(at.., |message| message.facts.group() == group.as_deref()).collect()
     }
 
-    /// Whether this message, or another of its group, waits for a call.
+    /// Returns true if this message, or another of its group, waits for a call.
     fn contains(&self, facts: &F, is_fifo: bool) -> bool {
         self.messages.iter().any(|message| name(&message.facts, is_fifo) == name(facts, is_fifo))
     }
 }
 
 impl<F> PendingChunk<F> {
-    /// How many messages one call takes, at least one, and whether there are enough for it.
+    /// Returns the number of messages that one call takes, at least one, and true if there are enough for it.
     fn call(&self, messages: usize, bytes: usize) -> (usize, bool) {
         let mut sum = 0_usize;
         let fits = |arrival: &&Arrival<F>| {
@@ -119,14 +119,14 @@ impl<F> PendingChunk<F> {
 }
 
 impl Receiving {
-    /// How many messages are in hand at most.
+    /// Returns the number of messages that may be in hand.
     pub(crate) fn capacity(&self) -> usize {
         self.concurrency.saturating_mul(self.chunk.map_or(1, |(messages, _)| messages))
     }
 }
 
 impl<F: MessageMeta> WorkerEngine<'_, F> {
-    /// Receives, as long as there are free places, and starts a chunk that has waited for long.
+    /// Receives while there are free places, and starts a chunk that has waited long enough.
     pub(crate) fn poll(&mut self, now: Time) {
         self.start_gathered(now);
         if self.machine.is_ending() {
@@ -134,7 +134,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
         let Receiving { visibility, drain, .. } = self.machine.receiving;
         let wait = LONGEST_POLL.min(drain.saturating_sub(SHORTEST_WAIT));
-        // The lease of what comes at the end of a poll must last long enough to be extended.
+        // The lease of a message that arrives at the end of a poll must last long enough to be extended.
         let wait = wait.min(visibility * 2 / 3).max(SHORTEST_WAIT);
         self.lease_tokens(now);
         while let Some(messages) = self.machine.pollers.next(self.free(), now) {
@@ -145,13 +145,13 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// How many messages a worker may receive now.
+    /// Returns the number of messages that a worker may receive now.
     pub fn free(&self) -> usize {
         let (places, asked) = (self.places(), self.machine.pollers.asked);
         self.machine.budget.as_ref().map_or(places, |budget| places.min(budget.ask(asked, self.context.now)))
     }
 
-    /// The same, whatever its rate allows.
+    /// Returns the same number, regardless of the rate.
     fn places(&self) -> usize {
         if !self.has_a_free_call() {
             return 0;
@@ -164,13 +164,13 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             (false, _) => usize::MAX,
         };
         let waiting = worker.parked.messages;
-        // One round trip of settling at most is behind the work.
+        // At most one round trip of settling is behind the work.
         let behind =
             (most + worker.pollers.capacity).saturating_sub(worker.held.len() - waiting + worker.reporting.0);
         most.saturating_sub(worker.in_hand - waiting).min(behind).min(worker.room()).min(tries)
     }
 
-    /// When the rate allows another receive, if it does not now.
+    /// Returns when the rate allows another receive, if it does not now.
     pub(crate) fn rate_due_at(&self) -> Option<Time> {
         self.machine.budget.as_ref()?.due_at(self.machine.pollers.asked, self.context.now)
     }
@@ -186,7 +186,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// When to ask for more, if nothing else happens.
+    /// Returns when to lease more tokens, if nothing else happens.
     pub(crate) fn tokens_due_at(&self) -> Option<Time> {
         let Some(ReceiveBudget::Shared(leased)) = &self.machine.budget else { return None };
         let (pollers, now) = (&self.machine.pollers, self.context.now);
@@ -220,7 +220,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         worker.pollers.brought(poll.messages, messages.len());
         worker.budget.iter_mut().for_each(|budget| budget.take(messages.len(), now));
         if guard!(LateReceiveIsDropped, poll.sent + worker.receiving.visibility <= now) {
-            // The answer came so late that others may have them.
+            // The answer is so late that others may have them.
             for Arrival { lease, .. } in messages {
                 self.commands.extend([Command::Note(Note::LeaseLost), Command::Forget(lease)]);
             }
@@ -259,8 +259,8 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         others
     }
 
-    /// The messages of a group for a bulk handler, up to one behind others that is over: the handler would get it again. What
-    /// follows comes back.
+    /// Returns the messages of a group for a bulk handler, up to one that is over behind others: the handler would get it
+    /// again. The rest returns after its visibility timeout.
     fn until_finished(&mut self, mut messages: Vec<Arrival<F>>) -> Vec<Arrival<F>> {
         let is_known = |it: &Arrival<F>| self.machine.finished.contains(it.facts.id());
         let unknown = messages.iter().position(|it| !is_known(it)).unwrap_or(messages.len());
@@ -294,7 +294,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         true
     }
 
-    /// The turn has come of messages that waited for it.
+    /// Starts messages that waited for their turn.
     pub(crate) fn start_in_turn(&mut self, messages: Vec<Arrival<F>>, now: Time) {
         if messages.first().is_some_and(|first| self.is_in_hand(&first.facts)) {
             for Arrival { lease, .. } in messages {
@@ -309,7 +309,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// Messages of one group, or one message.
+    /// Starts the messages of one group, or one message, or returns them to the queue if the worker ends.
     fn received_group(&mut self, messages: Vec<Arrival<F>>, sent: Time, now: Time) {
         let begins = match self.machine.life {
             Life::Running => true,
@@ -342,7 +342,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             if !is_full && gathered.due.is_none_or(|due| due > now) {
                 break;
             }
-            // What is left of a group must not run beside its first messages.
+            // The rest of a group must not run beside its first messages.
             let count = if self.machine.receiving.is_fifo { gathered.messages.len() } else { count };
             let messages = gathered.messages.drain(..count).collect();
             self.start(messages, now);
@@ -352,13 +352,13 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// Whether a bulk handler may be called once more; the messages of others are counted by themselves.
+    /// Returns true if a bulk handler may be called once more. For other handlers, messages are counted instead.
     pub(crate) fn has_a_free_call(&self) -> bool {
         let Receiving { chunk, concurrency, .. } = self.machine.receiving;
         chunk.is_none() || self.running() < concurrency
     }
 
-    /// Handlers have ended: changes how many may run, if that follows what they say.
+    /// Adapts the number of handlers that may run, if it adapts, to the handlers that have ended.
     pub(crate) fn adapt(&mut self, batch: BatchKey, worked: &[Worked], now: Time) {
         if self.machine.limit.is_none() {
             return;
@@ -373,7 +373,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             let Some(ran) = ran.filter(|ran| !ran.is_shared) else { continue };
             let is_overload = match outcome {
                 Outcome::Done | Outcome::Unrecorded => false,
-                // Canceled for another reason, it says nothing of the service.
+                // A handler that was canceled for another reason proves nothing about the service.
                 Outcome::TimedOut if batch.is_interrupted || batch.messages[key.at].settled.is_lost => {
                     continue;
                 }
@@ -395,12 +395,12 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         self.machine.receiving.concurrency = limit.now;
     }
 
-    /// How many batches have handlers that have not ended.
+    /// Returns the number of batches with handlers that have not ended.
     fn running(&self) -> usize {
         self.batches.values().filter(|batch| batch.unasked() > 0).count()
     }
 
-    /// The worker ends: of the messages that wait for a chunk, only those begin that have no other delivery.
+    /// Returns messages that wait for a chunk to the queue when the worker ends. With `begins_the_last`, last deliveries begin.
     pub(crate) fn hand_back_gathered(&mut self, begins_the_last: bool, now: Time) {
         for message in std::mem::take(&mut self.machine.pending_chunk.messages) {
             if begins_the_last && self.is_last_attempt(&message) {
@@ -412,12 +412,12 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// Whether SQS would dead-letter the message at its next receive.
+    /// Returns true if the message would not be delivered again after this attempt fails.
     pub(crate) fn is_last_attempt(&self, message: &Arrival<F>) -> bool {
         self.context.policy.deliveries().end_with(message.facts.attempt(), None)
     }
 
-    /// Makes a message visible after this time that no handler has begun.
+    /// Makes a message that no handler has begun visible after this time.
     pub(crate) fn hand_back(&mut self, message: Arrival<F>, after: Time, now: Time) {
         let key = self.insert(Batch::returned(message.facts, message.lease, after, now));
         self.follow(key, now);
@@ -438,7 +438,8 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         self.begin(batch, order, leases);
     }
 
-    /// Whether this message, or another of its group, is in hand, also after its lease was lost, and not on its way back.
+    /// Returns true if this message, or another of its group, is in hand and not on its way back to the queue. That includes
+    /// messages whose lease was lost.
     pub(crate) fn is_in_hand(&self, facts: &F) -> bool {
         let is_fifo = self.machine.receiving.is_fifo;
         let Some(key) = self.machine.in_flight_by_id.get(name(facts, is_fifo)) else {
@@ -449,8 +450,8 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             || self.machine.pending_chunk.contains(facts, is_fifo)
     }
 
-    /// How many messages a worker has received whose handlers have not ended, and how many of these have not begun: those
-    /// that wait for their turn, behind others of their group, or in a chunk that is not full.
+    /// Returns the number of messages that a worker has received and whose handlers have not ended, and how many of these
+    /// have not begun: those that wait for their turn, behind others of their group, or in a chunk that is not full.
     pub fn in_hand(&self) -> (usize, usize) {
         let worker = &self.machine;
         let is_fifo = worker.receiving.is_fifo;
@@ -460,12 +461,12 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 }
 
 impl<F> Worker<F> {
-    /// How many messages may be in hand or asked for besides those in hand, of which each may have as many bytes as SQS allows.
+    /// Returns how many messages may be in hand or asked for besides those in hand, if each has the most bytes that SQS allows.
     fn room(&self) -> usize {
         self.most_bytes().saturating_sub(self.bytes + self.reporting.1) / MAX_BYTES
     }
 
-    /// How many messages and bytes one call of a bulk handler takes.
+    /// Returns the messages and bytes that one call of a bulk handler takes.
     fn limits_of_a_call(&self) -> Option<(usize, usize)> {
         let (messages, bytes) = self.receiving.chunk?;
         // Large messages are shared out among the calls.
@@ -473,24 +474,24 @@ impl<F> Worker<F> {
         Some((messages, if bytes == usize::MAX { share } else { bytes }))
     }
 
-    /// How many handlers run at a time at most, also while fewer may.
+    /// Returns the largest number of handlers that run at a time, even while fewer may.
     fn most_at_once(&self) -> usize {
         self.limit.as_ref().map_or(self.receiving.concurrency, |limit| limit.most)
     }
 
-    /// How many bytes messages in hand may have together: of a bulk handler there may be many.
+    /// Returns the bytes that messages in hand may have together. A bulk handler may have many messages.
     pub(crate) fn most_bytes(&self) -> usize {
         let most = |(_, bytes): (usize, usize)| bytes.saturating_mul(self.most_at_once()).max(BYTES);
         self.limits_of_a_call().map_or(usize::MAX, most)
     }
 }
 
-/// What may be in one batch at a time: a group, or a message.
+/// Returns the name of a group, or of a message: only one batch at a time may have it.
 pub(crate) fn name<F: MessageMeta>(facts: &F, is_fifo: bool) -> &str {
     if is_fifo { facts.group().unwrap_or_default() } else { facts.id() }
 }
 
-/// What each batch is made of: the messages of a FIFO group in their order, or one message.
+/// Splits messages into the content of batches: the messages of a FIFO group in their order, or one message.
 pub(crate) fn one_at_a_time<F: MessageMeta>(
     messages: Vec<Arrival<F>>,
     is_fifo: bool,

@@ -7,12 +7,12 @@ use crate::batch::Phase;
 use crate::keys::BatchKey;
 use crate::{Command, MessageMeta, Note, Time};
 
-/// How long settling may take after the drain.
+/// The time that settling may take after the drain.
 const AFTER_THE_DRAIN: Duration = Duration::from_secs(3);
-/// How long too many threads may be blocked: handlers that block for a while, as in a driver, are slow, not stuck.
+/// The time for which too many threads may be blocked. Handlers that block for a while, as in a driver, are slow, not stuck.
 const BLOCKED: Duration = Duration::from_secs(10);
 
-/// ExitReason a process ends by itself.
+/// The reason why a process ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExitReason {
     /// Too many handlers in a row have panicked.
@@ -21,22 +21,22 @@ pub enum ExitReason {
     Blocked,
 }
 
-/// How a worker ends.
+/// The end of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exit {
-    /// Everything is settled. Says whether handlers were canceled.
+    /// Everything is settled. `canceled` is true if handlers were canceled.
     Settled { canceled: bool },
-    /// So many messages were not settled.
+    /// This many messages were not settled.
     Unsettled(usize),
     /// A receive was not answered in time.
     Unanswered,
     /// The process can handle no more messages.
     Because(ExitReason),
-    /// A second signal came while so many messages were in hand.
+    /// A second signal arrived while this many messages were in hand.
     AtOnce(usize),
 }
 
-/// How far a worker has come.
+/// The phases of a worker, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
     Running,
@@ -53,7 +53,7 @@ pub(crate) enum Life {
 }
 
 impl<F: MessageMeta> WorkerEngine<'_, F> {
-    /// The first signal begins the end, the second ends at once.
+    /// Begins the drain at the first signal, and exits at the second.
     pub(crate) fn on_signal(&mut self, now: Time) {
         if std::mem::replace(&mut self.machine.is_signaled, true) {
             self.commands.clear();
@@ -77,7 +77,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         self.hand_back_gathered(true, now);
     }
 
-    /// While a worker ends, a batch begins no more messages, unless one would have no delivery left.
+    /// Stops a batch while the worker ends, unless one of its messages would have no delivery left.
     pub(crate) fn stop_what_has_other_deliveries(&mut self, key: BatchKey) {
         if self.machine.is_ending()
             && let Some(batch) = self.batches.get_mut(&key).filter(|batch| batch.phase == Phase::Open)
@@ -87,7 +87,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// Too many threads are blocked, or no longer.
+    /// Notes that too many threads are blocked, or no longer.
     pub(crate) fn exhausted(&mut self, is_exhausted: bool, now: Time) {
         let since = is_exhausted.then(|| self.machine.blocked_since.unwrap_or(now));
         self.machine.blocked_since = since;
@@ -146,7 +146,7 @@ impl<F> Worker<F> {
         !matches!(self.life, Life::Running)
     }
 
-    /// When the last call must have been answered.
+    /// Returns the time by which the last call must have been answered.
     pub(crate) fn settle_until(&self) -> Time {
         match self.life {
             Life::Running | Life::Over => Time::MAX,

@@ -1,4 +1,4 @@
-//! The timers of a worker: what may be due although nothing happens.
+//! The timers of a worker, which fire although nothing else happens.
 
 use super::WorkerEngine;
 use crate::{MessageMeta, Time};
