@@ -1,4 +1,4 @@
-//! When messages may start: rates of a worker, of several workers and of each key, and how many handlers run at once.
+//! Limits on messages that start: rates of a worker, of several workers and of each key, and the number of handlers.
 
 pub(crate) mod receive_budget;
 pub(crate) mod adaptive_limit;

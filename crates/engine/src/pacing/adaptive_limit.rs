@@ -1,13 +1,13 @@
-//! How many handlers may run at once, by what the service behind them can do. The limit grows step by step, and falls if the
-//! service is slow or down.
+//! A limit on the handlers that run at once, by the capacity of the service behind them. It grows step by step, and falls if
+//! the service is slow or down.
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// The calls of a round: two for each that may run, so that a round takes about two round trips, and never fewer than this.
+/// The fewest calls of a round. It has two for each handler that may run, so that it takes about two round trips.
 const ROUND: u32 = 10;
-/// A round may have one overload in so many calls, because a few happen at any load.
+/// Calls of a round for each overload that it may have, because a few happen at any load.
 const OVERLOADS: u32 = 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +16,9 @@ pub(crate) struct AdaptiveLimit {
     pub(crate) most: usize,
     /// A round is slow if its calls take longer than this in the mean.
     slow: Duration,
-    /// Nothing was too much so far.
+    /// True while nothing was too much, so that the limit doubles.
     doubles: bool,
-    /// The last decrease. Calls that began before it say nothing of the limit since.
+    /// The time of the last decrease. Calls that began before it prove nothing about the limit since.
     since: Time,
     round: Round,
 }
@@ -29,22 +29,22 @@ struct Round {
     calls: u32,
     overloads: u32,
     took: Duration,
-    /// At least half of those that may run did.
+    /// True if at least half of the handlers that may run did.
     is_used: bool,
 }
 
 impl AdaptiveLimit {
-    /// It begins with one.
+    /// Creates a limit, which begins with one.
     pub(crate) fn new(most: usize, slow: Duration) -> Self {
         Self { now: 1, most, slow, doubles: true, since: Time::ZERO, round: Round::default() }
     }
 
-    /// The service is down: begins anew, so that it is not called too often at once when it comes back.
+    /// Begins with one again after the service went down, so that it is not called too often at once when it recovers.
     pub(crate) fn restart(&mut self, now: Time) {
         *self = Self { since: now, ..Self::new(self.most, self.slow) };
     }
 
-    /// A call has ended, while so many ran. It may be an overload: the service is down or did not answer in time.
+    /// Counts a call that ended while this many ran. It is an overload if the service is down or did not answer in time.
     pub(crate) fn ended(
         &mut self,
         began: Time,
@@ -62,7 +62,7 @@ impl AdaptiveLimit {
         round.took += took;
         round.is_used |= 2 * running >= self.now;
         let calls = u32::try_from(2 * self.now).unwrap_or(u32::MAX).max(ROUND);
-        // What else may come in this round changes nothing.
+        // The rest of the round would change nothing.
         if round.overloads * OVERLOADS > calls || round.took > self.slow.saturating_mul(calls) {
             (self.now, self.doubles, self.since) = ((self.now * 7 / 10).max(1), false, now);
             self.round = Round::default();
@@ -84,8 +84,8 @@ mod tests {
 
     const SLOW: Duration = Duration::from_millis(100);
 
-    /// Workers that each keep as many calls running as may run, for so many calls of one service. They start so long after each
-    /// other. Says how many ran at once and how long calls took, in the mean of the second half.
+    /// Simulates workers that each keep as many calls of one service running as may run, until this many have ended. They start
+    /// `apart` from each other. Returns how many may run and how long calls took, in the mean of the second half.
     fn run(
         limits: &mut [AdaptiveLimit],
         apart: Duration,
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// A third takes twenty times as long as the others, or times are exponential.
+    /// A third of the calls takes twenty times as long as the others, or durations are exponential.
     #[test]
     fn it_stays_at_the_maximum_while_times_vary_and_are_not_slow_in_the_mean() {
         let mixed = |_: usize, rng: &mut fastrand::Rng| if rng.u8(..3) == 0 { 0.1 } else { 0.005 };

@@ -1,4 +1,4 @@
-//! When messages that share a key may start: a token bucket for each key.
+//! Limits messages that share a key, with a token bucket for each key.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use crate::names::{ByName, Secret};
 use crate::pacing::rate::Rate;
 use crate::pacing::tokens::Bucket;
 
-/// What follows for messages of a key.
+/// The decision about messages of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RateAdmission {
     Start,
     /// They wait in the worker until then.
     Park(Time),
-    /// They go back to the queue for so long.
+    /// They return to the queue for this time.
     Return(Duration),
 }
 
@@ -21,11 +21,11 @@ pub(crate) enum RateAdmission {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidates {
     pub(crate) messages: usize,
-    /// They may have gone back before, to wait for their turn.
+    /// True if they may have returned to the queue before, to wait for their turn.
     pub(crate) came_before: bool,
-    /// One of them must not go back, because it would not be delivered again.
+    /// True if one of them must not return to the queue, because it would not be delivered again.
     pub(crate) must_stay: bool,
-    /// Until when they may wait in the worker, if it has room for them.
+    /// The time until which they may wait in the worker, if it has room for them.
     pub(crate) may_wait_until: Option<Time>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct KeyedLimiter {
 #[derive(Debug, Clone)]
 struct Key {
     bucket: Bucket,
-    /// Until when messages that went back have their turns. Others queue up behind them.
+    /// The end of the turns of messages that returned to the queue. Others queue up behind them.
     line_until: Time,
 }
 
@@ -53,18 +53,18 @@ impl KeyedLimiter {
         Self { rate, keys: ByName::new(secret) }
     }
 
-    /// Decides when these messages may start, and takes their tokens unless they go back.
+    /// Decides when these messages may start, and takes their tokens unless they return to the queue.
     pub(crate) fn turn(&mut self, name: &str, candidates: Candidates, now: Time) -> RateAdmission {
         let Candidates { messages, came_before, must_stay, may_wait_until } = candidates;
         let rate = self.rate;
-        // From then on it is like a key that is not known.
+        // From then on it is like an unknown key.
         let matters_until = |key: &Key| key.bucket.is_full_at(&rate).max(key.line_until);
         let key = self.keys.get_or_insert(name, || Key::new(rate, now), matters_until);
         let next = key.bucket.holds_at(1, &rate).max(now);
         let is_in_line = !came_before && key.line_until > now;
         let may_wait = may_wait_until.is_some_and(|until| next <= until && (must_stay || !is_in_line));
         if next <= now && !is_in_line || must_stay && !may_wait {
-            // Those over the rate take no tokens, so that others do not have to make up for them.
+            // Messages over the rate take no tokens, so that others do not have to make up for them.
             if next <= now {
                 key.bucket.take(messages, &rate, now);
             }
@@ -79,7 +79,7 @@ impl KeyedLimiter {
         RateAdmission::Return(turn.saturating_sub(now))
     }
 
-    /// When each is full, and until when others have their turns.
+    /// Returns for each key when its bucket is full, and when the turns of returned messages end.
     #[cfg(test)]
     pub(crate) fn each(&self) -> impl Iterator<Item = (Time, Time)> {
         self.keys.values().map(|key| (key.bucket.is_full_at(&self.rate), key.line_until))

@@ -1,4 +1,4 @@
-//! Messages in hand that wait for their turn, beside those that handlers work on, so that they take no places of others.
+//! Messages in hand that wait for their turn. They do not take the places of messages that handlers work on.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::{MessageMeta, Time};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Parked<F> {
-    /// By their turns. Those of a FIFO group wait together.
+    /// The messages by their turns. Those of a FIFO group wait together.
     groups: BTreeMap<(Time, LeaseKey), Vec<Arrival<F>>>,
     pub(crate) messages: usize,
     bytes: usize,
 }
 
 impl<F: MessageMeta> WorkerEngine<'_, F> {
-    /// Those messages that may start now. The others wait, or go back to the queue.
+    /// Returns the messages that may start now. The others wait, or return to the queue.
     pub(crate) fn in_turn(&mut self, messages: Vec<Arrival<F>>, sent: Time, now: Time) -> Vec<Arrival<F>> {
         if self.machine.keyed_limiter.is_none() || self.machine.is_ending() {
             return messages;
@@ -72,7 +72,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         }
     }
 
-    /// When the next of them start.
+    /// Returns when the next parked messages start.
     pub(crate) fn waiting_due_at(&self) -> Option<Time> {
         self.machine.parked.groups.first_key_value().map(|((at, _), _)| *at).filter(|_| self.has_place())
     }
@@ -81,7 +81,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         self.machine.in_hand - self.machine.parked.messages < self.machine.receiving.capacity()
     }
 
-    /// The worker ends: only those start that have no other delivery.
+    /// Returns parked messages to the queue when the worker ends. Those without another delivery start.
     pub(crate) fn hand_back_waiting(&mut self, now: Time) {
         for (_, group) in std::mem::take(&mut self.machine.parked).groups {
             let must_stay = group.iter().any(|message| self.is_last_attempt(message));
@@ -111,7 +111,7 @@ impl<F> Parked<F> {
         Some(group)
     }
 
-    /// The lease of a message is lost. Returns it, and those behind it in its FIFO group, which must not overtake it.
+    /// Removes a message whose lease is lost, and those behind it in its FIFO group, which must not overtake it.
     pub(crate) fn remove(&mut self, lease: LeaseKey) -> Vec<Arrival<F>> {
         let mut removed = Vec::new();
         self.groups.retain(|_, group| {

@@ -32,7 +32,7 @@ enum Unit {
 
 /// The number of messages that a rate or a burst may have.
 pub const ALLOWED: RangeInclusive<u32> = 1..=1_000_000;
-/// The bucket of a rate without a burst has room for one message and for what comes while a receive is under way.
+/// Time of a receive under way. A bucket without a burst has room for the messages of this time, and for one more.
 const UNDER_WAY: Duration = Duration::from_millis(500);
 
 impl Rate {
@@ -51,8 +51,8 @@ impl Rate {
         Self { messages, per: Unit::Hour, burst: None }
     }
 
-    /// The number of messages that may start at once after a quiet time, 1 to 1,000,000. Default: one, plus the messages of
-    /// half a second. With less than that, a worker may not reach the rate, because tokens are lost while it waits for SQS.
+    /// Sets how many messages may start at once after a quiet time, 1 to 1,000,000. Default: one, plus the messages of half a
+    /// second. With less than that, a worker may not reach the rate, because tokens are lost while it waits for SQS.
     pub const fn burst(self, messages: u32) -> Self {
         Self { burst: Some(messages), ..self }
     }

@@ -1,4 +1,4 @@
-//! How many messages a worker may receive by its rate: it takes tokens from its own bucket, or leases them from a shared one.
+//! The messages that a worker may receive by its rate. It takes tokens from its own bucket, or leases them from a shared one.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use crate::Time;
 use crate::pacing::rate::Rate;
 use crate::pacing::tokens::{Bucket, Lease, ONE, capacity, gained};
 
-/// Tokens wait for others for so long, so that one receive asks for them together.
+/// The time for which tokens wait for others, so that one receive asks for them together.
 const GATHERING: Duration = Duration::from_millis(100);
 
-/// From one lease to the next, at least.
+/// The shortest pause between leases.
 const PAUSE: Duration = Duration::from_millis(100);
-/// From a lease that failed to the next, and from an empty one to the next at most, if tokens may come that soon.
+/// The pause after a failed lease, and the longest after an empty one if tokens may arrive that soon.
 const LONG_PAUSE: Duration = Duration::from_secs(1);
-/// If the rate is slow, others may take the token that a worker waits for.
+/// The longest pause. If the rate is slow, others may take the token that a worker waits for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Tokens that no receive has asked for by then are lost.
+/// The time after which tokens that no receive has asked for are lost.
 const KEPT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,15 +31,15 @@ pub(crate) enum ReceiveBudget {
 pub(crate) struct SharedTokens {
     rate: Rate,
     lease: Lease,
-    /// When the lease was granted.
+    /// The time at which the lease was granted.
     at: Time,
-    /// How many of its tokens were used.
+    /// Tokens of the lease that were used.
     taken: usize,
     /// Tokens of earlier leases that receives under way have asked for.
     kept: usize,
-    /// Whether the last receive was empty. One token then waits for the next receive.
+    /// True if the last receive was empty. One token then waits for the next receive.
     is_idle: bool,
-    /// How many the next lease asks for: up to twice as many if those before were used, and otherwise as many as were.
+    /// Tokens that the next lease asks for: up to twice as many as before if those were used, otherwise as many as were used.
     wanted: usize,
     is_under_way: bool,
     pause: Duration,
@@ -47,16 +47,16 @@ pub(crate) struct SharedTokens {
     pub(crate) is_failing: bool,
 }
 
-/// `asked` is how many messages the receives under way ask for.
+/// `asked` is the number of messages that the receives under way ask for.
 impl ReceiveBudget {
     pub(crate) fn new(rate: Rate, is_shared: bool) -> Self {
         if is_shared { Self::Shared(SharedTokens::new(rate)) } else { Self::Own(rate, Bucket::full(&rate)) }
     }
 
-    /// How many messages receives may ask for together: no more until there are enough tokens for another receive.
+    /// Returns how many messages receives may ask for together, which grows once there are enough tokens for another receive.
     pub(crate) fn ask(&self, asked: usize, now: Time) -> usize {
         match self {
-            // The tokens stay in the bucket until messages come, so that it does not fill meanwhile.
+            // The tokens stay in the bucket until messages arrive, so that it does not fill meanwhile.
             Self::Own(rate, bucket) => match bucket.tokens(rate, now) {
                 tokens if tokens >= asked + enough(rate) => tokens,
                 tokens => asked.min(tokens),
@@ -65,7 +65,7 @@ impl ReceiveBudget {
         }
     }
 
-    /// When they may ask for more, if not now.
+    /// Returns when receives may ask for more, if not now.
     pub(crate) fn due_at(&self, asked: usize, now: Time) -> Option<Time> {
         match self {
             Self::Own(rate, bucket) => {
@@ -117,7 +117,7 @@ impl SharedTokens {
         }
     }
 
-    /// How many tokens to lease, if it is time and there are free places.
+    /// Returns the number of tokens to lease, if it is time and there are free places.
     pub(crate) fn next(&mut self, places: usize, asked: usize, now: Time) -> Option<u32> {
         let places = places.saturating_sub(asked);
         if self.is_under_way || now < self.again_at || places == 0 || self.spare(asked, now) > 0 {
@@ -140,14 +140,14 @@ impl SharedTokens {
         u32::try_from(self.wanted).ok()
     }
 
-    /// When to lease more, if nothing else happens.
+    /// Returns when to lease more, if nothing else happens.
     pub(crate) fn next_at(&self, asked: usize, now: Time) -> Option<Time> {
         let are_lost_at = self.at + self.lease.arrives_after(self.tokens()) + KEPT;
         let at = if self.spare(asked, now) > 0 { are_lost_at.max(self.again_at) } else { self.again_at };
         Some(at).filter(|_| !self.is_under_way)
     }
 
-    /// `random` is from 0 to 1, so that workers do not ask at the same time.
+    /// Takes the tokens of a granted lease. `random` is from 0 to 1, so that workers do not ask at the same time.
     pub(crate) fn granted(&mut self, lease: Lease, asked: usize, now: Time, random: f64) {
         let waiting = self.waiting(asked);
         self.kept = (self.kept.min(waiting) + self.unused()).min(waiting);
@@ -163,7 +163,7 @@ impl SharedTokens {
         self.again_at = now + pause.mul_f64(1.0 + random / 4.0);
     }
 
-    /// Says whether it is the first failure in a row.
+    /// Notes that a lease failed. Returns true if it is the first failure in a row.
     pub(crate) fn failed(&mut self, now: Time, random: f64) -> bool {
         self.is_under_way = false;
         self.again_at = now + LONG_PAUSE.mul_f64(1.0 + random / 4.0);
@@ -188,17 +188,17 @@ impl SharedTokens {
         self.taken += messages - kept;
     }
 
-    /// How many tokens a receive waits for: the lease may have fewer than usual.
+    /// Returns the tokens that a receive waits for. The lease may have fewer than usual.
     fn enough(&self, asked: usize, now: Time) -> usize {
         enough(&self.rate).min(self.spare(asked, now)).max(1)
     }
 
-    /// How many tokens have come or are yet to come, besides those that receives under way have asked for.
+    /// Returns the tokens that have arrived or are yet to arrive, besides those that receives under way have asked for.
     fn spare(&self, asked: usize, now: Time) -> usize {
         self.usable(self.tokens(), asked, now).saturating_sub(asked)
     }
 
-    /// Of so many tokens of the lease, how many may be used, with those kept. Those that were asked for are not lost.
+    /// Returns how many of these tokens of the lease may be used, with those kept. Tokens that were asked for are not lost.
     fn usable(&self, tokens: usize, asked: usize, now: Time) -> usize {
         let lost = now.checked_sub(self.at + KEPT).map_or(0, |after| self.lease.arrived(after));
         let waiting = self.waiting(asked);
@@ -207,12 +207,12 @@ impl SharedTokens {
         kept + tokens.saturating_sub(lost.max(self.taken)).max(asked_for)
     }
 
-    /// How many tokens are not lost, however late they are used.
+    /// Returns the tokens that are not lost, however late they are used.
     fn waiting(&self, asked: usize) -> usize {
         asked.max(self.is_idle.into())
     }
 
-    /// All of it: what does not change with time, and times.
+    /// Returns the whole state: first the part that does not change with time, then times.
     #[cfg(test)]
     pub(crate) fn state(&self) -> (impl std::hash::Hash, [Time; 2]) {
         let counts = [self.taken, self.kept, self.wanted, self.is_idle.into()];
@@ -228,13 +228,13 @@ impl SharedTokens {
     }
 }
 
-/// Tokens that a receive waits for.
+/// Returns the tokens that a receive waits for.
 fn enough(rate: &Rate) -> usize {
     let gathered = usize::try_from(gained(rate, GATHERING) / ONE).unwrap_or(MAX_ENTRIES);
     gathered.min(most_of(rate)).clamp(1, MAX_ENTRIES)
 }
 
-/// Tokens of a full bucket.
+/// Returns the tokens of a full bucket.
 fn most_of(rate: &Rate) -> usize {
     usize::try_from(capacity(rate) / ONE).unwrap_or(usize::MAX)
 }
@@ -254,7 +254,7 @@ mod tests {
         budget.leased().unwrap()
     }
 
-    /// A budget that has this lease at 0 s.
+    /// Creates a budget that has leased these tokens at 0 s.
     fn with(tokens: u32, rate: Rate) -> ReceiveBudget {
         let mut budget = ReceiveBudget::new(rate, true);
         let lease = tokens::Bucket::full(&rate).lease(tokens, &rate, millis(0));

@@ -1,4 +1,4 @@
-//! A token bucket: how many messages may start by now, at a rate.
+//! A token bucket, which limits the messages that start to a rate.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub struct Bucket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Lease {
     tokens: u32,
-    /// What the bucket held before.
+    /// The level of the bucket before the lease.
     level: i64,
     rate: Rate,
 }
