@@ -1,6 +1,6 @@
-//! The whole cycle, explored: the production engine in workers' processes and Lambda's sandboxes, against the production
-//! rules of queues and of the event source mapping. Every state that can be reached within the bounds is visited, shortest
-//! ways first, so that what must not happen is found by its shortest example.
+//! Explores the whole cycle: the production engine in workers' processes and Lambda's sandboxes, against the production rules
+//! of queues and of the event source mapping. It visits every state that can be reached within the bounds, shortest paths
+//! first, so that it finds the shortest example of a violation.
 
 mod kit;
 mod print;
@@ -18,50 +18,50 @@ use std::time::Duration;
 use self::search::{explore, replay};
 use crate::guards::{self, Guard};
 
-/// Who consumes a queue.
+/// The consumer of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Consumes {
     Worker,
     Sandbox,
 }
 
-/// What is explored.
+/// The bounds of an exploration.
 #[derive(Debug)]
 struct Bounds {
     name: &'static str,
     is_fifo: bool,
-    /// Of each message, if the queue is FIFO.
+    /// The group of each message, if the queue is FIFO.
     groups: &'static [&'static str],
     by_redrive_policy: bool,
     consumers: &'static [Consumes],
     concurrency: usize,
-    /// How many calls go wrong.
+    /// Calls that go wrong.
     losses: u8,
     kills: u8,
     signals: u8,
-    /// How many handlers ignore that they are canceled.
+    /// Handlers that ignore that they are canceled.
     deaf: u8,
-    /// How often time goes on while a handler runs.
+    /// Steps of time while a handler runs.
     patience: u8,
-    /// Whether handlers reject messages.
+    /// True if handlers reject messages.
     rejects: bool,
-    /// How many outages in a row have come before. If any, handlers report more.
+    /// Outages in a row that have happened before. If there are any, handlers report more.
     outages: u8,
-    /// Whether messages share a rate of one a second.
+    /// True if messages share a rate of one a second.
     has_rate: bool,
-    /// From which delivery on a message of a sandbox runs alone.
+    /// The first delivery at which a message of a sandbox runs alone.
     suspects_from: u32,
-    /// Whether workers share such a rate.
+    /// True if workers share such a rate.
     shares_rate: bool,
-    /// How often a message is delivered.
+    /// Deliveries of each message.
     deliveries: u32,
-    /// What a worker asks for with each receive.
+    /// The visibility timeout that a worker asks for with each receive.
     visibility: Duration,
-    /// How many messages a call of a bulk handler takes.
+    /// Messages that one call of a bulk handler takes.
     chunk: Option<usize>,
-    /// How often SQS delivers a message once more although somebody has it.
+    /// Messages that SQS delivers once more although a consumer has them.
     duplicates: u8,
-    /// How many calls arrive once more, or after nobody waits for them any more.
+    /// Calls that arrive twice, or after their callers have stopped waiting.
     strays: u8,
 }
 
@@ -102,7 +102,7 @@ const SANDBOXES: &[Consumes] = &[Consumes::Sandbox, Consumes::Sandbox];
 const WORKERS: &[Consumes] = &[Consumes::Worker, Consumes::Worker];
 const BOTH: &[Consumes] = &[Consumes::Worker, Consumes::Sandbox];
 
-/// Takes a guard away, also from the kit's consumers, which have the engine that redrive was built with.
+/// Switches off a guard, also for the kit's consumers, which have the engine that redrive was built with.
 fn remove(guard: Option<Guard>) {
     let number = guard.map(|guard| guard as u8);
     guards::remove(number);
@@ -111,11 +111,11 @@ fn remove(guard: Option<Guard>) {
 }
 
 thread_local! {
-    /// Whether a guard is taken away in this thread.
+    /// True if a guard is switched off in this thread.
     static REMOVED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Explores small bounds, and then larger ones: `make explore` all of them, and CI the first states, as many as `REDRIVE_STATES` says.
+/// Explores small bounds, then larger ones: `make explore` visits all states, and CI as many as `REDRIVE_STATES` says.
 fn check(small: &'static Bounds, large: &'static Bounds, at_least: usize) {
     let states = explore(small, usize::MAX).unwrap_or_else(|example| panic!("{example}"));
     assert!(states >= at_least, "{}: {states} states", small.name);
@@ -262,8 +262,8 @@ explored! {
         Bounds { consumers: BOTH, kills: 1, signals: 1, ..SHORT_FIFO };
 }
 
-/// The shortest way to what goes wrong without a guard, in any of the bounds; it goes wrong again if its steps are taken again,
-/// and with real consumers in the kit. With the guard it does not.
+/// Finds the shortest path to a violation without a guard, in any of the bounds. Its steps lead to the same violation again,
+/// and also with real consumers in the kit. With the guard they do not.
 fn removed(guard: Guard, bounds: &'static [Bounds], is_in_kit: bool) {
     remove(Some(guard));
     let examples = bounds.iter().filter_map(|bounds| explore(bounds, usize::MAX).err());
@@ -308,14 +308,14 @@ found! {
     a_message_whose_handler_blocks_is_left_alone: BlockedIsLeft, Bounds { groups: &[""], deaf: 1, consumers: SANDBOXES, ..ONE_WORKER };
 }
 
-// A real worker begins messages once it has heard all that the engine says, which stops or cancels these in the same breath.
+// A real worker begins messages after it has performed all commands, some of which stop or cancel these messages at once.
 found! {
     in_kit: false;
     messages_received_too_late_are_dropped: LateReceiveIsDropped, Bounds { consumers: WORKERS, groups: &[""], patience: 3, ..ONE_WORKER };
     no_message_begins_after_the_stop: NoneAfterTheStop, Bounds { signals: 1, ..QUIET };
 }
 
-/// These rules are for sandboxes and bulk handlers, and each has its own bounds.
+/// Checks a guard for sandboxes or bulk handlers, which has its own bounds.
 fn is_found(guard: Guard, bounds: &'static Bounds, violation: &str) {
     remove(Some(guard));
     let example = explore(bounds, usize::MAX).expect_err("nothing goes wrong without it");
@@ -356,7 +356,7 @@ fn a_message_that_may_end_the_process_runs_alone() {
     is_found(Guard::SuspectsRunAlone, &BOUNDS, "begins beside another message");
 }
 
-/// They save deliveries and calls: what is asserted here holds without them.
+/// These guards save deliveries and calls. The explorer's checks hold without them.
 #[test]
 fn tail_first_and_none_too_late_are_not_needed_for_safety() {
     static BOUNDS: [Bounds; 2] = [SHORT_FIFO, Bounds { groups: &[""], ..ONE_WORKER }];

@@ -1,4 +1,4 @@
-//! What a worker's engine does with one queue, call by call. `explorer` goes through all sequences.
+//! Tests a worker's engine with one queue, call by call. `explorer` tries all sequences.
 
 mod calls_of_many;
 
@@ -21,7 +21,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Of a queue with a dead-letter queue, where the third delivery is the last.
+    /// Creates a worker of a queue with a dead-letter queue and three deliveries.
     fn new(is_fifo: bool, visibility: Duration) -> Self {
         let policy = policy(is_fifo, Some(3), visibility);
         let drain = Duration::from_secs(25);
@@ -42,7 +42,7 @@ impl Bench {
         }
     }
 
-    /// One that has received so many messages at 0 s: on a FIFO queue those of one group.
+    /// Creates a worker that has received this many messages at 0 s: on a FIFO queue those of one group.
     fn with(messages: usize, is_fifo: bool, visibility: Duration) -> Self {
         let mut bench = Self::new(is_fifo, visibility);
         bench.receive(&(0..messages).collect::<Vec<_>>(), 1, millis(0));
@@ -64,7 +64,7 @@ impl Bench {
         self.turn(now);
     }
 
-    /// The poll that is under way ends, and another begins.
+    /// Ends the poll that is under way without messages, so that another begins.
     fn receive_nothing(&mut self, now: Time) {
         self.receive(&[], 1, now);
         self.turn(now + millis(10));
@@ -79,7 +79,7 @@ impl Bench {
         Some(self.commands.remove(at))
     }
 
-    /// The next call to settle messages, and their ids.
+    /// Returns the next call to settle messages, and their ids.
     fn call(&mut self, now: Time) -> Option<(Call, Vec<String>)> {
         self.turn(now);
         let Command::Call(call) = self.take(|command| matches!(command, Command::Call(_)))? else {
@@ -94,7 +94,7 @@ impl Bench {
         self.say(call, confirmed.then_some(Confirmation::Done), now);
     }
 
-    /// SQS would refuse the call for each of its messages again.
+    /// Answers that SQS would refuse the call for each of its messages again.
     fn refuse(&mut self, call: Call, now: Time) {
         self.say(call, Some(Confirmation::Refused), now);
     }
@@ -105,7 +105,7 @@ impl Bench {
         self.turn(now);
     }
 
-    /// Where the message of this id runs.
+    /// Returns the key of the message with this id.
     fn key(&self, id: usize) -> Option<MessageKey> {
         let of_batch = |(batch, messages): (&BatchKey, &Batch<Fake>)| {
             let at = messages.messages.iter().position(|message| message.facts.id == id.to_string())?;
@@ -123,7 +123,7 @@ impl Bench {
         self.turn(now);
     }
 
-    /// How many dependencies are down, and whether it is paused, as probes and metrics see it.
+    /// Returns the number of dependencies that are down, and true if the worker is paused, as probes and metrics see it.
     fn shown(&mut self, now: Time) -> (usize, bool) {
         self.turn(now);
         (self.engine.down(), self.engine.is_paused())
@@ -463,8 +463,7 @@ fn messages_received_while_their_group_blocks_a_thread_are_hidden() {
     assert_eq!(hidden.iter().map(|(_, seconds)| *seconds).collect::<Vec<_>>(), [900, 900]);
 }
 
-/// The answer may be lost after SQS has written the letter: the message comes back, and another letter may follow. It is
-/// never deleted.
+/// If the answer is lost after SQS has written the letter, another may follow. The message is never deleted.
 #[test]
 fn a_message_without_a_confirmed_letter_is_delayed_during_the_drain() {
     let mut bench = Bench::with(1, false, VISIBILITY);
@@ -547,7 +546,7 @@ fn a_discarded_message_is_deleted() {
     assert_eq!(bench.call(millis(150)).unwrap().0.kind, SettleCall::Delete);
 }
 
-/// A worker whose breaker is open since 0 s, after three of 20 messages; the others still run.
+/// Creates a worker whose breaker is open since 0 s, after three of 20 messages. The others still run.
 fn paused() -> Bench {
     let mut bench = Bench::with(20, false, millis(900_000));
     bench.ends(0..3, &failed(Failure::outage("503")), millis(0));
@@ -613,7 +612,7 @@ fn an_unnamed_outage_does_not_pause_a_worker_with_named_dependencies() {
     assert_eq!((bench.engine.down(), bench.engine.is_paused(), bench.engine.free()), (1, false, 3));
 }
 
-/// A worker whose store did not answer three claims.
+/// Creates a worker whose store did not answer three claims.
 fn without_its_store() -> Bench {
     let mut bench = Bench::new(false, millis(900_000));
     bench.engine.context.policy.has_store = true;

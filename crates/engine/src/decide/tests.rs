@@ -50,7 +50,7 @@ fn lane(outcomes: &[(Outcome, u32)], policy: &Policy<'_>, something_finished: bo
     decide_lane(&cases, policy, unstarted)
 }
 
-/// How long a message waits after each of its deliveries while something is down, from its first receive on.
+/// Returns how long a message waits after each of its deliveries while a dependency is down, from its first receive on.
 fn rests(policy: &Policy<'_>, random: f64) -> Vec<u64> {
     let (mut age, mut rests) = (Duration::ZERO, Vec::new());
     let (outcome, asked) = (failed(Failure::outage("503")), MessageOverrides::default());

@@ -1,6 +1,6 @@
-//! The steps of an example, taken in redrive-local's kit: real consumers with their shells and SDK clients, the kit's queues, and
-//! tokio's paused clock. A call is answered, a handler ends and time goes on only when a step says so. What the kit shows is
-//! judged by the same rules as the explorer's own world.
+//! Takes the steps of an example in redrive-local's kit: real consumers with their shells and SDK clients, the kit's queues,
+//! and tokio's paused clock. Calls are answered, handlers end and time advances only in steps. The rules of the explorer's
+//! own world judge what the kit shows.
 #![expect(clippy::disallowed_methods, reason = "it reads tokio's paused clock")]
 
 mod puppet;
@@ -38,18 +38,18 @@ use crate::keys::BatchKey;
 use crate::{SettleCall, Time};
 use redrive::{Consumer, LastDelivery, Message, Metrics, Overrides, Text};
 
-/// How often everything is polled, so that whatever needs no time happens.
+/// Rounds in which everything is polled, so that whatever needs no time happens.
 const ROUNDS: usize = 30;
-/// Between two tries of a call, with a tick of tokio's timers.
+/// The time between two tries of a call, with a tick of tokio's timers.
 const PAUSE: Duration = Duration::from_millis(51);
-/// Between two looks at what takes longer than in the explorer's world.
+/// The time between two looks at something that takes longer than in the explorer's world.
 const NUDGE: Duration = Duration::from_millis(10);
-/// How long another thread may take until it runs a handler, in real time.
+/// The real time that another thread may take until it runs a handler.
 const THREAD: Duration = Duration::from_millis(100);
-/// How much longer each try waits for a thread that has begun.
+/// The time by which each try waits longer for a thread that has begun.
 const BREATH: Duration = Duration::from_millis(2);
 
-/// Takes steps in the kit, as far as the explorer's world can take them, and says what was violated.
+/// Takes steps in the kit, as far as the explorer's world can take them, and returns the violation, if there is one.
 ///
 /// # Errors
 /// A step cannot be taken in the kit.
@@ -107,16 +107,16 @@ struct Kit {
     begins: (mpsc::SyncSender<()>, mpsc::Receiver<()>),
     /// Deliveries by their receipt handles.
     facts: HashMap<String, Arc<Fact>>,
-    /// What a receive has brought of each group, or each message.
+    /// The messages of each group, or each message, that a receive has returned.
     batches: Vec<Vec<Arc<Fact>>>,
-    /// What the kit has shown, to be judged.
+    /// The world as the kit has shown it, to be judged.
     seen: World,
-    /// So many events of the kit's are noted, and so many handlers that have begun.
+    /// The numbers of the kit's events and of begun handlers that are noted.
     noted: (usize, usize),
     violation: Option<String>,
 }
 
-/// What a call asks for.
+/// The request of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asks {
     Receive,
@@ -163,7 +163,7 @@ impl Kit {
         kit
     }
 
-    /// A consumer as the explorer's world has it.
+    /// Creates a consumer as the explorer's world has it.
     fn process(&self, who: usize) -> Process {
         let (bounds, wire) = (self.bounds, Wire::default());
         let (source, dead) = names(bounds);
@@ -189,7 +189,7 @@ impl Kit {
         let worker = consumer.clone();
         let run: Run = Box::pin(async move {
             let told = async { drop(told.await) };
-            // How it ends makes no difference: another begins.
+            // Its end makes no difference: another begins.
             let _ = worker.work_until(source, told).await;
             Vec::new()
         });
@@ -197,7 +197,7 @@ impl Kit {
         Process { consumer, wire, run, delivery: None, stop: Some(stop), is_asleep: false }
     }
 
-    /// The process is gone, and another begins.
+    /// Replaces the process by a new one.
     fn replace(&mut self, who: usize) {
         self.processes[who] = self.process(who);
         self.handlers.clear(who);
@@ -240,7 +240,7 @@ impl Kit {
                 });
             }
             Step::Time { .. } => self.time(after).await,
-            // Such a handler blocks its thread from its beginning.
+            // A handler that ignores its cancellation blocks its thread from its beginning.
             Step::Ignores { .. } | Step::Sleep { .. } | Step::Wake { .. } => {}
             Step::Arrives { .. } => return Err("the kit knows no call that arrives later".to_owned()),
         }
@@ -254,7 +254,7 @@ impl Kit {
         Ok(())
     }
 
-    /// SQS makes a message visible that somebody has.
+    /// Makes a message visible that a consumer has.
     fn duplicate(&mut self, message: usize) {
         let held = self.facts.values().filter(|fact| fact.message == message).max_by_key(|fact| fact.attempt);
         let handle = held.map(|fact| fact.handle.clone()).unwrap_or_default();
@@ -282,7 +282,7 @@ impl Kit {
         self.handlers.end(who, fact, says);
     }
 
-    /// What only the explorer's world knows: how much has gone wrong, and who stands still.
+    /// Copies the state that only the explorer's world has: the faults that are left, and the processes that stand still.
     fn agree(&mut self, world: &World) {
         self.seen.left = world.left;
         for (seen, history) in self.seen.histories.iter_mut().zip(&world.histories) {
@@ -293,7 +293,7 @@ impl Kit {
         }
     }
 
-    /// Time goes on, and polls end that the explorer's world has ended.
+    /// Advances time, and ends the polls that the explorer's world has ended.
     async fn time(&mut self, after: &World) {
         let polls = |kit: &Self, who: usize| {
             let waiting = kit.processes[who].wire.waiting();
@@ -319,7 +319,7 @@ impl Kit {
         }
     }
 
-    /// Lets so much time go on.
+    /// Lets this much time pass.
     async fn pass(&mut self, time: Duration) {
         if !time.is_zero() {
             advance(time).await;
@@ -327,7 +327,7 @@ impl Kit {
         self.settle().await;
     }
 
-    /// Whether handlers block their threads, so that they cannot be canceled.
+    /// Returns true if handlers block their threads, so that they cannot be canceled.
     const fn blocks(&self) -> bool {
         self.bounds.deaf > 0
     }
@@ -335,7 +335,7 @@ impl Kit {
     /// Waits for a moment: by tokio's clock, or for a thread.
     async fn wait(&mut self) {
         if self.blocks() {
-            // Without one, this is all the time that a thread needs to begin.
+            // If no handler begins, this is all the time that a thread needs to begin.
             let _ = self.begins.1.recv_timeout(THREAD);
         } else {
             advance(NUDGE).await;
@@ -343,7 +343,7 @@ impl Kit {
         self.settle().await;
     }
 
-    /// Waits a little for what takes longer than in the explorer's world, such as the tries of a call.
+    /// Waits a little for something that takes longer than in the explorer's world, such as the tries of a call.
     async fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Checked {
         for tries in 0_u32..100 {
             self.settle().await;
@@ -394,7 +394,7 @@ impl Kit {
         }
     }
 
-    /// A worker has ended, or a function has responded.
+    /// Handles the end of a worker or the response of a function.
     fn ended(&mut self, who: usize, response: &[u8]) -> Checked {
         let Some(delivery) = self.processes[who].delivery.take() else {
             self.replace(who);
@@ -417,7 +417,7 @@ impl Kit {
         }
     }
 
-    /// The handlers that have begun, each beside those that run.
+    /// Judges the handlers that have begun, each beside those that run.
     fn judge_handlers(&mut self) {
         let begun = self.handlers.with(<[_]>::len);
         for number in std::mem::replace(&mut self.noted.1, begun)..begun {
@@ -454,7 +454,7 @@ impl Kit {
         Arc::clone(fact.expect("a handler begins with what was received"))
     }
 
-    /// A delivery of a message, by what stands in a record of Lambda's or an answer of SQS's.
+    /// Returns a delivery of a message, from the fields of a Lambda record or of an answer of SQS.
     fn received(&mut self, body: &Value, handle: &Value, count: &Value) -> Arc<Fact> {
         let message = body.as_str().and_then(|body| body[1..].parse::<usize>().ok()).unwrap() - 1;
         let (handle, attempt) = (handle.as_str().unwrap(), count.as_str().and_then(|it| it.parse().ok()));
@@ -464,7 +464,7 @@ impl Kit {
         Arc::clone(known)
     }
 
-    /// What came together, and is as the explorer's world has it.
+    /// Notes messages that arrived together, and checks that the explorer's world has the same.
     fn came(&mut self, facts: Vec<Arc<Fact>>, (before, after): (&World, &World)) -> Checked {
         let deliveries =
             |world: &World| world.histories.iter().map(|history| history.deliveries).collect::<Vec<_>>();
@@ -485,7 +485,7 @@ impl Kit {
         Ok(())
     }
 
-    /// The mapping hands messages to a sandbox.
+    /// Lets the mapping hand messages to a sandbox.
     async fn deliver(&mut self, who: usize, most: usize, worlds: (&World, &World)) -> Checked {
         let source = names(self.bounds).0;
         let is_there =
@@ -517,7 +517,7 @@ impl Kit {
         records.into_iter().map(fact).collect()
     }
 
-    /// A call goes its way, with all its tries.
+    /// Lets a call meet its fate, with all its tries.
     async fn call(
         &mut self,
         who: usize,
@@ -572,7 +572,7 @@ impl Kit {
         Ok(())
     }
 
-    /// A call of a process that asks for this, for these messages or some of them, and that SQS has not answered.
+    /// Finds a call of a process with this request, for these messages or some of them, that SQS has not answered.
     fn find(&self, who: usize, asks: Asks, facts: &[Arc<Fact>]) -> Option<usize> {
         let waiting = self.processes[who].wire.waiting();
         waiting.iter().position(|it| it.answer.is_none() && self.is_for(it, asks, facts))
@@ -583,7 +583,7 @@ impl Kit {
         asks == self::asks(&call.request, self.bounds) && self.messages(&call.request).iter().all(is_meant)
     }
 
-    /// The messages of the entries of a call.
+    /// Returns the messages of the entries of a call.
     fn messages(&self, request: &Request<Bytes>) -> Vec<Arc<Fact>> {
         let fact = |entry: &Value| match entry["MessageBody"].as_str() {
             Some(body) => {
@@ -595,7 +595,7 @@ impl Kit {
         entries(request).iter().filter_map(fact).collect()
     }
 
-    /// SQS does what a call asks for.
+    /// Lets SQS carry out a call.
     fn act(
         &mut self,
         who: usize,
@@ -644,7 +644,7 @@ impl Kit {
         }
     }
 
-    /// What SQS answers, by the kit.
+    /// Returns the kit's answer of SQS.
     fn answer(&mut self, request: &Request<Bytes>) -> Response<Bytes> {
         self.seen.now = self.aws.elapsed();
         let answer = self.aws.with(|account, now| account.answer(request, now));
@@ -653,7 +653,7 @@ impl Kit {
         answer
     }
 
-    /// What has happened in the queues.
+    /// Notes the events of the queues.
     fn note_events(&mut self) -> Checked {
         let (source, dead) = names(self.bounds);
         self.seen.now = self.aws.elapsed();
@@ -714,7 +714,7 @@ fn asks(request: &Request<Bytes>, bounds: &Bounds) -> Asks {
     }
 }
 
-/// A call that waits for no messages, brings so many at most, and lacks this entry.
+/// Changes a receive to wait for no messages and to return at most this many, and removes this entry from a call.
 fn changed(request: &Request<Bytes>, most: Option<usize>, skipped: Option<usize>) -> Request<Bytes> {
     let mut body: Value = serde_json::from_slice(request.body()).unwrap();
     if let Some(most) = most {

@@ -1,4 +1,4 @@
-//! A number for a state. Equal states have equal ones: times count from now, batches by their order, and workers have no names.
+//! A number for a state, equal for equal states. Times count from now, batches by their order, and workers have no names.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::worker::Life;
 use crate::worker::pollers::Pollers;
 use crate::{Call, Outcome, SettleCall, Shared, Time, WorkerEngine};
 
-/// What is longer ago, or farther off, makes no difference.
+/// Times that are longer ago, or farther off, make no difference.
 const LONG_AGO: i64 = -1_000_000_000;
 const FAR_OFF: i64 = 3_600_000_000_000;
 
@@ -59,7 +59,7 @@ impl<'w> Print<'w> {
         time.into_iter().for_each(|time| self.time(time));
     }
 
-    /// What ends, which makes no difference once it has.
+    /// Adds the end of something, which makes no difference once it has passed.
     fn end(&mut self, time: Time) {
         self.time(time.max(self.now));
     }
@@ -116,7 +116,7 @@ impl<'w> Print<'w> {
             print.time(Time::ZERO);
         }
         consumer.delivery.iter().for_each(|(_, fact)| print.fact(fact));
-        // Of the wall clock, as all that follows.
+        // By the wall clock, like all times below.
         let by_engine = std::mem::replace(&mut print.now, now + consumer.began);
         if let Some(engine) = &consumer.engine {
             print.shared(engine.shared());
@@ -159,7 +159,7 @@ impl<'w> Print<'w> {
         print.hasher.finish()
     }
 
-    /// Something whose place among others makes no difference.
+    /// Returns the number of an item whose place among others makes no difference.
     fn beside(&self, what: impl FnOnce(&mut Self)) -> u64 {
         let mut print = Self { hasher: DefaultHasher::new(), engine: self.engine, now: self.now };
         what(&mut print);

@@ -1,4 +1,4 @@
-//! Visits every state, the shortest ways first as long as memory allows.
+//! Visits every state, shortest paths first as long as memory allows.
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -10,15 +10,15 @@ use super::Bounds;
 use super::REMOVED;
 use super::world::{Step, World};
 
-/// How many states wait to be visited before the latest ones go first: their worlds have about 10 KB each.
+/// States that wait to be visited before the latest ones are first: their worlds have about 10 KB each.
 const MOST_WAITING: usize = 150_000;
-/// From one of so many states, everything must come to rest once nothing goes wrong any more.
+/// Everything must come to rest from one in this many states, once nothing goes wrong any more.
 const PROBED: usize = 8;
-/// How many steps that may take, and how much time.
+/// The steps that this may take, and the time.
 const STEPS_TO_REST: usize = 600;
 const TIME_TO_REST: Duration = Duration::from_secs(3_600);
 
-/// A way to what must not happen, the shortest one within small bounds.
+/// A path to a violation, the shortest one within small bounds.
 #[derive(Debug)]
 pub(super) struct Counterexample {
     pub(super) bounds: &'static Bounds,
@@ -32,7 +32,7 @@ struct Visited {
     depth: u32,
 }
 
-/// Visits all states, or about so many, and says how many these are.
+/// Visits all states, or about `most`, and returns their number.
 pub(super) fn explore(bounds: &'static Bounds, most: usize) -> Result<usize, Counterexample> {
     let first = World::new(bounds);
     let mut numbers = HashMap::from([(first.print(), 0_u32)]);
@@ -99,8 +99,8 @@ pub(super) fn explore(bounds: &'static Bounds, most: usize) -> Result<usize, Cou
     Ok(states)
 }
 
-/// Whether everything comes to rest from here by itself, if nothing goes wrong any more: each message is done or has a letter, and
-/// no call is under way.
+/// Checks that everything comes to rest from here by itself, if nothing goes wrong any more: each message is done or has a
+/// letter, and no call is under way.
 fn comes_to_rest(world: &World) -> Result<(), String> {
     let mut world = world.without_faults();
     let until = world.now + TIME_TO_REST;
@@ -134,7 +134,7 @@ pub(super) fn text(panic: &(dyn Any + Send)) -> &str {
     owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("?")
 }
 
-/// The first state from which no end can be reached, if there is one. Ways lead back.
+/// Returns the first state from which no end can be reached, if there is one. It follows the paths back from the ends.
 fn stranded(states: usize, ends: &[u32], ways: &mut [(u32, u32)]) -> Option<u32> {
     ways.sort_unstable();
     let mut is_good = vec![false; states];
@@ -149,7 +149,7 @@ fn stranded(states: usize, ends: &[u32], ways: &mut [(u32, u32)]) -> Option<u32>
     is_good.iter().position(|is_good| !is_good).map(|state| state as u32)
 }
 
-/// Takes the steps again, and says what happens: what was violated, if anything, and all in words.
+/// Takes the steps again. Returns the violation, if there is one, and a line for each step and what it caused.
 pub(super) fn replay(bounds: &'static Bounds, steps: &[Step]) -> (Option<String>, Vec<String>) {
     let mut world = World::new(bounds);
     let mut lines = Vec::new();

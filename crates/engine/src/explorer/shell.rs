@@ -1,4 +1,4 @@
-//! Does what engines say, as the shells do, and checks what must hold when a handler begins.
+//! Performs the commands of engines, as the shells do, and checks what must hold when a handler begins.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl World {
         self.drain(who)
     }
 
-    /// The function responds, and the mapping deletes what it may.
+    /// Lets the function respond, and the mapping delete the messages that it may.
     pub(super) fn respond(&mut self, who: usize, failed: &[bool]) -> Checked {
         let consumer = self.consumer(who);
         let (batch, facts): (Vec<_>, Vec<_>) = std::mem::take(&mut consumer.delivery).into_iter().unzip();
@@ -81,7 +81,7 @@ impl World {
         self.drain(who)
     }
 
-    /// Does what the engine says, as the shells do.
+    /// Performs the engine's commands, as the shells do.
     pub(super) fn drain(&mut self, who: usize) -> Checked {
         for _ in 0..ENDLESS {
             let now = self.now - self.consumers[who].began;
@@ -91,7 +91,7 @@ impl World {
                 self.perform(who, command)?;
                 continue;
             }
-            // A second time it is told nothing new.
+            // A second report would change nothing.
             let is_open =
                 |engine: &Machine, key: &BatchKey| engine.batches().get(key).is_some_and(Batch::is_open);
             let runs = |key: &BatchKey| consumer.running.iter().any(|it| it.batch == *key);
@@ -258,7 +258,7 @@ impl World {
         Ok(())
     }
 
-    /// The process of a consumer is gone, and another begins.
+    /// Replaces the process of a consumer by a new one.
     pub(super) fn replace(&mut self, who: usize) -> Checked {
         let consumes = self.consumers[who].consumes;
         for call in self.consumers[who].calls.clone() {
@@ -270,7 +270,7 @@ impl World {
         self.drain(who)
     }
 
-    /// Begins messages, as far as there are free runners.
+    /// Begins messages while there are free runners.
     pub(super) fn begin(&mut self, who: usize) -> Checked {
         while self.consumers[who].running.len() < self.bounds.concurrency
             && let Some((batch, lane)) = self.consumer(who).lanes.pop_front()
@@ -308,7 +308,7 @@ impl World {
         Ok(())
     }
 
-    /// What the end of a handler says of what messages need.
+    /// Notes what the end of a handler proves about the dependency.
     pub(super) fn learn(&mut self, who: usize, ended: &Running, says: Option<HandlerEnd>) {
         let now = self.now;
         let consumer = self.consumer(who);
@@ -333,7 +333,7 @@ impl World {
         }
     }
 
-    /// What must hold when a handler of a worker has its effect, which was not canceled.
+    /// Checks what must hold when a worker's handler that was not canceled has its effect.
     pub(super) fn may_take_effect(&self, fact: &Fact) -> Checked {
         let history = &self.histories[fact.message];
         let is_lost = history.leases[fact.attempt as usize] <= self.now;
@@ -343,7 +343,7 @@ impl World {
         Ok(())
     }
 
-    /// What must hold when a handler begins.
+    /// Checks what must hold when a handler begins.
     pub(super) fn may_begin(
         &self,
         who: usize,
@@ -377,9 +377,9 @@ impl World {
         }
         let mut later = message + 1..groups.len();
         let is_done = |it: &usize| groups[*it] == groups[message] && self.histories[*it].is_done;
-        // A sandbox that is killed has not told what is done.
+        // A sandbox that is killed has not reported its done messages.
         let tells = !self.bounds.consumers.contains(&Consumes::Sandbox);
-        // Nor has a bulk worker whose leases ended when all of a call was done.
+        // Nor has a bulk worker whose leases ended when all messages of a call were done.
         let is_repeated = self.bounds.chunk.is_some() && self.histories[message].is_done;
         if self.bounds.is_fifo
             && tells

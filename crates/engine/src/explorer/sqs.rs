@@ -1,4 +1,4 @@
-//! What SQS does with calls, by the rules of queues, and what must hold of each.
+//! Carries out calls by the rules of queues, and checks what must hold for each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::world::{Answer, Checked, Fact, Left, SqsRequest, World, at, names};
 use crate::{Extension, SettleCall};
 
 impl World {
-    /// What SQS does with a call.
+    /// Carries out a call.
     pub(super) fn act(
         &mut self,
         who: usize,
@@ -54,7 +54,7 @@ impl World {
         }
     }
 
-    /// A message whose letter may be written: not before, or beside, that of one before it in its group.
+    /// Checks that the letter of a message may be written: not before or beside that of an earlier one in its group.
     pub(super) fn may_write(&self, who: usize, fact: &Fact, together: &[Arc<Fact>]) -> Checked {
         let is_of_group = |it: &&Arc<Fact>| {
             let is_held = self.histories[it.message].leases[it.attempt as usize] > self.now;
@@ -96,7 +96,7 @@ impl World {
         };
         let (dead, now) = (names(self.bounds).1, at(self.now));
         self.queues().send(dead, message, now).map_err(|it| it.to_string())?;
-        // A duplicate is no event.
+        // A duplicate is not an event.
         if !self.queues().take_events().is_empty() {
             self.is_in_dead_letter_queue(fact.message)?;
         }
@@ -116,7 +116,7 @@ impl World {
         Ok(())
     }
 
-    /// A message of which this may be deleted, or its delay set.
+    /// Checks that a message may be deleted or delayed.
     pub(super) fn may_settle(&self, fact: &Fact, what: &str) -> Checked {
         if self.histories[fact.message].leases[fact.attempt as usize] <= self.now {
             return Err(format!("m{} is {what} although its lease is lost", fact.message + 1));
@@ -159,7 +159,7 @@ impl World {
         Ok(is_delayed)
     }
 
-    /// From then on somebody else may have the message.
+    /// Notes that other consumers may have the message from then on.
     pub(super) fn is_delayed(&mut self, fact: &Fact, after: Duration) {
         let now = self.now;
         let history = &mut self.histories[fact.message];
@@ -167,8 +167,8 @@ impl World {
         history.leases[fact.attempt as usize] = now + after;
     }
 
-    /// SQS carries out a call after its caller has given up, or once more. No caller can prevent that this is too late for the message,
-    /// but it must never delete one that is not over.
+    /// Carries out a call after its caller has given up, or a second time. No caller can prevent that this is too late for
+    /// the message, but it must never delete one that is not over.
     pub(super) fn arrives(&mut self, stray: usize) -> Checked {
         match self.strays.remove(stray) {
             SqsRequest::Settle { call, facts } => {
@@ -185,14 +185,14 @@ impl World {
                     self.hide_late(fact, Duration::from_secs(seconds));
                 }
             }
-            // What it brings, nobody has.
+            // Nobody has the messages that it returns.
             SqsRequest::Receive(poll) => drop(self.receive(poll.messages, self.bounds.visibility)?),
         }
         self.look_at_queue();
         Ok(())
     }
 
-    /// On a standard queue, an old receipt handle changes the visibility timeout of a message that somebody else has by now.
+    /// Changes the visibility timeout of a message that another consumer has, as an old receipt handle does on a standard queue.
     fn hide_late(&mut self, fact: &Fact, after: Duration) {
         let (source, now) = (names(self.bounds).0, at(self.now));
         let is_done = self.queues().change_visibility(source, &fact.handle, after, now).is_ok();
@@ -208,7 +208,7 @@ impl World {
         }
     }
 
-    /// SQS makes a message visible that somebody has.
+    /// Makes a message visible that a consumer has.
     pub(super) fn duplicate(&mut self, message: usize) {
         self.left.duplicates -= 1;
         let (source, now) = (names(self.bounds).0, at(self.now));
@@ -219,7 +219,7 @@ impl World {
         self.look_at_queue();
     }
 
-    /// A message whose lease may be extended.
+    /// Checks that the lease of a message may be extended.
     pub(super) fn may_extend(&self, fact: &Fact) -> Checked {
         if self.histories[fact.message].is_delayed[fact.attempt as usize] {
             return Err(format!("the extension of m{} undoes its delay", fact.message + 1));
@@ -273,7 +273,7 @@ impl World {
         Ok(messages)
     }
 
-    /// A message is visible again, if it was received before.
+    /// Notes that a message is visible again, if it was received before.
     pub(super) fn comes_back(&mut self, message: usize) -> Checked {
         let history = &mut self.histories[message];
         if history.deliveries > 0 && !history.is_delayed[history.deliveries] {

@@ -1,4 +1,4 @@
-//! What may come next.
+//! Lists the steps that may happen next.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use super::world::{
 use crate::Time;
 
 impl World {
-    /// What may come next.
+    /// Lists the steps that may happen next.
     pub(super) fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         let (mut time_waits, mut is_running) = (false, false);
@@ -141,14 +141,14 @@ impl World {
         steps
     }
 
-    /// The same, in which nothing goes wrong from now on.
+    /// Returns the same world without further faults.
     pub(super) fn without_faults(&self) -> Self {
         let left =
             Left { losses: 0, kills: 0, signals: 0, deaf: 0, duplicates: 0, strays: 0, patience: u8::MAX };
         Self { left, ..self.clone() }
     }
 
-    /// What comes next if everybody does what they can as soon as they can.
+    /// Returns the next step if every process acts as soon as it can.
     pub(super) fn good_step(&self) -> Option<Step> {
         let rank = |step: &Step| match step {
             Step::Wake { .. } => 0,
@@ -165,7 +165,7 @@ impl World {
         self.steps().into_iter().filter(|step| rank(step) < u8::MAX).min_by_key(rank)
     }
 
-    /// When something is due.
+    /// Returns when something is due.
     pub(super) fn due(&self) -> Option<Time> {
         let queue = self.queues.next_change(names(self.bounds).0, at(self.now));
         let queue = queue.map(|time| time.duration_since(at(Time::ZERO)).unwrap());
@@ -175,7 +175,7 @@ impl World {
             }
             let calls = it.calls.iter().filter(|it| !it.is_parked()).map(|it| it.limit);
             let wake = it.engine.as_ref().and_then(Machine::wake_at);
-            // Nothing but the end of its poll may keep a worker.
+            // Only the end of its poll may keep a worker.
             let polls = it.calls.iter().filter_map(|call| match &call.what {
                 SqsRequest::Receive(poll) if it.is_told && call.is_parked() => Some(poll.sent + poll.wait),
                 _ => None,

@@ -1,4 +1,4 @@
-//! What a step does.
+//! Takes steps in the explorer's world.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -114,7 +114,7 @@ impl World {
         Ok(())
     }
 
-    /// A handler ends; of itself, or because it is canceled.
+    /// Ends a handler, by itself or because it is canceled.
     pub(super) fn ends(&mut self, who: usize, handler: usize, says: Option<HandlerEnd>) -> Checked {
         let ended = self.consumer(who).running.remove(handler);
         let Running { batch, lanes, facts, began, mood, .. } = &ended;
@@ -135,7 +135,7 @@ impl World {
                 None => Outcome::TimedOut,
             };
             if matches!(outcome, Outcome::Done) {
-                // A call of a bulk handler goes on while one of its messages is held.
+                // A call of a bulk handler continues while one of its messages is held.
                 if is_worker && *mood == Mood::Runs && !is_held {
                     self.may_take_effect(fact)?;
                 }
@@ -173,7 +173,7 @@ impl World {
         self.on(who, Event::Ended(worked))
     }
 
-    /// A call goes its way.
+    /// Lets a call meet its fate.
     pub(super) fn call(&mut self, who: usize, call: usize, most: Option<usize>, goes: CallFate) -> Checked {
         let (is_good, may_arrive) = (
             matches!(goes, CallFate::Well | CallFate::Answered | CallFate::TimedOut),
@@ -218,7 +218,7 @@ impl World {
         }
     }
 
-    /// A call may arrive later, and nobody waits for its answer.
+    /// Keeps a call that may arrive later although its caller has stopped waiting.
     fn stray(&mut self, what: SqsRequest) {
         self.left.strays -= 1;
         self.note_lost(&what);

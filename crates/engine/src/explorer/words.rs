@@ -1,4 +1,4 @@
-//! Steps as a person reads them.
+//! Steps in words.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::world::{Answer, CallFate, CallProgress, Fact, HandlerEnd, SqsRequest,
 use crate::{Call, SettleCall};
 
 impl World {
-    /// What a step is, before it is taken.
+    /// Describes a step before it is taken.
     pub(super) fn words(&self, step: Step) -> String {
         match step {
             Step::Ends { who, handler, says } => {

@@ -1,4 +1,4 @@
-//! A state of the whole cycle, the steps that may come next, and what each does.
+//! A state of the whole cycle, and the types of its steps.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -24,19 +24,19 @@ use crate::{Backoff, MessageOverrides};
 use crate::{Bucket, Lease};
 use crate::{LastDelivery, OnFailure, Overrides};
 
-/// Of the queue, which the mapping's receives have.
+/// The visibility timeout of the queue, which the mapping's receives have.
 pub(super) const OF_THE_QUEUE: Duration = Duration::from_secs(6);
-/// From a delivery to the deadline of the invocation, to when handlers are canceled, and to when calls end.
+/// The times from a delivery to the deadline of the invocation, to the cancellation of handlers, and to the end of calls.
 pub(super) const DEADLINE: Duration = Duration::from_secs(3);
 pub(super) const UNTIL: Duration = Duration::from_secs(2);
 pub(super) const SETTLE_UNTIL: Duration = Duration::from_millis(2_900);
 pub(super) const DRAIN: Duration = Duration::from_secs(2);
-/// If messages have a rate, it is this one.
+/// The rate that workers share.
 const SHARED: Rate = Rate::per_second(1).burst(1);
-/// How many commands may follow from one event.
+/// Commands that may follow from one event.
 pub(super) const ENDLESS: usize = 200;
 
-/// A message as a receive has brought it.
+/// A message as a receive has returned it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fact {
     pub(super) message: usize,
@@ -132,11 +132,11 @@ pub(super) enum HandlerEnd {
     Fails,
     Rejects,
     Outage,
-    /// Of a bulk handler: its first message is done, the others are not.
+    /// In a bulk handler, the first message is done, the others are not.
     DoneInPart,
 }
 
-/// What goes wrong with a call.
+/// The fate of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum CallFate {
     Well,
@@ -150,13 +150,13 @@ pub(super) enum CallFate {
     AnsweredLater,
     /// It arrives later.
     Later,
-    /// It arrived, and its answer comes.
+    /// It has arrived, and its answer arrives.
     Answered,
-    /// It has taken for as long as it may.
+    /// It has taken as long as it may.
     TimedOut,
-    /// Nobody waits for it any more, and it may arrive yet.
+    /// Its caller has stopped waiting, and it may still arrive.
     Strays,
-    /// It is done and answered, and may arrive once more.
+    /// It is done and answered, and may arrive a second time.
     Repeated,
 }
 
@@ -177,7 +177,7 @@ pub(super) enum Step {
         who: u8,
         handler: u8,
     },
-    /// One that was given up.
+    /// A handler that was given up returns.
     Returns {
         who: u8,
         blocked: u8,
@@ -187,7 +187,7 @@ pub(super) enum Step {
         call: u8,
         goes: CallFate,
     },
-    /// A receive, of so many messages at most.
+    /// SQS answers a receive with at most this many messages.
     Receives {
         who: u8,
         call: u8,
@@ -199,11 +199,11 @@ pub(super) enum Step {
         who: u8,
         most: u8,
     },
-    /// SQS makes a message visible that somebody has.
+    /// SQS makes a message visible that a consumer has.
     Duplicates {
         message: u8,
     },
-    /// A call arrives for whose answer nobody waits.
+    /// A call arrives after its caller has stopped waiting.
     Arrives {
         stray: u8,
     },
@@ -213,14 +213,14 @@ pub(super) enum Step {
     Signal {
         who: u8,
     },
-    /// A process stands still, as its machine does, until its next step.
+    /// A process and its machine stand still until its next step.
     Sleep {
         who: u8,
     },
     Wake {
         who: u8,
     },
-    /// Time goes on to the next thing that is due, and polls that bring nothing until then begin anew, unless they are old.
+    /// Time advances to the next due event. Polls that return nothing until then begin again, unless they are old.
     Time {
         old_polls: bool,
     },
@@ -236,13 +236,13 @@ pub(super) enum Mood {
 #[derive(Debug, Clone)]
 pub(super) struct Running {
     pub(super) batch: BatchKey,
-    /// Those of a bulk handler's call, or one.
+    /// The lanes of a bulk handler's call, or one.
     pub(super) lanes: Vec<Range<usize>>,
     /// One message, or all of the lanes of a bulk handler's call.
     pub(super) facts: Vec<Arc<Fact>>,
     pub(super) mood: Mood,
     pub(super) began: Time,
-    /// It tries what is down.
+    /// True if it tries a dependency that is down.
     pub(super) is_trial: bool,
 }
 
@@ -256,7 +256,7 @@ pub(super) enum SqsRequest {
 #[derive(Debug, Clone)]
 pub(super) enum CallProgress {
     Fresh,
-    /// It is to arrive later.
+    /// It arrives later.
     Slow,
     /// It has arrived, with this answer.
     Acted(Answer),
@@ -273,7 +273,7 @@ pub(super) enum Answer {
 pub(super) struct UnderWay {
     pub(super) what: SqsRequest,
     pub(super) way: CallProgress,
-    /// When the caller stops waiting, by the engine's clock.
+    /// The time at which the caller stops waiting, by the engine's clock.
     pub(super) limit: Time,
 }
 
@@ -281,57 +281,57 @@ pub(super) struct UnderWay {
 #[derive(Debug, Clone)]
 pub(super) struct Consumer {
     pub(super) consumes: Consumes,
-    /// When the engine's clock began.
+    /// The time at which the engine's clock began.
     pub(super) began: Time,
     pub(super) engine: Option<Machine>,
     pub(super) lanes: VecDeque<(BatchKey, Range<usize>)>,
     pub(super) running: Vec<Running>,
     pub(super) blocked: Vec<(BatchKey, Arc<Fact>)>,
-    /// Batches of which no more messages begin.
+    /// Batches that begin no more messages.
     pub(super) ending: Vec<BatchKey>,
     pub(super) calls: Vec<UnderWay>,
     pub(super) leases: BTreeMap<LeaseKey, Arc<Fact>>,
-    /// In the order in which they begin.
+    /// Messages in the order in which they begin.
     pub(super) batches: BTreeMap<BatchKey, Vec<Arc<Fact>>>,
     pub(super) is_told: bool,
     pub(super) is_asleep: bool,
     pub(super) delivery: Vec<(Received, Arc<Fact>)>,
-    /// Between the batches of a sandbox.
+    /// The state between the batches of a sandbox.
     pub(super) shared: Shared,
-    /// What its handlers have done, of a worker.
+    /// Messages that the handlers of a worker have done.
     pub(super) done: BTreeSet<usize>,
-    /// So many outages have come in a row.
+    /// Outages in a row.
     pub(super) outages: u8,
-    /// The sandbox has responded to a batch with messages that may end a process.
+    /// True once the sandbox has responded to a batch with messages that may end a process.
     pub(super) has_outlived: bool,
-    /// Since when what messages need is down, and until when a message may begin only on its last delivery.
+    /// The time since which the dependency is down, and until which a message may begin only on its last delivery.
     pub(super) down_since: Option<Time>,
     pub(super) rests_until: Option<Time>,
 }
 
-/// What has happened to a message.
+/// The history of a message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MessageHistory {
-    /// A handler has returned `Ok`.
+    /// True once a handler has returned `Ok`.
     pub(super) is_done: bool,
     pub(super) letters: u8,
     pub(super) is_gone: bool,
     pub(super) deliveries: usize,
     /// The receipt handle of the last delivery.
     pub(super) handle: String,
-    /// Until when SQS hides each delivery.
+    /// The time until which SQS hides each delivery.
     pub(super) leases: [Time; 4],
-    /// Whether its consumer has set when it comes back.
+    /// True if its consumer has set when the delivery returns.
     pub(super) is_delayed: [bool; 4],
-    /// The answer to its letter was lost.
+    /// True if the answer to its letter was lost.
     pub(super) has_lost_letter: bool,
-    /// It was visible again without anybody's call.
+    /// True if it was visible again without a call.
     pub(super) ran_out: bool,
-    /// SQS has delivered it although somebody had it.
+    /// True if SQS has delivered it although a consumer had it.
     pub(super) is_copied: bool,
 }
 
-/// How much may still go wrong.
+/// Faults that may still happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Left {
     pub(super) losses: u8,
@@ -340,7 +340,7 @@ pub(super) struct Left {
     pub(super) deaf: u8,
     pub(super) duplicates: u8,
     pub(super) strays: u8,
-    /// How often time goes on while a handler runs.
+    /// Steps of time that are left while a handler runs.
     pub(super) patience: u8,
 }
 
@@ -351,14 +351,14 @@ pub(super) struct World {
     pub(super) now: Time,
     pub(super) queues: Rc<Sqs>,
     pub(super) is_receivable: bool,
-    /// Which workers share.
+    /// The bucket that workers share.
     pub(super) bucket: Bucket,
     pub(super) consumers: Vec<Rc<Consumer>>,
     pub(super) histories: Vec<MessageHistory>,
-    /// Calls that may arrive at any time, for whose answers nobody waits.
+    /// Calls that may arrive at any time, although their callers have stopped waiting.
     pub(super) strays: Vec<SqsRequest>,
     pub(super) left: Left,
-    /// What else happened in a step, if somebody reads it.
+    /// Events of a step, if they are logged.
     pub(super) log: Option<Vec<String>>,
 }
 
@@ -422,7 +422,7 @@ impl World {
         world
     }
 
-    /// Nothing more is to happen.
+    /// Returns true if nothing more must happen.
     pub(super) fn is_over(&self) -> bool {
         let is_at_rest = |it: &Rc<Consumer>| {
             it.running.is_empty()
@@ -517,7 +517,7 @@ impl Consumer {
         Arrival { lease, facts, body: 3, bytes: 3 }
     }
 
-    /// Whether the process polls a handler: a worker does while the leases of its messages hold.
+    /// Returns true if the process polls a handler. A worker does while the leases of its messages hold.
     pub(super) fn is_polled(&self, running: &Running, now: Time) -> bool {
         let Some(Machine::Worker(engine)) = &self.engine else { return true };
         engine.held_until(running.batch).is_some_and(|until| until > now - self.began)
@@ -530,14 +530,14 @@ impl Consumer {
 }
 
 impl Running {
-    /// The places of its messages in their batch.
+    /// Returns the places of its messages in their batch.
     pub(super) fn places(&self) -> impl Iterator<Item = usize> {
         self.lanes.iter().cloned().flatten().take(self.facts.len())
     }
 }
 
 impl UnderWay {
-    /// A receive that waits for messages.
+    /// Returns true if it is a receive that waits for messages.
     pub(super) fn is_parked(&self) -> bool {
         matches!((&self.what, &self.way), (SqsRequest::Receive(_), CallProgress::Fresh))
     }

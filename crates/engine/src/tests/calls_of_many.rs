@@ -1,5 +1,5 @@
-//! A batch of Lambda's whose handler takes many messages of many groups in one call, in any order of events. The explorer has
-//! handlers of one message only.
+//! Tests a Lambda batch whose handler takes many messages of many groups in one call, in any order of events. The explorer
+//! has only handlers of one message on Lambda.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -8,11 +8,11 @@ use super::*;
 
 const UNTIL: Duration = Duration::from_secs(20);
 
-/// What the shell has to do, and what happened.
+/// The commands that a shell must perform, and what has happened.
 struct Shell {
     engine: LambdaEngine<'static, Fake>,
     batch: BatchKey,
-    /// What a runner may take.
+    /// The lanes that a runner may take.
     lanes: Vec<Range<usize>>,
     calls: Vec<Call>,
     is_stopped: bool,
@@ -44,7 +44,7 @@ impl Shell {
         Self { engine, batch, lanes, calls, is_stopped: false, is_canceled: false, reported: None }
     }
 
-    /// Does what the engine says.
+    /// Performs the engine's commands.
     fn turn(&mut self, now: Time) {
         let batch = self.batch;
         while let Some(command) = self.engine.next(now) {
@@ -69,8 +69,8 @@ impl Shell {
         }
     }
 
-    /// A call takes the heads of some lanes, up to so many messages. Behind a message that does not let its lane go on, no
-    /// other call takes the rest.
+    /// Runs a call with the heads of some lanes, up to `most` messages. No other call takes the rest of a lane behind a
+    /// message that stops it.
     fn run(&mut self, most: usize, outcomes: &[u8], now: Time) {
         let (mut worked, mut outcomes) = (Vec::new(), outcomes.iter().cycle());
         while worked.len() < most && !self.lanes.is_empty() {

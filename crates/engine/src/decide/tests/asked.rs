@@ -1,4 +1,4 @@
-//! What a message asks for is its sender's word.
+//! Tests the overrides that the sender of a message requests.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn with_backoff(backoff: Backoff) -> MessageOverrides {
     MessageOverrides { max_attempts: None, backoff: Some(backoff) }
 }
 
-/// How long a message waits that failed like this.
+/// Returns how long a message waits after such a failure.
 fn wait(
     outcome: &Outcome,
     attempt: u32,
@@ -64,7 +64,7 @@ fn a_message_that_did_not_run_has_used_up_none_of_its_attempts() {
     assert_eq!(interrupted, [NextStep::Release { after: secs(0) }]);
 }
 
-/// A message that asks for this delay, after an attempt for which the consumer's own is 16 s, under all four settings.
+/// Returns the delays of a message that requests this one, under all four settings. The consumer's own is 16 s.
 fn waits(asked: u64, is_fifo: bool) -> [u64; 4] {
     let asked = with_backoff(Backoff::fixed(secs(asked)).unwrap());
     ALL.map(|overrides| wait(&failed("down"), 4, 0.5, &asked, &Policy { overrides, is_fifo, ..policy() }))

@@ -1,4 +1,4 @@
-//! A handler that ends when the test says so, and how.
+//! A handler that ends when and how the test decides.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ pub(super) struct Begun {
     end: Option<End>,
 }
 
-/// How a handler ends.
+/// The way to end a handler.
 enum End {
     Waits(oneshot::Sender<HandlerEnd>),
     /// It blocks its thread.
@@ -31,14 +31,14 @@ enum End {
 pub(super) struct Puppet {
     pub(super) who: usize,
     pub(super) handlers: Handlers,
-    /// Whether it blocks its thread, and so cannot be canceled.
+    /// True if it blocks its thread, and so cannot be canceled.
     pub(super) blocks: bool,
-    /// Told when a handler has begun.
+    /// Receives a message when a handler has begun.
     pub(super) begins: mpsc::SyncSender<()>,
 }
 
 impl Begun {
-    /// It was neither told to end nor canceled.
+    /// Returns true if it has neither ended nor been canceled.
     pub(super) fn runs(&self) -> bool {
         match &self.end {
             Some(End::Waits(end)) => !end.is_closed(),
@@ -57,7 +57,7 @@ impl Handlers {
         look(&self.0.lock().unwrap())
     }
 
-    /// Whether the handler of this delivery runs in that process.
+    /// Returns true if the handler of this delivery runs in that process.
     pub(super) fn run(&self, who: usize, fact: &Fact) -> bool {
         self.with(|begun| begun.iter().any(|it| it.who == who && it.is_of(fact) && it.runs()))
     }
@@ -72,7 +72,7 @@ impl Handlers {
         }
     }
 
-    /// Those of a process that is gone.
+    /// Removes the handlers of a process that is gone.
     pub(super) fn clear(&self, who: usize) {
         self.0.lock().unwrap().iter_mut().filter(|it| it.who == who).for_each(|it| it.end = None);
     }

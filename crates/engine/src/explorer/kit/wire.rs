@@ -1,4 +1,4 @@
-//! An SQS client whose calls wait until the test says what happens to each.
+//! An SQS client whose calls wait until the test decides about each.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -21,7 +21,7 @@ pub(super) struct Wire(Arc<Mutex<Vec<Waiting>>>);
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) request: Request<Bytes>,
-    /// What SQS has answered, which does not arrive yet.
+    /// The answer of SQS that has not arrived yet.
     pub(super) answer: Option<Response<Bytes>>,
     caller: oneshot::Sender<Result<HttpResponse, ConnectorError>>,
 }
@@ -32,7 +32,7 @@ impl Wire {
         aws_sdk_sqs::Client::from_conf(config.build())
     }
 
-    /// The calls for whose answers somebody waits, the oldest first.
+    /// Returns the calls whose callers still wait, the oldest first.
     pub(super) fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
         let mut waiting = self.0.lock().unwrap();
         waiting.retain(|it| !it.caller.is_closed());
@@ -44,7 +44,7 @@ impl Wire {
         let _ = caller.send(Ok(HttpResponse::try_from(answer.map(Into::into)).unwrap()));
     }
 
-    /// The connection breaks.
+    /// Breaks the connection of a call.
     pub(super) fn lose(&self, call: usize) {
         let caller = self.waiting().remove(call).caller;
         let _ = caller.send(Err(lost()));
