@@ -6,8 +6,7 @@ use std::time::Duration;
 use redrive_sqs::LONGEST_VISIBILITY;
 use serde::Deserialize;
 
-/// How long to wait after a failed attempt. The default is 2^attempt seconds: 2, 4, 8, … 512 s for the deliveries 1
-/// to 9.
+/// The delay after a failed attempt. The default is 2^attempt seconds: 2, 4, 8, … 512 s for the deliveries 1 to 9.
 ///
 /// Delays are whole seconds, rounded up, and never exceed the [12
 /// hours](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html) that SQS
@@ -247,7 +246,7 @@ enum JitterName {
     Equal,
 }
 
-/// Missing fields are taken from `base`.
+/// Parses a backoff from JSON. Missing fields are taken from `base`.
 pub fn parse_backoff(json: &str, base: &Backoff) -> Result<Backoff, Box<dyn Error + Send + Sync>> {
     let spec: Spec = serde_json::from_str(json)?;
     let jitter = match spec.jitter {

@@ -1,4 +1,4 @@
-//! The messages of one batch: which state each is in, and what follows when a handler ends or SQS answers.
+//! The messages of one batch: their states, and the steps that follow when a handler ends or SQS answers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::deliveries::DeliveryPosition;
 use crate::error_summary::Disposition;
 use crate::overrides::MessageOverrides;
 
-/// How long a canceled handler may keep its thread.
+/// The time for which a canceled handler may keep its thread.
 pub const GRACE: Duration = Duration::from_millis(50);
-/// For which part of a batch's time messages that may end the process run alone, and for how long at most: a handler that needs
-/// almost all of the time has to end, too.
+/// Share of the batch's time in which messages that may end the process can run alone, and its maximum. The rest is for
+/// handlers that need almost all of the time.
 const ALONE: f64 = 0.25;
 const LONGEST_ALONE: Duration = Duration::from_secs(5);
-/// The part of a batch that a function may leave unstarted before these messages are spread.
+/// Share of a batch that a function may leave unstarted before it spreads these messages.
 const MOST_OF_A_BATCH: f64 = 0.75;
 
 /// The outcome of a message, and when its handler ran.
@@ -34,7 +34,7 @@ pub struct Worked {
     pub ran: Option<Ran>,
 }
 
-/// Who deletes the messages that are over.
+/// The deletion of messages that are over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Deletes {
     ByLambda,
@@ -43,31 +43,31 @@ pub(crate) enum Deletes {
     InTurn,
 }
 
-/// How far a batch has come.
+/// The phases of a batch, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Phase {
     /// Messages begin.
     Open,
     /// No more messages begin.
     Stopped,
-    /// Those that run are canceled. Whatever still runs at this time is given up.
+    /// Running handlers are canceled. Those that still run at this time are given up.
     Closing(Time),
-    /// The shell gives up what runs.
+    /// The shell gives up the running handlers.
     GivingUp,
     /// Nothing runs.
     Over,
 }
 
-/// What follows from an event.
+/// A step that follows from an event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     /// Run the messages of a lane.
     Run(Range<usize>),
-    /// Take those of these messages back that wait for a runner: what they need is down.
+    /// Withdraw those of these messages that still wait for a runner, because a dependency is down.
     Withdraw(Vec<usize>),
     /// Make the call that the state of this message asks for.
     Ask(usize),
-    /// Nothing more happens to this message of a worker's. Says whether SQS was asked for anything.
+    /// End this message of a worker, which is in its final state. `was_asked` is true if it waited for a call.
     End { at: usize, was_asked: bool },
 }
 
@@ -77,88 +77,88 @@ pub struct Message<F> {
     pub settled: Settlement,
     /// Its place among the records of the batch.
     record: usize,
-    /// Of a worker's message.
+    /// The lease of a worker's message.
     pub(crate) lease: Option<LeaseKey>,
     overrides: Option<Box<MessageOverrides>>,
-    /// It was admitted to try a dependency that is down.
+    /// True if it was admitted to try a dependency that is down.
     pub(crate) is_trial: bool,
-    /// How often SQS was called for what its state asks for.
+    /// The number of calls that were made for its state.
     pub(crate) tries: u32,
-    /// Until when it is hidden at least, if SQS has carried out a call that it did not answer and that sets this.
+    /// The time until which an unanswered call hides it at least, if SQS has carried it out.
     pub(crate) hidden_until: Option<Time>,
 }
 
-/// What the decisions of all batches share.
+/// State that the decisions of all batches share.
 #[derive(Debug, Clone)]
 pub(crate) struct EngineContext<'a> {
     pub(crate) policy: Policy<'a>,
     pub shared: Shared,
     pub(crate) rng: fastrand::Rng,
-    /// When the engine started, since the epoch of the wall clock.
+    /// The start of the engine, since the epoch of the wall clock.
     pub(crate) epoch: Time,
     pub(crate) now: Time,
-    /// Dependencies that are down from now on, with the error, or work again.
+    /// Dependencies that have gone down, with the error, or work again.
     pub(crate) turned: Vec<(String, Option<String>)>,
-    /// How many messages of how many time ran out for, if most of a batch.
+    /// The numbers of unstarted messages and of all, if time ran out for most of a batch.
     pub(crate) overload: Option<(usize, usize)>,
-    /// Ids of messages, and which of their attributes cannot be read.
+    /// Ids of messages, each with a warning about an invalid attribute.
     pub(crate) ignored: Vec<(String, String)>,
 }
 
 impl EngineContext<'_> {
-    /// The time since the epoch of the wall clock.
+    /// Returns the time since the epoch of the wall clock.
     pub(crate) fn wall(&self) -> Time {
         self.epoch + self.now
     }
 }
 
-/// How fast a function works, which spreads the messages that it did not start: they come back as it has time for them.
+/// The speed of a function, by which it spreads the messages that it did not start: they return when it has time for them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
     of_each: Duration,
-    /// How many messages come back before the next.
+    /// The number of messages that return before the next.
     before: u32,
 }
 
 #[derive(Debug, Clone)]
 pub struct Batch<F> {
-    /// In the order in which they begin.
+    /// The messages in the order in which they begin.
     pub(crate) messages: Vec<Message<F>>,
     lanes: Vec<Range<usize>>,
     /// Lanes of one message that run last and alone.
     alone: Vec<Range<usize>>,
-    /// From then on nothing waits to run alone. `None` if nothing has to.
+    /// The time from which messages no longer wait to run alone. `None` if none has to.
     alone_until: Option<Time>,
-    /// What follows next, in order.
+    /// The next steps, in order.
     pub(crate) steps: Vec<Step>,
     pub(crate) phase: Phase,
     pub(crate) began: Time,
-    /// When its handlers are canceled.
+    /// The time at which its handlers are canceled.
     pub(crate) until: Time,
     pub(crate) deletes: Deletes,
-    /// So many messages are not final.
+    /// Messages that are not final yet.
     pub(crate) left: usize,
-    /// So many messages wait for a call.
+    /// Messages that wait for a call.
     pub(crate) asking: usize,
-    /// So many of them wait for their visibility timeout.
+    /// Messages that wait for a call that sets their visibility timeout.
     delaying: usize,
-    /// So many messages run, or will next.
+    /// Messages that run or wait for a runner.
     pub(crate) running: usize,
-    /// It is not reported, because no handler was to begin it.
+    /// True if it is not reported, because no handler was to begin it.
     pub(crate) is_silent: bool,
     pub(crate) something_finished: bool,
-    /// Of a function that could start only a small part of it.
+    /// The pace of a function that could start only a small part of the batch.
     pub(crate) pace: Option<Pace>,
-    /// The worker does not wait for its handlers any longer.
+    /// True once the worker has stopped waiting for its handlers.
     pub(crate) is_interrupted: bool,
-    /// A dependency is down from now on, or was already. Messages were taken back for these.
+    /// True if messages must be withdrawn because dependencies are down. `withdrawn` names those for which this was done.
     pub(crate) withdraws: bool,
     pub(crate) withdrawn: Vec<String>,
 }
 
 impl<F: MessageMeta> Batch<F> {
-    /// Takes messages, each with its lease if a worker received it. Also returns the places of the records in the order in
-    /// which they begin.
+    /// Creates a batch of messages, each with its lease if a worker received it. Also returns the places of the records in
+    /// the order in which they begin.
     pub(crate) fn new(
         messages: impl Iterator<Item = (F, Option<LeaseKey>)>,
         is_fifo: bool,
@@ -206,7 +206,7 @@ impl<F: MessageMeta> Batch<F> {
         (batch, order)
     }
 
-    /// Has messages run last and alone that may have ended a process. Others are deleted before them.
+    /// Lets messages that may have ended a process run last and alone. Others are deleted before them.
     pub(crate) fn isolate(&mut self, policy: &Policy<'_>) {
         if guard!(SuspectsRunAlone, self.messages.len() > 1 && self.has_suspects(policy)) {
             let time = self.until.saturating_sub(self.began).mul_f64(ALONE);
@@ -214,12 +214,12 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// Whether one of its messages may have ended a process.
+    /// Returns true if one of its messages may have ended a process.
     fn has_suspects(&self, policy: &Policy<'_>) -> bool {
         self.messages.iter().any(|message| message.facts.attempt() >= policy.suspects_from)
     }
 
-    /// Whether it has such messages, and all of them ran.
+    /// Returns true if it has such messages and all of them ran.
     pub(crate) fn ran_suspects(&self, policy: &Policy<'_>) -> bool {
         let is_suspect = |at: &usize| self.messages[*at].facts.attempt() >= policy.suspects_from;
         self.has_suspects(policy) && (0..self.messages.len()).filter(is_suspect).all(|at| !self.never_ran(at))
@@ -233,7 +233,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// Begins the rest of a lane, or has it wait until it can run alone.
+    /// Begins the rest of a lane, or lets it wait until it can run alone.
     fn begin_lane(&mut self, rest: Range<usize>, context: &mut EngineContext<'_>) {
         let attempt = self.messages[rest.start].facts.attempt();
         if self.alone_until.is_some() && attempt >= context.policy.suspects_from {
@@ -243,21 +243,21 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// Whether a message is next that runs alone: nothing runs, and what is done is deleted.
+    /// Returns true if a message that runs alone is next: nothing runs, and done messages are deleted.
     pub(crate) fn begins_alone(&self) -> bool {
         let is_idle = self.running == 0 && self.asking == self.delaying;
         self.phase == Phase::Open && is_idle && !self.alone.is_empty()
     }
 
-    /// Begins a message that runs alone. The order is random: if the same messages come together again, others go before the
-    /// one that ends the process.
+    /// Begins a message that runs alone. The order is random, so that others run before the one that ends the process if the
+    /// same messages return together.
     pub(crate) fn begin_alone(&mut self, context: &mut EngineContext<'_>) {
         let next = context.rng.usize(..self.alone.len());
         let rest = self.alone.swap_remove(next);
         self.admit(rest, context);
     }
 
-    /// Begins all that would run alone, while there is time for it.
+    /// Begins all messages that still wait to run alone, while there is time for them.
     pub(crate) fn begin_all(&mut self, context: &mut EngineContext<'_>) {
         self.alone.sort_unstable_by_key(|rest| rest.start);
         for rest in std::mem::take(&mut self.alone) {
@@ -265,7 +265,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// A message that goes back without having been begun.
+    /// Creates a batch of a message that returns to the queue without being begun.
     pub(crate) fn returned(facts: F, lease: LeaseKey, after: Time, now: Time) -> Self {
         let message = std::iter::once((facts, Some(lease)));
         let (mut batch, _) = Self::new(message, false, (now, now), Deletes::ByWorker);
@@ -275,7 +275,7 @@ impl<F: MessageMeta> Batch<F> {
         batch
     }
 
-    /// A message that came back although it is over.
+    /// Creates a batch of a message that was received again although it is over.
     pub(crate) fn finished(facts: F, lease: LeaseKey, now: Time) -> Self {
         let message = std::iter::once((facts, Some(lease)));
         let (mut batch, _) = Self::new(message, false, (now, now), Deletes::ByWorker);
@@ -310,7 +310,7 @@ impl<F: MessageMeta> Batch<F> {
         self.steps.push(Step::Ask(at));
     }
 
-    /// The messages of the rest of a lane that may run now: the first one, if each must be deleted before the next begins.
+    /// Returns the messages of a lane that may run now: only the first if each must be deleted before the next begins.
     fn head(&self, rest: Range<usize>) -> Range<usize> {
         let is_first_only = guard!(NextAfterDelete, self.deletes == Deletes::InTurn);
         if is_first_only { rest.start..rest.start + 1 } else { rest }
@@ -335,7 +335,7 @@ impl<F: MessageMeta> Batch<F> {
         self.run(head);
     }
 
-    /// What any of these messages needs.
+    /// Returns the dependencies of these messages.
     fn dependencies(&self, range: Range<usize>, context: &EngineContext<'_>) -> Vec<String> {
         let mut names: Vec<_> =
             self.messages[range].iter().flat_map(|it| own_dependencies(&it.facts, &context.policy)).collect();
@@ -346,7 +346,7 @@ impl<F: MessageMeta> Batch<F> {
         names
     }
 
-    /// Whether each of these messages will certainly be delivered again.
+    /// Returns true if each of these messages will certainly be delivered again.
     fn have_more_deliveries(&self, mut range: Range<usize>, context: &EngineContext<'_>) -> bool {
         range.all(|at| {
             let attempt = self.messages[at].facts.attempt();
@@ -354,7 +354,7 @@ impl<F: MessageMeta> Batch<F> {
         })
     }
 
-    /// What the outcome of a message says of its dependencies. `counted` are those that the same call has reported.
+    /// Counts the outcome of a message for its dependencies. `counted` has the outages that the same call has reported.
     fn note_outage(
         &mut self,
         at: usize,
@@ -394,7 +394,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// A message has proved nothing of its dependencies. If it was to try one, the next message may.
+    /// Ends the trial of a message that proved nothing, so that the next message may try its dependencies.
     fn end_trial(&mut self, at: usize, context: &mut EngineContext<'_>) {
         let never_ran = self.never_ran(at);
         let message = &mut self.messages[at];
@@ -407,7 +407,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// What the outcome of a message says of the idempotency store. Whatever the store answers to a claim, it answers.
+    /// Counts the outcome of a message for the idempotency store. Any answer to a claim proves that the store works.
     fn note_store(&mut self, at: usize, context: &mut EngineContext<'_>) {
         let Settlement { outcome, ran, .. } = &self.messages[at].settled;
         let answered = match (outcome, ran) {
@@ -437,7 +437,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// Takes messages back that wait for a runner, and for which a circuit breaker is open.
+    /// Withdraws messages that still wait for a runner while a circuit breaker is open for them.
     fn withdraw(&mut self, context: &mut EngineContext<'_>) {
         let mut heads = Vec::new();
         for lane in self.lanes.clone() {
@@ -460,7 +460,7 @@ impl<F: MessageMeta> Batch<F> {
         self.steps.push(Step::Run(head));
     }
 
-    /// Handlers have ended. The messages of one call come together, and within a lane in order.
+    /// Handles the end of handlers. The messages of one call are together, and those of a lane are in order.
     pub(crate) fn ended(&mut self, worked: Vec<Worked>, context: &mut EngineContext<'_>) {
         let (mut failed, mut counted) = (Vec::new(), Vec::new());
         for Worked { key: MessageKey { at, .. }, mut outcome, ran } in worked {
@@ -506,7 +506,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// The rest of a lane begins with a failed message, or is not to be started.
+    /// Stops the rest of a lane, which begins with a failed message or must not start.
     fn stop(&mut self, rest: Range<usize>, context: &mut EngineContext<'_>) {
         for at in rest.clone() {
             if self.messages[at].settled.state == State::Running {
@@ -520,7 +520,7 @@ impl<F: MessageMeta> Batch<F> {
         self.settle(rest);
     }
 
-    /// Nothing runs any more: releases what was not begun.
+    /// Ends the batch and releases the messages that were not begun.
     pub(crate) fn release_untouched(&mut self, context: &mut EngineContext<'_>) {
         self.phase = Phase::Over;
         self.set_pace(context);
@@ -536,7 +536,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// If time ran out for most of a batch of Lambda's, those messages must not all come back at once: they would use up their
+    /// Sets the pace if time ran out for most of a Lambda batch. If those messages returned together, they would use up their
     /// deliveries before the function has time for them.
     fn set_pace(&mut self, context: &mut EngineContext<'_>) {
         let unstarted = (0..self.messages.len()).filter(|&at| self.is_unstarted(at)).count();
@@ -550,14 +550,14 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// Whether time ran out for a message.
+    /// Returns true if time ran out before a message was started.
     fn is_unstarted(&self, at: usize) -> bool {
         let settled = &self.messages[at].settled;
         let is_open = matches!(settled.state, State::Running | State::Waiting);
         is_open && matches!(settled.outcome, Outcome::NotStarted)
     }
 
-    /// When so many messages come back that were not started.
+    /// Decides when this many unstarted messages return.
     fn unstarted(&mut self, messages: usize) -> Unstarted {
         match &mut self.pace {
             Some(pace) => {
@@ -570,7 +570,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// Whether messages are left that wait for nothing: nothing runs, and nothing will be answered.
+    /// Returns true if the messages that are left wait for nothing: nothing runs, and no answer is due.
     pub(crate) fn is_stuck(&self) -> bool {
         self.phase == Phase::Over && self.left > 0 && self.running == 0 && self.asking == 0
     }
@@ -583,7 +583,7 @@ impl<F: MessageMeta> Batch<F> {
         left.into_iter().for_each(|at| self.set(at, State::Left));
     }
 
-    /// A call for a message has ended. Its report names the call that delayed or dead-lettered it.
+    /// Notes that a call for a message has ended. Its report names the call that delayed or dead-lettered it.
     pub(crate) fn called(&mut self, kind: SettleCall, at: usize, took: Duration, now: Time) {
         let settled = &mut self.messages[at].settled;
         if kind != SettleCall::Delete {
@@ -592,7 +592,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// SQS has answered the call for a message, or the call was not made because the lease is lost.
+    /// Handles the answer to the call for a message, or that it was not made because the lease is lost.
     pub(crate) fn answered(
         &mut self,
         kind: SettleCall,
@@ -646,7 +646,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// All messages before the rest of a lane are over: begins the rest, or decides on it.
+    /// Begins the rest of a lane, or decides on it, once all messages before it are over.
     fn go_on(&mut self, rest: Range<usize>, context: &mut EngineContext<'_>) {
         let Some(next) = rest.clone().find(|&at| !self.is_over(at)) else { return };
         let rest = next..rest.end;
@@ -690,7 +690,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// Settles the rest of a lane. Behind a message that ran and gets a letter, the others wait until that is written.
+    /// Settles the rest of a lane. Messages behind one that ran and gets a letter wait until that is written.
     fn settle(&mut self, rest: Range<usize>) {
         for at in rest {
             self.settle_one(at);
@@ -718,7 +718,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// Reads what a message asks for, once.
+    /// Reads the overrides of a message, once.
     fn read_overrides(&mut self, at: usize, context: &mut EngineContext<'_>) {
         let message = &mut self.messages[at];
         if context.policy.overrides != Overrides::Off
@@ -731,7 +731,7 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// The worker ends: begins no more messages, unless one of them would have no delivery left. The others go back at once.
+    /// Stops the batch of a worker that ends, unless a message would have no delivery left. Its messages then return at once.
     pub(crate) fn stops_unless_one_is_last(&mut self, context: &EngineContext<'_>) -> bool {
         let deliveries = context.policy.deliveries();
         let is_last = |at: usize| deliveries.end_with(self.messages[at].facts.attempt(), None);
@@ -742,12 +742,12 @@ impl<F: MessageMeta> Batch<F> {
         true
     }
 
-    /// Whether nothing of it was canceled yet.
+    /// Returns true if its handlers were not canceled yet.
     pub(crate) const fn may_close(&self) -> bool {
         matches!(self.phase, Phase::Open | Phase::Stopped)
     }
 
-    /// Whether its handlers were not given up.
+    /// Returns true if its handlers were not given up.
     pub(crate) const fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Open | Phase::Stopped | Phase::Closing(_))
     }
@@ -764,8 +764,8 @@ impl<F: MessageMeta> Batch<F> {
         }
     }
 
-    /// Whether a message with this id must not begin beside what is done about the lane of another: SQS has it, or delivers a copy.
-    /// Once the others of a FIFO group are only being deleted, SQS may deliver the next before it answers.
+    /// Returns true if a message with this id must not begin beside the lane of the message `at`. Delayed messages of the lane do
+    /// not count, nor do others that are being deleted: SQS may deliver the next of a FIFO group before it answers the delete.
     pub(crate) fn holds(&self, at: usize, id: &str) -> bool {
         self.lanes[self.lane_of(at)].clone().any(|at| {
             let Message { facts, settled, .. } = &self.messages[at];
@@ -774,13 +774,13 @@ impl<F: MessageMeta> Batch<F> {
         })
     }
 
-    /// Whether a handler of the lane of this message blocks its thread.
+    /// Returns true if a handler of the lane of this message blocks its thread.
     pub(crate) fn is_blocked(&self, at: usize) -> bool {
         let mut lane = self.lanes[self.lane_of(at)].clone();
         lane.any(|at| matches!(self.messages[at].settled.outcome, Outcome::Stuck))
     }
 
-    /// A message is known to be over: it is deleted again, and does not run.
+    /// Deletes a message that is known to be over, without running it.
     pub(crate) fn replay(&mut self, at: usize, context: &mut EngineContext<'_>) {
         self.end_trial(at, context);
         let settled = &mut self.messages[at].settled;
@@ -788,17 +788,17 @@ impl<F: MessageMeta> Batch<F> {
         self.delete(at);
     }
 
-    /// How many messages SQS was asked nothing for yet.
+    /// Returns the number of unfinished messages that do not wait for a call.
     pub(crate) const fn unasked(&self) -> usize {
         self.left - self.asking
     }
 
-    /// The worker waits for handlers no longer.
+    /// Notes that the worker has stopped waiting for handlers.
     pub(crate) fn interrupt(&mut self) {
         (self.something_finished, self.is_interrupted) = (true, true);
     }
 
-    /// The worker has lost the lease of this message. Says whether all that may be running is lost.
+    /// Notes that the worker has lost the lease of this message. Returns true if all running messages have lost theirs.
     pub(crate) fn lost(&mut self, at: usize) -> bool {
         self.messages[at].settled.is_lost = true;
         let runs = |message: &&Message<F>| message.settled.state == State::Running;
@@ -817,7 +817,7 @@ impl<F: MessageMeta> Batch<F> {
         self.messages[at].settled.outcome.never_ran()
     }
 
-    /// What happened to each message, in the order of the records.
+    /// Returns the settlements of all messages, in the order of the records.
     pub(crate) fn into_settled(self) -> Vec<Settlement> {
         let mut messages = self.messages;
         if !messages.is_sorted_by_key(|message| message.record) {
@@ -827,7 +827,7 @@ impl<F: MessageMeta> Batch<F> {
     }
 }
 
-/// What a message needs by the user's function. Nobody names the store.
+/// Returns the dependencies that the user's function names for a message. The name of the store is reserved.
 pub(crate) fn own_dependencies(facts: &impl MessageMeta, policy: &Policy<'_>) -> Vec<String> {
     let mut names = facts.dependencies();
     let is_reserved = |name: &&mut String| policy.has_store && *name == STORE;
@@ -835,7 +835,7 @@ pub(crate) fn own_dependencies(facts: &impl MessageMeta, policy: &Policy<'_>) ->
     names
 }
 
-/// Counts an outage of a dependency. If that is down, messages are taken back, once for each batch.
+/// Counts an outage of a dependency. If it is down, its messages are withdrawn, once for each batch.
 fn count_outage(
     name: &str,
     error: &str,
@@ -853,7 +853,7 @@ fn count_outage(
     }
 }
 
-/// Whether a message has ended without proof of its dependencies, and may not even have called them.
+/// Returns true if an outcome proves nothing about the dependencies, which the message may not even have called.
 fn proves_nothing(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failed(summary) if summary.is_of_store => true,

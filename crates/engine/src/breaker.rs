@@ -8,28 +8,28 @@ use super::Time;
 use super::names::NameHash;
 use super::names::{ByName, Secret};
 
-/// After so many outages in a row, without a success between them, a dependency is down.
+/// Outages in a row, without a success between them, after which a dependency is down.
 pub(crate) const OUTAGES: u32 = 3;
-/// How long a dependency that is down is left alone before one message tries it.
+/// The time for which a dependency that is down is left alone before one message tries it.
 pub const OPEN_FOR: Duration = Duration::from_secs(60);
-/// A dependency that no message has tried for so long is forgotten: none may need it any more.
+/// The time after which a dependency that no message has tried is forgotten, because none may need it any more.
 const FORGOTTEN: Duration = Duration::from_secs(3_600);
 
-/// The name of what messages need that name no dependency.
+/// The dependency of messages that name none.
 pub const UNNAMED: &str = "";
 /// The name of the idempotency store, which all messages need if there is one.
 pub const STORE: &str = "idempotency-store";
 
-/// Those of all dependencies that had outages since their last success. Times are of the wall clock.
+/// The breakers of all dependencies with outages since their last success. Times are of the wall clock.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Breakers(ByName<Breaker>);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Breaker {
     outages: u32,
-    /// When the last one was reported.
+    /// The time of the last outage.
     last: Time,
-    /// It is not forgotten, however many names senders make up.
+    /// True if it is not forgotten, however many names senders make up.
     is_reserved: bool,
     /// `None` while the breaker is closed.
     open: Option<Open>,
@@ -38,29 +38,29 @@ struct Breaker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Open {
     since: Time,
-    /// When the next message may try. The breaker is half-open from then until one does.
+    /// The time from which the next message may try. The breaker is half-open from then until one does.
     until: Time,
 }
 
 impl Breaker {
-    /// The times of a breaker that is open, or half-open.
+    /// Returns the times of a breaker that is open or half-open.
     fn open(&self, now: Time) -> Option<Open> {
         self.open.filter(|open| now < open.until + FORGOTTEN)
     }
 
-    /// If there are too many, those with the earliest times are forgotten.
+    /// Returns how long the breaker matters. If there are too many, those with the earliest times are forgotten.
     fn matters_until(&self) -> Time {
         let until = self.open.map_or(self.last, |open| open.until.max(self.last));
         if self.is_reserved { Time::MAX } else { until }
     }
 }
 
-/// Whether a message may run.
+/// The answer to a message that is about to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// Nothing that it needs is down.
+    /// None of its dependencies is down.
     Free,
-    /// It tries what is down.
+    /// It tries a dependency that is down.
     Trial,
     Refused,
 }
@@ -81,13 +81,13 @@ impl Breakers {
         self.0.is_empty()
     }
 
-    /// Whether a message may run by now.
+    /// Returns true if a message may run now.
     fn may_run(&self, names: &[String], now: Time) -> bool {
         let open = |name| self.0.get(name).and_then(|breaker| breaker.open(now));
         each(names).filter_map(open).all(|open| open.is_due(now))
     }
 
-    /// Whether a message may run. While it tries a dependency that is down, the others wait for its end, at most for [`OPEN_FOR`].
+    /// Decides whether a message may run. While one tries a dependency that is down, the others wait, for at most [`OPEN_FOR`].
     pub fn admit(&mut self, names: &[String], now: Time) -> Admission {
         if !self.may_run(names, now) {
             return Admission::Refused;
@@ -103,7 +103,7 @@ impl Breakers {
         admission
     }
 
-    /// The message that tried these has ended and proved nothing, or never ran: the next one may try.
+    /// Ends a trial that proved nothing or never ran, so that the next message may try these dependencies.
     pub fn end_trial(&mut self, names: &[String], now: Time) {
         for name in each(names) {
             if let Some(open) = self.0.get_mut(name).and_then(|breaker| breaker.open.as_mut()) {
@@ -112,7 +112,7 @@ impl Breakers {
         }
     }
 
-    /// Counts an outage, and says whether the dependency is down from now on.
+    /// Counts an outage. Returns true if the dependency has gone down with it.
     pub fn outage(&mut self, name: &str, now: Time) -> bool {
         let breaker = self.0.get_or_insert(name, Breaker::default, Breaker::matters_until);
         if breaker.open.is_some() && breaker.open(now).is_none() {
@@ -127,32 +127,32 @@ impl Breakers {
         opens
     }
 
-    /// A message that needs this and began then has succeeded. Says whether the dependency was down. A message that began
-    /// before it was down proves nothing.
+    /// Counts a message that began at this time and succeeded. Returns true if the dependency was down. A message that began
+    /// before the dependency went down proves nothing.
     pub fn success(&mut self, name: &str, began: Time) -> bool {
         let proves = |breaker: &Breaker| breaker.open.is_none_or(|open| open.since <= began);
         let breaker = if self.0.get(name).is_some_and(proves) { self.0.remove(name) } else { None };
         breaker.is_some_and(|breaker| breaker.open.is_some())
     }
 
-    /// Whether this is down, also while a message tries it.
+    /// Returns true if this dependency is down, even while a message tries it.
     pub fn is_down(&self, name: &str, now: Time) -> bool {
         self.0.get(name).is_some_and(|breaker| breaker.open(now).is_some())
     }
 
-    /// When the next message may try this, if none may now.
+    /// Returns when the next message may try this dependency, if none may now.
     pub fn due_at(&self, name: &str, now: Time) -> Option<Time> {
         let open = self.0.get(name)?.open(now)?;
         Some(open.until).filter(|_| !open.is_due(now))
     }
 
-    /// How many dependencies are down, and no message may try them yet. One that nobody needs does not count for long.
+    /// Returns how many dependencies are down and may not be tried yet. One that no message needs does not count for long.
     pub fn down(&self, now: Time) -> usize {
         let is_down = |breaker: &&Breaker| breaker.open(now).is_some_and(|open| !open.is_due(now));
         self.0.values().filter(is_down).count()
     }
 
-    /// Each with its outages and the times of an open one.
+    /// Returns each breaker with its outages, and its times if it is open.
     #[cfg(test)]
     pub(crate) fn each(&self) -> impl Iterator<Item = (NameHash, u32, Option<(Time, Time)>)> {
         let times = |breaker: &Breaker| breaker.open.map(|open| (open.since, open.until));
@@ -167,7 +167,7 @@ impl Default for Breakers {
     }
 }
 
-/// What a message needs.
+/// Returns the dependencies of a message.
 pub(crate) fn each(names: &[String]) -> impl Iterator<Item = &str> {
     names.iter().map(String::as_str).chain(names.is_empty().then_some(UNNAMED))
 }
@@ -181,7 +181,7 @@ mod tests {
         Duration::from_secs(1_000_000 + seconds)
     }
 
-    /// What a message needs.
+    /// Returns the dependencies of a message.
     fn needs(names: &[&str]) -> Vec<String> {
         names.iter().map(|&name| name.into()).collect()
     }

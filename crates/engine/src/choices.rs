@@ -1,4 +1,4 @@
-//! Settings that decide between two or three ways.
+//! Settings with two or three choices.
 
 use std::time::Duration;
 

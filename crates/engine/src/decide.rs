@@ -11,60 +11,60 @@ use crate::error_summary::Disposition;
 use crate::overrides::MessageOverrides;
 use crate::{NextStep, Outcome};
 
-/// The messages behind a failed head of a FIFO group wait this much longer than the head, so that it comes back alone and
-/// they do not use up a delivery each time it fails.
+/// Extra wait of the messages behind a failed head of a FIFO group, so that the head returns alone and they do not use up a
+/// delivery each time it fails.
 const FOLLOWER_GAP: Duration = Duration::from_secs(2);
 /// The shortest delay if no limit is known to hold, so that drifted settings do not cause a hot loop.
 const AT_LEAST: Duration = Duration::from_secs(1);
 
-/// How long a message waits after an outage at its first delivery, and at most.
+/// The wait after an outage at the first delivery, and the longest wait.
 const SHORTEST_REST: Duration = Duration::from_secs(60);
 const LONGEST_REST: Duration = Duration::from_secs(3_600);
-/// The first delivery after which a message waits for the longest.
+/// The first delivery with the longest wait.
 const DOUBLINGS: u32 = 7;
-/// By how much of its delay a message may come back later, so that not all come at once.
+/// Share of its delay by which a message may return later, so that not all return at once.
 const SPREAD: f64 = 1.0 / 16.0;
 
-/// The rules of a queue.
+/// The settings and limits for the messages of a queue.
 #[derive(Debug, Clone)]
 pub struct Policy<'a> {
     pub backoff: &'a Backoff,
-    /// What a message may ask for.
+    /// The overrides that a message may request.
     pub overrides: Overrides,
-    /// A message that waits holds up the rest of its group.
+    /// True if a waiting message holds up the rest of its group.
     pub is_fifo: bool,
-    /// SQS refuses longer delays.
+    /// The longest delay that SQS accepts.
     pub longest: Duration,
     pub max_receive_count: Option<u32>,
     pub last_delivery: LastDelivery,
     pub on_panic: OnFailure,
     pub on_malformed: OnFailure,
     pub has_dead_letter_queue: bool,
-    /// For how long a message is retried while a dependency is down, as far as its deliveries allow.
+    /// The time for which a message is retried while a dependency is down, if its deliveries allow it.
     pub outage_horizon: Duration,
-    /// Whether the user's function names what messages need.
+    /// True if the user's function names the dependencies of messages.
     pub names_dependencies: bool,
-    /// Whether they need the idempotency store.
+    /// True if messages need the idempotency store.
     pub has_store: bool,
-    /// From this delivery on, a message may be one that ends the process.
+    /// The first delivery at which a message may be one that ends the process.
     pub suspects_from: u32,
-    /// The process ends after this batch.
+    /// True if the process ends after this batch.
     pub ends: bool,
 }
 
-/// One message.
+/// A message to decide on.
 #[derive(Debug)]
 pub struct Case<'a> {
     pub outcome: &'a Outcome,
     pub attempt: u32,
     pub overrides: &'a MessageOverrides,
-    /// How long ago it was received for the first time.
+    /// The time since its first receive.
     pub age: Duration,
-    /// From 0 to 1, for the jitter.
+    /// A random number from 0 to 1, for the jitter.
     pub random: f64,
 }
 
-/// What happens to a message that ran, or could not be decoded.
+/// Returns the next step for a message, by its own outcome.
 fn decide(case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
     match case.outcome {
         Outcome::Done | Outcome::Replayed | Outcome::Unrecorded => NextStep::Ack,
@@ -115,7 +115,7 @@ fn retry(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
     letter(if case.outcome.is_outage() { "outage" } else { "exhausted" }, after, case, policy)
 }
 
-/// The reason is the user's own code, else ours.
+/// Returns a dead letter. Its reason is the user's own code, else `ours`.
 fn letter(ours: &'static str, or_retry: Duration, case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
     let own = match case.outcome {
         Outcome::Failed(summary) => summary.code.clone(),
@@ -125,19 +125,19 @@ fn letter(ours: &'static str, or_retry: Duration, case: &Case<'_>, policy: &Poli
     NextStep::DeadLetter { reason, or_retry: policy.floored(or_retry, case) }
 }
 
-/// When messages come back that were not started in time.
+/// The return of messages that were not started in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unstarted {
     /// At once: the batch has finished others, so this cannot go on forever.
     AtOnce,
     /// After the function has had time for those before them.
     After(Duration),
-    /// As after a failure: the batch has finished nothing.
+    /// After the backoff: the batch has finished nothing.
     Backoff,
 }
 
-/// What happens to the messages of one lane, in order, should the letter of its failed head not be confirmed. Behind the
-/// head only those have an outcome that a call took together with it.
+/// Returns the next steps for the messages of one lane, in order, in case the letter of its failed head is not confirmed.
+/// Behind the head, only messages of the same call have an outcome.
 pub fn decide_lane(cases: &[Case<'_>], policy: &Policy<'_>, unstarted: Unstarted) -> Vec<NextStep> {
     let head = cases.iter().find(|case| !case.outcome.lets_the_lane_go_on());
     let released_after = head.and_then(|head| match head.outcome {
@@ -166,8 +166,8 @@ fn released_after(case: &Case<'_>, policy: &Policy<'_>, unstarted: Unstarted) ->
     }
 }
 
-/// Releases a message that did not run to its end. On its last delivery it gets a letter, since SQS would move it without a note.
-/// What it asks for itself is for attempts, and it was none.
+/// Releases a message that did not run to its end. On its last delivery it gets a letter, because SQS would move it without a
+/// note. Its overrides do not apply: they are for attempts, and this was none.
 fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
     let last = policy.max_receive_count == Some(case.attempt);
     if last && policy.has_dead_letter_queue {
@@ -184,7 +184,7 @@ fn release(after: Duration, case: &Case<'_>, policy: &Policy<'_>) -> NextStep {
 }
 
 impl<'a> Policy<'a> {
-    /// The user's schedule for its failure, else the consumer's backoff; or what the message asks for, as far as that is
+    /// Returns the user's delay for the failure, else the consumer's backoff, or the delay that the message requests if it is
     /// granted.
     fn delay(&self, case: &Case<'_>) -> Duration {
         let by_failure = match case.outcome {
@@ -200,7 +200,7 @@ impl<'a> Policy<'a> {
         self.within_limits(asked.map_or(own, granted))
     }
 
-    /// A minute, doubled for each delivery up to an hour; longer if the deliveries left would not last for the horizon.
+    /// Returns a minute, doubled for each delivery up to an hour, or more if the deliveries left would not last for the horizon.
     fn outage_delay(&self, case: &Case<'_>) -> Duration {
         let wait = |attempt: u32| {
             if attempt < DOUBLINGS { SHORTEST_REST * (1 << (attempt - 1)) } else { LONGEST_REST }
@@ -215,7 +215,7 @@ impl<'a> Policy<'a> {
         self.within_limits(wait(attempt).mul_f64(factor * (1.0 + case.random * SPREAD)))
     }
 
-    /// In whole seconds, rounded up, and within what SQS accepts.
+    /// Returns the delay in whole seconds, rounded up, and no longer than SQS accepts.
     pub fn within_limits(&self, delay: Duration) -> Duration {
         let seconds = delay.as_secs().saturating_add(u64::from(delay.subsec_nanos() > 0));
         Duration::from_secs(seconds).min(self.longest)

@@ -1,4 +1,4 @@
-//! The state machine that follows batches. A batch of Lambda's and a worker are two [machines](Machine) over it.
+//! The state machine that follows batches. A Lambda batch and a worker are its two [machines](Machine).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -23,18 +23,18 @@ pub struct Engine<'a, F, M> {
     pub(crate) machine: M,
 }
 
-/// The differences between a batch of Lambda's and a worker.
+/// The differences between a Lambda batch and a worker.
 pub trait Machine<F: MessageMeta>: Sized {
     /// Handles an event that only this machine gets.
     fn on(engine: &mut Engine<'_, F, Self>, event: Event<F>, now: Time);
 
-    /// Does what has to come before each event.
+    /// Prepares for an event.
     fn begin_event(_engine: &mut Engine<'_, F, Self>, _now: Time) {}
 
-    /// Does what is due before the batches do.
+    /// Performs what is due before the timers of batches.
     fn begin_turn(_engine: &mut Engine<'_, F, Self>, _now: Time) {}
 
-    /// Does what is due after the calls.
+    /// Performs what is due after the calls.
     fn end_turn(_engine: &mut Engine<'_, F, Self>, _now: Time) {}
 
     /// Returns when the next timer of this machine is due.
@@ -48,7 +48,7 @@ pub trait Machine<F: MessageMeta>: Sized {
     /// Notes that handlers have ended, before the batch does.
     fn handlers_ended(_engine: &mut Engine<'_, F, Self>, _batch: BatchKey, _worked: &[Worked], _now: Time) {}
 
-    /// Notes that handlers were given up which still run.
+    /// Notes that handlers that still run were given up.
     fn gave_up(_engine: &mut Engine<'_, F, Self>, _now: Time) {}
 
     /// Returns the first message of a lane that is not known to be over.
@@ -56,13 +56,13 @@ pub trait Machine<F: MessageMeta>: Sized {
         lane.start
     }
 
-    /// Settles a message by a call of this kind, now or when that is possible.
+    /// Settles a message by a call of this kind, now or once that is possible.
     fn settle(engine: &mut Engine<'_, F, Self>, kind: SettleCall, key: MessageKey, now: Time);
 
-    /// Brings the entries of a call into the order in which SQS is to carry them out.
+    /// Sorts the entries of a call in the order in which SQS must carry them out.
     fn arrange(_engine: &Engine<'_, F, Self>, _keys: &mut [MessageKey]) {}
 
-    /// Returns true if calls are not to wait for more entries.
+    /// Returns true if calls must not wait for more entries.
     fn flushes(engine: &Engine<'_, F, Self>) -> bool;
 
     /// Returns when a call that is made now must have been answered.
@@ -90,13 +90,13 @@ pub trait Machine<F: MessageMeta>: Sized {
     /// Notes that the call for a message was answered, before the batch does.
     fn answered(_engine: &mut Engine<'_, F, Self>, _kind: SettleCall, _key: MessageKey, _confirmed: bool) {}
 
-    /// Notes that nothing more happens to a message. `was_asked` says whether SQS was asked for anything.
+    /// Notes that a message is in its final state. `was_asked` is true if it waited for a call.
     fn message_ended(_engine: &mut Engine<'_, F, Self>, _key: MessageKey, _was_asked: bool) {}
 
-    /// Notes that a batch has taken its steps and goes on.
+    /// Notes that a batch has taken its steps and continues.
     fn batch_goes_on(_engine: &mut Engine<'_, F, Self>, _batch: BatchKey) {}
 
-    /// Notes that nothing more happens to the messages of a batch.
+    /// Notes that all messages of a batch are in their final states.
     fn batch_ended(engine: &mut Engine<'_, F, Self>, key: BatchKey, batch: &Batch<F>);
 
     /// Returns true if the process can be ended.
@@ -107,8 +107,7 @@ pub trait Machine<F: MessageMeta>: Sized {
 }
 
 impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
-    /// Calls wait for more entries for as long as `gathering`. The engine starts at `epoch`, a time of the wall clock since its own
-    /// epoch.
+    /// Creates an engine whose calls wait for more entries for as long as `gathering`. It starts at `epoch` of the wall clock.
     pub(crate) fn new(
         policy: Policy<'a>,
         gathering: Duration,
@@ -135,7 +134,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         }
     }
 
-    /// Acts with what the batches of the process share.
+    /// Runs `act` with the state that the batches of the process share.
     pub fn share<T>(&mut self, shared: &mut Shared, act: impl FnOnce(&mut Self) -> T) -> T {
         std::mem::swap(&mut self.context.shared, shared);
         let result = act(self);
@@ -160,7 +159,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         }
     }
 
-    /// The next thing to do, if there is something to do by now.
+    /// Returns the next command, if one is due.
     pub fn next(&mut self, now: Time) -> Option<Command> {
         if self.commands.is_empty() {
             self.turn(now);
@@ -168,13 +167,13 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         self.commands.pop_front()
     }
 
-    /// When there may be something to do although nothing happens.
+    /// Returns when the next timer is due.
     pub fn wake_at(&self) -> Option<Time> {
         let batches = self.batches.values().filter_map(Batch::due_at);
         batches.chain(self.outbox.due_at()).chain(M::wake_at(self)).min()
     }
 
-    /// What time alone brings.
+    /// Fires the timers and makes the calls that are due.
     fn turn(&mut self, now: Time) {
         self.context.now = now;
         M::begin_turn(self, now);
@@ -210,12 +209,12 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         key
     }
 
-    /// The key of the next batch.
+    /// Returns the key of the next batch.
     pub(crate) const fn next_key(&self) -> BatchKey {
         BatchKey(self.next_batch)
     }
 
-    /// Changes a batch, and does what follows from that.
+    /// Changes a batch, notes its findings and takes its steps.
     pub(crate) fn with(
         &mut self,
         key: BatchKey,
@@ -229,7 +228,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         }
     }
 
-    /// Notes what the batch has noticed: attributes that could not be read, dependencies that are down or work again, an overload.
+    /// Notes the findings of a batch: invalid attributes, dependencies that are down or work again, an overload.
     fn note_findings(&mut self, batch: BatchKey) {
         let ignored = self.context.ignored.drain(..);
         let note = |(id, warning)| Command::Note(Note::AttributeIgnored { batch, id, warning });
@@ -244,7 +243,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
             .extend(overload.map(|(unstarted, all)| Command::Note(Note::Overloaded { unstarted, all })));
     }
 
-    /// Takes the steps of a batch, until nothing follows.
+    /// Takes the steps of a batch until it has no more.
     pub(crate) fn follow(&mut self, key: BatchKey, now: Time) {
         while let Some(batch) = self.batches.get_mut(&key) {
             if batch.steps.is_empty() && batch.begins_alone() {
@@ -317,7 +316,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         }
     }
 
-    /// Begins nothing more after too many panics in a row.
+    /// Ends the process after too many panics in a row, and stops this batch.
     fn check_streak(&mut self, batch: BatchKey, now: Time) {
         if M::ends_process(self) && self.context.shared.streak.is_too_long() {
             M::end_process(self, ExitReason::Panics, now);
@@ -328,7 +327,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         }
     }
 
-    /// A batch has run for as long as it may, or canceled handlers for their grace.
+    /// Fires the timer of a batch: begins the messages that wait to run alone, cancels its handlers, or gives them up.
     fn time_is_up(&mut self, key: BatchKey, now: Time) {
         match self.batches.get(&key).map(|batch| batch.phase) {
             Some(Phase::Open) if self.batches[&key].until > now => {
@@ -340,7 +339,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         }
     }
 
-    /// Cancels what runs of a batch, once.
+    /// Cancels the running handlers of a batch, once.
     pub(crate) fn cancel(&mut self, key: BatchKey, now: Time) {
         if let Some(batch) = self.batches.get_mut(&key).filter(|batch| batch.may_close()) {
             batch.phase = Phase::Closing(now + GRACE);
@@ -369,12 +368,12 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         self.check_streak(key, now);
     }
 
-    /// How many dependencies are down, and no message may try them yet.
+    /// Returns the number of dependencies that are down and that no message may try yet.
     pub fn down(&self) -> usize {
         self.context.shared.breakers.down(self.context.wall())
     }
 
-    /// A message that is followed.
+    /// Returns a message of a batch that is followed.
     pub fn message(&self, key: MessageKey) -> Option<&Message<F>> {
         self.batches.get(&key.batch)?.messages.get(key.at)
     }

@@ -1,9 +1,9 @@
-//! EngineContext that keep messages safe, each of which the explorer can take away, to show that it finds what then goes wrong.
+//! Conditions that keep messages safe. The explorer can switch off each, to show that it finds the faults that follow.
 
-/// A rule.
+/// A condition that the explorer can switch off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guard {
-    /// What failed is not deleted.
+    /// A failed message is not deleted.
     FailedStays,
     /// A message is not deleted before its letter is confirmed.
     LetterIsConfirmed,
@@ -15,46 +15,46 @@ pub(crate) enum Guard {
     NextAfterDelete,
     /// A visibility timeout is set again only while an earlier call may still hide the message.
     RepeatWhileHidden,
-    /// A lease that has ended is lost, whatever an answer says that comes after it.
+    /// A lease that has ended is lost, even if a later answer extends it.
     LeasesEndFirst,
     /// A handler is polled only while the lease of its message holds.
     PollWhileLeased,
-    /// A message that is over and comes back is deleted, and does not run again.
+    /// A message that is over and is received again is deleted, and does not run.
     FinishedIsKnown,
     /// Only the end of the message that tries a dependency lets the next one try.
     TrialEndsRest,
-    /// What is received while its handler runs is ignored.
+    /// A message that is received again while its handler runs is ignored.
     SecondReceiveIsIgnored,
-    /// Those behind a message wait for its letter.
+    /// Messages behind one that gets a letter wait until it is written.
     FollowersWait,
     /// The letters of a group are written one by one.
     LettersInTurn,
-    /// Messages that come after the end of their leases are dropped.
+    /// Messages that are received after the end of their leases are dropped.
     LateReceiveIsDropped,
     /// A lease begins when its receive was sent.
     LeaseFromTheStart,
     /// No message begins after the stop.
     NoneAfterTheStop,
-    /// A message that may have ended a process runs beside no other.
+    /// A message that may have ended a process runs alone.
     SuspectsRunAlone,
-    /// No message runs while what it needs is down.
+    /// No message runs while a dependency of it is down.
     NoneWhileDown,
     /// A message whose handler blocks is left alone.
     BlockedIsLeft,
-    /// The end of a group goes back first.
+    /// The tail of a group returns first.
     TailFirst,
     /// No call is made right before the end of a lease.
     NoneTooLate,
 }
 
-/// `guard!(Name, condition)`: the condition under which a guard acts. False if the guard is taken away.
+/// `guard!(Name, condition)`: the condition under which a guard acts. False if the guard is switched off.
 macro_rules! guard {
     ($guard:ident, $condition:expr) => {
         $condition && $crate::guards::holds($crate::guards::Guard::$guard)
     };
 }
 
-/// `require!(Name, condition)`: the condition that a guard requires. True if the guard is taken away.
+/// `require!(Name, condition)`: the condition that a guard requires. True if the guard is switched off.
 macro_rules! require {
     ($guard:ident, $condition:expr) => {
         $condition || !$crate::guards::holds($crate::guards::Guard::$guard)
@@ -78,7 +78,7 @@ thread_local! {
     static REMOVED: std::cell::Cell<Option<u8>> = const { std::cell::Cell::new(None) };
 }
 
-/// Takes a rule away in this thread, or gives all back.
+/// Switches off a guard in this thread, or switches all on again.
 #[cfg(debug_assertions)]
 pub fn remove(guard: Option<u8>) {
     REMOVED.set(guard);

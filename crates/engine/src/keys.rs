@@ -1,6 +1,6 @@
 //! Keys of batches, messages, groups and leases, a type for each, so that they cannot be mixed up.
 
-/// The messages that are reported together: a batch of Lambda's, or what a worker began at a time.
+/// The messages that are reported together: a Lambda batch, or the messages that a worker began at a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BatchKey(pub u64);
 

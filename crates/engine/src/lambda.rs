@@ -1,4 +1,4 @@
-//! The machine of a batch of Lambda's: its lease is the deadline, and Lambda deletes what the response does not name.
+//! The machine of a Lambda batch: its lease is the deadline, and Lambda deletes the messages that the response does not name.
 
 use std::time::Duration;
 
@@ -10,37 +10,37 @@ use super::outbox::SettleCall;
 use super::settlement::State;
 use super::{Command, Event, ExitReason, MessageMeta, Shared, Time};
 
-/// How long the first entry of a call waits for others.
+/// The time for which the first entry of a call waits for others.
 const GATHERING: Duration = Duration::from_millis(20);
 
 /// Follows one batch until its handlers are canceled, and its calls until the response is due.
 pub type LambdaEngine<'a, F> = Engine<'a, F, Invocation>;
 
-/// What an invocation sets for its batch.
+/// The limits that an invocation sets for its batch.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchLimits {
-    /// When it began, since the epoch of the wall clock.
+    /// The start of the invocation, since the epoch of the wall clock.
     pub epoch: Time,
-    /// When its handlers are canceled.
+    /// The time at which its handlers are canceled.
     pub until: Time,
-    /// When the last call to SQS must have been answered.
+    /// The time by which the last call to SQS must have been answered.
     pub settle_until: Time,
-    /// Whether SQS can be called.
+    /// True if SQS can be called.
     pub has_client: bool,
-    /// Whether the process can be ended when it can handle no more messages.
+    /// True if the process can be ended when it can handle no more messages.
     pub ends_process: bool,
 }
 
-/// An invocation.
+/// The state of an invocation.
 #[derive(Debug, Clone)]
 pub struct Invocation {
     pub(crate) limits: BatchLimits,
-    /// Too many threads are blocked for handlers to run.
+    /// True if too many threads are blocked for handlers to run.
     is_exhausted: bool,
 }
 
 impl<'a, F: MessageMeta> LambdaEngine<'a, F> {
-    /// Begins a batch.
+    /// Creates an engine and begins its batch.
     pub fn of_batch(
         messages: impl Iterator<Item = F>,
         is_fifo: bool,
@@ -62,7 +62,7 @@ impl<'a, F: MessageMeta> LambdaEngine<'a, F> {
 }
 
 impl<F: MessageMeta> Machine<F> for Invocation {
-    /// The other events are those of a worker.
+    /// Notes blocked threads. The other events are those of a worker.
     fn on(engine: &mut LambdaEngine<'_, F>, event: Event<F>, _now: Time) {
         if let Event::Exhausted(is_exhausted) = event {
             engine.machine.is_exhausted = is_exhausted;
@@ -88,7 +88,7 @@ impl<F: MessageMeta> Machine<F> for Invocation {
         engine.batches.values().all(|batch| batch.running == 0 || batch.phase == Phase::Over)
     }
 
-    /// A fifth of the remaining time is kept for the metrics, which matter most when SQS hangs.
+    /// Keeps a fifth of the remaining time for the metrics, which matter most when SQS hangs.
     fn calls_end(engine: &LambdaEngine<'_, F>, now: Time) -> Time {
         now + engine.machine.limits.settle_until.saturating_sub(now).mul_f64(0.8)
     }

@@ -1,9 +1,18 @@
-//! Every decision about a message, without I/O: what runs, when SQS is called for what, what each answer means, and when it
-//! ends. A shell tells the engine what has happened ([`Engine::on`]), does what it says ([`Engine::next`]), and comes back
-//! when it wants to be woken ([`Engine::wake_at`]). Times count from the engine's start.
+//! The state machine that makes every decision about a message, without I/O. A shell reports events ([`Engine::on`]), performs
+//! commands ([`Engine::next`]), and wakes the engine when it asks ([`Engine::wake_at`]). Times count from the engine's start.
 //!
-//! `LambdaShell` is the shell of a batch of Lambda's: it has an engine for each batch, whose lease is the deadline, and a message
-//! is deleted by being absent from the response. `WorkerLoop` is the shell of a worker, with one engine for its life.
+//! It has two machines. A [`LambdaEngine`] lives for one Lambda batch: its lease is the deadline, and Lambda deletes the messages
+//! that the response does not name. A [`WorkerEngine`] lives as long as its worker, which receives and deletes messages itself.
+
+// Modules:
+// - `engine`: the state machine; `lambda`, `worker`: its two machines
+// - `batch`: the messages of one batch; `plan`: their lanes; `settlement`: outcomes, next steps and states
+// - `decide`: the next step after an outcome; `deliveries`: the position of an attempt; `error_summary`: failures as plain values
+// - `backoff`: delays; `overrides`: the requests of single messages; `choices`: settings with few values
+// - `settling`: the calls to SQS and their answers; `outbox`: the entries that wait for a call
+// - `breaker`: circuit breakers of dependencies; `panics`: consecutive panics; `pacing`: rates and the number of handlers
+// - `keys`: the keys of batches, messages and leases; `names`: values by names that senders choose
+// - `guards`: conditions that the explorer can switch off; `explorer`: every sequence of events within bounds; `testing`: fixtures
 
 #![expect(missing_docs, reason = "its fields are for redrive alone")]
 #![expect(clippy::must_use_candidate, reason = "redrive uses all that it asks for")]
@@ -62,7 +71,7 @@ pub use self::worker::{Exit, ExitReason, WorkerEngine};
 /// The time since the engine's start.
 pub type Time = Duration;
 
-/// What the engine asks of a message.
+/// The data and settings of a message that the engine reads.
 pub trait MessageMeta {
     fn id(&self) -> &str;
 
@@ -71,16 +80,16 @@ pub trait MessageMeta {
 
     fn group(&self) -> Option<&str>;
 
-    /// What it asks for with its attributes, if anything, and what of these cannot be read.
+    /// Reads the overrides in its attributes, if it has any, and returns a warning for each one that is invalid.
     fn overrides(&self, policy: &Policy<'_>) -> Option<(MessageOverrides, Vec<String>)>;
 
-    /// When it was received for the first time, since the epoch of the wall clock.
+    /// Returns the time of its first receive, since the epoch of the wall clock.
     fn first_received(&self) -> Option<Time>;
 
-    /// The dependencies that the user's function names for it.
+    /// Returns the dependencies that the user's function names for it.
     fn dependencies(&self) -> Vec<String>;
 
-    /// Which messages it shares a rate with, as the user's function says.
+    /// Returns the key that the user's function gives it. Messages with the same key share a rate.
     fn rate_key(&self) -> Option<String>;
 }
 
@@ -114,83 +123,83 @@ impl<P: Deref<Target: MessageMeta>> MessageMeta for P {
     }
 }
 
-/// What has happened.
+/// An event that the shell reports.
 #[derive(Debug, Clone)]
 pub enum Event<F> {
-    /// Handlers have ended. The messages of one call come together, and within a lane in order.
+    /// Handlers have ended. The messages of one call are together, and those of a lane are in order.
     Ended(Vec<Worked>),
-    /// Nothing of a batch runs, of which no more messages are to begin.
+    /// No message of a stopped or canceled batch runs any more.
     Idle(BatchKey),
-    /// What ran of a batch was given up, with these outcomes. [`Self::Exhausted`] comes before it.
+    /// The shell has given up the running handlers of a batch, with these outcomes. It reports [`Self::Exhausted`] first.
     GivenUp { batch: BatchKey, worked: Vec<Worked> },
     /// The handlers of a worker's messages still run although they were canceled at their time limit.
     Overdue(Vec<MessageKey>),
-    /// A handler has returned that blocked its thread when its batch was given up.
+    /// A handler that blocked its thread when its batch was given up has returned.
     Unblocked(BatchKey),
     /// A call has ended. SQS may have carried it out for a message without an answer.
     Answered { call: Call, answers: Vec<(MessageKey, Confirmation)>, took: Duration },
-    /// A receive has brought messages.
+    /// A receive has returned these messages.
     Received { poll: Poll, messages: Vec<Arrival<F>> },
     /// A receive has failed. `random` is from 0 to 1.
     NotReceived { poll: Poll, random: f64, error: String },
-    /// Tokens of the shared rate, or why there are none.
+    /// The answer to a lease of tokens of the shared rate, or the error.
     Leased(Result<Lease, String>),
-    /// The call that extends leases was answered, or why it was not.
+    /// The answer to an extension of leases, or the error.
     Extended {
         asked: Time,
         leases: Vec<(LeaseKey, u64)>,
         answers: Result<Vec<(LeaseKey, Extension)>, String>,
     },
-    /// Whether too many threads are blocked for handlers to run.
+    /// True if too many threads are blocked for handlers to run.
     Exhausted(bool),
-    /// Hooks and the observer run for so many messages, of so many bytes, which are in memory until then.
+    /// Hooks and the observer still run for this many messages and bytes, which are in memory until they end.
     Reporting { messages: usize, bytes: usize },
-    /// A signal came: the worker ends. The second one ends it at once.
+    /// The process has received a signal. The first one starts the drain, the second one ends the worker at once.
     Stop,
 }
 
-/// What the shell is to do.
+/// A command to the shell.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Make a batch of the messages of these leases, in the order of their records: the `order` in which they begin, and
-    /// when their handlers are to be canceled.
+    /// Make a batch of the messages of these leases, in the order of their records. Messages begin in `order`, and their
+    /// handlers are canceled at `until`.
     Begin { batch: BatchKey, leases: Vec<LeaseKey>, order: Arc<[usize]>, until: Time },
-    /// Run the messages of lanes, one after the other as long as each is done.
+    /// Run the messages of each lane one after the other, as long as each is done.
     Run { batch: BatchKey, lanes: Vec<Range<usize>> },
-    /// Take lanes back that begin with one of these and wait for a runner, and answer with [`Event::Ended`].
+    /// Withdraw the lanes that begin at one of these places and still wait for a runner, and answer with [`Event::Ended`].
     Withdraw { batch: BatchKey, places: Vec<usize> },
-    /// Begin no more messages of a batch, and say when it is [idle](Event::Idle).
+    /// Stop beginning messages of a batch, and report when it is [idle](Event::Idle).
     Stop(BatchKey),
-    /// Cancel what runs of a batch, too, and say when it is [idle](Event::Idle).
+    /// Stop a batch, cancel its running handlers, and report when it is [idle](Event::Idle).
     Cancel(BatchKey),
-    /// Give up what runs of a batch, and answer with [`Event::GivenUp`].
+    /// Give up the running handlers of a batch, and answer with [`Event::GivenUp`].
     GiveUp(BatchKey),
     /// Call SQS.
     Call(Call),
-    /// Receive so many messages.
+    /// Receive messages.
     Receive(Poll),
-    /// Lease up to so many tokens of the shared rate, and answer with [`Event::Leased`].
+    /// Lease up to this many tokens of the shared rate, and answer with [`Event::Leased`].
     Lease(u32),
-    /// Extend leases to so many seconds from now.
+    /// Extend leases, each to this many seconds from now.
     Extend(Vec<(LeaseKey, u64)>),
-    /// The message of this lease is no longer in hand.
+    /// Forget the message of this lease, which is no longer in hand.
     Forget(LeaseKey),
-    /// Nothing more happens to the messages of a batch. In the order of their records.
+    /// Report the messages of a finished batch, in the order of their records.
     Report { batch: BatchKey, settled: Vec<Settlement> },
     /// Log or count this.
     Note(Note),
-    /// Handle no more batches, and end the process when all are answered.
+    /// Stop handling batches, and end the process when all are answered.
     EndProcess(ExitReason),
     /// End the worker.
     Exit(Exit),
 }
 
-/// What is only for the log and the metrics.
+/// An observation for the log and the metrics.
 #[derive(Debug, Clone)]
 pub enum Note {
-    /// The first of consecutive receives has failed.
+    /// A receive has failed, the first in a row.
     ReceivesFail(String),
-    /// Receives succeed again, after so many errors.
+    /// Receives succeed again, after this many errors.
     ReceivesSucceed(u32),
     /// A message, or another of this group, was received while its handler still runs. The second receive is ignored.
     ReceivedAgain(String),
@@ -200,42 +209,42 @@ pub enum Note {
         id: String,
         warning: String,
     },
-    /// A dependency is down: several outages in a row.
+    /// A dependency is down, after several outages in a row.
     IsDown {
         dependency: String,
         error: String,
     },
-    /// It works again.
+    /// The dependency works again.
     IsUp {
         dependency: String,
     },
-    /// Time ran out for most messages of a batch, which were not started.
+    /// Time ran out before most messages of a batch were started.
     Overloaded {
         unstarted: usize,
         all: usize,
     },
-    /// The first of consecutive leases of tokens has failed.
+    /// A lease of tokens has failed, the first in a row.
     TokensFail(String),
     TokensSucceed,
     /// The lease of a message was lost.
     LeaseLost,
-    /// The first of consecutive extensions has failed.
+    /// An extension has failed, the first in a row.
     ExtensionsFail(String),
     ExtensionsSucceed,
-    /// The worker begins no more messages.
+    /// The worker stops beginning messages.
     Drains(Option<ExitReason>),
-    /// The drain time has passed.
+    /// The drain time has passed, and the worker cancels its handlers.
     Cancels,
 }
 
-/// What the batches of a process share.
+/// State that the batches of a process share.
 #[derive(Debug, Clone)]
 pub struct Shared {
-    /// Of the hashes of names.
+    /// The key of the hashes of names.
     pub secret: Secret,
     pub streak: PanicStreak,
     pub breakers: Breakers,
-    /// A function's process has outlived all suspects of a batch, so it isolates those of later batches no longer.
+    /// True once a function's process has outlived all suspects of a batch. It then stops isolating those of later batches.
     pub outlived_suspects: bool,
 }
 

@@ -1,5 +1,4 @@
-//! What is known of names that senders choose. Their hashes stand for them, so that a name takes as little memory as any
-//! other, however long it is.
+//! Values by names that senders choose. Hashes stand for the names, so that a long one takes no more memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,9 +8,9 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::Time;
 
-/// How many names are known, so that names without end take no memory without end.
+/// Names that are kept at most, so that endless names do not take endless memory.
 pub(crate) const MOST: usize = 10_000;
-/// How many are forgotten together, so that this costs little for each.
+/// Names that are forgotten together, so that this costs little for each.
 const TOGETHER: usize = MOST / 16;
 
 /// The key of the hashes. Each process has its own, so that a sender cannot find names with the same hash.
@@ -36,7 +35,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What stands for a name.
+/// The hash of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct NameHash(u128);
 
@@ -69,8 +68,8 @@ impl<V> ByName<V> {
         self.known.remove(&self.secret.hash(name))
     }
 
-    /// The value of a name, which is new if the name is not known. If there are too many, those are forgotten that matter until
-    /// the earliest times.
+    /// Returns the value of a name, or a new one if the name is not known. If there are too many names, it forgets those that
+    /// matter until the earliest times.
     pub(crate) fn get_or_insert(
         &mut self,
         name: &str,

@@ -1,5 +1,5 @@
-//! Batches entries into calls to SQS. A call is due when it has ten entries, a moment after its first entry, or at once if
-//! no more entries are to come.
+//! Batches entries into calls to SQS. A call is due when it has ten entries, a moment after its first entry, or at once if it must
+//! not wait for more.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use redrive_sqs::MAX_ENTRIES;
 use super::guards::require;
 use super::keys::{GroupKey, MessageKey};
 
-/// How many calls may be in flight at a time.
+/// Calls that may be in flight at a time.
 const IN_FLIGHT: usize = 16;
 
-/// What a call does to its messages.
+/// The kinds of calls that settle messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SettleCall {
     DeadLetter,
@@ -20,7 +20,7 @@ pub enum SettleCall {
     ChangeVisibility,
 }
 
-/// Times count from the start of the engine.
+/// The entries that wait for calls. Times count from the start of the engine.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox {
     gathering: Duration,
@@ -46,7 +46,7 @@ impl Entry {
 }
 
 impl Outbox {
-    /// One whose calls wait this long for more entries.
+    /// Creates an outbox whose calls wait this long for more entries.
     pub(crate) fn gathering(gathering: Duration) -> Self {
         let (letters, deletes, changes) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
         Self { gathering, letters, deletes, changes, writing: Vec::new(), in_flight: 0 }
@@ -63,7 +63,7 @@ impl Outbox {
         entries.push_back(Entry { key, lane, since: now });
     }
 
-    /// The next call that is due; `flush` makes all of them due. Letters come first, since the response depends on them.
+    /// Returns the next call that is due, or any with `flush`. Letters are first, because the response depends on them.
     pub(crate) fn next_call(&mut self, now: Duration, flush: bool) -> Option<(SettleCall, Vec<MessageKey>)> {
         if self.in_flight >= IN_FLIGHT {
             return None;
@@ -87,7 +87,7 @@ impl Outbox {
         Some(call)
     }
 
-    /// The places of the first letters of lanes that have none in flight, up to ten.
+    /// Returns the places of the first letters of lanes that have none in flight, up to ten.
     fn free_letters(&self) -> Vec<usize> {
         let mut free: Vec<usize> = Vec::new();
         for (place, letter) in self.letters.iter().enumerate() {
@@ -115,7 +115,7 @@ impl Outbox {
         leaving.into_iter().map(|(key, _)| key).collect()
     }
 
-    /// So many calls are made instead of one.
+    /// Counts this many calls instead of one.
     pub(crate) const fn split(&mut self, calls: usize) {
         self.in_flight = self.in_flight + calls - 1;
     }
@@ -124,12 +124,12 @@ impl Outbox {
         self.in_flight -= 1;
     }
 
-    /// The letter of this message, if it is one, no longer delays those behind it.
+    /// Stops the letter of this message, if it had one, from delaying those behind it.
     pub(crate) fn answered(&mut self, key: MessageKey) {
         self.writing.retain(|(letter, _)| *letter != key);
     }
 
-    /// When the next call is due if nothing is added, unless too many are in flight.
+    /// Returns when the next call is due if nothing is added, unless too many are in flight.
     pub(crate) fn due_at(&self) -> Option<Duration> {
         let free = self.letters.iter().find(|letter| !self.is_writing(letter));
         let fronts = free.into_iter().chain(self.deletes.front()).chain(self.changes.front());

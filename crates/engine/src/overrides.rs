@@ -39,7 +39,7 @@ impl MessageOverrides {
     }
 }
 
-/// The smaller of the queue's limit and the message's own.
+/// Returns the smaller of the queue's limit and the message's own.
 pub fn max_attempts(attributes: &Attributes, overrides: Overrides, deliveries: Deliveries) -> Option<u32> {
     let asks = attributes.get(MAX_ATTEMPTS).filter(|_| overrides != Overrides::Off);
     let own = asks.and_then(|attribute| attempts(attribute).ok());

@@ -1,10 +1,10 @@
-//! Consecutive panics, over all batches of a process: the first may be the fault of its message, the others are the fault
-//! of the function, such as a mutex that the first has poisoned.
+//! Counts consecutive panics, over all batches of a process. The first may be the fault of its message. The others are the
+//! fault of the function, such as a mutex that the first has poisoned.
 //!
-//! Only panics of handlers end the process. Fetching and decoding a body handles a sender's bytes, so a
-//! sender could end every process.
+//! Only panics of handlers end the process. Fetching and decoding a body handles a sender's bytes, so a sender could end
+//! every process.
 
-/// After so many panics of handlers in a row the process ends.
+/// Panics of handlers in a row after which the process ends.
 pub const MAX_PANICS: u32 = 10;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,7 +14,7 @@ pub struct PanicStreak {
 }
 
 impl PanicStreak {
-    /// Counts a panic, and says whether it is not the first since the last success.
+    /// Counts a panic. Returns true if it is not the first since the last success.
     pub(crate) const fn panicked(&mut self, is_early: bool) -> bool {
         self.of_handlers = self.of_handlers.saturating_add(if is_early { 0 } else { 1 });
         self.all = self.all.saturating_add(1);

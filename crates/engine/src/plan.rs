@@ -1,4 +1,4 @@
-//! Messages to lanes: which messages may run at the same time, and which run one after the other.
+//! Assigns messages to lanes. Lanes run at the same time, and the messages of a lane one after the other.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::MessageMeta;
 
-/// Lanes are runs of `order`; a lane's records run one at a time.
+/// The lanes of a batch, which are ranges of `order`. The records of a lane run one at a time.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Indices of records.
@@ -15,7 +15,7 @@ pub struct Plan {
     pub lanes: Vec<Range<usize>>,
 }
 
-/// A lane per message; on a FIFO queue a lane per message group. Lanes with the highest attempt come first, since
+/// Returns a lane per message, or on a FIFO queue a lane per message group. Lanes with the highest attempt are first, because
 /// they have the fewest deliveries left.
 pub fn plan<M, F: MessageMeta>(messages: &[M], is_fifo: bool, facts: impl Fn(&M) -> &F) -> Plan {
     if !is_fifo {
@@ -35,7 +35,7 @@ pub fn plan<M, F: MessageMeta>(messages: &[M], is_fifo: bool, facts: impl Fn(&M)
     Plan { order: groups.concat().into(), lanes }
 }
 
-/// A number for each group, in the order in which they come.
+/// Returns the number of each message's group. Groups are numbered in the order in which they appear.
 pub(crate) fn group_numbers<'m>(groups: impl Iterator<Item = Option<&'m str>>) -> Vec<usize> {
     let mut numbers = HashMap::new();
     let number = |group| {
@@ -45,7 +45,7 @@ pub(crate) fn group_numbers<'m>(groups: impl Iterator<Item = Option<&'m str>>) -
     groups.map(number).collect()
 }
 
-/// The items of each number together, in their order.
+/// Groups the items by their numbers, in their order.
 pub(crate) fn by_number<T>(numbers: &[usize], items: impl IntoIterator<Item = T>) -> Vec<Vec<T>> {
     let mut groups: Vec<Vec<T>> = Vec::new();
     for (&number, item) in numbers.iter().zip(items) {

@@ -1,4 +1,4 @@
-//! What the engine knows of a message: the outcome of its handler, the action that follows, and how far that has come.
+//! The settlement of a message: the outcome of its handler, the next step, and its state.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,22 +13,22 @@ pub enum Outcome {
     Done,
     /// Another delivery has handled it, so its handler did not run.
     Replayed,
-    /// Its handler returned `Ok`, and the store did not confirm that it recorded that.
+    /// Its handler returned `Ok`, but the store did not confirm that it recorded this.
     Unrecorded,
     /// Boxed, because few messages fail.
     Failed(Box<ErrorSummary>),
     Panicked {
         text: String,
-        /// The function is at fault, not the message: others panicked before and none has succeeded since, or the runtime
-        /// has been shut down.
+        /// True if the function is at fault, not the message: others panicked before and none has succeeded since, or the
+        /// runtime has been shut down.
         again: bool,
-        /// The handler had not been called: the body was fetched or decoded.
+        /// True if the body was being fetched or decoded, so that the handler had not been called.
         is_early: bool,
     },
     TimedOut,
     /// Its handler blocks a thread and could not be cancelled.
     Stuck,
-    /// Its worker ends, and did not wait for the handler any longer.
+    /// Its worker ended without waiting for the handler any longer.
     Interrupted,
     /// Its worker has lost the lease: SQS may have delivered it again.
     LeaseLost,
@@ -43,7 +43,7 @@ impl Outcome {
         Self::Panicked { text: text.into(), again: false, is_early: false }
     }
 
-    /// Whether the next message of its FIFO group may run.
+    /// Returns true if the next message of its FIFO group may run.
     pub fn lets_the_lane_go_on(&self) -> bool {
         match self {
             Self::Done | Self::Replayed | Self::Unrecorded => true,
@@ -58,22 +58,22 @@ impl Outcome {
         }
     }
 
-    /// Whether no handler has begun the message.
+    /// Returns true if no handler has begun the message.
     pub const fn never_ran(&self) -> bool {
         matches!(self, Self::NotStarted | Self::BreakerOpen)
     }
 
-    /// The handler reported an outage, so the message is not at fault.
+    /// Returns true if the handler reported an outage, so the message is not at fault.
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Failed(summary) if summary.disposition == Disposition::Outage)
     }
 
-    /// The handler deferred the message, which is no error.
+    /// Returns true if the handler deferred the message, which is not an error.
     pub fn is_deferral(&self) -> bool {
         matches!(self, Self::Failed(summary) if matches!(summary.disposition, Disposition::Defer(_)))
     }
 
-    /// ExitReason the message did not succeed, as the log and the dead letter show it.
+    /// Returns why the message did not succeed, for the log and the dead letter.
     pub fn describe(&self) -> Description<'_> {
         let (reason, error, exception) = match self {
             Self::Done | Self::Replayed => return Description { reason: None, error: "", exception: "" },
@@ -104,7 +104,7 @@ impl Outcome {
     }
 }
 
-/// ExitReason a message did not succeed.
+/// The reason why a message did not succeed.
 #[derive(Debug, Clone, Copy)]
 pub struct Description<'o> {
     pub reason: Option<&'o str>,
@@ -113,27 +113,27 @@ pub struct Description<'o> {
     pub exception: &'o str,
 }
 
-/// What to do with a message.
+/// The next step for a message.
 #[cfg_attr(test, derive(Hash))]
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub enum NextStep {
     /// Leave it out of the response: Lambda deletes the message.
     Ack,
-    /// A failed attempt: visible again after this long.
+    /// Retry a failed attempt: make it visible after this time.
     Retry { after: Duration },
-    /// Its last delivery failed: visible at once, so that the next receive moves it by the redrive policy.
+    /// Make it visible at once after its last delivery failed, so that the next receive moves it by the redrive policy.
     ByRedrivePolicy,
-    /// Write the letter; if SQS does not confirm it, visible again after this long.
+    /// Write the letter. If SQS does not confirm it, make the message visible after this time.
     DeadLetter { reason: Cow<'static, str>, or_retry: Duration },
-    /// It did not run: visible again after this long.
+    /// Return a message that did not run: make it visible after this time.
     Release { after: Duration },
-    /// It failed, and its visibility timeout is not changed, since a handler may still be working on it.
+    /// Keep the visibility timeout of a failed message, because a handler may still be working on it.
     #[default]
     Leave,
 }
 
 impl NextStep {
-    /// After how long the message is visible again, if this action sets that.
+    /// Returns the visibility timeout that this step sets, if any.
     pub fn back_after(&self) -> Option<Duration> {
         match self {
             Self::Retry { after } | Self::Release { after } | Self::DeadLetter { or_retry: after, .. } => {
@@ -145,7 +145,7 @@ impl NextStep {
     }
 }
 
-/// How far a message has come.
+/// The state of a message.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// It waits for the messages before it in its group.
@@ -165,12 +165,12 @@ pub enum State {
     Gone,
     /// SQS has confirmed its visibility timeout.
     Back,
-    /// Nothing is confirmed: it comes back when its visibility timeout ends.
+    /// SQS has confirmed nothing. The message returns when its visibility timeout ends.
     Left,
 }
 
 impl State {
-    /// Whether a message may go from this state to that one. ARCHITECTURE.md draws it.
+    /// Returns true if a message may go from this state to the next. ARCHITECTURE.md lists the transitions.
     pub const fn leads_to(self, next: Self) -> bool {
         match self {
             Self::Waiting => matches!(next, Self::Running | Self::Writing | Self::Delaying | Self::Left),
@@ -183,12 +183,12 @@ impl State {
         }
     }
 
-    /// Whether nothing more happens to the message.
+    /// Returns true if nothing more happens to the message.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Gone | Self::Back | Self::Left)
     }
 
-    /// The call to SQS that is to be made for it, or answered.
+    /// Returns the call to SQS that the message waits for.
     pub const fn call(self) -> Option<SettleCall> {
         match self {
             Self::Writing => Some(SettleCall::DeadLetter),
@@ -199,33 +199,33 @@ impl State {
     }
 }
 
-/// What happened to a message, at the end of its batch. By default, no handler has begun it.
+/// The result of a message at the end of its batch. By default, no handler has begun it.
 #[derive(Debug, Default, Clone)]
 pub struct Settlement {
     pub outcome: Outcome,
     pub action: NextStep,
     pub state: State,
-    /// SQS has confirmed its letter.
+    /// True if SQS has confirmed its letter.
     pub has_letter: bool,
-    /// The worker has lost its lease.
+    /// True if the worker has lost its lease.
     pub is_lost: bool,
-    /// When the handler ran, if it did.
+    /// The time of its handler, if it ran.
     pub ran: Option<Ran>,
-    /// When SQS was called for it, if it was.
+    /// The time of the last call that delayed or dead-lettered it.
     pub call: Option<Ran>,
 }
 
-/// How long a handler or a call to SQS took, and when it ended, counted from the start of the batch.
+/// The duration of a handler or a call to SQS, and its end since the start of the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
     pub took: Duration,
     pub ended: Duration,
-    /// Another message stands for the call of the handler that they shared.
+    /// True if another message stands for the handler call that they shared.
     pub is_shared: bool,
 }
 
 impl Settlement {
-    /// ExitReason the message did not succeed, as it stands in the log and in its letter.
+    /// Returns the reason why the message did not succeed, as in the log and in its letter.
     pub fn reason(&self) -> Option<&str> {
         match &self.action {
             NextStep::DeadLetter { reason, .. } => Some(reason),
@@ -233,7 +233,7 @@ impl Settlement {
         }
     }
 
-    /// Whether the message may be deleted: it is failed until proven done.
+    /// Returns true if the message may be deleted. It is failed until proven done.
     pub fn is_over(&self) -> bool {
         match self.action {
             NextStep::Ack => true,
@@ -247,17 +247,17 @@ impl Settlement {
         }
     }
 
-    /// Whether SQS has confirmed the action.
+    /// Returns true if SQS has confirmed the next step.
     pub fn is_confirmed(&self) -> bool {
         self.has_letter || self.is_delayed() && !matches!(self.action, NextStep::DeadLetter { .. })
     }
 
-    /// Whether SQS has confirmed the visibility timeout: that of the action, or of a message whose letter it refused.
+    /// Returns true if SQS has confirmed a visibility timeout, of the next step or in place of a letter that was not confirmed.
     pub fn is_delayed(&self) -> bool {
         self.state == State::Back
     }
 
-    /// Whether SQS was asked for something that it did not confirm.
+    /// Returns true if SQS did not confirm a call that was due.
     pub fn has_settle_error(&self) -> bool {
         match self.action {
             NextStep::Leave => false,

@@ -1,4 +1,4 @@
-//! Letters, visibility timeouts and deletes: which call is due, and what its answer means.
+//! The calls that write letters, set visibility timeouts and delete messages, and the meaning of their answers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use super::{Command, MessageMeta, Time};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub kind: SettleCall,
-    /// Each with its visibility timeout if that is to be set.
+    /// The messages, each with its visibility timeout if the call sets it.
     pub messages: Vec<(MessageKey, Duration)>,
     pub sent: Time,
-    /// When it must have been answered, with all its tries.
+    /// The time by which it must have been answered, with all its tries.
     pub until: Time,
 }
 
-/// What SQS says of a message of a call.
+/// The answer of SQS for a message of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirmation {
     Done,
     /// SQS would refuse it again.
     Refused,
-    /// It was not done, and may be if it is sent again.
+    /// It was not done, and may succeed if it is sent again.
     NotDone,
 }
 
@@ -39,7 +39,7 @@ pub enum Extension {
 }
 
 impl<F: MessageMeta, M: Machine<F>> Engine<'_, F, M> {
-    /// A message is to be settled.
+    /// Settles a message by the call that its state waits for.
     pub(crate) fn ask(&mut self, key: MessageKey, now: Time) {
         let kind = self.message(key).and_then(|message| message.settled.state.call());
         if let Some(kind) = kind {
@@ -79,8 +79,8 @@ impl<F: MessageMeta, M: Machine<F>> Engine<'_, F, M> {
         }
     }
 
-    /// A call has ended. A worker's deletes and changes that SQS did not confirm are tried again while their leases hold,
-    /// unless SQS would refuse them again.
+    /// Handles the end of a call. A worker's deletes and changes that SQS did not confirm are tried again while their leases
+    /// hold, unless SQS would refuse them again.
     pub(crate) fn answered(
         &mut self,
         call: &Call,
@@ -104,7 +104,7 @@ impl<F: MessageMeta, M: Machine<F>> Engine<'_, F, M> {
         }
     }
 
-    /// The call for a message is answered, or was not made because its lease is lost.
+    /// Handles the answer to the call for a message, or that it was not made because its lease is lost.
     pub(crate) fn message_answered(&mut self, kind: SettleCall, key: MessageKey, confirmed: bool, now: Time) {
         self.outbox.answered(key);
         M::answered(self, kind, key, confirmed);

@@ -1,4 +1,4 @@
-//! Failures, messages and rules for tests.
+//! Failures, messages and policies for tests.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -59,13 +59,13 @@ impl Failure {
         self
     }
 
-    /// The outage of a store that did not answer, or what follows from its answer.
+    /// Turns it into the outage of a store that did not answer, or the failure that follows from its answer.
     pub(crate) fn of_store(mut self) -> Self {
         self.0.is_of_store = true;
         self
     }
 
-    /// With the delay of the user's own schedule.
+    /// Returns the failure as plain values, with the delay of the user's own schedule.
     pub(crate) fn reduce(self, delay: Option<Duration>) -> Box<ErrorSummary> {
         Box::new(ErrorSummary { delay, ..self.0 })
     }
@@ -81,7 +81,7 @@ pub(crate) fn failed(failure: impl Into<Failure>) -> Outcome {
     Outcome::Failed(failure.into().reduce(None))
 }
 
-/// The rules of a queue with a dead-letter queue, by default.
+/// Returns the policy of a queue with a dead-letter queue, by default.
 pub(crate) fn policy(is_fifo: bool, max_receive_count: Option<u32>, visibility: Duration) -> Policy<'static> {
     let last_delivery = if is_fifo { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
     Policy {
