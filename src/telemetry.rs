@@ -1,4 +1,4 @@
-//! What redrive reports: log lines, metrics, a report for each batch and for each message.
+//! Log lines, metrics, and the reports of batches and messages.
 
 pub(crate) mod log;
 pub(crate) mod message_report;

@@ -23,7 +23,7 @@ pub(crate) struct ReceivedMessage {
     context: Arc<ReceiveContext>,
 }
 
-/// What the messages of one receive share.
+/// The data that the messages of one receive share.
 pub(crate) struct ReceiveContext {
     /// The queue's ARN.
     pub(crate) arn: Arc<str>,
@@ -78,7 +78,7 @@ impl ReceivedMessage {
 }
 
 impl ReceivedMessage {
-    /// What the user's function says of it.
+    /// Calls a function of the user for this message.
     fn ask<T: Default>(&self, function: Option<&RecordFn<T>>) -> T {
         let answer = function.and_then(|function| {
             let ReceiveContext { arn, batch, .. } = &*self.context;

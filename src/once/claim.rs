@@ -1,5 +1,5 @@
-//! Handling a message once: what follows from the answer to a claim, from the end of a handler, and from the answer to what is
-//! recorded. The rules of a record itself are in `crate::once`.
+//! Handles a message once. Decides after the answer to a claim, after the end of a handler, and after the answer to a change of the
+//! record. The rules of a record itself are in `crate::once`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,27 +9,27 @@ use redrive_engine::{Disposition, ErrorSummary, Outcome};
 use crate::failure::Failure;
 use crate::once::{Change, Claimed, End};
 
-/// How long a lease lasts after the message's deadline: the clocks of two machines may differ, and the record is written after
-/// the handler has ended.
+/// The time that a lease lasts beyond the message's deadline: the clocks of two machines may differ, and the record is written
+/// after the handler has ended.
 pub(crate) const MARGIN: Duration = Duration::from_secs(5);
-/// How long the store may take to answer.
+/// The timeout of a call to the store.
 pub(crate) const ANSWER: Duration = Duration::from_secs(5);
-/// How long an unanswered claim is tried again at most, before the message waits in the queue.
+/// The longest time in which an unanswered claim is tried again. After that, the message waits in the queue.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The time that is kept for the last try of a claim and for what follows from it.
+/// The time that is reserved for the last try of a claim and for the message after it.
 const LAST_TRY: Duration = ANSWER.saturating_add(Duration::from_secs(1));
-/// How long a deferred message waits after the lease of another delivery has ended.
+/// The gap between the end of another delivery's lease and the return of a deferred message.
 const BEHIND: Duration = Duration::from_secs(1);
 /// The reason for a message whose key another message has used with another body.
 const KEY_REUSED: &str = "key-reused";
-/// The reason for a message whose sender says what its key is.
+/// The reason for a message whose sender has set its key.
 const ORIGIN: &str = "origin-sender";
 /// The reason for a message whose claim was not answered.
 const UNREACHABLE: &str = "idempotency-store";
 /// The reason for a message that another delivery is working on.
 const IN_PROGRESS: &str = "in-progress";
 
-/// What follows from the answer to a claim.
+/// The next step after the answer to a claim.
 #[derive(Debug, Clone)]
 pub(crate) enum Next {
     /// The handler runs.
@@ -43,7 +43,7 @@ pub(crate) enum Next {
 }
 
 impl Next {
-    /// The same for a message of a batch of which no more handlers begin.
+    /// Returns the next step for a message of a batch that starts no more handlers.
     pub(crate) fn of_stopped(self) -> Self {
         match self {
             Self::Ended(outcome) => Self::Ended(outcome),
@@ -55,21 +55,21 @@ impl Next {
 /// The time that is left when a claim is answered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeLeft {
-    /// Of the claim, without the margin.
+    /// The time left for the claim, without the margin.
     pub(crate) claim: Duration,
-    /// Of the message.
+    /// The time left for the message.
     pub(crate) message: Duration,
-    /// For more tries of a claim that is not answered.
+    /// The time left to try an unanswered claim again.
     pub(crate) patience: Duration,
 }
 
-/// How long the claim of a message is tried again that has so much time left. The message's other deliveries may have to last for
-/// hours. On its last one there are none, so it is tried for almost as long as there is time.
+/// Returns the time in which an unanswered claim is tried again. The message's other deliveries may have to last for hours. The last
+/// delivery has no others, so its claim is tried for almost all of the time left.
 pub(crate) fn patience(is_last: bool, left: Duration) -> Duration {
     if is_last { left.saturating_sub(LAST_TRY) } else { PATIENCE.min(left / 4) }
 }
 
-/// What follows from the answer to a claim of a message with this `payload`. A deferral costs a delivery, so on its last one the
+/// Decides after the answer to a claim of a message with this `payload`. A deferral costs a delivery, so on its last one the
 /// message waits for the other's lease.
 pub(crate) fn after_claim(
     answer: Result<Claimed, String>,
@@ -118,8 +118,9 @@ fn ended(disposition: Disposition, code: Option<Cow<'static, str>>, error: Strin
     Next::Ended(Outcome::Failed(Box::new(summary)))
 }
 
-/// A sender that chooses the key of a message can make another message look done. Without its origin, the message would have a new
-/// key, and what was paid before would be paid again. So it does not run at all.
+/// Returns the failure of a message whose origin an unknown sender has set. A sender that chooses the key of a message can make
+/// another message look done. Without its origin, the message would have a new key, and its effect would happen again. So it does
+/// not run at all.
 pub(crate) fn origin_of_anybody(sender: &str) -> Failure {
     let error = format!(
         "redrive.origin was set by the sender {sender}, and its key may be that of another message: name this sender in \
@@ -128,7 +129,7 @@ pub(crate) fn origin_of_anybody(sender: &str) -> Failure {
     Failure::reject(error).with_reason(ORIGIN)
 }
 
-/// What is recorded of a message that ended like this, if anything. A blocked handler still runs, so its lease is not released.
+/// Returns the change of the record after this outcome, if any. A blocked handler still runs, so its lease is not released.
 pub(crate) fn change_after(outcome: &Outcome, keep: Duration) -> Option<Change> {
     let end = match outcome {
         Outcome::Done => End::Done,
@@ -157,8 +158,8 @@ pub(crate) fn change_after(outcome: &Outcome, keep: Duration) -> Option<Change> 
     Some(Change::End { end, keep })
 }
 
-/// The outcome once the store has answered. A message whose handler returned `Ok` is not retried even if that was not recorded: the
-/// retry would repeat its effect.
+/// Returns the outcome after the store has answered. A message whose handler returned `Ok` is not retried even if that was not
+/// recorded: the retry would repeat its effect.
 pub(crate) fn after_change(outcome: Outcome, is_recorded: bool) -> Outcome {
     match outcome {
         Outcome::Done if !is_recorded => Outcome::Unrecorded,

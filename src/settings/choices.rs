@@ -1,6 +1,6 @@
 //! The settings that are enums.
 
-/// Where metrics go.
+/// The destination of metrics.
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }

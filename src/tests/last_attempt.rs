@@ -1,4 +1,4 @@
-//! What handlers are told of their last attempt is what is decided of it.
+//! Handlers learn of their last attempt exactly if the engine ends the deliveries after it.
 
 use std::time::Duration;
 

@@ -160,7 +160,7 @@ async fn a_standard_queue_whose_messages_carry_a_group_is_not_fifo() {
     assert_eq!(handled.failed, [failing]);
 }
 
-/// What the issue saw: nine delays of twelve hours, 106 h for the message behind.
+/// Nine delays of twelve hours would hold back the message behind for 106 h.
 #[tokio::test(start_paused = true)]
 async fn a_sender_cannot_block_its_group_longer_than_the_consumers_delays() {
     let aws = Aws::fifo();

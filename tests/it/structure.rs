@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What may know of AWS, time, chance, threads or the environment. Everything else is pure.
+/// The files that may know of AWS, time, chance, threads or the environment. All others are pure.
 const IMPURE: &[&str] = &[
     "aws.rs",
     "aws/http.rs",

@@ -1,5 +1,5 @@
-//! All that may happen to two messages with one key, in two processes: every order of claims, ends, crashes, late writes, lost
-//! answers and clocks that differ, with the production rules for deliveries and for records. Shortest ways first.
+//! Explores two messages with one key in two processes: every order of claims, ends, crashes, late writes, lost answers and clocks
+//! that differ, with the production rules for deliveries and for records. It finds the shortest examples first.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,28 +11,28 @@ use super::{MARGIN, Next, TimeLeft, after_change, after_claim, change_after};
 use crate::failure::Failure;
 use crate::once::{Change, Claim, Claimed, End, Record};
 
-/// How long a handler may run.
+/// The time limit of a handler, in seconds.
 const DEADLINE: u64 = 10;
-/// Shorter than a lease, so that messages come back while the key is taken.
+/// Shorter than a lease, so that messages return while the key is taken.
 const VISIBILITY: u64 = 12;
 const KEEP: Duration = Duration::from_secs(10_000);
 
-/// What is explored.
+/// The bounds of an exploration.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
-    /// How many deliveries each message has.
+    /// The deliveries of each message.
     deliveries: &'static [u8],
-    /// How far the clock of each process is off, in seconds.
+    /// The offset of each process's clock, in seconds.
     skews: [i64; 2],
     crashes: u8,
-    /// How many calls to the store are not answered, whether they act or not.
+    /// The number of unanswered calls to the store, which may act or not.
     losses: u8,
-    /// How many handlers go on after their deadlines.
+    /// The number of handlers that continue after their deadlines.
     deaf: u8,
-    /// How often a claim is renewed.
+    /// The number of renewals of a claim.
     renewals: u8,
     rejects: bool,
-    /// Whether a change needs the token of the record.
+    /// True if a change needs the token of the record.
     is_fenced: bool,
     margin: Duration,
 }
@@ -55,7 +55,7 @@ struct World {
     record: Option<Record>,
     messages: Vec<Message>,
     processes: [Process; 2],
-    /// Changes under way whose process does not wait for them any more, and the clock they were sent by.
+    /// Changes under way that no process waits for, and the clock that they were sent by.
     late: Vec<(usize, u64, Change)>,
     next_token: u64,
     /// Tokens whose handlers have returned `Ok`.
@@ -80,7 +80,7 @@ enum Message {
     Gone,
 }
 
-/// What a process does with the delivery that has this token.
+/// The work of a process on the delivery with this token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Process {
     Idle,
@@ -106,7 +106,7 @@ enum Process {
     },
 }
 
-/// How a handler has ended.
+/// The end of a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Ended {
     Done,
@@ -128,7 +128,7 @@ enum Step {
     /// A process that claims the key or records an end gets no answer, and tries again.
     TriesAgain(usize),
     Ends(usize, Ended),
-    /// The batch ends without the handler, which goes on.
+    /// The batch ends without the handler, which continues.
     GivesUp(usize),
     Renews(usize),
     Crashes(usize),
@@ -287,7 +287,7 @@ impl World {
         steps
     }
 
-    /// When something next becomes possible.
+    /// Returns the next time at which another step becomes possible.
     fn next_time(&self, bounds: &Bounds) -> Option<u64> {
         let visible = self.messages.iter().filter_map(|message| match message {
             Message::Waiting { at, .. } => Some(*at),
@@ -509,7 +509,7 @@ impl World {
         Ok(())
     }
 
-    /// What must hold when a handler begins.
+    /// Checks the rules for the start of a handler.
     fn may_begin(&self, bounds: &Bounds, at: usize) -> Result<(), String> {
         for (other, process) in self.processes.iter().enumerate().filter(|(other, _)| *other != at) {
             if let Process::Running { until, .. } = process
@@ -526,7 +526,7 @@ impl World {
         }
     }
 
-    /// What must hold in every state.
+    /// Checks the rules for every state.
     fn check(&self) -> Result<(), String> {
         let Some(record) = &self.record else { return Ok(()) };
         let has_done = |token: &String| self.done.iter().any(|done| done.to_string() == *token);
@@ -580,7 +580,7 @@ const fn time_left(seconds: u64) -> TimeLeft {
     TimeLeft { claim: left, message: left, patience: Duration::ZERO }
 }
 
-/// Visits all states. The error is the shortest way to what must not happen, in words.
+/// Visits all states. The error is the shortest way to a violation, in words.
 fn explore(bounds: &Bounds) -> Result<usize, String> {
     let first = World::new(bounds);
     let mut numbers = HashMap::from([(first.print(), 0_usize)]);
