@@ -6,6 +6,7 @@
 )]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may read the clock"))]
 
+// ARCHITECTURE.md, "Folders", says what is in each.
 mod erased;
 mod run;
 #[cfg(feature = "worker")]

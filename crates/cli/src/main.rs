@@ -2,12 +2,14 @@
 
 // Where things are:
 // - `doctor`: known problems of a deployment (`checks`), their words, and the report
-// - `dlq`: the verbs about dead letters; `letters`: the engine behind them, where `tracker` decides about each letter (pure)
+// - `dlq`: the verbs about dead letters; `letters`: the code behind them, where `tracker` decides about each letter (pure)
 // - `journal`: a file that survives a killed run; `history`: a file that stays; `store`: their folder, or a DynamoDB table
 // - `fleet`, `console`: all dead-letter queues of several accounts, in the terminal and on a page
 // - `sqs`: calls to SQS: batches, FIFO order (`guard`), hidden letters (`lease`), signals
 // - `plan`: `redrive plan`, which runs the real consumer on the kit; `work`: a worker that runs programs or posts to an app
+// - `queue`, `send`, `schedule`, `demo`: the other verbs; `target`, `aws`: what a verb acts on, and the clients
 // - `deployed`: stacks and functions, read from AWS; `find`: queues by stack, function or name
+// - `output`, `problem`, `ask` and `shell` are in `redrive_local::command`
 
 #![allow(clippy::disallowed_methods, reason = "a shell: its rules take the time as an argument")]
 

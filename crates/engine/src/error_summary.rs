@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// The decision of a handler about its message. `engine::decide` turns it into an action.
+/// The decision of a handler about its message. [`decide`](crate::decide) turns it into a [`NextStep`](crate::NextStep).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     Retry,

@@ -10,11 +10,12 @@
 
 // Modules:
 // - `queue`: the rules of one queue; `sqs`: the queues of an account, and in `sqs/api` the operations that clients call
-// - `cloudwatch`, `lambda`, `logs`, `cloudformation`, `sts`: the other services of the endpoint, each a table of operations (`api`)
+// - `cloudwatch`, `lambda`, `logs`, `cloudformation`, `sts`: the other services of the endpoint, each a table of operations (`api`, or `sts` itself)
 // - `protocol`: requests and answers of any service: forms, XML, JSON, CBOR, errors, pages
 // - `gate`: the guard in front of all routers: which clients may call, and how long a request may take
 // - `mapping`: the rules of event source mappings, pure: filters, batches, responses, the next step (`poller`)
 // - `run`: mappings on queues of this process; `remote`: on real ones; `kit`: on tokio's paused clock, for tests
+// - `clock`: real, simulated or paused time; `runtime_api`: Lambda's Runtime API for functions
 // - `command` (feature `command`): `redrive local`, its page, and what other verbs share with it. Only `output` writes to the terminal
 
 #![warn(clippy::exhaustive_enums)]
