@@ -21,6 +21,9 @@ use crate::settings::Settings;
 use redrive_engine::{Description, Outcome, Settlement};
 use redrive_observers::BatchReport;
 
+/// The target of redrive's lines in the log, for filters.
+const TARGET: &str = "redrive::log";
+
 /// Starts the log: JSON lines on standard output, unless the program has set up its own subscriber. `filter` is `REDRIVE_LOG`
 /// (levels by target, such as `info,orders=debug`). Without it, `level` applies, which Lambda sets, or else `info`.
 ///
@@ -67,16 +70,18 @@ pub(crate) fn settings(settings: &Settings) {
     for (queue, settings) in queues.chain(all) {
         if settings.dead_letter_queue_url.is_none() {
             warn!(
+                target: TARGET,
                 queue,
                 "REDRIVE_DEAD_LETTER_QUEUE_URL is not set: messages that should be dead-lettered at once are retried instead"
             );
         }
         if settings.max_receive_count.is_none() {
-            warn!(queue, "REDRIVE_MAX_RECEIVE_COUNT is not set: no delivery is treated as the last");
+            warn!(target: TARGET, queue, "REDRIVE_MAX_RECEIVE_COUNT is not set: no delivery is treated as the last");
         }
     }
     if cfg!(panic = "abort") {
         warn!(
+            target: TARGET,
             "built with panic = \"abort\": a panic ends the process and the whole batch; set panic = \"unwind\""
         );
     }
@@ -88,12 +93,12 @@ pub(crate) fn refused(error: &Error, invocation: &Invocation) {
         Kind::OtherEvent(_) => "invocation failed in the closure of on_other_event",
         _ => "invocation failed, no message was handled",
     };
-    error!(request_id = invocation.request_id(), error = %error, "{what}");
+    error!(target: TARGET, request_id = invocation.request_id(), error = %error, "{what}");
 }
 
 /// Logs what happens to a test message of Lambda's console.
 pub(crate) fn sample(invocation: &Invocation, what: &str) {
-    info!(request_id = invocation.request_id(), "{what}");
+    info!(target: TARGET, request_id = invocation.request_id(), "{what}");
 }
 
 /// Creates the span of a batch. Spans have the level ERROR, so that no filter removes them from the lines.
@@ -133,6 +138,7 @@ pub(crate) fn bulk_span(batch: &Span, records: &[&Record<'_>]) -> Span {
 pub(crate) fn unheeded(failure: &Failure) {
     let error = failure.to_string();
     error!(
+        target: TARGET,
         error = &*cut_to(&error, 256),
         "a handler failed after it had set the outcome of all its messages; the outcomes stay"
     );
@@ -141,6 +147,7 @@ pub(crate) fn unheeded(failure: &Failure) {
 /// Logs that a message waits in the process for the store, because it has no other delivery.
 pub(crate) fn waits_for_the_store(error: &str) {
     warn!(
+        target: TARGET,
         error = &*cut_to(error, 256),
         "the idempotency store does not answer; the message waits for it, because this is its last delivery"
     );
@@ -149,6 +156,7 @@ pub(crate) fn waits_for_the_store(error: &str) {
 /// Logs that the idempotency store has not recorded yet how a message ended.
 pub(crate) fn not_recorded_yet(error: &str) {
     warn!(
+        target: TARGET,
         error = &*cut_to(error, 256),
         "the idempotency store has not recorded how a message ended; redrive retries for as long as it has the message"
     );
@@ -156,7 +164,7 @@ pub(crate) fn not_recorded_yet(error: &str) {
 
 /// Logs that the idempotency store did not record how a message ended.
 pub(crate) fn unrecorded(error: &str) {
-    warn!(error = &*cut_to(error, 256), "the idempotency store did not record how a message ended");
+    warn!(target: TARGET, error = &*cut_to(error, 256), "the idempotency store did not record how a message ended");
 }
 
 /// Warns if a message has more deliveries than the setting allows, because the setting then differs from the redrive policy.
@@ -164,6 +172,7 @@ pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Opt
     let Some(max) = max_receive_count else { return };
     if let Some(record) = records.iter().find(|record| record.attempt() > max) {
         warn!(
+            target: TARGET,
             message_id = record.id(),
             attempt = record.attempt(),
             max_receive_count = max,
@@ -175,12 +184,13 @@ pub(crate) fn unexpected_attempts(records: &[Record<'_>], max_receive_count: Opt
 
 /// Warns about an override in a message's attributes that redrive ignores.
 pub(crate) fn ignored_attribute(message_id: &str, warning: &str) {
-    warn!(message_id, warning, "an attribute of the message was ignored");
+    warn!(target: TARGET, message_id, warning, "an attribute of the message was ignored");
 }
 
 /// Warns that time ran out for most of a batch.
 pub(crate) fn overloaded(unstarted: usize, all: usize) {
     warn!(
+        target: TARGET,
         not_started = unstarted,
         messages = all,
         "time ran out for most of the batch; its messages return as this function has time for them. Lower the batch size, raise the concurrency or the function's timeout, or allow more deliveries"
@@ -193,6 +203,7 @@ const DEPENDENCY: usize = 64;
 /// Logs that a dependency is down.
 pub(crate) fn is_down(dependency: &str, error: &str) {
     warn!(
+        target: TARGET,
         dependency = &*cut_to(dependency, DEPENDENCY),
         error = &*cut_to(error, 256),
         "a dependency is down: messages that need it return to the queue, except one each minute"
@@ -201,12 +212,13 @@ pub(crate) fn is_down(dependency: &str, error: &str) {
 
 /// Logs that a dependency works again.
 pub(crate) fn is_up(dependency: &str) {
-    info!(dependency = &*cut_to(dependency, DEPENDENCY), "a dependency works again");
+    info!(target: TARGET, dependency = &*cut_to(dependency, DEPENDENCY), "a dependency works again");
 }
 
 /// Warns that a dead letter has no note.
 pub(crate) fn letter_without_note(batch: &Span, record: &Record<'_>) {
     warn!(
+        target: TARGET,
         parent: batch,
         message_id = record.id(),
         "the message has no room for the note, so its dead letter is sent without one"
@@ -228,7 +240,7 @@ pub(crate) async fn failures(records: &[Record<'_>], settled: &[Settlement], unt
         if Instant::now() >= until {
             let unlogged = failures.by_ref().count();
             if unlogged > 0 {
-                warn!(unlogged, "no time left to log the other failures of this batch");
+                warn!(target: TARGET, unlogged, "no time left to log the other failures of this batch");
             }
         }
     }
@@ -242,9 +254,10 @@ fn log_failure(record: &Record<'_>, settled: &Settlement) {
     // A blocked thread is a fault of the function, not of the message.
     if matches!(settled.outcome, Outcome::Stuck) {
         let for_seconds = settled.ran.map(|ran| ran.took.as_secs_f64());
-        error!(message_id, attempt, group, error, exception, reason, for_seconds, "{becomes}");
+        error!(target: TARGET, message_id, attempt, group, error, exception, reason, for_seconds, "{becomes}");
     } else {
         warn!(
+            target: TARGET,
             message_id,
             attempt,
             group,
@@ -261,6 +274,7 @@ fn log_failure(record: &Record<'_>, settled: &Settlement) {
 /// Logs the counts of a batch in one line.
 pub(crate) fn summary(report: &BatchReport) {
     info!(
+        target: TARGET,
         queue = report.queue,
         succeeded = report.succeeded,
         worker_errors = report.worker_errors,
