@@ -75,7 +75,7 @@ pub(crate) struct Chunk {
 struct Item {
     /// The number of its lane within the chunk.
     lane: usize,
-    standing: DeliveryPosition,
+    standing: ItemResult,
     /// True if the call under way has the message.
     is_taken: bool,
     /// The number and the time of the last call that had the message.
@@ -87,13 +87,13 @@ impl Item {
     /// of the call says nothing about the messages behind it.
     fn has_failed(&self) -> bool {
         self.is_taken
-            && matches!(&self.standing, DeliveryPosition::Ended(outcome) if !matches!(outcome, Outcome::Done))
+            && matches!(&self.standing, ItemResult::Ended(outcome) if !matches!(outcome, Outcome::Done))
     }
 }
 
 /// The result of a message so far.
 #[derive(Debug)]
-enum DeliveryPosition {
+enum ItemResult {
     /// No result is set. This is the outcome unless a call changes it.
     Open(Outcome),
     /// The message could not be fetched or decoded, so the handler did not get it.
@@ -102,7 +102,7 @@ enum DeliveryPosition {
     Ended(Outcome),
 }
 
-impl DeliveryPosition {
+impl ItemResult {
     const fn is_open(&self) -> bool {
         matches!(self, Self::Open(_))
     }
@@ -120,12 +120,8 @@ impl DeliveryPosition {
 
 impl Chunk {
     pub(crate) fn new(batch: BatchKey, segments: Vec<Segment>) -> Self {
-        let item = |lane| Item {
-            lane,
-            standing: DeliveryPosition::Open(Outcome::NotStarted),
-            is_taken: false,
-            ran: None,
-        };
+        let item =
+            |lane| Item { lane, standing: ItemResult::Open(Outcome::NotStarted), is_taken: false, ran: None };
         let lanes = segments.iter().enumerate();
         let items =
             lanes.flat_map(|(lane, segment)| segment.items.clone().map(move |_| item(lane))).collect();
@@ -185,7 +181,7 @@ impl Chunk {
     pub(crate) fn unread(&mut self, item: usize, outcome: Outcome) -> usize {
         let goes_on = outcome.lets_the_lane_go_on();
         let Some(unread) = self.items.get_mut(item) else { return item + 1 };
-        unread.standing = DeliveryPosition::Unread(outcome);
+        unread.standing = ItemResult::Unread(outcome);
         let lane = unread.lane;
         if goes_on { item + 1 } else { self.items.partition_point(|item| item.lane <= lane) }
     }
@@ -198,16 +194,14 @@ impl Chunk {
     /// Returns the outcome that a message has between two calls, or had when the chunk was given up.
     pub(crate) fn outcome(&self, item: usize) -> Option<&Outcome> {
         let known = self.items.get(item).map(|item| match &item.standing {
-            DeliveryPosition::Open(outcome)
-            | DeliveryPosition::Unread(outcome)
-            | DeliveryPosition::Ended(outcome) => outcome,
+            ItemResult::Open(outcome) | ItemResult::Unread(outcome) | ItemResult::Ended(outcome) => outcome,
         });
         known.or_else(|| self.ended.as_ref()?.get(item))
     }
 
     /// Sets the outcome of a message whose calls have ended, after the store has answered.
     pub(crate) fn recorded(&mut self, item: usize, outcome: Outcome) {
-        if let Some(Item { standing: DeliveryPosition::Ended(known), .. }) = self.items.get_mut(item) {
+        if let Some(Item { standing: ItemResult::Ended(known), .. }) = self.items.get_mut(item) {
             *known = outcome;
         }
     }
@@ -215,7 +209,7 @@ impl Chunk {
     /// Sets the handler's result for a message. It counts only until the call ends.
     pub(crate) fn rule(&mut self, call: u32, item: usize, outcome: Outcome) {
         if let Some(item) = self.items.get_mut(item).filter(|item| item.is_taken && self.call == call) {
-            item.standing = DeliveryPosition::Ended(outcome);
+            item.standing = ItemResult::Ended(outcome);
         }
     }
 
@@ -237,8 +231,8 @@ impl Chunk {
         let tries_again = halves && is_shared && outcomes.iter().all(|(_, outcome)| may_be_of_one(outcome));
         for (item, outcome) in outcomes.into_iter().filter(|(item, _)| open.binary_search(item).is_ok()) {
             self.items[item].standing = match tries_again {
-                true => DeliveryPosition::Open(spared(outcome)),
-                false => DeliveryPosition::Ended(outcome),
+                true => ItemResult::Open(spared(outcome)),
+                false => ItemResult::Ended(outcome),
             };
         }
         self.items.iter_mut().for_each(|item| item.is_taken = false);
@@ -253,7 +247,7 @@ impl Chunk {
         let is_shared = held.len() > 1;
         let open = if matches!(whole, Outcome::Stuck) { held } else { self.open() };
         for item in open {
-            self.items[item].standing = DeliveryPosition::Ended(of_each(whole.clone(), is_shared));
+            self.items[item].standing = ItemResult::Ended(of_each(whole.clone(), is_shared));
         }
         let (mut ended, mut rests) = (Vec::with_capacity(self.items.len()), Vec::new());
         let mut items = std::mem::take(&mut self.items).into_iter().map(|item| (item.standing, item.ran));
@@ -277,25 +271,24 @@ impl Chunk {
 
     fn note_ran(&mut self, ran: Option<Ran>) {
         let call = self.call;
-        let was_read =
-            |item: &&mut Item| item.is_taken && !matches!(item.standing, DeliveryPosition::Unread(_));
+        let was_read = |item: &&mut Item| item.is_taken && !matches!(item.standing, ItemResult::Unread(_));
         self.items.iter_mut().filter(was_read).for_each(|item| item.ran = ran.map(|ran| (call, ran)));
     }
 }
 
 /// Returns the outcomes of a lane. A failed message stops those behind it, except messages with results and those that failed
 /// in the same call.
-fn outcomes(lane: Vec<DeliveryPosition>) -> impl Iterator<Item = Outcome> {
+fn outcomes(lane: Vec<ItemResult>) -> impl Iterator<Item = Outcome> {
     let (mut is_stopped, mut is_disturbed) = (false, false);
     lane.into_iter().map(move |standing| {
         let outcome = match standing {
-            DeliveryPosition::Ended(outcome) => outcome,
-            DeliveryPosition::Open(outcome) => {
+            ItemResult::Ended(outcome) => outcome,
+            ItemResult::Open(outcome) => {
                 is_disturbed |= !outcome.lets_the_lane_go_on();
                 return if is_stopped { Outcome::NotStarted } else { outcome };
             }
-            DeliveryPosition::Unread(_) if is_stopped || is_disturbed => Outcome::NotStarted,
-            DeliveryPosition::Unread(outcome) => outcome,
+            ItemResult::Unread(_) if is_stopped || is_disturbed => Outcome::NotStarted,
+            ItemResult::Unread(outcome) => outcome,
         };
         is_stopped |= !outcome.lets_the_lane_go_on();
         outcome

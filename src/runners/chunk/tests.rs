@@ -91,13 +91,13 @@ fn named(outcome: &Outcome) -> &'static str {
     }
 }
 
-fn ended(lane: Vec<DeliveryPosition>) -> Vec<&'static str> {
+fn ended(lane: Vec<ItemResult>) -> Vec<&'static str> {
     outcomes(lane).map(|outcome| named(&outcome)).collect()
 }
 
 #[test]
 fn a_failed_message_stops_the_open_ones_behind_it_and_no_other() {
-    use DeliveryPosition::{Ended, Open, Unread};
+    use ItemResult::{Ended, Open, Unread};
     let open = || Open(Outcome::NotStarted);
     let rows = [
         (vec![Ended(failed("own")), open(), Ended(Outcome::Done)], ["own", "not started", "done"]),
@@ -132,9 +132,9 @@ proptest! {
         let make = |&(kind, fails): &(u8, bool)| {
             let outcome = if fails { failed("own") } else { Outcome::Done };
             match kind {
-                0 => DeliveryPosition::Open(if fails { failed("whole") } else { Outcome::NotStarted }),
-                2 => DeliveryPosition::Unread(failed("own")),
-                _ => DeliveryPosition::Ended(outcome),
+                0 => ItemResult::Open(if fails { failed("whole") } else { Outcome::NotStarted }),
+                2 => ItemResult::Unread(failed("own")),
+                _ => ItemResult::Ended(outcome),
             }
         };
         let standings: Vec<_> = lane.iter().map(make).collect();
