@@ -21,7 +21,7 @@ use crate::settings::values::{
 };
 pub(crate) use crate::settings::values::{LONGEST_VISIBILITY_TIMEOUT, QueueUrl, Value, VisibilityTimeout};
 use crate::settings::variable::{Fill, Variable};
-use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides};
+use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides, longest_delay};
 
 /// An empty value of this variable is refused, because it would trust every sender.
 const ORIGIN_SENDERS: &str = "REDRIVE_ORIGIN_SENDERS";
@@ -126,7 +126,7 @@ impl Settings {
         self.check_queues()?;
         self.refused.values().next().cloned().map_or(Ok(()), Err)?;
         let (longest, visibility) = (self.longest(), self.visibility_timeout());
-        match self.backoff.as_ref().and_then(Backoff::longest).filter(|delay| *delay > longest) {
+        match self.backoff.as_ref().and_then(longest_delay).filter(|delay| *delay > longest) {
             Some(delay) => {
                 let allowed = format!(
                     "delays of at most {} s: SQS allows {} h in all, of which the visibility timeout may take {} s",

@@ -1,7 +1,7 @@
 //! The settings as the engine takes them.
 
 use redrive_engine::decide::Policy;
-use redrive_engine::{Backoff, LastDelivery};
+use redrive_engine::{DOUBLING, LastDelivery};
 use redrive_sqs::is_fifo;
 
 use super::Settings;
@@ -15,7 +15,7 @@ impl Settings {
         let is_fifo = is_fifo(source);
         let default = if is_fifo { LastDelivery::DeadLetter } else { LastDelivery::RedrivePolicy };
         Policy {
-            backoff: self.backoff.as_ref().unwrap_or(&Backoff::DOUBLING),
+            backoff: self.backoff.as_ref().unwrap_or(&DOUBLING),
             overrides: self.overrides.unwrap_or_default(),
             is_fifo,
             longest: self.longest(),

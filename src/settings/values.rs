@@ -7,7 +7,7 @@ use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, OriginSenders, Qu
 
 use super::InvalidSetting;
 use super::variable::{UNIQUE_ID, Variable};
-use redrive_engine::Rate;
+use redrive_engine::{Rate, rate_refusal};
 
 pub(crate) trait Value: Sized {
     type Given;
@@ -78,9 +78,9 @@ values! {
         if !horizon.is_zero() && horizon <= LONGEST_RETENTION,
         not format!("{horizon:?}") => at_most("more than 0 s, ", LONGEST_RETENTION);
     Limit(rate: Rate as Rate) is "rate", variable => variable.rate()?,
-        if rate.refusal().is_none(), not rate => rate.refusal().unwrap_or_default();
+        if rate_refusal(&rate).is_none(), not rate => rate_refusal(&rate).unwrap_or_default();
     LimitOfKey(rate: Rate as Rate) is "rate of a key", variable => variable.rate()?,
-        if rate.refusal().is_none(), not rate => rate.refusal().unwrap_or_default();
+        if rate_refusal(&rate).is_none(), not rate => rate_refusal(&rate).unwrap_or_default();
     QueueUrl(url: String as str) is "dead-letter queue URL", variable => variable.value.clone(),
         if is_queue_url(&url),
         not Quoted(&url) => "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead";

@@ -9,7 +9,7 @@ use std::time::Duration;
 use redrive_sqs::{LONGEST_VISIBILITY, OriginSenders, QueueArn, Quoted, cut_to, in_words, is_queue_name};
 
 use super::{InvalidSetting, ORIGIN_SENDERS};
-use redrive_engine::{ALLOWED, Backoff, Overrides, Rate, parse_backoff};
+use redrive_engine::{ALLOWED, Backoff, Overrides, Rate, parse_backoff, parse_rate};
 
 /// Reads settings that are not set.
 pub(super) struct Fill<'a> {
@@ -98,7 +98,7 @@ impl Variable {
     }
 
     pub(super) fn rate(&self) -> Result<Rate, InvalidSetting> {
-        Rate::parse(&self.value).ok_or_else(|| {
+        parse_rate(&self.value).ok_or_else(|| {
             self.refuse(format_args!(
                 "a rate such as 50/s, 3000/min or 10/h, of {} messages",
                 in_words(&ALLOWED)

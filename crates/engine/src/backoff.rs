@@ -72,8 +72,7 @@ impl Default for Backoff {
 
 impl Backoff {
     /// 2^attempt seconds.
-    #[doc(hidden)]
-    pub const DOUBLING: Self = Self {
+    pub(crate) const DOUBLING: Self = Self {
         schedule: Schedule::Exponential { initial: Duration::from_secs(2), multiplier: 2.0, maximum: None },
         jitter: Jitter::None,
     };
@@ -157,8 +156,7 @@ impl Backoff {
     }
 
     /// Returns the longest configured delay, without jitter.
-    #[doc(hidden)]
-    pub fn longest(&self) -> Option<Duration> {
+    pub(crate) fn longest(&self) -> Option<Duration> {
         match &self.schedule {
             Schedule::Exponential { maximum, .. } => *maximum,
             Schedule::Steps(steps) => steps.iter().copied().max(),
@@ -177,6 +175,14 @@ impl Backoff {
         let schedule = Schedule::Exponential { initial, multiplier: 2.0, maximum };
         Ok(Self { schedule, jitter: Jitter::None })
     }
+}
+
+/// The default.
+pub static DOUBLING: Backoff = Backoff::DOUBLING;
+
+/// Returns the longest configured delay, without jitter.
+pub fn longest_delay(backoff: &Backoff) -> Option<Duration> {
+    backoff.longest()
 }
 
 fn within_visibility(delay: Duration) -> Result<(), InvalidBackoff> {

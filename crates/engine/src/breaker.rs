@@ -11,14 +11,14 @@ use super::names::{ByName, Secret};
 /// Outages in a row, without a success between them, after which a dependency is down.
 pub(crate) const OUTAGES: u32 = 3;
 /// The time for which a dependency that is down is left alone before one message tries it.
-pub const OPEN_FOR: Duration = Duration::from_secs(60);
+pub(crate) const OPEN_FOR: Duration = Duration::from_secs(60);
 /// The time after which a dependency that no message has tried is forgotten, because none may need it any more.
 const FORGOTTEN: Duration = Duration::from_secs(3_600);
 
 /// The dependency of messages that name none.
-pub const UNNAMED: &str = "";
+pub(crate) const UNNAMED: &str = "";
 /// The name of the idempotency store, which all messages need if there is one.
-pub const STORE: &str = "idempotency-store";
+pub(crate) const STORE: &str = "idempotency-store";
 
 /// The breakers of all dependencies with outages since their last success. Times are of the wall clock.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

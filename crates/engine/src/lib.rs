@@ -19,7 +19,7 @@
 
 mod backoff;
 mod batch;
-pub mod breaker;
+mod breaker;
 mod choices;
 pub mod decide;
 mod deliveries;
@@ -47,7 +47,7 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::backoff::{Backoff, InvalidBackoff, Jitter, parse_backoff};
+pub use self::backoff::{Backoff, DOUBLING, InvalidBackoff, Jitter, longest_delay, parse_backoff};
 pub use self::batch::{GRACE, Message, Worked};
 use self::breaker::Breakers;
 pub use self::choices::{LastDelivery, OnFailure, Overrides};
@@ -60,7 +60,7 @@ pub use self::lambda::{BatchLimits, LambdaEngine};
 pub use self::names::Secret;
 pub use self::outbox::SettleCall;
 pub use self::overrides::{MessageOverrides, max_attempts};
-pub use self::pacing::rate::{ALLOWED, Rate};
+pub use self::pacing::rate::{ALLOWED, Rate, parse_rate, rate_refusal};
 pub use self::pacing::tokens::{Bucket, Lease};
 pub use self::panics::{MAX_PANICS, PanicStreak};
 pub use self::settlement::{Description, NextStep, Outcome, Ran, Settlement, State};

@@ -58,8 +58,7 @@ impl Rate {
     }
 
     /// Parses a rate such as `50/s`, `3000/min` or `10/h`.
-    #[doc(hidden)]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (messages, unit) = text.split_once('/')?;
         let messages = messages.parse().ok()?;
         let rate = match unit {
@@ -72,8 +71,7 @@ impl Rate {
     }
 
     /// Returns the allowed values if the rate or its burst is not allowed.
-    #[doc(hidden)]
-    pub fn refusal(&self) -> Option<String> {
+    pub(crate) fn refusal(&self) -> Option<String> {
         let messages = in_words(&ALLOWED);
         match self.burst {
             _ if !ALLOWED.contains(&self.messages) => {
@@ -111,6 +109,16 @@ impl Rate {
             None => cost + i128::from(self.messages) * nanoseconds(UNDER_WAY),
         }
     }
+}
+
+/// Parses a rate such as `50/s`, `3000/min` or `10/h`.
+pub fn parse_rate(text: &str) -> Option<Rate> {
+    Rate::parse(text)
+}
+
+/// Returns the allowed values if a rate or its burst is not allowed.
+pub fn rate_refusal(rate: &Rate) -> Option<String> {
+    rate.refusal()
 }
 
 pub(crate) fn nanoseconds(duration: Duration) -> i128 {
