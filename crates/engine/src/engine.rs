@@ -10,6 +10,7 @@ use super::decide::Policy;
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::outbox::{Outbox, SettleCall};
 use super::settlement::Outcome;
+use super::worker::finished::Finished;
 use super::{Command, Event, ExitReason, MessageMeta, Note, Secret, Shared, Time};
 
 /// Follows batches from their messages to their reports.
@@ -51,9 +52,9 @@ pub trait Machine<F: MessageMeta>: Sized {
     /// Notes that handlers that still run were given up.
     fn gave_up(_engine: &mut Engine<'_, F, Self>, _now: Time) {}
 
-    /// Returns the first message of a lane that is not known to be over.
-    fn first_unfinished(_engine: &Engine<'_, F, Self>, _batch: BatchKey, lane: &Range<usize>) -> usize {
-        lane.start
+    /// Returns the messages that are known to be over, if there are any.
+    fn finished(&self) -> Option<&Finished> {
+        None
     }
 
     /// Settles a message by a call of this kind, now or once that is possible.
@@ -64,9 +65,6 @@ pub trait Machine<F: MessageMeta>: Sized {
 
     /// Returns true if calls must not wait for more entries.
     fn flushes(engine: &Engine<'_, F, Self>) -> bool;
-
-    /// Returns when a call that is made now must have been answered.
-    fn calls_end(engine: &Engine<'_, F, Self>, now: Time) -> Time;
 
     /// Returns the visibility timeout for a message of a call, and when the call must have been answered for it. `None` if the
     /// call must not be made any more.
@@ -99,11 +97,8 @@ pub trait Machine<F: MessageMeta>: Sized {
     /// Notes that all messages of a batch are in their final states.
     fn batch_ended(engine: &mut Engine<'_, F, Self>, key: BatchKey, batch: &Batch<F>);
 
-    /// Returns true if the process can be ended.
-    fn ends_process(engine: &Engine<'_, F, Self>) -> bool;
-
-    /// Ends the process, once it has answered for all messages in hand.
-    fn end_process(engine: &mut Engine<'_, F, Self>, why: ExitReason, now: Time);
+    /// Ends the process once it has answered for all messages in hand. Returns false if it cannot be ended.
+    fn end_process(engine: &mut Engine<'_, F, Self>, why: ExitReason, now: Time) -> bool;
 }
 
 impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
@@ -259,7 +254,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
             for step in steps {
                 match step {
                     Step::Run(lane) => {
-                        let next = M::first_unfinished(self, key, &lane);
+                        let next = self.first_unfinished(key, &lane);
                         replayed.extend(lane.start..next);
                         lanes.extend((next < lane.end).then_some(next..lane.end));
                     }
@@ -295,6 +290,16 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
         }
     }
 
+    /// Returns the first message of a lane that is not known to be over.
+    fn first_unfinished(&self, batch: BatchKey, lane: &Range<usize>) -> usize {
+        let Some(finished) = self.machine.finished() else { return lane.start };
+        let is_known = |at: &usize| {
+            let message = self.message(MessageKey { batch, at: *at });
+            message.is_some_and(|message| finished.contains(message.facts.id()))
+        };
+        lane.start + lane.clone().take_while(is_known).count()
+    }
+
     fn report(&mut self, key: BatchKey) {
         let Some(batch) = self.batches.remove(&key) else { return };
         M::batch_ended(self, key, &batch);
@@ -318,12 +323,12 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
 
     /// Ends the process after too many panics in a row, and stops this batch.
     fn check_streak(&mut self, batch: BatchKey, now: Time) {
-        if M::ends_process(self) && self.context.shared.streak.is_too_long() {
-            M::end_process(self, ExitReason::Panics, now);
-            if let Some(open) = self.batches.get_mut(&batch).filter(|batch| batch.phase == Phase::Open) {
-                open.phase = Phase::Stopped;
-                self.commands.push_back(Command::Stop(batch));
-            }
+        if self.context.shared.streak.is_too_long()
+            && M::end_process(self, ExitReason::Panics, now)
+            && let Some(open) = self.batches.get_mut(&batch).filter(|batch| batch.phase == Phase::Open)
+        {
+            open.phase = Phase::Stopped;
+            self.commands.push_back(Command::Stop(batch));
         }
     }
 

@@ -70,9 +70,8 @@ impl<F: MessageMeta> Machine<F> for Invocation {
     }
 
     fn gave_up(engine: &mut LambdaEngine<'_, F>, now: Time) {
-        if engine.machine.is_exhausted && engine.machine.limits.ends_process {
+        if engine.machine.is_exhausted && Self::end_process(engine, ExitReason::Blocked, now) {
             engine.context.policy.ends = true;
-            Self::end_process(engine, ExitReason::Blocked, now);
         }
     }
 
@@ -88,19 +87,16 @@ impl<F: MessageMeta> Machine<F> for Invocation {
         engine.batches.values().all(|batch| batch.running == 0 || batch.phase == Phase::Over)
     }
 
-    /// Keeps a fifth of the remaining time for the metrics, which matter most when SQS hangs.
-    fn calls_end(engine: &LambdaEngine<'_, F>, now: Time) -> Time {
-        now + engine.machine.limits.settle_until.saturating_sub(now).mul_f64(0.8)
-    }
-
+    /// Reserves a fifth of the remaining time for the metrics, which matter most when SQS hangs.
     fn entry(
         engine: &mut LambdaEngine<'_, F>,
         _: SettleCall,
         key: MessageKey,
-        _: Time,
+        now: Time,
     ) -> Option<(Duration, Time)> {
         let after = engine.message(key)?.settled.action.back_after();
-        Some((after.unwrap_or_default(), Time::MAX))
+        let until = now + engine.machine.limits.settle_until.saturating_sub(now).mul_f64(0.8);
+        Some((after.unwrap_or_default(), until))
     }
 
     fn batch_ended(engine: &mut LambdaEngine<'_, F>, _: BatchKey, batch: &Batch<F>) {
@@ -108,11 +104,9 @@ impl<F: MessageMeta> Machine<F> for Invocation {
         engine.context.shared.outlived_suspects |= ran_suspects;
     }
 
-    fn ends_process(engine: &LambdaEngine<'_, F>) -> bool {
-        engine.machine.limits.ends_process
-    }
-
-    fn end_process(engine: &mut LambdaEngine<'_, F>, why: ExitReason, _: Time) {
-        engine.commands.push_back(Command::EndProcess(why));
+    fn end_process(engine: &mut LambdaEngine<'_, F>, why: ExitReason, _: Time) -> bool {
+        let ends = engine.machine.limits.ends_process;
+        engine.commands.extend(ends.then_some(Command::EndProcess(why)));
+        ends
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::guards::require;
+use super::guards::{Guard, holds, require};
 use super::outbox::SettleCall;
 use crate::error_summary::{Disposition, ErrorSummary};
 
@@ -241,9 +241,7 @@ impl Settlement {
             NextStep::Retry { .. }
             | NextStep::ByRedrivePolicy
             | NextStep::Release { .. }
-            | NextStep::Leave => {
-                require!(FailedStays, false)
-            }
+            | NextStep::Leave => !holds(Guard::FailedStays),
         }
     }
 

@@ -58,12 +58,10 @@ impl<F: MessageMeta, M: Machine<F>> Engine<'_, F, M> {
         let flush = M::flushes(self);
         while let Some((kind, mut keys)) = self.outbox.next_call(now, flush) {
             M::arrange(self, &mut keys);
-            let until = M::calls_end(self, now);
             // One message whose time ends soon must not shorten the call of the others.
             let mut calls: BTreeMap<u32, Call> = BTreeMap::new();
             keys.retain(|&key| {
-                let Some((after, time)) = M::entry(self, kind, key, now) else { return true };
-                let until = until.min(time);
+                let Some((after, until)) = M::entry(self, kind, key, now) else { return true };
                 let left = until.saturating_sub(now).as_millis();
                 let call = Call { kind, messages: Vec::new(), sent: now, until };
                 let call = calls.entry(left.checked_ilog2().unwrap_or_default()).or_insert(call);

@@ -1,6 +1,6 @@
 //! The machine of a worker: its messages in hand, their leases, its signals and its end.
 
-mod finished;
+pub(crate) mod finished;
 pub(crate) mod receive;
 mod leases;
 pub(crate) mod pollers;
@@ -8,7 +8,6 @@ mod shutdown;
 mod timers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Range;
 use std::time::Duration;
 
 use self::finished::Finished;
@@ -20,7 +19,7 @@ use super::batch::{Batch, Worked};
 use super::breaker::{STORE, UNNAMED};
 use super::decide::Policy;
 use super::engine::{Engine, Machine};
-use super::guards::guard;
+use super::guards::{Guard, guard, holds};
 use super::keys::{BatchKey, LeaseKey, MessageKey};
 use super::names::Secret;
 use super::outbox::SettleCall;
@@ -98,7 +97,7 @@ impl<'a, F: MessageMeta> WorkerEngine<'a, F> {
 
 impl<F: MessageMeta> Machine<F> for Worker<F> {
     fn begin_event(engine: &mut WorkerEngine<'_, F>, now: Time) {
-        if guard!(LeasesEndFirst, true) {
+        if holds(Guard::LeasesEndFirst) {
             engine.expire_leases(now);
         }
     }
@@ -149,14 +148,8 @@ impl<F: MessageMeta> Machine<F> for Worker<F> {
         engine.adapt(batch, worked, now);
     }
 
-    fn first_unfinished(engine: &WorkerEngine<'_, F>, batch: BatchKey, lane: &Range<usize>) -> usize {
-        let finished = &engine.machine.finished;
-        let is_known = |at: &usize| {
-            let message = engine.message(MessageKey { batch, at: *at });
-            message.is_some_and(|message| finished.contains(message.facts.id()))
-        };
-        let known = if finished.is_empty() { 0 } else { lane.clone().take_while(is_known).count() };
-        lane.start + known
+    fn finished(&self) -> Option<&Finished> {
+        Some(&self.finished).filter(|finished| !finished.is_empty())
     }
 
     fn settle(engine: &mut WorkerEngine<'_, F>, kind: SettleCall, key: MessageKey, now: Time) {
@@ -172,10 +165,6 @@ impl<F: MessageMeta> Machine<F> for Worker<F> {
 
     fn flushes(engine: &WorkerEngine<'_, F>) -> bool {
         engine.machine.receiving.is_fifo || engine.machine.is_ending()
-    }
-
-    fn calls_end(engine: &WorkerEngine<'_, F>, now: Time) -> Time {
-        (now + leases::CALL).min(engine.machine.settle_until())
     }
 
     fn entry(
@@ -213,12 +202,9 @@ impl<F: MessageMeta> Machine<F> for Worker<F> {
         engine.machine.batch_ended(key, batch);
     }
 
-    fn ends_process(_: &WorkerEngine<'_, F>) -> bool {
-        true
-    }
-
-    fn end_process(engine: &mut WorkerEngine<'_, F>, why: ExitReason, now: Time) {
+    fn end_process(engine: &mut WorkerEngine<'_, F>, why: ExitReason, now: Time) -> bool {
         engine.drain(Some(why), now);
+        true
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 const MOST: usize = 10_000;
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Finished {
+pub struct Finished {
     ids: HashSet<Arc<str>>,
     /// The ids, the oldest first.
     order: VecDeque<Arc<str>>,

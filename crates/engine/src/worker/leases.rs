@@ -6,13 +6,13 @@ use redrive_sqs::lease::{LONGEST, Standing};
 
 use super::WorkerEngine;
 use crate::State;
-use crate::guards::{guard, require};
+use crate::guards::{Guard, guard, holds};
 use crate::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::outbox::SettleCall;
 use crate::{Command, Extension, MessageMeta, Note, Time};
 
 /// The time that a call and its tries may take.
-pub(super) const CALL: Duration = Duration::from_secs(5);
+const CALL: Duration = Duration::from_secs(5);
 /// The time left on a lease that is too short for a call, which must be answered before the lease ends.
 const TOO_LATE: Duration = Duration::from_millis(50);
 /// The time before a message may be visible again in which its visibility timeout is no longer set.
@@ -24,7 +24,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// Settles a message: at once, once the extension of its lease is answered, or not at all if its lease is lost.
     pub(crate) fn settle(&mut self, kind: SettleCall, key: MessageKey, now: Time) {
-        let Some(lease) = self.message(key).and_then(|message| message.lease) else { return };
+        let Some(lease) = self.message(key).and_then(|message| message.lease) else {
+            return self.with(key.batch, now, |batch, _| batch.set(key.at, State::Left));
+        };
         let leases = &mut self.machine.leases;
         let standing = match kind {
             // Its lease is extended until it is deleted. An extension that arrives after that undoes nothing.
@@ -61,12 +63,13 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let message = self.batches.get_mut(&key.batch)?.messages.get_mut(key.at)?;
         let after = message.settled.action.back_after().unwrap_or_default();
         let lease = message.lease?;
-        let margin = if guard!(NoneTooLate, true) { TOO_LATE } else { Duration::ZERO };
+        let margin = if holds(Guard::NoneTooLate) { TOO_LATE } else { Duration::ZERO };
         let until = until.filter(|until| *until > now + margin);
-        let until = until.or(require!(LostIsLeft, false).then_some(Time::MAX))?;
+        let until = until.or((!holds(Guard::LostIsLeft)).then_some(Time::MAX))?;
         message.tries += 1;
         let received = self.machine.held.get(&lease).map_or(Time::ZERO, |held| held.received);
         let longest = Duration::from_secs((received + LONGEST).saturating_sub(now).as_secs());
+        let until = until.min(now + CALL).min(self.machine.settle_until());
         Some((after.min(longest), until))
     }
 
@@ -110,7 +113,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
     /// Returns the time until which the handlers of a batch may continue without another check of their leases: the first of
     /// these ends then. `None` if none is held.
     pub fn held_until(&self, batch: BatchKey) -> Option<Time> {
-        if require!(PollWhileLeased, false) {
+        if !holds(Guard::PollWhileLeased) {
             return Some(self.context.now + LONGEST);
         }
         let messages = self.batches.get(&batch)?.messages.iter();

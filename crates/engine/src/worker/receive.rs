@@ -8,7 +8,7 @@ use super::{Life, Worker, WorkerEngine};
 use crate::batch::{Batch, Deletes, Worked};
 use crate::breaker::UNNAMED;
 use crate::error_summary::Disposition;
-use crate::guards::{guard, require};
+use crate::guards::{Guard, guard, holds};
 use crate::keys::{BatchKey, LeaseKey, MessageKey};
 use crate::pacing::rate::Rate;
 use crate::pacing::receive_budget::ReceiveBudget;
@@ -231,7 +231,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let messages = self.in_turn(messages, poll.sent, now);
         let Receiving { is_fifo, chunk, .. } = self.machine.receiving;
         let due = if is_full { now + FILLING } else { now };
-        let sent = if guard!(LeaseFromTheStart, true) { poll.sent } else { now };
+        let sent = if holds(Guard::LeaseFromTheStart) { poll.sent } else { now };
         for messages in one_at_a_time(messages, is_fifo) {
             if chunk.is_none() || self.machine.is_ending() {
                 self.received_group(messages, sent, now);
@@ -314,7 +314,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let begins = match self.machine.life {
             Life::Running => true,
             Life::Draining { .. } if messages.iter().any(|it| self.is_last_attempt(it)) => true,
-            Life::Draining { .. } | Life::Closing { .. } | Life::Over => require!(NoneAfterTheStop, false),
+            Life::Draining { .. } | Life::Closing { .. } | Life::Over => !holds(Guard::NoneAfterTheStop),
         };
         if begins && self.ignores(&messages) {
             return;
