@@ -58,8 +58,11 @@ quick: ## Run the unit tests of the engine and the library, in a minute; C=local
 	$(ALONE) cargo test --locked $(QUICK_$(C))
 
 # Runs one pool of processes if cargo-nextest is installed, else one test program after the other.
-test: $(TOOLS) ## Run everything in Rust, and the checks of the local SQS
+test: ## Run everything in Rust, and the checks of the local SQS
+	@$(MAKE) --no-print-directory --question $(TOOLS) || echo "installing the Python tools of the tests into $(VENV): about a minute, the first time"
 	$(call NEW,redrive,compiling all there is,12)
+	@echo "running all tests: about $$((8 / $$(getconf _NPROCESSORS_ONLN) + 1)) minutes"
+	@$(MAKE) --no-print-directory $(TOOLS)
 	$(ALONE) cargo test --locked --workspace --no-run
 	@if cargo nextest --version >/dev/null 2>&1; then set -x; \
 		$(ALONE) cargo nextest run --locked --workspace --no-fail-fast && $(ALONE) cargo test --locked --workspace --doc; \
