@@ -396,10 +396,10 @@ async fn a_message_whose_claim_is_not_answered_waits_as_in_an_outage() {
     assert!(store.calls().contains(&"release".to_owned()), "the claim may have been granted");
 }
 
-/// What happened to 1,200 messages while the store was away from second 1 on: letters, errors, runs, and the calls to it meanwhile.
+/// What happened to 400 messages while the store was away from second 1 on: letters, errors, runs, and the calls to it meanwhile.
 async fn outage_in_a_worker(time: Duration, how: Call, has_own_dependencies: bool) -> (Shop, usize) {
     let shop = Shop::with("orders", 3);
-    (0..1_200).for_each(|number| drop(shop.queue.send(format!("key-{number}"))));
+    (0..400).for_each(|number| drop(shop.queue.send(format!("key-{number}"))));
     let (began, claims) = (Instant::now(), Arc::new(AtomicUsize::new(0)));
     let counted = Arc::clone(&claims);
     let store = Scripted::new(move |_, _| {
@@ -425,8 +425,8 @@ async fn an_outage_of_the_store_costs_a_worker_no_letters() {
             let (shop, calls) = outage_in_a_worker(secs(time), how, has_own_dependencies).await;
             let dead = shop.queue.dead_letter_queue().counts().visible;
             let case = format!("{time} s, {how:?}, {has_own_dependencies}");
-            assert_eq!((dead, shop.sums.counts()), (0, [1_200, 0, 0, 0, 0]), "{case}");
-            assert_eq!(shop.runs.bodies().len(), 1_200, "{case}");
+            assert_eq!((dead, shop.sums.counts()), (0, [400, 0, 0, 0, 0]), "{case}");
+            assert_eq!(shop.runs.bodies().len(), 400, "{case}");
             // Those in hand try for some seconds, then one message a minute.
             assert!(calls <= 700, "{case}: {calls} calls");
         }
@@ -437,7 +437,7 @@ async fn an_outage_of_the_store_costs_a_worker_no_letters() {
 async fn an_outage_of_the_store_costs_a_function_no_letters() {
     for (time, how) in [(16, Call::Refused), (16, Call::After(secs(60))), (1_200, Call::Refused)] {
         let shop = Shop::with("orders", 3);
-        (0..1_200).for_each(|number| drop(shop.queue.send(format!("key-{number}"))));
+        (0..400).for_each(|number| drop(shop.queue.send(format!("key-{number}"))));
         let store = away(Duration::from_millis(500), secs(time), how);
         let new = || shop.consumer(Arc::clone(&store)).max_receive_count(3);
         let idle = std::cell::RefCell::new(vec![new(), new(), new(), new(), new()]);
@@ -451,8 +451,8 @@ async fn an_outage_of_the_store_costs_a_function_no_letters() {
         });
         mapping.timeout(secs(20)).until_idle().await;
         let dead = shop.queue.dead_letter_queue().counts().visible;
-        assert_eq!((dead, shop.sums.counts()), (0, [1_200, 0, 0, 0, 0]), "{time} s, {how:?}");
-        assert_eq!(shop.runs.bodies().len(), 1_200);
+        assert_eq!((dead, shop.sums.counts()), (0, [400, 0, 0, 0, 0]), "{time} s, {how:?}");
+        assert_eq!(shop.runs.bodies().len(), 400);
     }
 }
 

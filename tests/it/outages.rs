@@ -15,7 +15,7 @@ use crate::support::at_a_time;
 const MINUTE: Duration = Duration::from_secs(60);
 const DOWN: Duration = Duration::from_secs(4 * 3_600);
 /// `make explore` sends as many as docs/outages.md says.
-const MESSAGES: usize = if option_env!("REDRIVE_EXPLORE").is_some() { 10_000 } else { 2_000 };
+const MESSAGES: usize = if option_env!("REDRIVE_EXPLORE").is_some() { 10_000 } else { 500 };
 
 /// It is down from the start on.
 #[derive(Clone)]
