@@ -1,5 +1,6 @@
 mod alarm;
 mod bulk;
+mod database;
 mod faults;
 mod fifo_group;
 mod handler;

@@ -23,6 +23,8 @@ mod rust_version;
 /// Commands that fetch or compile use the versions in lock files.
 mod locked;
 
+/// Handlers that wait for a database, in real time.
+mod databases;
 /// Batches of every size, and calls that fail.
 mod calls;
 /// Batches that run out of time.

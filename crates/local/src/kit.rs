@@ -25,13 +25,14 @@
 //! # });
 //! ```
 //!
-//! If the kit cannot do something, the test ends with a panic that names the queue and the message. Time stands still while
-//! code runs and jumps when everything waits, so only tokio's time counts. A test needs `#[tokio::test(start_paused =
-//! true)]`, and handlers wait with `tokio::time::sleep`. To let time pass at other points, for an alarm for example, sleep in
-//! the test.
+//! If the kit cannot do something, the test ends with a panic that names the queue and the message. With
+//! `#[tokio::test(start_paused = true)]`, time stands still while code runs and jumps when everything waits, so only tokio's
+//! time counts, and handlers wait with `tokio::time::sleep`. To let time pass at other points, for an alarm for example,
+//! sleep in the test.
 //!
-//! Waiting for a socket, a database or another thread counts as waiting: the clock jumps, to a time limit for example. Around
-//! such a call in a handler, [`in_real_time`] holds the clock.
+//! Waiting for a socket, a database or another thread counts as waiting: a paused clock jumps, to a time limit for example.
+//! For such handlers use `#[tokio::test]` alone. Then the clock runs while a function, or a worker that has received messages
+//! and neither deleted nor delayed them, is at work. The kit pauses it in between, so that it jumps.
 //!
 //! A consumer of redrive is a function too:
 //!
@@ -48,12 +49,12 @@
 
 mod alarm;
 mod clients;
+mod clock;
 mod state;
 mod fault;
 mod mapping;
 mod message;
 mod queue;
-mod real_time;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
@@ -77,7 +78,6 @@ pub use fault::Fault;
 pub use mapping::{Invocation, Mapping};
 pub use message::Message;
 pub use queue::{NewQueue, Queue};
-pub use real_time::in_real_time;
 pub use state::{DeadLetter, Done, MessageState};
 pub use workers::{Stop, Workers};
 

@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 
-pub(super) use run::{expect_paused_clock, waiting};
+pub(super) use run::waiting;
 
-use super::Queue;
+use super::{Queue, clock};
 use crate::account::Delivery;
 use crate::mapping::{Capacity, Filter, MappingConfig, Poller, Step, check};
 use crate::run::InvocationOutcome;
@@ -161,8 +161,8 @@ impl Mapping<'_> {
     /// Runs until the queue is empty and no invocation runs.
     ///
     /// # Panics
-    /// Panics after more than 30 days or 10,000 invocations, if AWS would refuse the mapping, or if tokio's clock is not
-    /// paused.
+    /// Panics after more than 30 days or 10,000 invocations, if AWS would refuse the mapping, or if the test's
+    /// runtime has several threads.
     pub async fn until_idle(&mut self) -> Vec<Invocation> {
         self.run(None).await
     }
@@ -233,8 +233,10 @@ impl Invoker<'_> {
     async fn invoke(&self, delivery: Delivery, reports: bool) -> Invocation {
         let aws = &self.queue.aws;
         let (at, began) = (aws.elapsed(), Instant::now());
+        let handling = clock::Handling::begin();
         let answer = (self.function)(delivery.event().to_vec(), began + self.timeout);
         let answer = timeout(self.timeout, answer).await;
+        drop(handling);
         let settled = match answer {
             Err(_elapsed) => Err(InvocationOutcome::TimedOut),
             Ok(Err(error)) => Err(InvocationOutcome::Error(error)),

@@ -58,13 +58,6 @@ async fn so_is_one_that_takes_no_time() {
     queue.invokes(function).until_idle().await;
 }
 
-#[tokio::test]
-#[should_panic(expected = "tokio's clock is not paused, as with #[tokio::test(start_paused = true)]")]
-async fn a_clock_that_runs_is_refused() {
-    let queue = TestAws::new().queue("orders").create();
-    queue.invokes(done).until_idle().await;
-}
-
 #[tokio::test(start_paused = true)]
 #[should_panic(expected = "queue visibility timeout: 30 seconds is less than function timeout: 31 seconds")]
 async fn a_mapping_that_aws_would_refuse_is_refused() {

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -13,8 +14,9 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::Queue;
-use super::mapping::{expect_paused_clock, waiting};
+use super::mapping::waiting;
+use super::{Queue, clock};
+use crate::sqs::QueueEvent;
 
 /// Longest run. A longer one would probably never end.
 const LONGEST_RUN: Duration = Duration::from_secs(30 * 86_400);
@@ -42,6 +44,38 @@ enum Until {
     /// The kit stops them at this time.
     Stopped(Instant),
     Killed(Instant),
+}
+
+/// Messages that the workers of a run received, and neither deleted nor delayed since.
+#[derive(Default)]
+struct InHand {
+    /// Index of the first event that is not counted yet.
+    next_event: usize,
+    messages: HashSet<String>,
+}
+
+impl InHand {
+    fn has_any(&mut self, of: &Queue) -> bool {
+        let state = of.aws.state();
+        for (_, event) in &state.events[self.next_event..] {
+            match event {
+                QueueEvent::Received { queue, message_id, .. } if *queue == of.name => {
+                    self.messages.insert(message_id.clone());
+                }
+                QueueEvent::VisibilityChanged { queue, message_id, .. }
+                | QueueEvent::Deleted { queue, message_id }
+                | QueueEvent::Moved { queue, message_id, .. }
+                | QueueEvent::Expired { queue, message_id }
+                    if *queue == of.name =>
+                {
+                    self.messages.remove(message_id);
+                }
+                _ => (),
+            }
+        }
+        self.next_event = state.events.len();
+        !self.messages.is_empty()
+    }
 }
 
 impl Queue {
@@ -102,7 +136,7 @@ impl Workers<'_> {
     ///
     /// # Panics
     /// Panics if a worker returns an error or returns before the stop, if the run takes more than 30 days or more than
-    /// 100,000 events of messages (sent, received, delayed or deleted), or if tokio's clock is not paused.
+    /// 100,000 events of messages (sent, received, delayed or deleted), or if the test's runtime has several threads.
     pub async fn until_idle(&mut self) {
         self.run(Until::Idle).await;
     }
@@ -124,9 +158,10 @@ impl Workers<'_> {
     }
 
     async fn run(&mut self, until: Until) {
-        expect_paused_clock();
+        let _run = clock::Run::begin();
         let (aws, name) = (&self.queue.aws, &self.queue.name);
         let (began, events) = (Instant::now(), aws.state().events.len());
+        let (mut in_hand, mut handling) = (InHand { next_event: events, ..InHand::default() }, None);
         let mut changes = aws.shared.changes.subscribe();
         let (stop_all, stopped) = watch::channel(false);
         let stop = || -> Stop {
@@ -138,6 +173,8 @@ impl Workers<'_> {
             (0..self.count).map(|_| (self.worker)(self.queue.url(), stop())).collect();
         while !running.is_empty() {
             changes.mark_unchanged();
+            handling =
+                in_hand.has_any(&self.queue).then(|| handling.take().unwrap_or_else(clock::Handling::begin));
             let now = Instant::now();
             let is_over = match until {
                 Until::Idle => aws.with(|account, now| account.is_at_rest(name, now)),

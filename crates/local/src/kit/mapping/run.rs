@@ -8,7 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep_until};
 
 use super::{Invocation, Invoker, Mapping};
-use crate::kit::Queue;
+use crate::kit::{Queue, clock};
 use crate::mapping::{Capacity, Poller};
 use crate::sqs::QueueEvent;
 
@@ -21,7 +21,7 @@ const MOST_INVOCATIONS: usize = 10_000;
 impl Mapping<'_> {
     pub(super) async fn run(&mut self, end: Option<Instant>) -> Vec<Invocation> {
         self.begin();
-        expect_paused_clock();
+        let _run = clock::Run::begin();
         let began = Instant::now();
         let Self { poller, invoker } = self;
         let reports = poller.config.report_batch_item_failures;
@@ -91,16 +91,4 @@ pub(in crate::kit) fn waiting(queue: &Queue) -> String {
     let waits = queue.messages().into_iter().filter(|message| !gone.contains(message.id()));
     let waits: Vec<_> = waits.take(5).map(|message| format!("{message} {}", message.state())).collect();
     if waits.is_empty() { "it is empty".to_owned() } else { waits.join("; ") }
-}
-
-/// Panics unless tokio's clock is paused, because hours of retries must not take hours.
-pub(in crate::kit) fn expect_paused_clock() {
-    let (before, real) = (Instant::now(), std::time::Instant::now());
-    while std::time::Instant::now() == real {
-        std::hint::spin_loop();
-    }
-    assert!(
-        before == Instant::now(),
-        "tokio's clock is not paused, as with #[tokio::test(start_paused = true)]"
-    );
 }
