@@ -248,10 +248,9 @@ impl Account {
         settle(&mut self.sqs, &delivery.queue, &delivery.messages, response, now)
     }
 
-    /// Returns the dead-letter queue that a queue's redrive policy names.
-    pub(crate) fn dead_letter_queue(&self, queue: &str) -> Option<String> {
-        let is_source = |dead: &&str| self.sqs.sources_of(dead).any(|source| source == queue);
-        self.sqs.names().find(is_source).map(str::to_owned)
+    /// Returns the dead-letter queue and the maxReceiveCount of a queue's redrive policy.
+    pub(crate) fn redrive_policy(&self, queue: &str) -> Option<(String, u32)> {
+        self.sqs.redrive_of(queue)
     }
 
     pub(crate) fn visibility_timeout(&self, queue: &str) -> Option<Duration> {

@@ -37,7 +37,7 @@
 //! A consumer of redrive is a function too:
 //!
 //! ```text
-//! let consumer = Consumer::new(place).sqs(aws.sqs()).dead_letter_queue_url(queue.dead_letter_queue().url()).max_receive_count(3);
+//! let consumer = redrive_local::configure!(Consumer::new(place), queue);
 //! queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;
 //! ```
 //!
@@ -71,6 +71,7 @@ use tokio::time::Instant;
 
 use crate::account::Account;
 use crate::cloudwatch::AlarmState;
+use crate::run::InvocationOutcome;
 use crate::sqs::QueueEvent;
 
 pub use alarm::Alarm;
@@ -104,6 +105,8 @@ struct KitState {
     calls: BTreeMap<String, usize>,
     events: Vec<(Duration, QueueEvent)>,
     alarms: Vec<(Duration, String, AlarmState)>,
+    /// Messages whose latest invocation failed as a whole, with its outcome.
+    failed_invocations: BTreeMap<String, InvocationOutcome>,
 }
 
 type Decide = dyn FnMut(&str, usize) -> Option<Fault> + Send;
@@ -126,6 +129,7 @@ impl TestAws {
             calls: BTreeMap::new(),
             events: Vec::new(),
             alarms: Vec::new(),
+            failed_invocations: BTreeMap::new(),
         };
         let shared = Shared {
             state: Mutex::new(state),

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use redrive::{Consumer, Failure};
 use redrive_local::kit::TestAws;
-use redrive_local::{AlarmConfig, AlarmState};
+use redrive_local::{AlarmConfig, AlarmState, configure};
 use serde_json::{Value, json};
 
 async fn refuse(_: Value) -> Result<(), Failure> {
@@ -16,7 +16,7 @@ async fn a_dead_letter_raises_the_alarm_until_it_is_handled() {
     let queue = aws.queue("orders").dead_letter_queue("orders-dead", 10).create();
     let dead = queue.dead_letter_queue();
     let alarm = aws.alarm(AlarmConfig::depth_of("orders-dead"));
-    let consumer = Consumer::new(refuse).sqs(aws.sqs()).dead_letter_queue_url(dead.url());
+    let consumer = configure!(Consumer::new(refuse), queue);
 
     queue.send(json!({ "id": "o-1" }));
     queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;

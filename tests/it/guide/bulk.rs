@@ -1,4 +1,5 @@
 use redrive::{Bulk, Consumer, Failure, Message};
+use redrive_local::configure;
 use redrive_local::kit::TestAws;
 use serde_json::json;
 
@@ -24,8 +25,7 @@ async fn thirteen_is_rejected_and_open_messages_are_done() {
 async fn a_bulk_consumer_runs_in_the_kit_like_any_other() {
     let aws = TestAws::new();
     let queue = aws.queue("numbers").dead_letter_queue("numbers-dead", 5).create();
-    let consumer =
-        Consumer::bulk(insert).sqs(aws.sqs()).dead_letter_queue_url(queue.dead_letter_queue().url());
+    let consumer = configure!(Consumer::bulk(insert), queue);
 
     let good = queue.send(json!(7));
     let bad = queue.send(json!(13));

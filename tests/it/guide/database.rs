@@ -1,6 +1,7 @@
 use deadpool_sqlite::rusqlite::Connection;
 use deadpool_sqlite::{Config, Pool, Runtime};
 use redrive::{Consumer, Failure, Handler, Message};
+use redrive_local::configure;
 use redrive_local::kit::TestAws;
 use serde_json::json;
 
@@ -31,7 +32,7 @@ async fn each_attempt_is_stored_in_the_database() {
 
     let aws = TestAws::new();
     let queue = aws.queue("orders").create();
-    let consumer = Consumer::new(Orders { pool: pool.clone() }).sqs(aws.sqs());
+    let consumer = configure!(Consumer::new(Orders { pool: pool.clone() }), queue);
     let order = queue.send(json!("tea"));
     queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;
 

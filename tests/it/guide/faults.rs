@@ -1,4 +1,5 @@
 use redrive::{Consumer, Failure};
+use redrive_local::configure;
 use redrive_local::kit::{Fault, TestAws};
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ async fn a_dead_letter_that_sqs_refuses_is_written_at_the_next_delivery() {
     let aws = TestAws::new();
     let queue = aws.queue("orders").dead_letter_queue("orders-dead", 10).create();
     let dead = queue.dead_letter_queue();
-    let consumer = Consumer::new(refuse).sqs(aws.sqs()).dead_letter_queue_url(dead.url());
+    let consumer = configure!(Consumer::new(refuse), queue);
 
     // redrive tries twice, then waits for the next delivery.
     aws.faults(|operation, number| (operation == "SendMessageBatch" && number < 2).then_some(Fault::Denied));

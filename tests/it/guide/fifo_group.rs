@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use redrive::{Consumer, Message};
-use redrive_local::NewMessage;
 use redrive_local::kit::TestAws;
+use redrive_local::{NewMessage, configure};
 use serde_json::json;
 
 async fn book(entry: Message<String>) -> Result<(), &'static str> {
@@ -13,7 +13,7 @@ async fn book(entry: Message<String>) -> Result<(), &'static str> {
 async fn a_failed_entry_holds_back_its_own_account_only() {
     let aws = TestAws::new();
     let queue = aws.queue("entries.fifo").dead_letter_queue("entries-dead.fifo", 5).create();
-    let consumer = Consumer::new(book).sqs(aws.sqs()).max_receive_count(5);
+    let consumer = configure!(Consumer::new(book), queue);
 
     let entry = |account, text| queue.send(NewMessage::from(json!(text)).group(account));
     let first = entry("ada", "open account");

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use redrive::Consumer;
+use redrive_local::configure;
 use redrive_local::kit::TestAws;
 use serde::Deserialize;
 use serde_json::json;
@@ -19,10 +20,7 @@ async fn place(order: Order) -> Result<(), std::io::Error> {
 async fn messages_that_cannot_succeed_become_dead_letters_at_once() {
     let aws = TestAws::new();
     let queue = aws.queue("orders").dead_letter_queue("orders-dead", 10).create();
-    let consumer = Consumer::new(place)
-        .sqs(aws.sqs())
-        .dead_letter_queue_url(queue.dead_letter_queue().url())
-        .max_receive_count(10);
+    let consumer = configure!(Consumer::new(place), queue);
 
     let fine = queue.send(json!({ "cents": 250 }));
     let free = queue.send(json!({ "cents": 0 }));

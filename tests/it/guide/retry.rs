@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use redrive::{Consumer, Message};
+use redrive_local::configure;
 use redrive_local::kit::TestAws;
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ async fn charge(order: Message<Value>) -> Result<(), &'static str> {
 async fn an_order_is_charged_once_the_bank_is_back() {
     let aws = TestAws::new();
     let queue = aws.queue("orders").dead_letter_queue("orders-dead", 10).create();
-    let consumer = Consumer::new(charge).sqs(aws.sqs()).max_receive_count(10);
+    let consumer = configure!(Consumer::new(charge), queue);
 
     let order = queue.send(json!({ "id": "o-1", "cents": 250 }));
     queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;

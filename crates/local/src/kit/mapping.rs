@@ -252,6 +252,13 @@ impl Invoker<'_> {
         };
         let messages: Vec<_> = delivery.ids().map(str::to_owned).collect();
         let failed = messages.iter().filter(|id| !deleted.contains(id)).cloned().collect();
+        for id in &messages {
+            let outcomes = &mut aws.state().failed_invocations;
+            match &outcome {
+                InvocationOutcome::Succeeded => outcomes.remove(id),
+                failure => outcomes.insert(id.clone(), failure.clone()),
+            };
+        }
         Invocation { at, took: began.elapsed(), messages, failed, outcome }
     }
 }

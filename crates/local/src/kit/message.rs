@@ -55,7 +55,7 @@ impl Message {
     pub fn done(&self) -> Done {
         match self.state() {
             MessageState::Done(done) => done,
-            other => panic!("{self} is not done, but {other}"),
+            other => panic!("{self} is not done, but {other}{}", self.last_error()),
         }
     }
 
@@ -68,8 +68,15 @@ impl Message {
     pub fn dead_letter(&self) -> DeadLetter {
         match self.state() {
             MessageState::DeadLettered(letter) => letter,
-            other => panic!("{self} is not dead-lettered, but {other}"),
+            other => panic!("{self} is not dead-lettered, but {other}{}", self.last_error()),
         }
+    }
+
+    /// Returns how the latest invocation with the message failed as a whole, or an empty text.
+    pub(super) fn last_error(&self) -> String {
+        let state = self.aws.state();
+        let outcome = state.failed_invocations.get(&self.id);
+        outcome.map(|outcome| format!("; its last invocation: {outcome:?}")).unwrap_or_default()
     }
 
     /// Returns everything that happened to the message in its queue since its arrival.

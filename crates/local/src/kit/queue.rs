@@ -91,6 +91,31 @@ impl Queue {
         self.aws.with(|account, _| account.queue_url(&self.name))
     }
 
+    /// Returns the queue's ARN, which the records of an event name.
+    #[must_use]
+    pub fn arn(&self) -> String {
+        self.aws.with(|account, _| account.queue_arn(&self.name))
+    }
+
+    /// Returns the account of the queue.
+    #[must_use]
+    pub const fn aws(&self) -> &TestAws {
+        &self.aws
+    }
+
+    /// Returns the queue's visibility timeout.
+    #[must_use]
+    pub fn visibility_timeout(&self) -> Duration {
+        self.aws.with(|account, _| account.visibility_timeout(&self.name)).unwrap_or_default()
+    }
+
+    /// Returns the dead-letter queue and the maxReceiveCount of the redrive policy, if the queue has one.
+    #[must_use]
+    pub fn redrive_policy(&self) -> Option<(Self, u32)> {
+        let (name, max_receive_count) = self.aws.with(|account, _| account.redrive_policy(&self.name))?;
+        Some((Self { aws: self.aws.clone(), name }, max_receive_count))
+    }
+
     /// Returns the queue to which the redrive policy moves messages.
     ///
     /// # Panics
@@ -98,8 +123,8 @@ impl Queue {
     #[track_caller]
     #[must_use]
     pub fn dead_letter_queue(&self) -> Self {
-        match self.aws.with(|account, _| account.dead_letter_queue(&self.name)) {
-            Some(name) => Self { aws: self.aws.clone(), name },
+        match self.redrive_policy() {
+            Some((dead, _)) => dead,
             None => panic!("queue {} has no redrive policy, and so no dead-letter queue", self.name),
         }
     }
@@ -173,4 +198,23 @@ impl Queue {
         let event: Value = serde_json::from_slice(delivery.event()).expect("an event is JSON");
         event["Records"].as_array().cloned().unwrap_or_default()
     }
+}
+
+/// Gives a consumer of redrive the settings of a [`Queue`] of the kit: the SQS client of its account, its
+/// visibility timeout, and the dead-letter queue and maxReceiveCount of its redrive policy.
+///
+/// ```text
+/// let consumer = configure!(Consumer::new(place), queue).concurrency(5);
+/// queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;
+/// ```
+#[macro_export]
+macro_rules! configure {
+    ($consumer:expr, $queue:expr) => {{
+        let queue: &$crate::kit::Queue = &$queue;
+        let consumer = $consumer.sqs(queue.aws().sqs()).visibility_timeout(queue.visibility_timeout());
+        match queue.redrive_policy() {
+            Some((dead, count)) => consumer.dead_letter_queue_url(dead.url()).max_receive_count(count),
+            None => consumer,
+        }
+    }};
 }

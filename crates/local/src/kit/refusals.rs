@@ -14,7 +14,9 @@ async fn done(_: Value, _: Instant) -> Result<Value, Infallible> {
 }
 
 #[tokio::test(start_paused = true)]
-#[should_panic(expected = "is not done, but waits with receive count 1, hidden until 30s after it arrived")]
+#[should_panic(
+    expected = "is not done, but waits with receive count 1, hidden until 30s after it arrived; its last invocation: Error(\"down\")"
+)]
 async fn a_message_that_is_not_done_says_where_it_is() {
     let queue = TestAws::new().queue("orders").create();
     let order = queue.send("tea");

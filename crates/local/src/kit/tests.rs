@@ -251,3 +251,14 @@ async fn a_call_that_hangs_may_have_been_done() {
         assert_eq!(queue.messages().len(), sent, "{fault:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_names_its_arn_and_its_settings() {
+    let aws = TestAws::new();
+    let queue = aws.queue("orders").dead_letter_queue("dead", 4).visibility_timeout(seconds(45)).create();
+    queue.send("tea");
+    assert_eq!(queue.receive(1)[0]["eventSourceARN"], queue.arn());
+    let (dead, count) = queue.redrive_policy().unwrap();
+    assert_eq!((dead.url(), count), (aws.queue("dead").create().url(), 4));
+    assert_eq!((queue.visibility_timeout(), dead.redrive_policy().is_none()), (seconds(45), true));
+}

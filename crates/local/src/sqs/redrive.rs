@@ -13,7 +13,7 @@ impl Sqs {
     /// Returns the name of a queue's dead-letter queue, and the receives of a message before it moves. If the dead-letter
     /// queue is gone or is the queue itself, nothing moves, and clients receive the message again with a rising receive count
     /// (unverified).
-    pub(super) fn redrive_of(&self, queue: &str) -> Option<(String, u32)> {
+    pub(crate) fn redrive_of(&self, queue: &str) -> Option<(String, u32)> {
         let policy = self.entries.get(queue)?.queue.settings().redrive_policy.as_ref()?;
         let target = self.name_of(&policy.dead_letter_target_arn).filter(|target| *target != queue)?;
         Some((target.to_owned(), policy.max_receive_count))

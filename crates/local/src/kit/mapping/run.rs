@@ -89,6 +89,9 @@ pub(in crate::kit) fn waiting(queue: &Queue) -> String {
     });
     let gone: HashSet<_> = gone.into_iter().collect();
     let waits = queue.messages().into_iter().filter(|message| !gone.contains(message.id()));
-    let waits: Vec<_> = waits.take(5).map(|message| format!("{message} {}", message.state())).collect();
+    let waits: Vec<_> = waits
+        .take(5)
+        .map(|message| format!("{message} {}{}", message.state(), message.last_error()))
+        .collect();
     if waits.is_empty() { "it is empty".to_owned() } else { waits.join("; ") }
 }
