@@ -60,7 +60,7 @@ async fn work(plan: &Plan, executables: &[Executable]) -> Result<(), Problem> {
             speed(plan)
         ),
     ];
-    let mut audience = Audience { screen: Screen::new(plan), page: None };
+    let mut audience = Audience::new(Screen::new(plan), Some(local.control()));
     if let Some(listener) = listener {
         about.push(format!("page      {}", listener.url()?));
         audience.page = Some(listener.serve(plan, local.control()));
@@ -111,7 +111,7 @@ async fn work_on_real_queues(plan: &Plan, executables: &[Executable]) -> Result<
     let mut signals = Signals::listen()?;
     let mut remote = connection.start(plan, executables)?;
     let mut events = remote.take_events();
-    let mut audience = Audience { screen: Screen::new(plan), page: None };
+    let mut audience = Audience::new(Screen::new(plan), None);
     audience.screen.introduce(plan, &connection.lines(), remote.warnings());
     let end = run_until(std::future::pending(), &mut signals, &mut events, &mut audience).await;
     let totals = remote.stop().await;

@@ -1,6 +1,13 @@
-use redrive_local::{Config, EventKind, Local, MissingData, Speed};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
-use crate::support::http::call;
+use redrive_local::{Config, EventKind, Local, MissingData, Speed};
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
+
+use crate::support::http::{call, raw};
 use crate::support::{message, shop};
 
 async fn receive(local: &Local, queue: &str, wait: u32) -> String {
@@ -131,4 +138,36 @@ async fn waiting_is_skipped_on_demand_and_every_minute_on_the_way_is_evaluated()
         }
     }
     assert!(alarm.expect("the alarm goes off").as_secs() <= 60, "{alarm:?}");
+}
+
+#[tokio::test]
+async fn the_command_shows_the_body_of_a_message_that_a_client_sends() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_demo"));
+    command.current_dir(root).args(["--stack", "shop", "--binary", env!("CARGO_BIN_EXE_puppet")]);
+    command.env_remove("AWS_PROFILE").stdin(Stdio::null()).kill_on_drop(true);
+    let mut command = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut about = BufReader::new(command.stderr.take().unwrap()).lines();
+    let shown = async {
+        let address = loop {
+            let line = about.next_line().await.unwrap().expect("it runs");
+            if let Some((_, rest)) = line.split_once("--endpoint-url http://") {
+                break rest.split(' ').next().unwrap().to_owned();
+            }
+        };
+        let url = format!("http://{address}/000000000000/shop-orders");
+        let body = json!({ "QueueUrl": url, "MessageBody": "ok tea" }).to_string();
+        let request = format!(
+            "POST / HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nx-amz-target: AmazonSQS.SendMessage\r\n\
+             content-type: application/x-amz-json-1.0\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answer = raw(&address, &request).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let mut lines = BufReader::new(command.stdout.take().unwrap()).lines();
+        lines.next_line().await.unwrap().expect("it shows the message")
+    };
+    let line = tokio::time::timeout(Duration::from_secs(60), shown).await.expect("it happens");
+    assert!(line.ends_with("sent           ok tea"), "{line:?}");
+    command.kill().await.unwrap();
 }

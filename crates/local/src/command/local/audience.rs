@@ -6,15 +6,27 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::screen::Screen;
 use super::ui::Page;
-use crate::{Event, Totals};
+use crate::{Control, Event, EventKind, Totals};
+
+/// Most bytes of messages that clients sent and whose events are not shown yet.
+const KEPT_BODIES: usize = 16 << 20;
 
 #[derive(Debug)]
 pub(super) struct Audience {
     pub(super) screen: Screen,
+    /// The run, if its queues are in this process.
+    control: Option<Control>,
     pub(super) page: Option<Page>,
 }
 
 impl Audience {
+    pub(super) fn new(screen: Screen, control: Option<Control>) -> Self {
+        if let Some(control) = &control {
+            control.keep_messages(KEPT_BODIES);
+        }
+        Self { screen, control, page: None }
+    }
+
     /// Reports one event.
     ///
     /// # Errors
@@ -22,6 +34,12 @@ impl Audience {
     pub(super) fn report(&mut self, event: &Event) -> io::Result<()> {
         if let Some(page) = &self.page {
             page.observe(event);
+        }
+        if let EventKind::Sent { queue, message_id } = &event.kind
+            && self.screen.shows(queue)
+            && let Some(sent) = self.control.as_ref().and_then(|control| control.message(message_id))
+        {
+            self.screen.expect(message_id, &sent.message.body);
         }
         self.screen.show(event)
     }

@@ -49,6 +49,10 @@ impl EventFormatter {
         }
     }
 
+    pub(super) fn shows(&self, queue: &str) -> bool {
+        self.sources.iter().any(|source| source == queue)
+    }
+
     /// Remembers the body of a message before its events.
     pub(super) fn expect(&mut self, message_id: &str, body: &str) {
         body.clone_into(&mut self.known(message_id).body);

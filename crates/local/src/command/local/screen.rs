@@ -69,6 +69,11 @@ impl Screen {
         self.formatter.expect(message_id, body);
     }
 
+    /// Returns true if the messages of a queue are shown.
+    pub(super) fn shows(&self, queue: &str) -> bool {
+        self.formatter.shows(queue)
+    }
+
     /// Shows one event.
     ///
     /// # Errors
