@@ -71,7 +71,7 @@ impl Source {
 
     /// Deletes the messages that succeeded. Failed messages stay as they are.
     pub(super) async fn settle(&self, finished: &Finished) {
-        let Judgement { outcome, failed, ignored } = finished.judge(self.config.report_batch_item_failures);
+        let Judgement { outcome, failed, ignored, .. } = finished.judge(&self.config);
         let messages = &finished.invocation.messages;
         let done = messages.iter().filter(|message| !failed.contains(message.message_id.as_str()));
         let Deletion { deleted, failures } = self.delete(done).await;

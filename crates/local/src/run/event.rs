@@ -60,8 +60,9 @@ pub enum EventKind {
     DeadLettered { queue: String, message_id: String, attempt: u32, reason: String, error: Option<String> },
     /// A message outlived its queue's retention and is gone.
     Expired { queue: String, message_id: String },
-    /// A worker gave a message back that is visible at once: not begun, or failed and to be retried without a pause.
-    Released { queue: String, message_id: String, attempt: u32 },
+    /// A message was given back that did not begin, or that failed in a worker and is visible at once. It can be received
+    /// again in this many simulated seconds.
+    Released { queue: String, message_id: String, attempt: u32, seconds: u64 },
     /// A process of a worker was started.
     WorkerStarted { worker: String, queue: String },
     /// A process of a worker ended, after these last lines. A new one starts in this many real seconds, unless the worker was

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use redrive_sqs::is_fifo;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -39,6 +40,8 @@ pub(crate) struct Judgement<'a> {
     pub(crate) outcome: InvocationOutcome,
     /// Messages that stay in their queue.
     pub(crate) failed: BTreeSet<&'a str>,
+    /// Messages of these that stay because an earlier one of their FIFO group failed: they did not run.
+    pub(crate) behind: BTreeSet<&'a str>,
     /// Messages that are deleted although the function reports them as failed, because the mapping did not request such
     /// reports.
     pub(crate) ignored: BTreeSet<&'a str>,
@@ -112,7 +115,8 @@ impl Finished {
     }
 
     /// Returns the result. Without `FunctionResponseTypes`, Lambda ignores reported failures.
-    pub(crate) fn judge(&self, report_batch_item_failures: bool) -> Judgement<'_> {
+    pub(crate) fn judge(&self, config: &MappingConfig) -> Judgement<'_> {
+        let report_batch_item_failures = config.report_batch_item_failures;
         let known: BTreeSet<&str> =
             self.invocation.messages.iter().map(|message| message.message_id.as_str()).collect();
         let outcome = match &self.ended {
@@ -123,7 +127,8 @@ impl Finished {
                         reported if report_batch_item_failures => (reported, BTreeSet::new()),
                         reported => (BTreeSet::new(), reported),
                     };
-                    return Judgement { outcome: InvocationOutcome::Succeeded, failed, ignored };
+                    let behind = self.behind(&failed, is_fifo(&config.queue));
+                    return Judgement { outcome: InvocationOutcome::Succeeded, failed, behind, ignored };
                 }
             },
             Ok(Ended::Error(error)) => InvocationOutcome::Error(error.clone()),
@@ -131,6 +136,16 @@ impl Finished {
             Ok(Ended::Exited(status)) => InvocationOutcome::Exited(status.clone()),
             Err(failure) => InvocationOutcome::NotStarted(failure.clone()),
         };
-        Judgement { outcome, failed: known, ignored: BTreeSet::new() }
+        Judgement { outcome, failed: known, behind: BTreeSet::new(), ignored: BTreeSet::new() }
+    }
+
+    /// Returns the failed messages behind the first one of their group. A function stops a group at its first failure:
+    /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+    fn behind<'a>(&'a self, failed: &BTreeSet<&str>, is_fifo: bool) -> BTreeSet<&'a str> {
+        let mut groups = BTreeSet::new();
+        let messages = self.invocation.messages.iter();
+        let failed = messages.filter(|message| is_fifo && failed.contains(message.message_id.as_str()));
+        let behind = failed.filter(|message| !groups.insert(&message.group_id));
+        behind.map(|message| message.message_id.as_str()).collect()
     }
 }

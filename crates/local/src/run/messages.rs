@@ -158,12 +158,13 @@ impl Messages {
         }
     }
 
-    /// Records that an invocation ended and left a message in its queue. Returns the events, none if the message is gone or
+    /// Records that an invocation ended and left a message in its queue, which `ran` or not. Returns the events, none if the message is gone or
     /// they were reported already. The message returns after the timeout that the function set, or else after the rest of the
     /// queue's visibility timeout, unless another invocation already has it.
     pub(crate) fn give_back(
         &mut self,
         (queue, message_id, attempt): (&str, &str, u32),
+        ran: bool,
         visibility_timeout: Duration,
         now: SystemTime,
     ) -> Vec<EventKind> {
@@ -172,6 +173,9 @@ impl Messages {
         };
         let left = || visibility_timeout.saturating_sub(now.duration_since(at).unwrap_or_default());
         let hidden = changed.map_or_else(left, |(_, timeout)| timeout);
+        if !ran {
+            return vec![released(queue, message_id, attempt, hidden)];
+        }
         let [failed, back_in] = failed(queue, message_id, attempt, hidden);
         let is_latest = self.received.get(message_id).is_none_or(|message| message.attempt == attempt);
         [failed].into_iter().chain(is_latest.then_some(back_in)).collect()
@@ -368,16 +372,24 @@ impl Messages {
 /// it.
 fn given_back(queue: &str, message_id: &str, attempt: u32, hidden: Duration) -> Vec<EventKind> {
     if hidden.is_zero() {
-        let (queue, message_id) = (queue.to_owned(), message_id.to_owned());
-        return vec![EventKind::Released { queue, message_id, attempt }];
+        return vec![released(queue, message_id, attempt, hidden)];
     }
     failed(queue, message_id, attempt, hidden).into()
+}
+
+fn released(queue: &str, message_id: &str, attempt: u32, hidden: Duration) -> EventKind {
+    let (queue, message_id) = (queue.to_owned(), message_id.to_owned());
+    EventKind::Released { queue, message_id, attempt, seconds: whole_seconds(hidden) }
 }
 
 fn failed(queue: &str, message_id: &str, attempt: u32, hidden: Duration) -> [EventKind; 2] {
     let (queue, message_id) = (queue.to_owned(), message_id.to_owned());
     let failed = EventKind::Failed { queue: queue.clone(), message_id: message_id.clone(), attempt };
-    [failed, EventKind::BackIn { queue, message_id, seconds: hidden.as_secs_f64().ceil() as u64 }]
+    [failed, EventKind::BackIn { queue, message_id, seconds: whole_seconds(hidden) }]
+}
+
+fn whole_seconds(hidden: Duration) -> u64 {
+    hidden.as_secs_f64().ceil() as u64
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::queue::Received;
 
 /// Deletes the messages that succeeded, and reports those that failed. A failed message keeps its visibility timeout.
 pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished) {
-    let Judgement { outcome, failed, ignored } = finished.judge(config.report_batch_item_failures);
+    let Judgement { outcome, failed, behind, ignored } = finished.judge(config);
     world.act(|state, now| {
         state.account.cloudwatch.invoked(Invoked {
             function: &config.function,
@@ -32,7 +32,8 @@ pub(super) fn settle(world: &World, config: &MappingConfig, finished: &Finished)
             }
             let visibility_timeout = state.account.sqs.visibility_timeout(&queue).unwrap_or_default();
             let delivery = (queue.as_str(), message_id.as_str(), *receive_count);
-            let events = state.messages.give_back(delivery, visibility_timeout, now);
+            let ran = !behind.contains(message_id.as_str());
+            let events = state.messages.give_back(delivery, ran, visibility_timeout, now);
             events.into_iter().for_each(|kind| state.report(kind));
         }
     });

@@ -171,3 +171,15 @@ async fn an_event_of_thousands_of_messages_arrives_whole() {
     assert_eq!(history.totals.done, 5_500);
     assert_eq!(history.totals.invocations, 1);
 }
+
+#[tokio::test]
+async fn a_fifo_message_behind_a_failed_one_is_released_and_did_not_fail() {
+    let messages = [("a", "fail 1"), ("a", "hide 5"), ("b", "ok")];
+    let messages = messages.map(|(group, body)| ("orders.fifo", in_group(group, body)));
+    let mut config = fifo_shop(Speed::Max);
+    // The first batch has all three messages.
+    config.mappings[0].maximum_concurrency = Some(2);
+    let history = run_all(config, messages).await;
+    assert_eq!(history.of("fail 1")[..3], ["attempt 1", "failed 1", "back"]);
+    assert_eq!(history.of("hide 5")[..2], ["attempt 1", "released 1"]);
+}

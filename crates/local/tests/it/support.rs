@@ -130,6 +130,9 @@ impl History {
                 EventKind::Failed { message_id, attempt, .. } if is(message_id) => {
                     Some(format!("failed {attempt}"))
                 }
+                EventKind::Released { message_id, attempt, .. } if is(message_id) => {
+                    Some(format!("released {attempt}"))
+                }
                 EventKind::Done { message_id, .. } if is(message_id) => Some("done".into()),
                 EventKind::DeletedAlthoughFailed { message_id, .. } if is(message_id) => Some("lost".into()),
                 EventKind::FilteredOut { message_id, attempt, .. } if is(message_id) => {

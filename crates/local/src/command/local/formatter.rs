@@ -66,10 +66,7 @@ impl EventFormatter {
                 if failure.is_about(message_id) =>
             {
                 self.progress.back_at.insert(message_id.clone(), event.at + Duration::from_secs(*seconds));
-                failure.detail = match seconds {
-                    0 => format!("{}, back at once", failure.detail),
-                    seconds => format!("{}, back in {seconds} s", failure.detail),
-                };
+                failure.detail = format!("{}, {}", failure.detail, back(*seconds));
                 vec![failure]
             }
             (EventKind::Failed { .. }, failure) => {
@@ -157,8 +154,13 @@ impl EventFormatter {
                     format!("attempt {attempt}, {reason}{error}"),
                 )
             }
-            EventKind::Released { queue, message_id, attempt } if self.sources.contains(queue) => {
-                (self.name(message_id), Tone::Quiet, "released", format!("attempt {attempt}, back at once"))
+            EventKind::Released { queue, message_id, attempt, seconds } if self.sources.contains(queue) => {
+                if *seconds > 0 {
+                    let back_at = at + Duration::from_secs(*seconds);
+                    self.progress.back_at.insert(message_id.clone(), back_at);
+                }
+                let detail = format!("attempt {attempt}, {}", back(*seconds));
+                (self.name(message_id), Tone::Quiet, "released", detail)
             }
             EventKind::Expired { queue, message_id } if self.sources.contains(queue) => {
                 self.ended(message_id);
@@ -227,6 +229,10 @@ impl EventFormatter {
             AlarmState::InsufficientData => None,
         }
     }
+}
+
+fn back(seconds: u64) -> String {
+    if seconds == 0 { "back at once".to_owned() } else { format!("back in {seconds} s") }
 }
 
 fn trouble(outcome: &InvocationOutcome) -> Option<String> {

@@ -151,7 +151,10 @@ fn a_visibility_change_during_an_invocation_is_told_when_it_is_over() {
     messages.take(QUEUE, "m1", 1, at(0));
     assert_eq!(events_of(&mut messages, changed("m1", 4), 0), []);
     let later = at(0) + Duration::from_millis(1_500);
-    assert_eq!(messages.give_back((QUEUE, "m1", 1), Duration::from_secs(30), later), failed("m1", 1, 4));
+    assert_eq!(
+        messages.give_back((QUEUE, "m1", 1), true, Duration::from_secs(30), later),
+        failed("m1", 1, 4)
+    );
     let back_in = EventKind::BackIn { queue: QUEUE.into(), message_id: "m1".into(), seconds: 8 };
     assert_eq!(events_of(&mut messages, changed("m1", 8), 0), [back_in]);
 }
@@ -161,7 +164,7 @@ fn an_untouched_message_returns_after_its_queues_visibility_timeout() {
     let mut messages = messages();
     messages.take(QUEUE, "m1", 1, at(0));
     let later = at(0) + Duration::from_millis(1_500);
-    let mut give_back = || messages.give_back((QUEUE, "m1", 1), Duration::from_secs(30), later);
+    let mut give_back = || messages.give_back((QUEUE, "m1", 1), true, Duration::from_secs(30), later);
     assert_eq!(give_back(), failed("m1", 1, 29));
     assert_eq!(give_back(), []);
 }
@@ -173,7 +176,8 @@ fn a_message_received_again_during_its_batch_failed_when_it_was_released() {
     assert_eq!(events_of(&mut messages, changed("m1", 2), 1), []);
     let events = failed("m1", 1, 2).map(|kind| (at(1), kind));
     assert_eq!(messages.take(QUEUE, "m1", 2, at(3)), events);
-    let mut give_back = |attempt| messages.give_back((QUEUE, "m1", attempt), Duration::from_secs(30), at(5));
+    let mut give_back =
+        |attempt| messages.give_back((QUEUE, "m1", attempt), true, Duration::from_secs(30), at(5));
     assert_eq!(give_back(1), [], "it was told");
     assert_eq!(give_back(2), failed("m1", 2, 28));
 }
@@ -184,7 +188,7 @@ fn an_attempt_beyond_its_visibility_timeout_fails_with_its_invocation() {
     messages.take(QUEUE, "m1", 1, at(0));
     assert_eq!(messages.take(QUEUE, "m1", 2, at(30)), []);
     let mut give_back =
-        |attempt, now| messages.give_back((QUEUE, "m1", attempt), Duration::from_secs(30), at(now));
+        |attempt, now| messages.give_back((QUEUE, "m1", attempt), true, Duration::from_secs(30), at(now));
     let [first, _] = failed("m1", 1, 0);
     assert_eq!(give_back(1, 40), [first], "the second attempt hides it");
     assert_eq!(give_back(2, 50), failed("m1", 2, 10));
@@ -223,7 +227,8 @@ fn the_same_visibility_timeout_again_extends_and_another_one_gives_back() {
     let [_, back_in] = failed("m", 1, 30);
     assert_eq!(events_of(&mut messages, changed("m", 30), 12), [back_in]);
     events_of(&mut messages, received("m", 2, 30), 13);
-    let released = EventKind::Released { queue: QUEUE.into(), message_id: "m".into(), attempt: 2 };
+    let released =
+        EventKind::Released { queue: QUEUE.into(), message_id: "m".into(), attempt: 2, seconds: 0 };
     assert_eq!(events_of(&mut messages, changed("m", 0), 14), [released]);
 }
 

@@ -122,7 +122,7 @@ fn the_output_of_a_function_that_does_not_start_is_shown_once() {
 #[test]
 fn released_messages_and_ends_of_workers_are_shown() {
     let (queue, message_id) = at_queue("orders", "a");
-    let released = EventKind::Released { queue, message_id, attempt: 1 };
+    let released = EventKind::Released { queue, message_id, attempt: 1, seconds: 0 };
     let ended = |status: &str, restart_in| EventKind::WorkerEnded {
         worker: "orders".to_owned(),
         status: status.to_owned(),

@@ -99,10 +99,10 @@ impl Model {
             EventKind::BackIn { queue, message_id, seconds } => {
                 self.message(queue, message_id, |message| message.wait(*seconds, at));
             }
-            EventKind::Released { queue, message_id, attempt } => {
+            EventKind::Released { queue, message_id, attempt, seconds } => {
                 self.message(queue, message_id, |message| {
                     message.close(*attempt, Outcome::Released, at);
-                    message.wait(0, at);
+                    message.wait(*seconds, at);
                 })
             }
             EventKind::Done { queue, message_id, .. } => self.message(queue, message_id, |message| {

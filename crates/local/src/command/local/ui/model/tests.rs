@@ -245,7 +245,7 @@ fn an_attempt_of_a_worker_runs_until_it_is_given_back_or_done() {
     apply(&mut model, 20, back("a", 2));
     apply(&mut model, 2_020, received("a", 2, None));
     let (queue, message_id) = ("orders".into(), "a".into());
-    apply(&mut model, 2_030, EventKind::Released { queue, message_id, attempt: 2 });
+    apply(&mut model, 2_030, EventKind::Released { queue, message_id, attempt: 2, seconds: 0 });
     apply(&mut model, 2_040, received("a", 3, None));
     apply(&mut model, 2_050, done("orders", "a"));
     let row = row(&model, "a");
