@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redrive_sqs::{QueueArn, is_fifo};
@@ -37,15 +38,17 @@ impl LambdaShell<'_> {
         let records = shared.list();
         let has_dead_letter_queue =
             records.first().is_some_and(|record| record.context().has_dead_letter_queue);
+        let wall = self.wall();
+        let ahead = invocation
+            .simulated()
+            .unwrap_or_default()
+            .saturating_sub(wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
         let mut engine = LambdaEngine::of_batch(
-            records.iter().map(|record| Known { record, depends_on: self.dependencies }),
+            records.iter().map(|record| Known { record, depends_on: self.dependencies, ahead }),
             is_fifo(shared.source()),
             self.policy(shared.source(), has_dead_letter_queue),
             BatchLimits {
-                epoch: self
-                    .process
-                    .since_epoch(self.wall(), invocation.simulated())
-                    .saturating_sub(began.elapsed()),
+                epoch: self.process.since_epoch(wall, invocation.simulated()).saturating_sub(began.elapsed()),
                 until: until.duration_since(began),
                 settle_until: settle_until.duration_since(began),
                 has_client: self.sqs.is_some(),

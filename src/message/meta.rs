@@ -15,6 +15,8 @@ use crate::message::record_fn::{RecordFn, named};
 pub(crate) struct Known<'r> {
     pub(crate) record: &'r Record<'r>,
     pub(crate) depends_on: Option<&'r RecordFn<Vec<String>>>,
+    /// How far the clock of `redrive local` is ahead of that of the record's timestamps, which is the function's.
+    pub(crate) ahead: Duration,
 }
 
 impl MessageMeta for Known<'_> {
@@ -35,7 +37,7 @@ impl MessageMeta for Known<'_> {
     }
 
     fn first_received(&self) -> Option<Duration> {
-        self.record.first_received_at()?.duration_since(UNIX_EPOCH).ok()
+        Some(self.record.first_received_at()?.duration_since(UNIX_EPOCH).ok()? + self.ahead)
     }
 
     fn dependencies(&self) -> Vec<String> {

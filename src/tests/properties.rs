@@ -88,7 +88,8 @@ pub(crate) fn read_to_the_end(records: &[Record<'_>]) {
         assert!(warnings.len() <= 3);
         let _ = DeadLetter::find(&attributes, None);
     }
-    let known: Vec<_> = records.iter().map(|record| Known { record, depends_on: None }).collect();
+    let known: Vec<_> =
+        records.iter().map(|record| Known { record, depends_on: None, ahead: Duration::ZERO }).collect();
     assert_eq!(plan(&known, false, |known| known).order.len(), records.len());
     let _ = report(records, &settled, SystemTime::UNIX_EPOCH, true);
     let response = response(records, &settled);

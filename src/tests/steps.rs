@@ -40,7 +40,12 @@ impl Batch {
     /// Returns the number of lanes.
     #[must_use]
     pub fn plan(&self) -> usize {
-        let known: Vec<_> = self.0.list().iter().map(|record| Known { record, depends_on: None }).collect();
+        let known: Vec<_> = self
+            .0
+            .list()
+            .iter()
+            .map(|record| Known { record, depends_on: None, ahead: Duration::ZERO })
+            .collect();
         plan::plan(&known, false, |known| known).lanes.len()
     }
 

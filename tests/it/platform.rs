@@ -1,11 +1,13 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redrive::{BoxError, Consumer, Failure, FromMessage, Invocation, Message, Record};
+use redrive_local::{Event, EventKind};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::support::event;
 use crate::support::function::{Function, example, response, trace_id};
+use crate::support::shop::{Open, shop};
 
 fn lines(stdout: &str) -> Vec<Value> {
     stdout.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
@@ -108,4 +110,18 @@ async fn only_the_runtime_api_moves_the_clock_of_a_circuit_breaker() {
     assert_eq!(function.respond_with(traced, event(["ok"])).await, response(["m0"]), "the breaker is open");
     let local = Some(("redrive-local-time-ms", later(61).as_millis().to_string()));
     assert_eq!(function.respond_with(local, event(["ok"])).await, response([""; 0]), "a minute has passed");
+}
+
+/// Four delays of 16 to 128 minutes, up to a sixteenth longer: see docs/outages.md.
+#[tokio::test]
+async fn an_outage_lasts_as_long_in_redrive_local_as_on_lambda() {
+    let mut config = shop(5);
+    config.functions[0].command = example("ways");
+    let open = Open::start(config).await;
+    open.send(["outage"]);
+    open.until_idle().await;
+    let is_letter = |event: &&Event| matches!(event.kind, EventKind::DeadLettered { .. });
+    let story = open.close().await;
+    let minutes = story.events.iter().find(is_letter).unwrap().at.as_secs() / 60;
+    assert!((240..=256).contains(&minutes), "{minutes}");
 }
