@@ -10,7 +10,7 @@ mod queue;
 use std::future::ready;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::OptionFuture;
@@ -281,16 +281,26 @@ where
     }
 }
 
-/// Returns the names of the SIGTERM and SIGINT signals that arrive from now on.
+/// The first signal that a worker of this process received. It ends later workers too.
+#[cfg(unix)]
+static SIGNALED: OnceLock<&str> = OnceLock::new();
+
+/// Returns the names of the SIGTERM and SIGINT signals that arrive from now on, after the first one that an earlier worker received.
 #[cfg(unix)]
 fn signals() -> io::Result<impl Stream<Item = &'static str> + Send + Unpin> {
     use tokio::signal::unix::{SignalKind, signal};
 
     let each = |kind, name| -> io::Result<_> {
         let mut signal = signal(kind)?;
-        Ok(stream::poll_fn(move |context| signal.poll_recv(context).map(|came| came.map(|()| name))))
+        let told = move |()| {
+            SIGNALED.get_or_init(|| name);
+            name
+        };
+        Ok(stream::poll_fn(move |context| signal.poll_recv(context).map(|came| came.map(told))))
     };
-    Ok(stream::select(each(SignalKind::terminate(), "SIGTERM")?, each(SignalKind::interrupt(), "SIGINT")?))
+    let signals =
+        stream::select(each(SignalKind::terminate(), "SIGTERM")?, each(SignalKind::interrupt(), "SIGINT")?);
+    Ok(stream::iter(SIGNALED.get().copied()).chain(signals))
 }
 
 /// Returns the Ctrl-C events.

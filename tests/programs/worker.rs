@@ -79,6 +79,10 @@ async fn obey_all(bulk: Bulk<Told>) -> Result<(), Failure> {
 async fn main() -> Result<(), redrive::Error> {
     match std::env::var("MODE").as_deref() {
         Ok("bulk") => Consumer::bulk(obey_all).run().await,
+        Ok("twice") => {
+            Consumer::new(obey).run().await?;
+            Consumer::new(obey).run().await
+        }
         _ => Consumer::new(obey).run().await,
     }
 }

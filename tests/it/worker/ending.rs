@@ -97,3 +97,16 @@ async fn a_second_signal_ends_the_worker_at_once() {
         aws.close().await;
     }
 }
+
+#[tokio::test]
+async fn a_worker_that_runs_again_after_sigterm_receives_nothing() {
+    let mut aws = open(600).await;
+    let url = aws.local.queue_url("orders");
+    let worker = Running::start(&aws.local.endpoint_url(), &url, &[("MODE", "twice")]);
+    aws.send(["first"]);
+    until_done(&mut aws, 1).await;
+    let ended = worker.stop().await;
+    ended.is_good();
+    assert_eq!((ended.count("the worker ends"), ended.count("began:")), (1, 1));
+    aws.close().await;
+}
