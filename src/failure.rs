@@ -110,8 +110,9 @@ impl Failure {
     }
 
     /// Names the dependency that is down, for [`outage`](Self::outage). Only messages that
-    /// [depend on it](crate::Consumer::depends_on) wait. If this message does not, no breaker opens. Other failures
-    /// ignore the name.
+    /// [depend on it](crate::Consumer::depends_on) wait. If `depends_on` is set and does not name it for this message, no
+    /// breaker opens, and redrive logs a warning with both names, once for each dependency. Without `depends_on`, no breaker
+    /// opens. Other failures ignore the name.
     pub fn on_dependency(self, dependency: impl Into<Cow<'static, str>>) -> Self {
         Self { dependency: Some(dependency.into()), ..self }
     }

@@ -138,6 +138,9 @@ impl LambdaShell<'_> {
                     }
                     Command::Note(Note::IsDown { dependency, error }) => log::is_down(&dependency, &error),
                     Command::Note(Note::IsUp { dependency }) => log::is_up(&dependency),
+                    Command::Note(Note::IsNotNeeded { dependency, needed }) => {
+                        log::is_not_needed(&dependency, &needed);
+                    }
                     Command::Note(Note::Overloaded { unstarted, all }) => log::overloaded(unstarted, all),
                     // Only a worker's engine sends these.
                     Command::Begin { .. }

@@ -215,6 +215,15 @@ pub(crate) fn is_up(dependency: &str) {
     info!(target: TARGET, dependency = &*cut_to(dependency, DEPENDENCY), "a dependency works again");
 }
 
+/// Warns that a failure names a dependency which the message does not need.
+pub(crate) fn is_not_needed(dependency: &str, needed: &[String]) {
+    warn!(
+        on_dependency = &*cut_to(dependency, DEPENDENCY),
+        depends_on = &*cut_to(&needed.join(", "), 256),
+        "on_dependency names a dependency that depends_on does not name for the message, so no circuit breaker opens"
+    );
+}
+
 /// Warns that a dead letter has no note.
 pub(crate) fn letter_without_note(batch: &Span, record: &Record<'_>) {
     warn!(

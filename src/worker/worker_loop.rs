@@ -468,6 +468,7 @@ where
             }
             Note::IsDown { dependency, error } => log::is_down(&dependency, &error),
             Note::IsUp { dependency } => log::is_up(&dependency),
+            Note::IsNotNeeded { dependency, needed } => log::is_not_needed(&dependency, &needed),
             Note::Overloaded { .. } => {}
             Note::TokensFail(error) => {
                 warn!(error, "the shared rate cannot be reached; redrive receives nothing until it can");

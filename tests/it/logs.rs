@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::support::function::{Function, ORDERS};
 use crate::support::runtimes::Runtimes;
 use crate::support::shop::{Open, order, shop};
-use crate::support::{event, loopback};
+use crate::support::{Aws, event, loopback};
 
 /// Stands in every body and in no line of a log.
 const SECRET: &str = "4111-1111-1111-1111";
@@ -279,4 +279,37 @@ fn a_handler_that_holds_standard_output_delays_no_response() {
     let failed = answer.recv_timeout(Duration::from_secs(10));
     drop(release);
     assert_eq!(failed, Ok(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_a_dependency_that_nobody_depends_on_is_a_warning() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let lines_to = Arc::clone(&log);
+    let subscriber = tracing_subscriber::fmt().json().flatten_event(true);
+    let subscriber = subscriber.with_writer(move || Written(Arc::clone(&lines_to))).finish();
+    let _log = tracing::subscriber::set_default(subscriber);
+    let aws = Aws::standard();
+    let fail = |_: u64| async { Err::<(), _>(Failure::outage("503").on_dependency("db")) };
+    let consumer = aws.consumer("orders", fail).depends_on(|_| Some("database"));
+    for _ in 0..2 {
+        aws.send_all("orders", 0..10);
+        aws.handle(&consumer, "orders", 10).await;
+    }
+    let log = String::from_utf8(log.lock().unwrap().clone()).unwrap();
+    let warnings: Vec<_> = lines(&log).into_iter().filter(|line| line["on_dependency"].is_string()).collect();
+    let [warning] = &warnings[..] else { panic!("one warning: {warnings:?}") };
+    assert_eq!((&warning["level"], &warning["on_dependency"]), (&json!("WARN"), &json!("db")));
+    assert_eq!(warning["depends_on"], "database");
+}
+
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }

@@ -99,6 +99,8 @@ pub(crate) struct EngineContext<'a> {
     pub(crate) now: Time,
     /// Dependencies that have gone down, with the error, or work again.
     pub(crate) turned: Vec<(String, Option<String>)>,
+    /// Dependencies that failures named although their messages need only the others.
+    pub(crate) unneeded: Vec<(String, Vec<String>)>,
     /// The numbers of unstarted messages and of all, if time ran out for most of a batch.
     pub(crate) overload: Option<(usize, usize)>,
     /// Ids of messages, each with a warning about an invalid attribute.
@@ -109,6 +111,15 @@ impl EngineContext<'_> {
     /// Returns the time since the epoch of the wall clock.
     pub(crate) fn wall(&self) -> Time {
         self.epoch + self.now
+    }
+
+    /// Notes, once for each name, that a failure named a dependency which its message does not need.
+    fn note_unneeded(&mut self, named: &str, needed: &[String]) {
+        if self.shared.unneeded.get(named).is_none() {
+            let now = self.wall();
+            self.shared.unneeded.get_or_insert(named, || now, |noted| *noted);
+            self.unneeded.push((named.to_owned(), needed.to_vec()));
+        }
     }
 }
 
@@ -371,6 +382,12 @@ impl<F: MessageMeta> Batch<F> {
             {
                 let needed = own_dependencies(facts, &context.policy);
                 let is_it = |name: &&str| summary.dependency.as_deref().is_none_or(|only| only == *name);
+                if let Some(named) = summary.dependency.as_deref()
+                    && context.policy.names_dependencies
+                    && !each(&needed).any(|name| name == named)
+                {
+                    context.note_unneeded(named, &needed);
+                }
                 for name in each(&needed).filter(is_it) {
                     let call = (ran.map(|ran| Ran { is_shared: false, ..ran }), name.to_owned());
                     if ran.is_some_and(|ran| ran.is_shared) && counted.contains(&call) {

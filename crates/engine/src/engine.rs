@@ -118,6 +118,7 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
                 epoch,
                 now: Time::ZERO,
                 turned: Vec::new(),
+                unneeded: Vec::new(),
                 overload: None,
                 ignored: Vec::new(),
             },
@@ -233,6 +234,9 @@ impl<'a, F: MessageMeta, M: Machine<F>> Engine<'a, F, M> {
             None => Note::IsUp { dependency },
         });
         self.commands.extend(turned.map(Command::Note));
+        let unneeded = self.context.unneeded.drain(..);
+        let note = |(dependency, needed)| Command::Note(Note::IsNotNeeded { dependency, needed });
+        self.commands.extend(unneeded.map(note));
         let overload = self.context.overload.take();
         self.commands
             .extend(overload.map(|(unstarted, all)| Command::Note(Note::Overloaded { unstarted, all })));

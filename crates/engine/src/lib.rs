@@ -57,6 +57,7 @@ pub use self::engine::Engine;
 pub use self::error_summary::{Disposition, ErrorSummary};
 use self::keys::{BatchKey, LeaseKey, MessageKey};
 pub use self::lambda::{BatchLimits, LambdaEngine};
+use self::names::ByName;
 pub use self::names::Secret;
 pub use self::outbox::SettleCall;
 pub use self::overrides::{MessageOverrides, max_attempts};
@@ -218,6 +219,11 @@ pub enum Note {
     IsUp {
         dependency: String,
     },
+    /// A failure names this dependency, but the user's function names only others for its message. Noted once for each name.
+    IsNotNeeded {
+        dependency: String,
+        needed: Vec<String>,
+    },
     /// Time ran out before most messages of a batch were started.
     Overloaded {
         unstarted: usize,
@@ -244,6 +250,8 @@ pub struct Shared {
     pub secret: Secret,
     pub streak: PanicStreak,
     pub breakers: Breakers,
+    /// The names that were [noted](Note::IsNotNeeded), and when.
+    unneeded: ByName<Time>,
     /// True once a function's process has outlived all suspects of a batch. It then stops isolating those of later batches.
     pub outlived_suspects: bool,
 }
@@ -254,6 +262,7 @@ impl Shared {
             secret,
             streak: PanicStreak::default(),
             breakers: Breakers::new(secret),
+            unneeded: ByName::new(secret),
             outlived_suspects: false,
         }
     }

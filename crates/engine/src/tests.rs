@@ -679,6 +679,29 @@ fn an_outage_that_a_handler_reports_does_not_count_for_the_store() {
 }
 
 #[test]
+fn an_outage_of_a_dependency_that_the_message_does_not_need_is_noted_once() {
+    let mut bench = Bench::new(false, millis(900_000));
+    bench.receive(&(0..8).collect::<Vec<_>>(), 1, millis(0));
+    let noted = |bench: &mut Bench| {
+        bench.take(|command| matches!(command, Command::Note(Note::IsNotNeeded { .. }))).map(|note| {
+            let Command::Note(Note::IsNotNeeded { dependency, needed }) = note else { unreachable!() };
+            (dependency, needed)
+        })
+    };
+    let outage = |name| failed(Failure::outage("503").on_dependency(name));
+    bench.ends(0..1, &outage("db"), millis(0));
+    assert_eq!(noted(&mut bench), None, "no function names what messages need");
+    bench.engine.context.policy.names_dependencies = true;
+    bench.ends(1..2, &failed(Failure::retry("500").on_dependency("db")), millis(0));
+    assert_eq!(noted(&mut bench), None, "no outage");
+    bench.ends(2..4, &outage("db"), millis(0));
+    assert_eq!(noted(&mut bench), Some(("db".to_owned(), Vec::new())));
+    assert_eq!(noted(&mut bench), None, "once");
+    bench.ends(4..5, &outage("bank"), millis(0));
+    assert_eq!(noted(&mut bench).expect("another name").0, "bank");
+}
+
+#[test]
 fn a_process_has_outlived_suspects_once_all_of_a_batch_ran() {
     let policy = policy(false, None, VISIBILITY);
     let messages = [3, 1, 4].map(|attempt| (Fake { id: attempt.to_string(), attempt, group: None }, None));
