@@ -8,8 +8,6 @@
 //! character, so the database refuses the whole statement. redrive calls the handler with halves until that order is alone, and
 //! dead-letters it as `refused`.
 
-use std::num::NonZeroUsize;
-
 use redrive::{Bulk, Consumer, Failure, Message};
 use serde::Deserialize;
 
@@ -47,6 +45,6 @@ fn execute(statement: &str, rows: &[(String, u64, String)]) -> Result<(), Failur
 #[tokio::main]
 async fn main() -> Result<(), redrive::Error> {
     // A row has three parameters, and the database takes 65,535 in a statement.
-    let rows = NonZeroUsize::new(5_000).expect("it is not zero");
+    let rows = 5_000;
     Consumer::bulk(insert).chunk_size(rows).halve_on_failure().run().await
 }

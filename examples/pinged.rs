@@ -25,7 +25,7 @@ async fn greet(name: Message<Text>) -> Result<(), Failure> {
         memory_mb = invocation.memory_mb(),
         log_group = invocation.log_group(),
         log_stream = invocation.log_stream(),
-        seconds_left = invocation.remaining().as_secs(),
+        seconds_left = name.remaining().as_secs(),
         "hello"
     );
     Ok(())

@@ -45,6 +45,8 @@ impl Shop {
 }
 
 impl Handler<Message<Order>> for Shop {
+    type Error = Failure;
+
     async fn call(&self, order: Message<Order>) -> Result<(), Failure> {
         let database = self.pool.get().await?;
         // It runs on a thread that may block, because SQLite blocks.

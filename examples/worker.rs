@@ -44,6 +44,8 @@ struct Transcriber {
 }
 
 impl Handler<Message<Recording>> for Transcriber {
+    type Error = Failure;
+
     async fn call(&self, job: Message<Recording>) -> Result<(), Failure> {
         if !self.model.languages.contains(&job.body.language.as_str()) {
             return Err(Failure::reject(format!("no model for {:?}", job.body.language))

@@ -46,10 +46,8 @@ use redrive_executor::Executor;
 /// In a test, [`handle`](Self::handle) needs no AWS and no environment:
 ///
 /// ```
-/// use redrive::{Consumer, Failure};
+/// use redrive::{Consumer, Failure, Invocation};
 /// use aws_lambda_events::sqs::SqsEvent;
-/// use std::time::Duration;
-/// use tokio::time::Instant;
 ///
 /// async fn greet(name: String) -> Result<(), Failure> {
 ///     if name.is_empty() { Err("nobody to greet")? }
@@ -59,8 +57,7 @@ use redrive_executor::Executor;
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let event: SqsEvent = serde_json::from_str(
 ///     r#"{"Records": [{"messageId": "a", "body": "\"you\""}, {"messageId": "b", "body": "\"\""}]}"#)?;
-/// let deadline = Instant::now() + Duration::from_secs(10);
-/// let response = Consumer::new(greet).handle(event, deadline).await?;
+/// let response = Consumer::new(greet).handle(event, Invocation::default()).await?;
 /// assert_eq!(response.batch_item_failures.len(), 1);
 /// assert_eq!(response.batch_item_failures[0].item_identifier, "b");
 /// # Ok::<(), redrive::BoxError>(()) }).unwrap();
@@ -173,19 +170,36 @@ where
         self
     }
 
-    /// Handles one batch and returns before `deadline`.
+    /// Handles one batch and returns before the deadline of its invocation: a `lambda_runtime::Context`, or in a test
+    /// [`Invocation::default`].
+    ///
+    /// ```
+    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+    /// use aws_lambda_events::sqs::SqsEvent;
+    /// use lambda_runtime::{Error, LambdaEvent, service_fn};
+    /// use redrive::Consumer;
+    ///
+    /// # async fn example() -> Result<(), Error> {
+    /// let consumer = Consumer::new(place).connect().await?;
+    /// let function = async |event: LambdaEvent<SqsEvent>| consumer.handle(event.payload, event.context).await;
+    /// # drop(function);
+    /// # Ok(()) }
+    /// ```
     ///
     /// Handlers run in the calling task and see its task-locals. A handler that blocks its thread delays the
     /// response. [`workers`](Self::workers) changes both.
     ///
     /// # Errors
-    /// A record has no message id, or comes from a service other than SQS. The settings are not for the event's
+    /// A setting is invalid. A record has no message id, or comes from a service other than SQS. The settings are not for the event's
     /// queue, see [`queue`](Self::queue). The dead-letter queue is the queue itself, or only one of them is FIFO.
     /// The runtime of [`workers`](Self::workers) was shut down or has no timers. In all these cases no message was
     /// handled.
-    pub async fn handle(&self, event: SqsEvent, deadline: Instant) -> Result<SqsBatchResponse, Error> {
-        let invocation = Invocation::until(deadline.into_std());
-        self.handle_batch(Received::Event(event), &invocation).await
+    pub async fn handle(
+        &self,
+        event: SqsEvent,
+        invocation: impl Into<Invocation>,
+    ) -> Result<SqsBatchResponse, Error> {
+        self.handle_batch(Received::Event(event), &invocation.into()).await
     }
 
     /// Runs handlers on these threads, and ends the process when it can handle no more batches.
@@ -275,7 +289,7 @@ impl Setup {
         let deadline = Instant::from_std(invocation.deadline());
         let until = deadline.checked_sub(FOR_THE_RESPONSE).unwrap_or(deadline);
         let (answer, answered) = oneshot::channel();
-        let (take, event) = (take.clone(), OtherEvent::of(event, invocation.clone()));
+        let (take, event) = (take.clone(), OtherEvent::of(event, invocation.clone(), until.into_std()));
         let code = async move {
             let taken = take.call(event).await;
             // The error's `Display` is user code, so it runs here as well.

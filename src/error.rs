@@ -26,7 +26,7 @@ use redrive_http::NetworkError;
 /// assert_eq!(error.to_string(), "max receive count is 0, allowed: 1 to 1000");
 ///
 /// let event = serde_json::from_str(r#"{"Records": [{"body": "1"}]}"#).unwrap();
-/// let error = Consumer::new(place).handle(event, tokio::time::Instant::now()).await.unwrap_err();
+/// let error = Consumer::new(place).handle(event, redrive::Invocation::default()).await.unwrap_err();
 /// assert_eq!(error.to_string(), "record 0 has no messageId and could not be reported as failed");
 /// # });
 /// ```

@@ -6,8 +6,6 @@ pub(crate) mod other_event;
 
 use std::future::Future;
 
-use futures_util::TryFutureExt;
-
 use crate::failure::Failure;
 
 /// Handles one message. Every `async fn(M) -> Result<(), E>` whose error converts into a [`Failure`] is a handler.
@@ -20,6 +18,8 @@ use crate::failure::Failure;
 /// struct Greeter { greeting: String }
 ///
 /// impl Handler<Message<String>> for Greeter {
+///     type Error = Failure;
+///
 ///     async fn call(&self, name: Message<String>) -> Result<(), Failure> {
 ///         tracing::info!(self.greeting, name.body, "greeted");
 ///         Ok(())
@@ -47,8 +47,11 @@ use crate::failure::Failure;
     note = "or a type that implements `redrive::Handler<M>`"
 )]
 pub trait Handler<M>: Send + Sync + 'static {
+    /// The error: [`Failure`], or any type that becomes one.
+    type Error: Into<Failure>;
+
     /// Handles one delivery of a message. `Ok` deletes it from the queue; see [`Failure`] for the rest.
-    fn call(&self, message: M) -> impl Future<Output = Result<(), Failure>> + Send;
+    fn call(&self, message: M) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
 impl<F, M, R, E> Handler<M> for F
@@ -57,7 +60,9 @@ where
     R: Future<Output = Result<(), E>> + Send,
     E: Into<Failure>,
 {
-    fn call(&self, message: M) -> impl Future<Output = Result<(), Failure>> + Send {
-        self(message).map_err(Into::into)
+    type Error = E;
+
+    fn call(&self, message: M) -> impl Future<Output = Result<(), E>> + Send {
+        self(message)
     }
 }

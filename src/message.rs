@@ -11,11 +11,11 @@ pub(crate) mod record_fn;
 pub(crate) mod records;
 pub(crate) mod console_test;
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use redrive_sqs::{Attribute, Attributes, Origin};
 
-use crate::message::invocation::Invocation;
+use crate::message::invocation::{Invocation, remaining};
 use crate::message::record::Record;
 use redrive_engine::Deliveries;
 
@@ -85,9 +85,7 @@ pub struct Message<T> {
     /// The time at which redrive cancels a running handler and retries its message: the end of the batch, or the [time
     /// limit](crate::Consumer::time_limit) if that is earlier.
     ///
-    /// This is a time of tokio's clock. If a test has paused that clock, compare
-    /// `tokio::time::Instant::from_std(message.deadline)` with `tokio::time::Instant::now()`, not with
-    /// `std::time::Instant::now()`.
+    /// This is a time of tokio's clock, which a test can pause. [`remaining`](Self::remaining) compares it with that clock.
     pub deadline: Instant,
     /// The invocation that delivered it.
     pub invocation: Invocation,
@@ -119,6 +117,19 @@ impl<T> Message<T> {
     #[must_use]
     pub fn redrives(&self) -> u32 {
         self.origin.as_ref().map_or(0, |origin| origin.redrives)
+    }
+
+    /// Returns the time left until [`deadline`](Self::deadline), or zero if it has passed.
+    ///
+    /// ```
+    /// use redrive::Message;
+    /// use std::time::Duration;
+    ///
+    /// assert!(Message::new("tea").remaining() > Duration::from_secs(890), "a message of a test has 15 minutes");
+    /// ```
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        remaining(self.deadline)
     }
 
     /// Returns true if an error in this attempt ends the deliveries of the message: redrive writes a dead letter, or the

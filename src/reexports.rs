@@ -2,11 +2,11 @@
 //! crate needs a new one of redrive; `CONTRIBUTING.md` says when a signature may have one.
 //!
 //! ```
-//! use redrive::reexports::{aws_lambda_events::sqs::SqsEvent, tokio::time::Instant};
+//! use redrive::reexports::{aws_lambda_events::sqs::SqsEvent, lambda_runtime::LambdaEvent};
 //!
 //! # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
-//! async fn handled(event: SqsEvent, deadline: Instant) -> Result<usize, redrive::Error> {
-//!     let response = redrive::Consumer::new(place).handle(event, deadline).await?;
+//! async fn handled(event: LambdaEvent<SqsEvent>) -> Result<usize, redrive::Error> {
+//!     let response = redrive::Consumer::new(place).handle(event.payload, event.context).await?;
 //!     Ok(response.batch_item_failures.len())
 //! }
 //! ```

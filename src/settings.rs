@@ -9,17 +9,19 @@ mod variable;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use redrive_sqs::{BATCH_SIZE, LONGEST_INVOCATION, LONGEST_VISIBILITY, Quoted, cut_to};
+use redrive_sqs::{LONGEST_INVOCATION, LONGEST_VISIBILITY, Quoted, cut_to};
 
 pub use crate::settings::choices::Metrics;
 pub use crate::settings::queues::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
-use crate::settings::values::{
-    Drain, Limit, LimitOfKey, Namespace, OutageHorizon, ReceiveCount, Senders, SlowTime, TimeLimit,
+pub(crate) use crate::settings::values::{
+    ChunkBytes, ChunkSize, LONGEST_VISIBILITY_TIMEOUT, QueueUrl, Value, VisibilityTimeout,
 };
-pub(crate) use crate::settings::values::{LONGEST_VISIBILITY_TIMEOUT, QueueUrl, Value, VisibilityTimeout};
+use crate::settings::values::{
+    Concurrency, Drain, Limit, LimitOfKey, Namespace, OutageHorizon, ReceiveCount, Senders, SlowTime,
+    TimeLimit,
+};
 use crate::settings::variable::{Fill, Variable};
 use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides, longest_delay};
 
@@ -35,7 +37,7 @@ pub(crate) struct Settings {
     pub(crate) dead_letter_queue_url: Option<QueueUrl>,
     pub(crate) max_receive_count: Option<ReceiveCount>,
     pub(crate) visibility_timeout: Option<VisibilityTimeout>,
-    pub(crate) concurrency: Option<NonZeroUsize>,
+    pub(crate) concurrency: Option<Concurrency>,
     pub(crate) time_limit: Option<TimeLimit>,
     pub(crate) reserve: Option<Duration>,
     pub(crate) backoff: Option<Backoff>,
@@ -98,7 +100,7 @@ impl Settings {
         fill.setting(&mut self.dead_letter_queue_url, "REDRIVE_DEAD_LETTER_QUEUE_URL", Value::read)?;
         fill.setting(&mut self.max_receive_count, "REDRIVE_MAX_RECEIVE_COUNT", Value::read)?;
         fill.setting(&mut self.visibility_timeout, "REDRIVE_VISIBILITY_TIMEOUT", Value::read)?;
-        fill.setting(&mut self.concurrency, "REDRIVE_CONCURRENCY", |it| it.whole(&BATCH_SIZE))?;
+        fill.setting(&mut self.concurrency, "REDRIVE_CONCURRENCY", Value::read)?;
         fill.setting(&mut self.time_limit, "REDRIVE_TIME_LIMIT", Value::read)?;
         fill.setting(&mut self.backoff, "REDRIVE_BACKOFF", Variable::backoff)?;
         fill.setting(&mut self.overrides, "REDRIVE_OVERRIDES", Variable::overrides)?;
@@ -124,7 +126,7 @@ impl Settings {
     /// The code has set a value that is not allowed, or a delay is too long beside the queue's visibility timeout.
     pub(crate) fn check(&self) -> Result<(), InvalidSetting> {
         self.check_queues()?;
-        self.refused.values().next().cloned().map_or(Ok(()), Err)?;
+        self.check_refused()?;
         let (longest, visibility) = (self.longest(), self.visibility_timeout());
         match self.backoff.as_ref().and_then(longest_delay).filter(|delay| *delay > longest) {
             Some(delay) => {
@@ -140,12 +142,19 @@ impl Settings {
         }
     }
 
+    /// # Errors
+    /// The code has set a value that is not allowed.
+    fn check_refused(&self) -> Result<(), InvalidSetting> {
+        self.refused.values().next().cloned().map_or(Ok(()), Err)
+    }
+
     /// Refuses rates on Lambda: messages that wait for their turn would cost the function's time, and those that return would
     /// cost deliveries.
     ///
     /// # Errors
-    /// A rate is set.
+    /// A rate is set, or the code has set a value that is not allowed.
     pub(crate) fn check_function(&self) -> Result<(), InvalidSetting> {
+        self.check_refused()?;
         let rates = [
             ("the rate (REDRIVE_RATE)", self.rate.as_deref()),
             ("the rate of a key", self.rate_of_key.as_deref()),
@@ -156,7 +165,7 @@ impl Settings {
     }
 
     pub(crate) fn concurrency(&self) -> usize {
-        self.concurrency.map_or(10, NonZeroUsize::get)
+        self.concurrency.as_deref().copied().unwrap_or(10)
     }
 
     pub(crate) fn outage_horizon(&self) -> Duration {

@@ -233,7 +233,7 @@ where
             visibility: queue.visibility,
             concurrency: settings.concurrency(),
             slow: settings.adaptive_concurrency.as_deref().copied(),
-            chunk: M::IS_BULK.then_some((shell.chunks.messages.get(), shell.chunks.bytes)),
+            chunk: M::IS_BULK.then_some((shell.chunks.messages, shell.chunks.bytes)),
             drain: settings.drain(),
             rate: settings.rate.as_deref().copied(),
             is_rate_shared: self.setup.tokens.is_some(),

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use crate::message::bodies::Bodies;
 use crate::message::record::Record;
 use crate::once::Once;
 use crate::runners::Input;
-use crate::settings::{Metrics, Settings};
+use crate::settings::{ChunkBytes, ChunkSize, Metrics, Settings};
 use crate::telemetry::message_report::MessageReport;
 use crate::tokens::Tokens;
 use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides, Rate};
@@ -50,19 +49,17 @@ where
         self.setting(|settings| settings.visibility_timeout = settings.keep(timeout))
     }
 
-    /// The maximum number of messages of a batch that run at the same time. Default: 10.
+    /// The maximum number of messages of a batch that run at the same time, 1 to 10,000. Default: 10.
     ///
     /// If a process has several batches, as on Lambda Managed Instances, the limit applies to each. A
     /// [worker](Self::work) handles at most this many messages at a time.
     ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
-    /// use std::num::NonZeroUsize;
-    ///
-    /// let consumer = redrive::Consumer::new(place).concurrency(const { NonZeroUsize::new(5).unwrap() });
+    /// let consumer = redrive::Consumer::new(place).concurrency(5);
     /// ```
-    pub fn concurrency(self, messages: NonZeroUsize) -> Self {
-        self.setting(|settings| settings.concurrency = Some(messages))
+    pub fn concurrency(self, messages: usize) -> Self {
+        self.setting(|settings| settings.concurrency = settings.keep(messages))
     }
 
     /// The time that the handler may take for one message, at most 5,400 s. Default: the time left for the batch. In a
@@ -395,33 +392,38 @@ where
     ///
     /// ```
     /// use redrive::{Bulk, Consumer, Failure, Message};
-    /// use std::num::NonZeroUsize;
     ///
     /// async fn insert(names: Bulk<Message<String>>) -> Result<(), Failure> {
     ///     tracing::info!(names = names.len(), "inserted");
     ///     Ok(())
     /// }
-    /// let consumer = Consumer::bulk(insert).chunk_size(NonZeroUsize::new(25).unwrap()).halve_on_failure();
+    /// let consumer = Consumer::bulk(insert).chunk_size(25).halve_on_failure();
     /// ```
     pub fn bulk(handler: H) -> Self {
         Self::new(handler)
     }
 
-    /// The maximum number of messages in one call. Default: 100, because many APIs have limits, such as the number
+    /// The maximum number of messages in one call, 1 to 10,000. Default: 100, because many APIs have limits, such as the number
     /// of parameters of an SQL statement. `COPY` and `unnest` accept thousands. A batch has at most 10,000
     /// messages, and 10 on a FIFO queue.
-    pub const fn chunk_size(mut self, messages: NonZeroUsize) -> Self {
-        self.setup.chunks.messages = messages;
-        self
+    pub fn chunk_size(self, messages: usize) -> Self {
+        self.set(|setup| {
+            if let Some(messages) = setup.settings.keep::<ChunkSize>(messages) {
+                setup.chunks.messages = *messages;
+            }
+        })
     }
 
-    /// The maximum total size of the bodies in one call, in bytes, as received. A larger message is handled alone.
+    /// The maximum total size of the bodies in one call, in bytes, 1 to 4,294,967,295, as received. A larger message is handled alone.
     /// Default on Lambda: no limit, because a batch has at most 6 MB. Default in a worker: 64 MiB divided by the
     /// concurrency, but at least 1 MiB. Bodies from [`bodies`](Self::bodies) do not count. All bodies of a call
     /// are in memory at the same time, so choose the chunk size for the largest.
-    pub const fn chunk_bytes(mut self, bytes: NonZeroUsize) -> Self {
-        self.setup.chunks.bytes = bytes.get();
-        self
+    pub fn chunk_bytes(self, bytes: usize) -> Self {
+        self.set(|setup| {
+            if let Some(bytes) = setup.settings.keep::<ChunkBytes>(bytes) {
+                setup.chunks.bytes = *bytes;
+            }
+        })
     }
 
     /// Splits a call that failed as a whole into halves and repeats them, until it finds the messages that fail

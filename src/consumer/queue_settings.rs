@@ -1,6 +1,5 @@
 //! The settings of one of several queues.
 
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use redrive_sqs::OriginSenders;
@@ -42,9 +41,9 @@ impl QueueSettings {
         self.set(|settings| settings.visibility_timeout = settings.keep(timeout))
     }
 
-    /// The maximum number of messages of a batch that run at the same time.
-    pub fn concurrency(self, messages: NonZeroUsize) -> Self {
-        self.set(|settings| settings.concurrency = Some(messages))
+    /// The maximum number of messages of a batch that run at the same time, 1 to 10,000.
+    pub fn concurrency(self, messages: usize) -> Self {
+        self.set(|settings| settings.concurrency = settings.keep(messages))
     }
 
     /// The time that the handler may take for one message.

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use serde_json::Value;
 
 use crate::failure::BoxError;
-use crate::message::invocation::Invocation;
+use crate::message::invocation::{Invocation, remaining};
 
 /// An event that is not from SQS, for [`Consumer::on_other_event`](crate::Consumer::on_other_event).
 ///
@@ -17,7 +18,7 @@ use crate::message::invocation::Invocation;
 /// use serde_json::{Value, json};
 ///
 /// async fn ping(event: OtherEvent) -> std::io::Result<Value> {
-///     tracing::info!(remaining = ?event.invocation().remaining(), "pinged");
+///     tracing::info!(remaining = ?event.remaining(), "pinged");
 ///     Ok(event.into_value())
 /// }
 ///
@@ -29,17 +30,19 @@ use crate::message::invocation::Invocation;
 pub struct OtherEvent {
     value: Value,
     invocation: Invocation,
+    deadline: Instant,
 }
 
 impl OtherEvent {
     /// Creates an event for a test, with 15 minutes left.
     #[must_use]
     pub fn new(value: Value) -> Self {
-        Self { value, invocation: Invocation::default() }
+        let invocation = Invocation::default();
+        Self { value, deadline: invocation.deadline(), invocation }
     }
 
-    pub(crate) const fn of(value: Value, invocation: Invocation) -> Self {
-        Self { value, invocation }
+    pub(crate) const fn of(value: Value, invocation: Invocation, deadline: Instant) -> Self {
+        Self { value, invocation, deadline }
     }
 
     /// Returns the event as JSON.
@@ -58,6 +61,12 @@ impl OtherEvent {
     #[must_use]
     pub const fn invocation(&self) -> &Invocation {
         &self.invocation
+    }
+
+    /// Returns the time left until redrive cancels the closure, or zero if it has passed.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        remaining(self.deadline)
     }
 }
 

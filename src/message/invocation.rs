@@ -19,14 +19,14 @@ use redrive_sqs::LONGEST_INVOCATION;
 ///
 /// async fn greet(name: Message<String>) -> Result<(), Failure> {
 ///     let invocation = &name.invocation;
-///     tracing::info!(name.body, trace = invocation.trace_header(), remaining = ?invocation.remaining(), "hello");
+///     tracing::info!(name.body, trace = invocation.trace_header(), remaining = ?name.remaining(), "hello");
 ///     Ok(())
 /// }
 /// # let consumer = redrive::Consumer::new(greet);
 /// ```
 ///
-/// With [`Consumer::handle`](crate::Consumer::handle), only the deadline is known; everything else is `None`. In a
-/// test, `Invocation::default()` has 15 minutes left. `Invocation::from` converts a `lambda_runtime::Context`.
+/// [`Consumer::handle`](crate::Consumer::handle) makes it from a `lambda_runtime::Context`. In a test, `Invocation::default()`
+/// has 15 minutes left, and everything else is `None`.
 #[derive(Clone)]
 pub struct Invocation(Arc<Inner>);
 
@@ -97,16 +97,8 @@ impl Invocation {
 
     /// Returns the time at which Lambda ends the invocation. redrive cancels handlers earlier, at
     /// [`Message::deadline`](crate::Message::deadline).
-    #[must_use]
-    pub fn deadline(&self) -> Instant {
+    pub(crate) fn deadline(&self) -> Instant {
         self.0.deadline
-    }
-
-    /// Returns the time left until [`deadline`](Self::deadline), or zero if it has passed.
-    #[must_use]
-    pub fn remaining(&self) -> Duration {
-        // tokio's clock, which tests can pause.
-        self.0.deadline.saturating_duration_since(tokio::time::Instant::now().into_std())
     }
 
     /// Returns the time by the clock of `redrive local`, which runs faster than real time.
@@ -123,9 +115,22 @@ impl Invocation {
     }
 }
 
+/// Returns the time left until a deadline, or zero if it has passed.
+pub(crate) fn remaining(deadline: Instant) -> Duration {
+    // tokio's clock, which tests can pause.
+    deadline.saturating_duration_since(tokio::time::Instant::now().into_std())
+}
+
 impl Default for Invocation {
     fn default() -> Self {
         Self::until(tokio::time::Instant::now().into_std() + LONGEST_INVOCATION)
+    }
+}
+
+/// Creates an invocation of which only the deadline is known, for a test.
+impl From<tokio::time::Instant> for Invocation {
+    fn from(deadline: tokio::time::Instant) -> Self {
+        Self::until(deadline.into_std())
     }
 }
 

@@ -1,19 +1,18 @@
 //! The messages of one call of a bulk handler, with their results and the consequences for their lanes.
 
 use std::collections::{HashSet, VecDeque};
-use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use redrive_engine::keys::{BatchKey, MessageKey};
 use redrive_engine::{Disposition, ErrorSummary, Outcome, Ran, Worked};
 
 /// The default number of messages in a call.
-const MESSAGES: NonZeroUsize = NonZeroUsize::new(100).expect("it is not zero");
+const MESSAGES: usize = 100;
 
 /// The limits of a call. With `halves`, a call that fails as a whole is tried again in halves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chunks {
-    pub(crate) messages: NonZeroUsize,
+    pub(crate) messages: usize,
     /// The maximum size of the received bodies, in bytes.
     pub(crate) bytes: usize,
     pub(crate) halves: bool,
@@ -41,7 +40,7 @@ pub(crate) fn cut(
     let (mut segments, mut messages, mut bytes) = (Vec::new(), 0, 0_usize);
     while let Some(lane) = lanes.front() {
         let mut end = lane.start;
-        while end < lane.end && messages < limits.messages.get() {
+        while end < lane.end && messages < limits.messages {
             let more = bytes.saturating_add(bytes_of(end));
             if messages > 0 && more > limits.bytes {
                 break;

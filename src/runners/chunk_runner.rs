@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_util::FutureExt;
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
+use futures_util::{FutureExt, TryFutureExt as _};
 use tokio::sync::OnceCell;
 use tokio::time::{Duration, Instant};
 use tracing::Instrument;
@@ -219,7 +219,7 @@ where
         }
         let call = chunk.shared.results().call();
         let rulings: Arc<dyn Rule> = Arc::new(OfCall { chunk: Arc::clone(&chunk.shared), call });
-        times.of(|| self.handler.call(Bulk::on(&rulings, messages.into_iter()))).await
+        times.of(|| self.handler.call(Bulk::on(&rulings, messages.into_iter())).map_err(Into::into)).await
     }
 
     /// Claims the keys of messages, and returns the messages that have them. The rest of a lane waits behind a message without

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, TryFutureExt as _};
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
 use tokio::time::{Duration, Instant};
@@ -229,7 +229,7 @@ where
                 Ok::<_, Failure>((message, claim))
             })
             .await?;
-        let handler = || times.of(|| self.handler.call(message));
+        let handler = || times.of(|| self.handler.call(message).map_err(Into::into));
         match once.zip(claim) {
             Some((once, claim)) => Box::pin(guard.run(self, once, (claim, record), handler)).await,
             None => handler().await,

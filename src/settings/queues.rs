@@ -153,7 +153,7 @@ impl Settings {
     fn or(&self, all: &Self) -> Self {
         let own = self.clone();
         Self {
-            concurrency: own.concurrency.or(all.concurrency),
+            concurrency: own.concurrency.or_else(|| all.concurrency.clone()),
             time_limit: own.time_limit.or_else(|| all.time_limit.clone()),
             backoff: own.backoff.or_else(|| all.backoff.clone()),
             overrides: own.overrides.or(all.overrides),

@@ -81,6 +81,26 @@ fn a_time_limit_of_the_code_is_within_what_the_variable_allows() {
     }
 }
 
+#[tokio::test]
+async fn all_numbers_that_the_code_sets_are_refused_in_the_same_words() {
+    let consumer = || crate::Consumer::bulk(|_: crate::Bulk<u8>| async { Ok::<_, crate::Failure>(()) });
+    for (consumer, name, allowed) in [
+        (consumer().concurrency(0), "concurrency", "1 to 10000"),
+        (consumer().chunk_size(0), "chunk size", "1 to 10000"),
+        (consumer().chunk_bytes(0), "chunk bytes", "1 to 4294967295"),
+        (consumer().max_receive_count(0), "max receive count", "1 to 1000"),
+        (consumer().rate(Rate::per_second(0)), "rate", "1 to 1000000 messages a second, minute or hour"),
+    ] {
+        let value = if name == "rate" { "0/s" } else { "0" };
+        let refused = [
+            consumer.clone().handle(Default::default(), crate::Invocation::default()).await.unwrap_err(),
+            consumer.connect().await.unwrap_err(),
+        ];
+        let expected = format!("{name} is {value}, allowed: {allowed}");
+        assert_eq!(refused.map(|error| error.to_string()), [expected.clone(), expected]);
+    }
+}
+
 #[test]
 fn the_last_call_for_a_setting_wins() {
     let mut settings = Settings::default();
@@ -100,7 +120,8 @@ fn an_empty_variable_is_not_set() {
 
 #[test]
 fn code_wins_over_the_environment() {
-    let settings = Settings { concurrency: NonZeroUsize::new(2), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.concurrency = settings.keep(2);
     let settings = settings.or_environment(|_| Some("not read".to_owned()).filter(|_| false)).unwrap();
     assert_eq!(settings.concurrency(), 2);
     let settings =

@@ -1,9 +1,9 @@
 //! The values of settings. Each type checks its value when it is created.
 
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 use std::time::Duration;
 
-use redrive_sqs::{MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, OriginSenders, Quoted, in_words};
+use redrive_sqs::{BATCH_SIZE, MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, OriginSenders, Quoted, in_words};
 
 use super::InvalidSetting;
 use super::variable::{UNIQUE_ID, Variable};
@@ -59,6 +59,12 @@ const LONGEST_DRAIN: Duration = Duration::from_secs(3_600);
 const LONGEST_RETENTION: Duration = Duration::from_secs(*MESSAGE_RETENTION_PERIOD.end());
 
 values! {
+    Concurrency(messages: usize as usize) is "concurrency", variable => variable.whole(&BATCH_SIZE)?,
+        if is_in(messages, &BATCH_SIZE), not messages => in_words(&BATCH_SIZE);
+    ChunkSize(messages: usize as usize) is "chunk size", variable => variable.whole(&BATCH_SIZE)?,
+        if is_in(messages, &BATCH_SIZE), not messages => in_words(&BATCH_SIZE);
+    ChunkBytes(bytes: usize as usize) is "chunk bytes", variable => variable.whole(&CHUNK_BYTES)?,
+        if is_in(bytes, &CHUNK_BYTES), not bytes => in_words(&CHUNK_BYTES);
     ReceiveCount(count: u32 as u32) is "max receive count", variable => variable.whole(&MAX_RECEIVE_COUNT)?,
         if MAX_RECEIVE_COUNT.contains(&count), not count => in_words(&MAX_RECEIVE_COUNT);
     VisibilityTimeout(timeout: Duration as Duration) is "visibility timeout",
@@ -89,6 +95,13 @@ values! {
         not Quoted(&text) => "1 to 255 of A-Z a-z 0-9 . _ - / # : and space, not beginning with AWS/";
     Senders(ids: OriginSenders as OriginSenders) is "origin sender", variable => variable.senders()?,
         if ids.fault().is_none(), not Quoted(ids.fault().unwrap_or_default()) => UNIQUE_ID;
+}
+
+/// The allowed bytes of a bulk call: up to 10,000 bodies of 1 MiB do not fit into memory anyway.
+const CHUNK_BYTES: RangeInclusive<u32> = 1..=u32::MAX;
+
+fn is_in(number: usize, allowed: &RangeInclusive<u32>) -> bool {
+    u32::try_from(number).is_ok_and(|number| allowed.contains(&number))
 }
 
 fn at_most(least: &str, most: Duration) -> String {

@@ -8,8 +8,6 @@ use redrive_local::kit::TestAws;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::support::at_a_time;
-
 /// `make explore` takes a minute, as docs/rates.md says.
 const SECONDS: u32 = if option_env!("REDRIVE_EXPLORE").is_some() { 60 } else { 20 };
 const SLOW: Duration = Duration::from_millis(200);
@@ -27,6 +25,8 @@ struct Calls {
 }
 
 impl Handler<Value> for Service {
+    type Error = Failure;
+
     async fn call(&self, _: Value) -> Result<(), Failure> {
         let took = {
             let mut calls = self.0.lock().unwrap();
@@ -60,7 +60,7 @@ async fn behind(slow: Option<Duration>) -> (f64, Duration) {
     aws.latency(Duration::from_millis(20));
     let queue = aws.queue("orders").dead_letter_queue("orders-dead", 3).create();
     (0..200 * SECONDS).for_each(|number| drop(queue.send(json!(number))));
-    let consumer = Consumer::new(service.clone()).sqs(aws.sqs()).concurrency(at_a_time(100));
+    let consumer = Consumer::new(service.clone()).sqs(aws.sqs()).concurrency(100);
     let consumer = match slow {
         Some(slow) => consumer.adaptive_concurrency(slow),
         None => consumer,
@@ -85,7 +85,7 @@ async fn a_service_that_was_down_gets_few_calls_at_first() {
     let (aws, service) = (TestAws::new(), Service::default());
     let queue = aws.queue("orders").dead_letter_queue("orders-dead", 10).create();
     (0..2_000).for_each(|number| drop(queue.send(json!(number))));
-    let consumer = Consumer::new(service.clone()).sqs(aws.sqs()).concurrency(at_a_time(20));
+    let consumer = Consumer::new(service.clone()).sqs(aws.sqs()).concurrency(20);
     let consumer = consumer.adaptive_concurrency(SLOW);
     let mut workers = queue.worked_by(|url, stop| consumer.work_until(url, stop));
     let calls = || service.0.lock().unwrap();

@@ -5,8 +5,8 @@ use redrive::Failure;
 use tokio::runtime::{Builder, Handle};
 use tokio::time::Instant;
 
+use crate::support::Aws;
 use crate::support::runtimes::Runtimes;
-use crate::support::{Aws, at_a_time};
 
 const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -105,7 +105,7 @@ async fn a_time_limit_is_kept_for_each_message_by_itself() {
         tokio::time::sleep(Duration::from_millis(millis)).await;
         Ok::<_, Failure>(())
     });
-    let handled = aws.handle(&consumer.time_limit(secs(1)).concurrency(at_a_time(2)), "orders", 10).await;
+    let handled = aws.handle(&consumer.time_limit(secs(1)).concurrency(2), "orders", 10).await;
     assert_eq!((handled.report.succeeded, handled.report.worker_errors), (4, 2));
     let longest = handled.report.worker_durations.iter().max().unwrap();
     assert!((secs(1)..Duration::from_millis(1_010)).contains(longest), "{longest:?}");

@@ -37,6 +37,8 @@ impl Sqlite {
 }
 
 impl Handler<Message<String>> for Sqlite {
+    type Error = Failure;
+
     async fn call(&self, order: Message<String>) -> Result<(), Failure> {
         self.query(format!("INSERT INTO attempts VALUES ('{}') RETURNING 1", order.body)).await?;
         if order.attempt < 3 { Err("again".into()) } else { Ok(()) }

@@ -221,7 +221,7 @@ async fn moody(event: OtherEvent) -> Result<Value, BoxError> {
         }
         Some("sleeps") => {
             tokio::time::sleep(Duration::from_millis(1)).await;
-            let left = event.invocation().remaining();
+            let left = event.remaining();
             Ok(json!({ "slept": left < Duration::from_millis(600) }))
         }
         mood => Err(format!("no such mood: {mood:?}").into()),

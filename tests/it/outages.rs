@@ -10,8 +10,6 @@ use redrive_local::{Counts, NewMessage};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::support::at_a_time;
-
 const MINUTE: Duration = Duration::from_secs(60);
 const DOWN: Duration = Duration::from_secs(4 * 3_600);
 /// `make explore` sends as many as docs/outages.md says.
@@ -52,6 +50,8 @@ impl Bank {
 }
 
 impl Handler<Value> for Bank {
+    type Error = Failure;
+
     async fn call(&self, _: Value) -> Result<(), Failure> {
         self.clone().pay().await.map_err(Failure::outage)
     }
@@ -166,7 +166,7 @@ async fn a_tenant_that_is_down_does_not_stop_the_others() {
             }
         }
     };
-    let consumer = Consumer::new(notify).sqs(aws.sqs()).max_receive_count(10).concurrency(at_a_time(1));
+    let consumer = Consumer::new(notify).sqs(aws.sqs()).max_receive_count(10).concurrency(1);
     let consumer = consumer.depends_on(tenant);
     let mut mapping = queue.invokes(|event, deadline| consumer.handle(event, deadline));
     for tenant in ["a", "a", "a", "a", "a", "b", "b"] {

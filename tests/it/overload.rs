@@ -21,7 +21,7 @@ async fn messages_that_a_function_has_no_time_for_do_not_become_letters() {
         Ok::<_, &str>(())
     };
     let consumer = Consumer::new(handler).sqs(aws.sqs()).max_receive_count(DELIVERIES);
-    let consumer = consumer.concurrency(std::num::NonZeroUsize::new(5).unwrap());
+    let consumer = consumer.concurrency(5);
     let orders: Vec<_> = (0..1_000_u32).map(|number| queue.send(NewMessage::from(json!(number)))).collect();
     let mapping = queue.invokes(|event, deadline| consumer.handle(event, deadline));
     let mapping = mapping.timeout(Duration::from_secs(30)).batch_size(1_000);

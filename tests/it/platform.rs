@@ -1,5 +1,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use aws_lambda_events::sqs::SqsEvent;
+use lambda_runtime::LambdaEvent;
 use redrive::{BoxError, Consumer, Failure, FromMessage, Invocation, Message, Record};
 use redrive_local::{Event, EventKind};
 use serde_json::{Value, json};
@@ -64,26 +66,27 @@ impl FromMessage for OfRecord {
 }
 
 #[tokio::test(start_paused = true)]
-async fn outside_of_lambda_only_the_deadline_is_known() {
+async fn outside_of_lambda_only_the_time_left_is_known() {
     let until = Instant::now() + Duration::from_secs(10);
     let consumer = Consumer::new(move |message: Message<OfRecord>| async move {
         for invocation in [&message.invocation, &message.body.0] {
-            assert_eq!(invocation.deadline(), until.into_std());
-            assert_eq!(invocation.remaining(), Duration::from_secs(10));
             assert_eq!(
                 [invocation.request_id(), invocation.function(), invocation.function_version()],
                 [None; 3]
             );
             assert_eq!((invocation.trace_header(), invocation.memory_mb()), (None, None));
             assert_eq!((invocation.log_group(), invocation.log_stream()), (None, None));
-            assert!(invocation.deadline() > message.deadline);
         }
+        assert_eq!(message.deadline, (until - Duration::from_secs(1)).into_std(), "without the reserve");
+        assert_eq!(message.remaining(), Duration::from_secs(9));
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert_eq!(message.remaining(), Duration::from_secs(5));
         Ok::<_, Failure>(())
     });
     let handled = consumer.handle(serde_json::from_value(event([1])).unwrap(), until).await.unwrap();
     assert_eq!(handled.batch_item_failures.len(), 0);
     tokio::time::advance(Duration::from_secs(60)).await;
-    assert_eq!(Invocation::default().remaining(), Duration::from_secs(900));
+    assert_eq!(Message::new(()).remaining(), Duration::from_secs(900));
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,8 +96,21 @@ async fn a_test_makes_an_invocation_of_a_context() {
     context.xray_trace_id = Some("Root=1-2-3".to_owned());
     let invocation = Invocation::from(context);
     assert_eq!((invocation.request_id(), invocation.trace_header()), (Some("r-1"), Some("Root=1-2-3")));
-    assert_eq!(invocation.remaining(), Duration::from_secs(900), "there is no deadline in it");
     assert_eq!((invocation.function_arn(), invocation.memory_mb()), (None, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_passes_the_context_of_its_event_on() {
+    let mut context = lambda_runtime::Context::default();
+    context.request_id = "r-1".to_owned();
+    let event = LambdaEvent::new(serde_json::from_value::<SqsEvent>(event([1])).unwrap(), context);
+    let consumer = Consumer::new(|message: Message<u8>| async move {
+        assert_eq!(message.invocation.request_id(), Some("r-1"));
+        assert_eq!(message.remaining(), Duration::from_secs(895), "a context without a deadline");
+        Ok::<_, Failure>(())
+    });
+    let handled = consumer.handle(event.payload, event.context).await.unwrap();
+    assert_eq!(handled.batch_item_failures.len(), 0);
 }
 
 /// A producer chooses the trace of its message, and may choose that of the invocation.

@@ -14,8 +14,6 @@ use redrive_local::kit::{Queue, TestAws};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::support::at_a_time;
-
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// When handlers began, since the start of the test.
@@ -63,7 +61,7 @@ async fn a_minute(workers: usize, rate: Rate, messages: usize) -> Starts {
     let (aws, starts) = (TestAws::new(), Starts::new());
     aws.latency(Duration::from_millis(20));
     let queue = filled(&aws, messages);
-    let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(rate).concurrency(at_a_time(20));
+    let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(rate).concurrency(20);
     queue.worked_by(|url, stop| consumer.work_until(url, stop)).workers(workers).run_for(MINUTE).await;
     assert_eq!(queue.counts().in_flight, 0, "what was received has ended");
     starts
@@ -150,7 +148,7 @@ async fn a_shared_minute(workers: usize, rate: Rate, messages: usize) -> (Starts
     let (aws, starts, bucket) = (TestAws::new(), Starts::new(), Elsewhere::new());
     aws.latency(Duration::from_millis(20));
     let queue = filled(&aws, messages);
-    let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(rate).concurrency(at_a_time(20));
+    let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(rate).concurrency(20);
     let consumer = consumer.share_rate(bucket.clone());
     queue.worked_by(|url, stop| consumer.work_until(url, stop)).workers(workers).run_for(MINUTE).await;
     assert_eq!(queue.counts().in_flight, 0, "what was received has ended");
@@ -177,7 +175,7 @@ async fn a_shared_rate_above_10_times_the_concurrency_slows_no_worker() {
         let (aws, starts) = (TestAws::new(), Starts::new());
         let queue = filled(&aws, 3_000);
         let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(Rate::per_second(1_000));
-        let consumer = consumer.concurrency(at_a_time(10));
+        let consumer = consumer.concurrency(10);
         let consumer = if is_shared { consumer.share_rate(Elsewhere::new()) } else { consumer };
         let mut worker = queue.worked_by(|url, stop| consumer.work_until(url, stop));
         worker.run_for(Duration::from_secs(10)).await;
@@ -207,7 +205,7 @@ async fn beside_idle_workers(rate: Rate, wanted: RangeInclusive<usize>, time: Du
     let (busy, idle) =
         (filled(&aws, wanted.end() + 20), aws.queue("idle").dead_letter_queue("idle-dead", 3).create());
     let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(rate);
-    let consumer = consumer.share_rate(bucket.clone()).concurrency(at_a_time(20));
+    let consumer = consumer.share_rate(bucket.clone()).concurrency(20);
     let mut idle = idle.worked_by(|url, stop| consumer.work_until(url, stop)).workers(4);
     idle.run_for(MINUTE).await;
     let calls = bucket.calls.swap(0, Ordering::Relaxed);
@@ -227,7 +225,7 @@ async fn a_worker_starts_nothing_while_the_shared_rate_cannot_be_reached() {
     let (aws, starts, bucket) = (TestAws::new(), Starts::new(), Elsewhere::new());
     let queue = filled(&aws, 4_000);
     let consumer = Consumer::new(starts.handler()).sqs(aws.sqs()).rate(Rate::per_second(50));
-    let consumer = consumer.share_rate(bucket.clone()).concurrency(at_a_time(20));
+    let consumer = consumer.share_rate(bucket.clone()).concurrency(20);
     let mut workers = queue.worked_by(|url, stop| consumer.work_until(url, stop));
     workers.run_for(Duration::from_secs(10)).await;
     let before = starts.count();
@@ -310,7 +308,7 @@ async fn noise(seconds: u64, concurrency: usize, is_fifo: bool) -> Noise {
             }
         }
     };
-    let consumer = Consumer::new(handler).sqs(aws.sqs()).concurrency(at_a_time(concurrency));
+    let consumer = Consumer::new(handler).sqs(aws.sqs()).concurrency(concurrency);
     let consumer = consumer.rate_by(customer, Rate::per_second(10));
     let mut workers = queue.worked_by(|url, stop| consumer.work_until(url, stop));
     let sent = RefCell::new(Vec::new());

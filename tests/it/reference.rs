@@ -5,7 +5,7 @@ use std::time::Duration;
 use redrive::{BatchReport, Failure, Text};
 use redrive_local::NewMessage;
 
-use crate::support::{Aws, Handled, at_a_time};
+use crate::support::{Aws, Handled};
 
 fn page() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference.md")).unwrap()
@@ -103,7 +103,7 @@ async fn the_rows_of_messages_that_never_ran_hold() {
         tokio::time::sleep(Duration::from_secs(5)).await;
         Ok::<_, Failure>(())
     };
-    let consumer = aws.consumer("orders", handler).concurrency(at_a_time(1));
+    let consumer = aws.consumer("orders", handler).concurrency(1);
     let waiting = aws.handle_within(Duration::from_secs(10), &consumer, "orders", 3).await;
     // One is done, one was cancelled, and the third is the one this is about.
     let mut delays: Vec<_> = waiting.delays().into_values().collect();
@@ -125,7 +125,7 @@ async fn the_rows_of_messages_that_never_ran_hold() {
 
     let aws = Aws::standard();
     aws.send_all("orders", ["`Failure::outage(e)`"; 5]);
-    let consumer = aws.consumer("orders", obey).concurrency(at_a_time(1));
+    let consumer = aws.consumer("orders", obey).concurrency(1);
     let held = aws.handle(&consumer, "orders", 5).await;
     assert!(held.delays().values().all(|seconds| (60..=64).contains(seconds)), "{:?}", held.delays());
     assert_eq!(

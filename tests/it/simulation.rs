@@ -33,7 +33,7 @@ use redrive_local::{Account, Delivery, QueueEvent};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, advance, timeout};
 
-use crate::support::{Aws, at_a_time};
+use crate::support::Aws;
 use actor::Actor;
 use course::{by_seed, each_seed, run};
 use history::{Ending, History, Invocation};
@@ -218,7 +218,7 @@ fn function(actor: &Actor, aws: &Aws, report: &Report) -> Function {
     let Some(bulk) = actor.scenario.bulk else {
         return Function::One(set_up(Consumer::new(actor.clone()), actor, aws, report));
     };
-    let consumer = Consumer::bulk(actor.clone()).chunk_size(bulk.chunk.try_into().unwrap());
+    let consumer = Consumer::bulk(actor.clone()).chunk_size(bulk.chunk);
     let consumer = if bulk.halves { consumer.halve_on_failure() } else { consumer };
     Function::Many(set_up(consumer, actor, aws, report))
 }
@@ -236,7 +236,7 @@ where
     let mut consumer = consumer
         .sqs(aws.sqs())
         .visibility_timeout(Duration::from_secs(scenario.visibility))
-        .concurrency(at_a_time(scenario.concurrency))
+        .concurrency(scenario.concurrency)
         .observe(move |it| *report.lock().unwrap() = Some(it.clone()));
     if scenario.messages.len().is_multiple_of(3) {
         consumer = consumer.cloudwatch(aws.cloudwatch());

@@ -5,7 +5,7 @@ use redrive::{Backoff, Consumer, Failure, Message, OnFailure, Text};
 use redrive_local::{NewMessage, QueueEvent};
 
 use crate::support::runtimes::Runtimes;
-use crate::support::{Aws, VISIBILITY_TIMEOUT, at_a_time};
+use crate::support::{Aws, VISIBILITY_TIMEOUT};
 
 const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -59,7 +59,7 @@ async fn failures_within_20_ms_share_a_call_also_while_others_run() {
         tokio::time::sleep(Duration::from_millis(if n == 12 { 5_000 } else { n })).await;
         if n == 12 { Ok(()) } else { Err(Failure::from("down")) }
     });
-    let handled = aws.handle(&consumer.concurrency(at_a_time(13)), "orders", 20).await;
+    let handled = aws.handle(&consumer.concurrency(13), "orders", 20).await;
     assert_eq!(handled.report.retried, 12);
     assert_eq!(aws.calls()["ChangeMessageVisibilityBatch"], 2, "ten at once, and two after 20 ms");
 }
@@ -98,7 +98,7 @@ async fn a_message_that_never_ran_is_counted_when_sqs_moves_it() {
         Ok::<_, Failure>(())
     };
     let consumer = Consumer::new(slow).sqs(aws.sqs()).cloudwatch(aws.cloudwatch()).max_receive_count(1);
-    let consumer = consumer.visibility_timeout(secs(VISIBILITY_TIMEOUT)).concurrency(at_a_time(1));
+    let consumer = consumer.visibility_timeout(secs(VISIBILITY_TIMEOUT)).concurrency(1);
     let handled = aws.handle_within(secs(4), &consumer, "orders", 10).await;
     let report = &handled.report;
     // Three are done, the fourth is cut off, and six never ran.
@@ -142,7 +142,7 @@ fn poisoned() -> impl Fn(u64) -> std::future::Ready<Result<(), Failure>> {
 #[tokio::test(start_paused = true)]
 async fn the_first_of_several_panics_is_a_letter_and_the_others_are_retried() {
     let aws = Aws::standard();
-    let consumer = aws.consumer("orders", poisoned()).concurrency(at_a_time(1));
+    let consumer = aws.consumer("orders", poisoned()).concurrency(1);
     let (mut letters, mut retried) = (0, 0);
     for batch in 0..3 {
         aws.send_all("orders", batch * 10..batch * 10 + 10);
@@ -159,7 +159,7 @@ async fn the_first_of_several_panics_is_a_letter_and_the_others_are_retried() {
         Ok::<_, Failure>(())
     };
     aws.send_all("orders", 0..6);
-    let handled = aws.handle(&aws.consumer("orders", odd).concurrency(at_a_time(1)), "orders", 10).await;
+    let handled = aws.handle(&aws.consumer("orders", odd).concurrency(1), "orders", 10).await;
     assert_eq!((handled.report.succeeded, handled.report.dead_lettered), (3, 3));
     aws.send_all("orders", [1]);
     let patient = aws.consumer("orders", odd).on_panic(OnFailure::Retry);

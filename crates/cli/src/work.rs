@@ -149,7 +149,7 @@ fn batch(text: &str) -> Result<NonZeroUsize, String> {
 const POLL: Duration = Duration::from_secs(20);
 
 /// Most bytes of bodies in an event, so that it is about as large as the largest of Lambda's.
-const MOST_BYTES: NonZeroUsize = NonZeroUsize::new(4 * 1_024 * 1_024).expect("not zero");
+const MOST_BYTES: usize = 4 * 1_024 * 1_024;
 
 /// Most messages in an event, as on Lambda.
 const LARGEST_EVENT: usize = 10_000;
@@ -241,7 +241,7 @@ fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
                     async move { post_events(&app, &judge, messages).await }
                 };
                 work(
-                    Consumer::bulk(handler).chunk_size(most).chunk_bytes(MOST_BYTES),
+                    Consumer::bulk(handler).chunk_size(most.get()).chunk_bytes(MOST_BYTES),
                     is_ready,
                     concurrency,
                     &aws,
@@ -304,7 +304,7 @@ async fn work<H: Handler<M>, M: Input>(
 ) -> Result<(), Problem> {
     let consumer = consumer.sqs(aws.polling(POLL).sqs()).cloudwatch(aws.cloudwatch());
     let consumer = match concurrency {
-        Some(most) => consumer.concurrency(most),
+        Some(most) => consumer.concurrency(most.get()),
         None => consumer,
     };
     let Err(error) = work_when(is_ready, consumer, queue.url.as_str()).await else { return Ok(()) };

@@ -185,6 +185,36 @@ pub fn longest_delay(backoff: &Backoff) -> Option<Duration> {
     backoff.longest()
 }
 
+/// Writes the value of the message attribute `redrive.backoff`, and of the variable `REDRIVE_BACKOFF`.
+impl Serialize for Backoff {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let jitter = match self.jitter {
+            Jitter::None => JitterSpec::Named(JitterName::None),
+            Jitter::Full => JitterSpec::Named(JitterName::Full),
+            Jitter::Equal => JitterSpec::Named(JitterName::Equal),
+            Jitter::Symmetric(by) => JitterSpec::Seconds(by.as_secs_f64()),
+        };
+        let (kind, delay, max, multiplier) = match &self.schedule {
+            // All fields are written, because a consumer completes missing ones from its own backoff.
+            Schedule::Exponential { initial, multiplier, maximum } => {
+                let maximum = maximum.unwrap_or(LONGEST_VISIBILITY).as_secs_f64();
+                (
+                    ScheduleKind::Exponential,
+                    Delays::One(initial.as_secs_f64()),
+                    Some(maximum),
+                    Some(*multiplier),
+                )
+            }
+            Schedule::Steps(steps) => {
+                let steps = steps.iter().map(Duration::as_secs_f64).collect();
+                (ScheduleKind::Steps, Delays::Many(steps), None, None)
+            }
+        };
+        let spec = Spec { kind: Some(kind), delay: Some(delay), max, multiplier, jitter: Some(jitter) };
+        spec.serialize(serializer)
+    }
+}
+
 fn within_visibility(delay: Duration) -> Result<(), InvalidBackoff> {
     if delay > LONGEST_VISIBILITY {
         return Err(InvalidBackoff::new(format!(

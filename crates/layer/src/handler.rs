@@ -184,6 +184,8 @@ impl Function {
 }
 
 impl Handler<Bulk<Delivery>> for Function {
+    type Error = Failure;
+
     async fn call(&self, messages: Bulk<Delivery>) -> Result<(), Failure> {
         let mut runtime = self.runtime.lock().await;
         let outage = |report: ErrorReport| {

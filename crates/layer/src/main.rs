@@ -18,7 +18,6 @@ mod exchange;
 mod process;
 mod handler;
 
-use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -141,8 +140,8 @@ async fn prepare(program: &Program) -> Result<(Consumer<Function, Bulk<Delivery>
     let settings = Settings::read(|name| std::env::var(name).ok())?;
     redrive::tools::start_log().map_err(|error| error.to_string())?;
     let function = Function::new(program.clone(), settings.rules);
-    let consumer = outlives_handlers(Consumer::bulk(function.clone()).chunk_size(settings.batch));
-    let consumer = consumer.concurrency(NonZeroUsize::MIN).connect().await;
+    let consumer = outlives_handlers(Consumer::bulk(function.clone()).chunk_size(settings.batch.get()));
+    let consumer = consumer.concurrency(1).connect().await;
     Ok((consumer.map_err(|error| error.to_string())?, function))
 }
 

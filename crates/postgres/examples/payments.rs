@@ -50,6 +50,8 @@ impl Payments {
 }
 
 impl Handler<Message<Payment>> for Payments {
+    type Error = Failure;
+
     async fn call(&self, payment: Message<Payment>) -> Result<(), Failure> {
         let Payment { id, account, cents } = &payment.body;
         let mut client = self.pool.get().await?;

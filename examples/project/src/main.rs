@@ -24,18 +24,14 @@ async fn work(job: Job) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use redrive::Consumer;
-    use tokio::time::Instant;
+    use redrive::{Consumer, Invocation};
 
     use super::*;
 
     #[tokio::test]
     async fn only_what_fails_is_reported() {
         let event = serde_json::from_str(include_str!("../events/batch.json")).unwrap();
-        let deadline = Instant::now() + Duration::from_secs(10);
-        let response = Consumer::new(work).handle(event, deadline).await.unwrap();
+        let response = Consumer::new(work).handle(event, Invocation::default()).await.unwrap();
         let failed: Vec<_> = response.batch_item_failures.iter().map(|failure| &failure.item_identifier).collect();
         assert_eq!(failed, ["c7e3f0a4-2d0b-4b52-9d55-2a8f6b1e9c02"]);
     }

@@ -6,7 +6,7 @@ use super::*;
 use crate::failure::Failure;
 
 fn limits(messages: usize, bytes: usize) -> Chunks {
-    Chunks { messages: NonZeroUsize::new(messages).unwrap(), bytes, halves: false }
+    Chunks { messages, bytes, halves: false }
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The size of calls, their number at the same time, and the work that is done once for each call.
 
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,23 +10,19 @@ use tokio::time::sleep;
 use super::{noted, taken};
 use crate::support::Aws;
 
-fn size(size: usize) -> NonZeroUsize {
-    NonZeroUsize::new(size).unwrap()
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_call_keeps_its_limits_and_a_larger_message_is_alone() {
     let aws = Aws::standard();
     aws.send_all("orders", (0..250).map(|_| "a"));
     let (consumer, calls) = noted(&aws, "orders");
     let lengths = || taken(&calls).iter().map(Vec::len).collect::<Vec<_>>();
-    let handled = aws.handle(&consumer.clone().concurrency(size(1)), "orders", 250).await;
+    let handled = aws.handle(&consumer.clone().concurrency(1), "orders", 250).await;
     assert_eq!((handled.report.succeeded, lengths()), (250, vec![100, 100, 50]));
     aws.send_all("orders", (0..10).map(|_| "a"));
-    aws.handle(&consumer.clone().concurrency(size(1)).chunk_size(size(4)), "orders", 10).await;
+    aws.handle(&consumer.clone().concurrency(1).chunk_size(4), "orders", 10).await;
     assert_eq!(lengths(), [4, 4, 2]);
     aws.send_all("orders", ["aaaa", "aaaa", "aaaa", "aaaaaaaaaaaaaaaaaaaa", "aaaa"]);
-    aws.handle(&consumer.concurrency(size(1)).chunk_bytes(size(10)), "orders", 10).await;
+    aws.handle(&consumer.concurrency(1).chunk_bytes(10), "orders", 10).await;
     assert_eq!(lengths(), [2, 1, 1, 1]);
 }
 
@@ -46,7 +41,7 @@ async fn concurrency_is_the_number_of_calls_at_a_time() {
             Ok::<_, Failure>(())
         }
     };
-    let consumer = aws.consumer("orders", handler).chunk_size(size(2)).concurrency(size(3));
+    let consumer = aws.consumer("orders", handler).chunk_size(2).concurrency(3);
     let handled = aws.handle(&consumer, "orders", 12).await;
     assert_eq!((handled.report.succeeded, most.load(Ordering::Relaxed)), (12, 3));
 }

@@ -18,6 +18,8 @@ impl Orders {
 }
 
 impl Handler<Message<String>> for Orders {
+    type Error = Failure;
+
     async fn call(&self, order: Message<String>) -> Result<(), Failure> {
         self.query("INSERT INTO attempts VALUES (1) RETURNING 1").await?;
         if order.attempt < 5 { Err("the bank is down".into()) } else { Ok(()) }

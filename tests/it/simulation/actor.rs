@@ -32,6 +32,8 @@ impl Actor {
 }
 
 impl Handler<Message<usize>> for Actor {
+    type Error = Failure;
+
     async fn call(&self, message: Message<usize>) -> Result<(), Failure> {
         let (number, attempt) = (message.body, message.attempt);
         let turn = self.scenario.messages[number].turn(attempt);
@@ -53,6 +55,8 @@ impl Handler<Message<usize>> for Actor {
 }
 
 impl Handler<Bulk<Message<usize>>> for Actor {
+    type Error = Failure;
+
     async fn call(&self, bulk: Bulk<Message<usize>>) -> Result<(), Failure> {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let mut call = Call { actor: self, number, says: None };

@@ -9,7 +9,6 @@ pub(crate) mod shop;
 pub(crate) mod ways;
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -26,11 +25,6 @@ pub(crate) const VISIBILITY_TIMEOUT: u64 = 180;
 
 /// What a call takes here.
 pub(crate) const LATENCY: Duration = Duration::from_millis(5);
-
-/// So many messages of a batch.
-pub(crate) fn at_a_time(messages: usize) -> NonZeroUsize {
-    NonZeroUsize::new(messages).unwrap()
-}
 
 /// An event of messages with these bodies, whose ids are `m0`, `m1` and so on.
 pub(crate) fn event<B: ToString>(bodies: impl IntoIterator<Item = B>) -> Value {

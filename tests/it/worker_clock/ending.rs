@@ -1,7 +1,6 @@
 //! The end of a worker: its duration, and the metrics that it still publishes.
 
 use std::future::{Future, pending};
-use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
@@ -82,7 +81,7 @@ async fn counts_that_are_being_published_when_a_worker_ends_are_not_lost() {
         }
     };
     let consumer = Consumer::new(handle).sqs(aws.sqs()).cloudwatch(aws.cloudwatch());
-    let consumer = consumer.metrics(Metrics::CloudWatch).concurrency(NonZero::<usize>::MIN);
+    let consumer = consumer.metrics(Metrics::CloudWatch).concurrency(1);
     queue.send("1");
     queue.send("2");
     // Each call acts after that.

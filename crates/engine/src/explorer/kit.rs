@@ -8,7 +8,6 @@ mod wire;
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
-use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -175,7 +174,7 @@ impl Kit {
             .sqs(wire.client(&self.aws))
             .metrics(Metrics::Off)
             .overrides(Overrides::Off)
-            .concurrency(NonZeroUsize::new(bounds.concurrency).unwrap())
+            .concurrency(bounds.concurrency)
             .visibility_timeout(bounds.visibility)
             .drain(DRAIN)
             .reserve(DEADLINE - UNTIL)

@@ -35,6 +35,8 @@ impl Payments {
 }
 
 impl Handler<Message<String>> for Payments {
+    type Error = Failure;
+
     async fn call(&self, payment: Message<String>) -> Result<(), Failure> {
         self.pay(&payment).await
     }

@@ -79,6 +79,8 @@ impl Handlers {
 }
 
 impl Handler<Message<Text>> for Puppet {
+    type Error = Failure;
+
     async fn call(&self, message: Message<Text>) -> Result<(), Failure> {
         let number: usize = message.body.0[1..].parse()?;
         let (who, message, attempt) = (self.who, number - 1, message.attempt);

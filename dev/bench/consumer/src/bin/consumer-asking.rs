@@ -12,6 +12,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 struct Asking(Service);
 
 impl Handler<Order> for Asking {
+    type Error = Failure;
+
     async fn call(&self, order: Order) -> Result<(), Failure> {
         consumer::take(order).await?;
         Ok(self.0.ask().await?)

@@ -31,6 +31,8 @@ struct Waiting {
 }
 
 impl Handler<Message<Order>> for Waiting {
+    type Error = Failure;
+
     async fn call(&self, message: Message<Order>) -> Result<(), Failure> {
         if !self.wait.is_zero() {
             tokio::time::sleep(self.wait).await;
