@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use redrive_sqs::LONGEST_VISIBILITY;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The delay after a failed attempt. The default is 2^attempt seconds: 2, 4, 8, … 512 s for the deliveries 1 to 9.
 ///
@@ -25,6 +25,17 @@ use serde::Deserialize;
 /// let steps = Backoff::steps([seconds(1), seconds(5), seconds(15)])?.jitter(Jitter::Equal);
 /// assert_eq!(steps.delay(7, 0.0), seconds(8)); // half of 15 s and no random part, rounded up
 /// # Ok::<(), redrive::InvalidBackoff>(())
+/// ```
+///
+/// A producer writes it into the message attribute `redrive.backoff` as JSON:
+///
+/// ```
+/// use redrive::Backoff;
+/// use std::time::Duration;
+///
+/// let backoff = Backoff::fixed(Duration::from_secs(60))?;
+/// assert_eq!(serde_json::to_string(&backoff)?, r#"{"kind":"steps","delay":[60.0],"jitter":"none"}"#);
+/// # Ok::<(), redrive::BoxError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Backoff {
@@ -242,17 +253,19 @@ impl InvalidBackoff {
 }
 
 /// A backoff as JSON, in `REDRIVE_BACKOFF` and in the attribute of a message.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct Spec {
     kind: Option<ScheduleKind>,
     delay: Option<Delays>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     multiplier: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<f64>,
     jitter: Option<JitterSpec>,
 }
 
-#[derive(Deserialize, PartialEq)]
+#[derive(Deserialize, Serialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum ScheduleKind {
     Exponential,
@@ -260,21 +273,21 @@ enum ScheduleKind {
     Steps,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 enum Delays {
     One(f64),
     Many(Vec<f64>),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 enum JitterSpec {
     Named(JitterName),
     Seconds(f64),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum JitterName {
     None,

@@ -23,6 +23,25 @@ use crate::message::record::Record;
 /// }
 /// let consumer = Consumer::new(place);
 /// ```
+///
+/// For several types of events, take an enum whose tag is the `detail-type`:
+///
+/// ```
+/// use redrive::{Consumer, Failure, envelope::EventBridge};
+///
+/// #[derive(serde::Deserialize)]
+/// #[serde(tag = "detail-type", content = "detail", rename_all = "kebab-case")]
+/// enum Order { Placed { cents: u64 }, Canceled { reason: String } }
+///
+/// async fn handle(event: EventBridge<Order>) -> Result<(), Failure> {
+///     match event.detail {
+///         Order::Placed { cents } => tracing::info!(cents, "placed"),
+///         Order::Canceled { reason } => tracing::info!(reason, "canceled"),
+///     }
+///     Ok(())
+/// }
+/// let consumer = Consumer::new(handle);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct EventBridge<T> {
@@ -44,6 +63,29 @@ pub struct EventBridge<T> {
     pub resources: Vec<String>,
 }
 
+impl<T> EventBridge<T> {
+    /// Creates an event, for a test. All other fields are empty.
+    ///
+    /// ```
+    /// let mut event = redrive::envelope::EventBridge::new("placed", 450);
+    /// event.source = "shop".to_owned();
+    /// ```
+    #[must_use]
+    pub fn new(detail_type: impl Into<String>, detail: T) -> Self {
+        let [source, id, time, account, region] = [const { String::new() }; 5];
+        Self {
+            detail,
+            detail_type: detail_type.into(),
+            source,
+            id,
+            time,
+            account,
+            region,
+            resources: Vec::new(),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct Wire<'body> {
@@ -63,7 +105,11 @@ impl<T: FromMessage> FromMessage for EventBridge<T> {
     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
         let wire: Wire<'_> = crate::message::body::json(record.body(), "an EventBridge event")?;
         Ok(Self {
-            detail: T::from_message(&record.with_body(wire.detail.get()))?,
+            detail: match T::from_message(&record.with_body(wire.detail.get())) {
+                // An enum with this tag: serde finds it in the event.
+                Err(error) if wants_tag(&error) => T::from_message(record)?,
+                detail => detail?,
+            },
             detail_type: wire.detail_type,
             source: wire.source,
             id: wire.id,
@@ -73,6 +119,12 @@ impl<T: FromMessage> FromMessage for EventBridge<T> {
             resources: wire.resources,
         })
     }
+}
+
+/// Returns true if serde looked for the tag of an enum in the detail.
+fn wants_tag(error: &BoxError) -> bool {
+    let error = error.to_string();
+    ["missing field `detail-type`", "expected adjacently tagged enum"].iter().any(|it| error.contains(it))
 }
 
 #[cfg(test)]
@@ -92,6 +144,29 @@ mod tests {
         assert_eq!(event.detail["cents"], 450);
         assert_eq!((event.detail_type.as_str(), event.source.as_str()), ("order placed", "shop"));
         assert_eq!(event.resources, ["arn:aws:shop:order/1"]);
+    }
+
+    #[test]
+    fn the_detail_type_chooses_a_variant() {
+        #[derive(Deserialize, Debug, PartialEq)]
+        #[serde(tag = "detail-type", content = "detail", rename_all = "kebab-case")]
+        enum Order {
+            Placed { cents: u64 },
+            Canceled(String),
+        }
+        let read = |detail_type: &str, detail: &str| {
+            let body = format!(
+                r#"{{"id": "1", "detail-type": "{detail_type}", "source": "shop", "account": "1", "time": "t",
+                "region": "r", "detail": {detail}}}"#
+            );
+            let record = Sample { body: body.leak(), ..Sample::default() }.record(0);
+            EventBridge::<Order>::from_message(&record).map_err(|error| error.to_string())
+        };
+        let placed = read("placed", r#"{"cents": 450}"#).unwrap();
+        assert_eq!((placed.detail, placed.source.as_str()), (Order::Placed { cents: 450 }, "shop"));
+        assert_eq!(read("canceled", r#""late""#).unwrap().detail, Order::Canceled("late".to_owned()));
+        let error = read("refunded", r#"{"secret": 1}"#).unwrap_err();
+        assert!(error.contains("Order: ") && !error.contains("secret"), "{error}");
     }
 
     #[test]

@@ -51,6 +51,38 @@ pub struct S3Object {
     pub sequencer: Option<String>,
 }
 
+impl S3Notification {
+    /// Creates a notification, for a test.
+    ///
+    /// ```
+    /// use redrive::envelope::{S3Notification, S3Object};
+    ///
+    /// let upload = S3Notification::new([S3Object::new("ObjectCreated:Put", "uploads", "new year/photo.jpg")]);
+    /// assert_eq!(upload.objects[0].key, "new year/photo.jpg");
+    /// ```
+    #[must_use]
+    pub fn new(objects: impl IntoIterator<Item = S3Object>) -> Self {
+        Self { objects: objects.into_iter().collect() }
+    }
+}
+
+impl S3Object {
+    /// Creates an event of the object with this key, for a test. All other fields are empty.
+    #[must_use]
+    pub fn new(event_name: impl Into<String>, bucket: impl Into<String>, key: impl Into<String>) -> Self {
+        Self {
+            event_name: event_name.into(),
+            event_time: String::new(),
+            bucket: bucket.into(),
+            key: key.into(),
+            size: None,
+            e_tag: None,
+            version_id: None,
+            sequencer: None,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Wire {

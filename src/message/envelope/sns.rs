@@ -51,6 +51,35 @@ pub struct Notification {
     pub attributes: Attributes,
 }
 
+impl<T> Sns<T> {
+    /// Creates a message as raw message delivery has it, for a test. Set `notification` for one with an envelope.
+    ///
+    /// ```
+    /// use redrive::envelope::{Notification, Sns};
+    ///
+    /// let mut order = Sns::new("tea");
+    /// order.notification = Some(Notification::new("arn:aws:sns:eu-central-1:123456789012:orders"));
+    /// ```
+    #[must_use]
+    pub const fn new(message: T) -> Self {
+        Self { message, notification: None }
+    }
+}
+
+impl Notification {
+    /// Creates the fields of a notification from this topic, for a test. All others are empty.
+    #[must_use]
+    pub fn new(topic_arn: impl Into<String>) -> Self {
+        Self {
+            message_id: String::new(),
+            topic_arn: topic_arn.into(),
+            subject: None,
+            timestamp: String::new(),
+            attributes: Attributes::new(),
+        }
+    }
+}
+
 /// A body with these two fields is an envelope.
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "they only have to be there")]

@@ -88,4 +88,41 @@ proptest! {
         let backoff = Backoff::default();
         prop_assert!(backoff.delay(attempt, 0.0) <= backoff.delay(attempt + 1, 0.0));
     }
+
+    /// Whatever the consumer's own backoff is, the delays are those of the backoff that was written.
+    #[test]
+    fn a_backoff_is_read_from_its_own_json(
+        nanoseconds in prop::collection::vec(1_u64..43_200_000_000_000, 1..6),
+        schedule in 0..3,
+        hundredths in 100_u32..1_000,
+        jitter in prop::sample::select(vec![
+            Jitter::None, Jitter::Full, Jitter::Equal, Jitter::Symmetric(Duration::from_millis(7_001)),
+        ]),
+    ) {
+        let times: Vec<_> = nanoseconds.iter().copied().map(Duration::from_nanos).collect();
+        let (least, most) = (*times.iter().min().unwrap(), *times.iter().max().unwrap());
+        let growing = |maximum| Backoff::growing(least, maximum).unwrap();
+        let factor = f64::from(hundredths) / 100.0;
+        let written = match schedule {
+            0 => Backoff::steps(times).unwrap(),
+            1 => growing(Some(most)).multiplier(factor).unwrap(),
+            _ => growing(None).multiplier(factor).unwrap(),
+        };
+        let written = written.jitter(jitter);
+        let json = serde_json::to_string(&written).unwrap();
+        let bases = [
+            Backoff::default(),
+            Backoff::steps([secs(1), secs(5)]).unwrap().jitter(Jitter::Full),
+            Backoff::exponential(secs(3), secs(9)).unwrap().multiplier(5.0).unwrap(),
+        ];
+        for base in &bases {
+            let read = parse_backoff(&json, base).unwrap();
+            for (attempt, random) in (1..40).zip([0.0, 0.3, 1.0].into_iter().cycle()) {
+                prop_assert_eq!(read.delay(attempt, random), written.delay(attempt, random), "{}", json);
+            }
+            if schedule < 2 {
+                prop_assert_eq!(&read, &written);
+            }
+        }
+    }
 }
