@@ -6,7 +6,7 @@ mod queue_settings;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use bytes::Bytes;
@@ -90,6 +90,8 @@ pub(crate) struct Setup {
     pub(crate) tokens: Option<Arc<dyn AnyTokens>>,
     wall_clock: Option<WallClock>,
     source: Arc<Source>,
+    /// Warns of missing settings, once, with the first batch. A worker reads them from its queue.
+    warning: Option<Arc<Once>>,
     pub(crate) shutdown: Option<Arc<Shutdown>>,
 }
 
@@ -114,14 +116,18 @@ where
     /// # Errors
     /// A setting is invalid, or the runtime of [`workers`](Self::workers) was shut down or has no timers. The error
     /// names the setting, its value and what is allowed.
+    ///
+    /// A `REDRIVE_` variable whose name is misspelled is a warning in the log.
     pub async fn connect(self) -> Result<Self, Error> {
-        let connected = self.connected(None).await?;
-        log::settings(&connected.setup.settings);
+        let mut connected = self.connected(None).await?;
+        connected.setup.warning = Some(Arc::new(Once::new()));
         Ok(connected)
     }
 
-    /// [`connect`](Self::connect) without the warnings about missing settings: a worker logs them once it has read its queue.
+    /// [`connect`](Self::connect) without the warnings about missing settings: a worker logs them once it has read its queue, and a
+    /// function with its first batch.
     pub(crate) async fn connected(mut self, queue_url: Option<&str>) -> Result<Self, Error> {
+        log::misspelled(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
         self.setup.settings = self.setup.settings.or_environment(|name| std::env::var(name).ok())?;
         self.setup.settings.check()?;
         self.setup.check_workers()?;
@@ -233,6 +239,7 @@ where
         if self.setup.shutdown.is_none() {
             self.setup.check_workers()?;
         }
+        self.setup.warning.iter().for_each(|once| once.call_once(|| log::settings(&self.setup.settings)));
         self.setup.shell().run(received, invocation, &self.handler).await
     }
 }

@@ -26,6 +26,8 @@ use crate::message::invocation::Invocation;
 use crate::message::records::Received;
 use crate::runners::Input;
 use crate::settings::InvalidSetting;
+#[cfg(feature = "worker")]
+use crate::settings::{QueueUrl, Value as _};
 use crate::telemetry::log;
 use redrive_executor::{Executor, front};
 use redrive_observers::stdout;
@@ -111,7 +113,10 @@ where
             let url = std::env::var(QUEUE_URL).ok().filter(|url| !url.is_empty());
             return match url {
                 #[cfg(feature = "worker")]
-                Some(url) => Box::pin(self.work(url)).await,
+                Some(url) => {
+                    QueueUrl::new(QUEUE_URL, url.clone())?;
+                    Box::pin(self.work(url)).await
+                }
                 #[cfg(not(feature = "worker"))]
                 Some(_) => Err(Error::worker(format!(
                     "{QUEUE_URL} is set, but this program was built without the feature `worker` of redrive"
@@ -159,8 +164,9 @@ where
 
     async fn poll(self, executor: Executor) -> Result<(), Error> {
         let shutdown = Arc::new(Shutdown::default());
-        let consumer = self.hosted_by(executor, Arc::clone(&shutdown)).connect().await?;
+        let consumer = self.hosted_by(executor, Arc::clone(&shutdown)).connected(None).await?;
         consumer.setup.settings.check_function()?;
+        log::settings(&consumer.setup.settings);
         let service = service_fn(move |event: LambdaEvent<()>| -> Answer<Response> {
             let consumer = consumer.clone();
             Box::pin(async move {

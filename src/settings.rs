@@ -1,6 +1,7 @@
 //! Settings: from the code, else the environment, else the default.
 
 mod choices;
+pub(crate) mod names;
 mod policy;
 mod queues;
 mod values;

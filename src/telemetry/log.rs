@@ -17,7 +17,7 @@ use crate::error::{Error, Kind};
 use crate::failure::Failure;
 use crate::message::invocation::Invocation;
 use crate::message::record::Record;
-use crate::settings::Settings;
+use crate::settings::{Settings, names};
 use redrive_engine::{Description, Outcome, Settlement};
 use redrive_observers::BatchReport;
 
@@ -84,6 +84,15 @@ pub(crate) fn settings(settings: &Settings) {
             target: TARGET,
             "built with panic = \"abort\": a panic ends the process and the whole batch; set panic = \"unwind\""
         );
+    }
+}
+
+/// Warns of variables that redrive does not read, because their names are misspelled.
+pub(crate) fn misspelled(names: impl Iterator<Item = String>) {
+    for name in names {
+        if let Some(meant) = names::misspelled(&name) {
+            warn!(target: TARGET, "{name} is not a variable of redrive; did you mean {meant}?");
+        }
     }
 }
 
@@ -218,6 +227,7 @@ pub(crate) fn is_up(dependency: &str) {
 /// Warns that a failure names a dependency which the message does not need.
 pub(crate) fn is_not_needed(dependency: &str, needed: &[String]) {
     warn!(
+        target: TARGET,
         on_dependency = &*cut_to(dependency, DEPENDENCY),
         depends_on = &*cut_to(&needed.join(", "), 256),
         "on_dependency names a dependency that depends_on does not name for the message, so no circuit breaker opens"

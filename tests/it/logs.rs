@@ -283,11 +283,8 @@ fn a_handler_that_holds_standard_output_delays_no_response() {
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_of_a_dependency_that_nobody_depends_on_is_a_warning() {
-    let log = Arc::new(Mutex::new(Vec::new()));
-    let lines_to = Arc::clone(&log);
-    let subscriber = tracing_subscriber::fmt().json().flatten_event(true);
-    let subscriber = subscriber.with_writer(move || Written(Arc::clone(&lines_to))).finish();
-    let _log = tracing::subscriber::set_default(subscriber);
+    let log = Log::default();
+    let _logging = log.start();
     let aws = Aws::standard();
     let fail = |_: u64| async { Err::<(), _>(Failure::outage("503").on_dependency("db")) };
     let consumer = aws.consumer("orders", fail).depends_on(|_| Some("database"));
@@ -295,16 +292,52 @@ async fn an_outage_of_a_dependency_that_nobody_depends_on_is_a_warning() {
         aws.send_all("orders", 0..10);
         aws.handle(&consumer, "orders", 10).await;
     }
-    let log = String::from_utf8(log.lock().unwrap().clone()).unwrap();
-    let warnings: Vec<_> = lines(&log).into_iter().filter(|line| line["on_dependency"].is_string()).collect();
+    let mut warnings = log.lines();
+    warnings.retain(|line| line["on_dependency"].is_string());
     let [warning] = &warnings[..] else { panic!("one warning: {warnings:?}") };
     assert_eq!((&warning["level"], &warning["on_dependency"]), (&json!("WARN"), &json!("db")));
     assert_eq!(warning["depends_on"], "database");
 }
 
-struct Written(Arc<Mutex<Vec<u8>>>);
+#[tokio::test(start_paused = true)]
+async fn only_a_function_warns_of_settings_that_a_worker_reads() {
+    let log = Log::default();
+    let _logging = log.start();
+    let aws = Aws::standard();
+    let consumer = Consumer::new(|_: u64| async { Ok::<_, Failure>(()) });
+    let consumer = consumer.sqs(aws.sqs()).metrics(Metrics::Off).connect().await.unwrap();
+    let missing = || {
+        let mut lines = log.lines();
+        lines.retain(|line| line["message"].as_str().is_some_and(|text| text.contains(" is not set: ")));
+        lines.len()
+    };
+    aws.send_all("orders", 0..2);
+    aws.open("orders").worked_by(|url, stop| consumer.work_until(url, stop)).until_idle().await;
+    assert_eq!(missing(), 0);
+    for _ in 0..2 {
+        aws.send_all("orders", 0..2);
+        aws.handle(&consumer, "orders", 2).await;
+        assert_eq!(missing(), 2, "the dead-letter queue and the max receive count, once");
+    }
+}
 
-impl std::io::Write for Written {
+/// The log of this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn start(&self) -> tracing::subscriber::DefaultGuard {
+        let log = self.clone();
+        let lines = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || log.clone());
+        tracing::subscriber::set_default(lines.finish())
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        lines(std::str::from_utf8(&self.0.lock().unwrap()).unwrap())
+    }
+}
+
+impl std::io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }

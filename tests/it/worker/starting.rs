@@ -41,7 +41,21 @@ async fn an_invalid_setting_of_a_worker_is_named_with_what_is_allowed() {
         assert_eq!((ended.code, error.lines().count()), (Some(1), 1), "{error}");
     }
     let ended = Running::start_with(&[("REDRIVE_QUEUE_URL", "orders")], &[]).ended().await;
-    ended.says("queue URL is \"orders\", allowed: a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead");
+    ended.says("REDRIVE_QUEUE_URL is \"orders\", allowed: a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders-dead");
+}
+
+#[tokio::test]
+async fn a_misspelled_variable_is_a_warning_at_the_start() {
+    let settings = [
+        ("REDRIVE_QUEUE_URL", NOWHERE),
+        ("REDRIVE_CONCURENCY", "5"),
+        ("REDRIVE_COLOR", "red"),
+        ("REDRIVE_DRAIN", "0"),
+    ];
+    let ended = Running::start_with(&settings, &[]).ended().await;
+    let [warning] = &ended.lines[..] else { panic!("one line: {:?}", ended.lines) };
+    let expected = "REDRIVE_CONCURENCY is not a variable of redrive; did you mean REDRIVE_CONCURRENCY?";
+    assert!(warning.text.contains(expected) && warning.text.contains("WARN"), "{warning:?}");
 }
 
 #[tokio::test]
