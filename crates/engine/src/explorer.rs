@@ -2,6 +2,8 @@
 //! of queues and of the event source mapping. It visits every state that can be reached within the bounds, shortest paths
 //! first, so that it finds the shortest example of a violation.
 
+#![cfg(debug_assertions)]
+
 mod kit;
 mod print;
 mod search;

@@ -24,7 +24,7 @@ mod choices;
 pub mod decide;
 mod deliveries;
 mod engine;
-#[cfg(all(test, debug_assertions))]
+#[cfg(test)]
 mod explorer;
 mod error_summary;
 #[doc(hidden)]

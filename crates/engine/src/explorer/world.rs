@@ -77,6 +77,7 @@ impl MessageMeta for Fact {
 
 /// The engine of a consumer.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "each consumer has one")]
 pub(super) enum Machine {
     Worker(WorkerEngine<'static, Arc<Fact>>),
     Sandbox(LambdaEngine<'static, Arc<Fact>>),
