@@ -9,7 +9,7 @@ use super::ui::Page;
 use crate::{Control, Event, EventKind, Totals};
 
 /// Most bytes of messages that clients sent and whose events are not shown yet.
-const KEPT_BODIES: usize = 16 << 20;
+const SENT_BODIES: usize = 16 << 20;
 
 #[derive(Debug)]
 pub(super) struct Audience {
@@ -22,7 +22,7 @@ pub(super) struct Audience {
 impl Audience {
     pub(super) fn new(screen: Screen, control: Option<Control>) -> Self {
         if let Some(control) = &control {
-            control.keep_messages(KEPT_BODIES);
+            control.keep_messages(SENT_BODIES);
         }
         Self { screen, control, page: None }
     }

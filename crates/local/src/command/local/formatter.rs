@@ -103,7 +103,7 @@ impl EventFormatter {
         let at = event.at;
         let (message, tone, word, detail) = match &event.kind {
             EventKind::Sent { queue, message_id } if self.sources.contains(queue) => {
-                let body = self.known(message_id).body.clone();
+                let body = std::mem::take(&mut self.known(message_id).body);
                 let to = if self.sources.len() > 1 { format!("to {queue} ") } else { String::new() };
                 (self.name(message_id), Tone::Quiet, "sent", format!("{to}{body}"))
             }

@@ -16,6 +16,15 @@ fn at_queue(queue: &str, message_id: &str) -> (String, String) {
 }
 
 #[test]
+fn a_body_is_forgotten_once_it_is_shown() {
+    let mut formatter = EventFormatter::new(vec!["orders".to_owned()]);
+    formatter.expect("a", "tea");
+    let (queue, message_id) = at_queue("orders", "a");
+    let lines = formatter.format(&Event { at: Duration::ZERO, kind: EventKind::Sent { queue, message_id } });
+    assert_eq!((lines[0].detail.as_str(), formatter.messages["a"].body.as_str()), ("tea", ""));
+}
+
+#[test]
 fn a_failure_and_its_delay_are_one_line() {
     let (queue, message_id) = at_queue("orders", "b");
     let lines = lines_of(vec![
