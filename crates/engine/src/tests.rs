@@ -10,6 +10,15 @@ use super::*;
 
 const VISIBILITY: Duration = Duration::from_secs(30);
 
+/// An invocation of 30 s.
+const LIMITS: BatchLimits = BatchLimits {
+    epoch: Time::ZERO,
+    until: millis(30_000),
+    settle_until: millis(30_000),
+    has_client: true,
+    ends_process: false,
+};
+
 const fn millis(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
@@ -300,13 +309,7 @@ fn a_late_extension_does_not_revive_a_lease() {
 fn a_function_that_starts_a_small_part_of_a_batch_spreads_the_rest() {
     for (finished, spread) in [(2, false), (1, true)] {
         let policy = policy(false, Some(3), VISIBILITY);
-        let limits = BatchLimits {
-            epoch: Time::ZERO,
-            until: millis(8_000),
-            settle_until: millis(9_000),
-            has_client: true,
-            ends_process: true,
-        };
+        let limits = BatchLimits { until: millis(8_000), settle_until: millis(9_000), ..LIMITS };
         let message = |id: usize| Fake { id: id.to_string(), attempt: 1, group: None };
         let mut shared = Shared::default();
         let mut engine = LambdaEngine::of_batch((0..12).map(message), false, policy, limits, &mut shared, 7);
@@ -723,15 +726,8 @@ fn a_process_has_outlived_suspects_once_all_of_a_batch_ran() {
 #[test]
 fn the_messages_of_one_call_count_as_one_outage() {
     let policy = policy(false, None, VISIBILITY);
-    let limits = BatchLimits {
-        epoch: Time::ZERO,
-        until: millis(30_000),
-        settle_until: millis(30_000),
-        has_client: true,
-        ends_process: false,
-    };
     let facts = (0..6).map(|id: usize| Fake { id: id.to_string(), attempt: 1, group: None });
-    let mut engine = LambdaEngine::of_batch(facts, false, policy, limits, &mut Shared::default(), 1);
+    let mut engine = LambdaEngine::of_batch(facts, false, policy, LIMITS, &mut Shared::default(), 1);
     let batch = *engine.batches.keys().next().expect("it began");
     for call in 0..3 {
         let worked = |(place, is_shared)| {
@@ -747,16 +743,9 @@ fn the_messages_of_one_call_count_as_one_outage() {
 #[test]
 fn messages_of_each_dependency_that_is_down_are_withdrawn() {
     let policy = policy(false, Some(3), VISIBILITY);
-    let limits = BatchLimits {
-        epoch: Time::ZERO,
-        until: millis(30_000),
-        settle_until: millis(30_000),
-        has_client: true,
-        ends_process: false,
-    };
     let ids = ["bank/0", "bank/1", "post/2", "post/3"];
     let facts = ids.into_iter().map(|id| Fake { id: id.to_owned(), attempt: 1, group: None });
-    let mut engine = LambdaEngine::of_batch(facts, false, policy, limits, &mut Shared::default(), 1);
+    let mut engine = LambdaEngine::of_batch(facts, false, policy, LIMITS, &mut Shared::default(), 1);
     let batch = *engine.batches.keys().next().expect("it began");
     let mut withdrawn = |at, down| {
         // Another batch has found out.
