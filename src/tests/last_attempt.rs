@@ -15,7 +15,7 @@ use crate::settings::Settings;
 
 proptest! {
     #[test]
-    fn a_handler_knows_its_last_attempt_exactly_where_an_error_ends_the_deliveries(
+    fn a_handler_knows_the_attempt_whose_error_ends_the_deliveries(
         max_receive_count in prop::option::of(1_u32..40), has_dead_letter_queue in any::<bool>(), is_fifo in any::<bool>(),
         writes_letters in any::<bool>(), attempt in 1_u32..40, own in prop::option::of(1_u32..40), delayed in any::<bool>(),
     ) {

@@ -40,7 +40,7 @@ use crate::{Absent, Node, Varying};
 pub struct Deployment {
     /// The template's path, or the name of the stack or function.
     pub name: String,
-    /// True for a file without lines of its own: Terraform prints its JSON on one line.
+    /// True for a file whose JSON is on one line, as Terraform prints it.
     pub is_plan: bool,
     pub queues: Vec<Queue>,
     pub functions: Vec<Function>,

@@ -113,8 +113,8 @@ impl Clock {
     /// Lets time pass until the clock shows `until` or `stop`, whichever is earlier. Under [`Speed::Max`] this makes time
     /// jump: to `until` or to an earlier sleeper, who then runs before time continues, but never past `stop`. Without either
     /// of them, time stands still. Only one task may call this, and only when it has nothing left to do at the present
-    /// moment. It ends once `is_outdated`, since `until` may then be too late. Whoever changes what `until` depends on
-    /// reports that before anything lets time pass faster.
+    /// moment. It ends once `is_outdated`, because `until` may then be too late. Code that changes what `until` depends on
+    /// reports that before time passes faster.
     pub(crate) async fn pass(
         &self,
         until: Option<SystemTime>,

@@ -13,7 +13,7 @@ pub struct Gauges {
     pub workers: u64,
 }
 
-/// Every metric. The first ten count failures, and the next three come from workers. The others only make sense if every batch is
+/// Every metric. The first ten count failures, and the next three come from workers. The others are useful only if every batch is
 /// counted.
 pub const NAMES: &[&str] = &[
     "WorkerErrors",

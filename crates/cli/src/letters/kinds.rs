@@ -374,7 +374,7 @@ mod tests {
     fn endless_kinds_end_in_a_sum() {
         let mut kinds = Kinds::default();
         for number in 0..2_000_usize {
-            // Texts without a digit are kinds of their own.
+            // Each text without a digit is a separate kind.
             kinds.add(&letter("rejected", &"x".repeat(number), 0));
         }
         let lines: Vec<_> =

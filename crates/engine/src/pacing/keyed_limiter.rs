@@ -172,7 +172,7 @@ mod tests {
         }
         (0..10 * MOST)
             .for_each(|number| assert_eq!(turns.turn(&number.to_string(), NEW, at(1)), RateAdmission::Start));
-        assert!(turns.each().count() <= MOST && !std::mem::needs_drop::<Key>(), "none has memory of its own");
+        assert!(turns.each().count() <= MOST && !std::mem::needs_drop::<Key>(), "no key allocates");
         assert_eq!(turns.turn("busy", NEW, at(1)), RateAdmission::Return(at(19)));
     }
 }

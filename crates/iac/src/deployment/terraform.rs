@@ -1,7 +1,8 @@
 //! Reads what Terraform would deploy, or has deployed: `terraform show -json` of a plan or a state, as a template. Pure.
 //!
 //! `plan` reads the JSON, `resources` turns Terraform's resources into a template's with addresses as logical ids, and
-//! `deployment/template` reads those. `references` follows what a plan does not show to the resource that it comes from.
+//! `deployment/template` reads those. `references` follows values that a plan does not show to
+//! their resources.
 
 mod attributes;
 mod companions;

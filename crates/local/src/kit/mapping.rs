@@ -62,7 +62,7 @@ impl Queue {
     /// By default a batch has up to 10 messages and does not wait to fill, up to 5 invocations run at a time, and the
     /// function's timeout is 30 s. Lambda's API lists the mapping from its first run on, with the queue's name as the
     /// function's. As on AWS, the messages that the response reports as failed (`ReportBatchItemFailures`) stay in the queue
-    /// until their visibility timeout ends. So does the whole batch if the function returns an error, times out, or returns
+    /// until their visibility timeout ends. The whole batch stays if the function returns an error, times out, or returns
     /// something other than a batch response. A panic of the function ends the test.
     ///
     /// ```

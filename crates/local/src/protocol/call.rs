@@ -88,7 +88,7 @@ impl Call<'_> {
         self.request.headers().get(name)?.to_str().ok().filter(|value| !value.is_empty())
     }
 
-    /// Returns true if the request came in the query protocol to the URL of a queue.
+    /// Returns true if a client sent the request in the query protocol to the URL of a queue.
     pub(crate) fn is_query_at_queue(&self) -> bool {
         matches!(self.format, Format::Query(..)) && is_of_queue(self.path())
     }

@@ -9,7 +9,7 @@ use super::Ids;
 use super::queue::{RemoteQueue, reason};
 use crate::queue::Received;
 
-/// Most tries of a delete that SQS answers with a failure of its own.
+/// Most tries of a delete that SQS answers with an error.
 const TRIES: usize = 3;
 
 /// The messages that were deleted, and the reasons why others were not.

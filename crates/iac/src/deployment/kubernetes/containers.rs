@@ -55,8 +55,8 @@ impl Maps {
         Self { by_name, copied: Cell::new(0) }
     }
 
-    /// Returns the ConfigMap that a pod of a namespace gets. `kubectl` puts one without a namespace into that of its own flag. The
-    /// last of several wins.
+    /// Returns the ConfigMap that a pod of a namespace gets. `kubectl` puts one without a namespace into the namespace of its flag.
+    /// The last of several wins.
     fn named(&self, name: &str, namespace: Option<&str>) -> Option<&BTreeMap<String, String>> {
         let maps = self.by_name.get(name)?;
         let same = |it: &&Map| it.0.as_deref() == namespace;

@@ -52,7 +52,7 @@ pub(super) fn read(resolver: &Resolver<'_>, notes: &Notes) -> (Vec<Alarm>, bool)
 const SHOWING: [&str; 3] = ["AWS::CloudWatch::", "AWS::IAM::", "AWS::SSM::Parameter"];
 
 /// Returns the logical ids and names in other resources. An alarm on which one of these acts, such as a deployment that is rolled
-/// back, needs no actions of its own.
+/// back, does not need actions.
 /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/deployment-alarm-failure.html>
 fn named_by_others(resolver: &Resolver<'_>) -> HashSet<String> {
     let mut named = HashSet::new();

@@ -7,7 +7,7 @@ use super::plan::Instance;
 use super::references::{Ends, References};
 use crate::{Node, TemplateError, Value};
 
-/// Nodes of a plan have no lines of their own: Terraform prints it on one line.
+/// Nodes of a plan have no line numbers, because Terraform prints it on one line.
 const LINE: usize = 1;
 
 const AFTER_APPLY: &str = "known only after apply";

@@ -42,7 +42,7 @@ pub(super) struct Target<'p> {
     pub(super) attribute: Option<&'p str>,
 }
 
-/// Scope of an expression: the module's address, the key of its own resource, and the `for_each` behind `each.value`.
+/// Scope of an expression: the module's address, the key of its resource, and the `for_each` behind `each.value`.
 #[derive(Debug, Clone, Copy)]
 struct Scope<'a, 'p> {
     module: &'a str,
