@@ -13,7 +13,7 @@ from aws import KEYS, REGION, Aws, Queue, text, unused
 from botocore.exceptions import ClientError
 from emulators import until
 
-PAGE = Path(__file__).parents[2] / "docs/dead-letters.md"
+PAGE = Path(__file__).parents[2] / "docs/fleet.md"
 
 # Longest duration of a command or a wait, in seconds.
 PATIENCE = 120
@@ -75,7 +75,7 @@ class Elsewhere(Aws):
         return properties["TableName"]
 
     def journal_table(self) -> str:
-        """Creates the table of docs/dead-letters.md."""
+        """Creates the table of docs/fleet.md."""
         [defined] = re.findall(r"```yaml\n(  RedriveJournal:\n.*?)```", PAGE.read_text(), re.DOTALL)
         properties = yaml.safe_load(defined)["RedriveJournal"]["Properties"]
         expiring = properties.pop("TimeToLiveSpecification")

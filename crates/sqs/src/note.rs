@@ -29,7 +29,7 @@ const ERROR_CHARACTERS: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeadLetter {
-    /// `rejected`, `panic`, `malformed`, `exhausted`, `not-started`, `interrupted`, or the code given to `Failure::with_reason`.
+    /// A reason of redrive, such as `panic`, or the code given to `Failure::with_reason`.
     pub reason: String,
     /// The error and its sources, cut to 256 characters.
     #[serde(default)]
