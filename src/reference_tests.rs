@@ -146,21 +146,21 @@ fn settings() -> Vec<Setting> {
 
 #[test]
 fn the_settings_of_the_reference_are_those_of_the_code() {
-    let section = |setting: &Setting| {
-        let Setting { variable, method, what, default, allowed } = setting;
-        let method = method.as_ref().map(|method| format!("In code: `.{method}(…)`. ")).unwrap_or_default();
-        format!("### {variable}\n\n{what}\n\nDefault: {default}. {method}Allowed: {allowed}.\n\n")
+    let section = |Setting { variable, what, allowed, .. }: &Setting| {
+        format!("### {variable}\n\n{what}\n\nAllowed: {allowed}.\n\n")
     };
     keep("docs/reference.md", "settings", &settings().iter().map(section).collect::<String>());
 }
 
 #[test]
 fn the_overview_of_the_settings_has_their_defaults() {
-    let row = |Setting { variable, default, .. }: &Setting| {
-        format!("| [`{variable}`](#{}) | {default} |\n", variable.to_lowercase())
+    let row = |Setting { variable, method, default, .. }: &Setting| {
+        let method = method.as_ref().map(|method| format!("`.{method}(…)`")).unwrap_or_default();
+        format!("| [`{variable}`](#{}) | {method} | {default} |\n", variable.to_lowercase())
     };
     let rows: String = settings().iter().map(row).collect();
-    keep("docs/reference.md", "overview", &format!("| variable | default |\n| --- | --- |\n{rows}"));
+    let head = "| variable | in code | default |\n| --- | --- | --- |\n";
+    keep("docs/reference.md", "overview", &format!("{head}{rows}"));
 }
 
 #[test]

@@ -96,11 +96,10 @@ where
 
     /// The senders that may set `redrive.origin`, and with it [`Message::key`](crate::Message::key): the unique ids of the IAM
     /// users and roles that run `redrive dlq retry`. Default: everyone who may send to the queue. redrive removes the origin
-    /// that any other sender set, and the key is then the message id. SQS reports the sender in `SenderId`, which no sender can
-    /// choose. A role's id covers all its sessions; anyone who may assume the role chooses the session name. An account's 12
-    /// digits cover its root user and its federated users. An empty variable is rejected, because it would trust everyone. Set
-    /// this if the consumer has a store for [`once`](Self::once) without your own [key](Once::key): otherwise, messages with an
-    /// origin become dead letters (`origin-sender`).
+    /// that any other sender set, and the key is then the message id. A role's id covers all its sessions; anyone who may assume
+    /// the role chooses the session name. An account's 12 digits cover its root user and its federated users. redrive rejects an
+    /// empty variable, because it would trust everyone. Set this if the consumer has a store for [`once`](Self::once) without
+    /// your own [key](Once::key). Otherwise, messages with an origin become dead letters (`origin-sender`).
     pub fn origin_senders(self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.setting(|settings| settings.origin_senders = settings.keep(OriginSenders::new(ids)))
     }
@@ -124,19 +123,17 @@ where
     }
 
     /// The time for which redrive retries a message while a dependency is down (see [`Failure::outage`]), as far as the queue's
-    /// maxReceiveCount allows. With ten deliveries, redrive waits at most about 1 h between two of them; with five, about 2 h.
-    /// The queue must retain messages for longer. At most 1,209,600 s, the longest that [SQS retains a
+    /// maxReceiveCount allows. The queue must retain messages for longer. At most 1,209,600 s, the longest that [SQS retains a
     /// message](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html). Default:
     /// 14,400 s (4 h), counted from the first receive.
     pub fn outage_horizon(self, horizon: Duration) -> Self {
         self.setting(|settings| settings.outage_horizon = settings.keep(horizon))
     }
 
-    /// The maximum number of messages that start per second, minute or hour, for example 50 a second. Default: as many as the
-    /// concurrency allows. A [worker](Self::work) receives only as many messages as it may start, so that the others wait in
-    /// the queue and use up no deliveries. Each process has its own rate, so four workers with 50 a second start 200 a second,
-    /// unless they [share](Self::share_rate) it. A Lambda function with a rate ends with an error: set `MaximumConcurrency` and
-    /// `BatchSize` of its event source mapping instead.
+    /// The maximum number of messages that start per second, minute or hour. Default: as many as the concurrency allows. A
+    /// [worker](Self::work) receives only as many messages as it may start. The others wait in the queue and use up no
+    /// deliveries. Each process has its own rate, unless workers [share](Self::share_rate) it. A Lambda function with a rate
+    /// ends with an error: set `MaximumConcurrency` and `BatchSize` of its event source mapping instead.
     ///
     /// ```
     /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
@@ -223,11 +220,10 @@ where
     }
 
     /// The settings of one queue by its ARN, for a function with several queues. Default: the consumer's own
-    /// settings, for any queue. If you name queues, redrive refuses batches of other queues. Then set the
-    /// dead-letter queue, the max receive count and the visibility timeout for each queue, not for the consumer.
-    /// If you name none but set one of these three, they apply to the first queue that sends a batch. redrive then
-    /// refuses batches of other queues. A refused batch fails as a whole: no message is handled or deleted. The
-    /// keys in `REDRIVE_QUEUES` are the names of variables without `REDRIVE_`, in lower case.
+    /// settings, for any queue. If you name queues, set the dead-letter queue, the max receive count and the visibility
+    /// timeout for each queue, not for the consumer. If you name none but set one of these three, they apply to the first
+    /// queue that sends a batch. In both cases, redrive refuses batches of other queues: it neither handles nor deletes
+    /// their messages. The keys in `REDRIVE_QUEUES` are the names of variables without `REDRIVE_`, in lower case.
     pub fn queue(self, arn: impl Into<String>, settings: QueueSettings) -> Self {
         self.setting(|all| {
             all.queues.insert(arn.into(), settings.0);
@@ -369,10 +365,9 @@ where
     }
 
     /// Lets a worker handle fewer messages at a time, from 1 to the [`concurrency`](Self::concurrency), while handlers take
-    /// longer than this on average, because the service behind them is slow. Default: off. At most 5,400 s. The worker starts
-    /// with one message at a time, and doubles that as long as handlers are faster. If they are slower, or more than one in
-    /// ten has an outage or a timeout, it continues with 70 %, and then adds one at a time. After a circuit breaker was open
-    /// for all messages, it starts with one again. On Lambda it has no effect.
+    /// longer than this on average. Default: off. At most 5,400 s. The worker starts with one message at a time, and doubles
+    /// that as long as handlers are faster. If they are slower, or more than one in ten has an outage or a timeout, it continues
+    /// with 70 %, and then adds one at a time. On Lambda it has no effect.
     pub fn adaptive_concurrency(self, slow: Duration) -> Self {
         self.setting(|settings| settings.adaptive_concurrency = settings.keep(slow))
     }

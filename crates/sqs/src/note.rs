@@ -29,7 +29,8 @@ const ERROR_CHARACTERS: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeadLetter {
-    /// A reason of redrive, such as `panic`, or the code given to `Failure::with_reason`.
+    /// `rejected`, `malformed`, `panic`, `exhausted`, `outage`, `not-started`, `interrupted`, `in-progress`, `key-reused`,
+    /// `origin-sender`, `idempotency-store`, or the code given to `Failure::with_reason`.
     pub reason: String,
     /// The error and its sources, cut to 256 characters.
     #[serde(default)]
