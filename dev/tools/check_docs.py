@@ -30,8 +30,8 @@ GUIDE = "testing.md"
 CRATE = ROOT / "src/crate.md"
 README_WORDS = 450
 BESIDE_CODE = (ROOT / "dev/bench/README.md", ROOT / "dev/conformance/README.md")
-# The list of pages, the page for missing pages, and how to install the command: now, which pages include, and after the first release.
-NO_CHAPTERS = ("SUMMARY.md", "404.md", "install.md", "install-released.md")
+# The list of pages, the page for missing pages, and how to install the command after the first release.
+NO_CHAPTERS = ("SUMMARY.md", "404.md", "install-released.md")
 # Commands that would run the code of anyone who registers redrive's names first, as long as nothing is released.
 INSTALLS = re.compile(
     r"(?:pip|pipx|uv tool|uv pip|npm) install (?:--\w+ )*redrive|uvx redrive|cargo (?:add|binstall|install) (?:--\w+ )*redrive"

@@ -26,10 +26,19 @@ fn event() -> Value {
 
 #[tokio::test]
 async fn the_example_makes_each_payment_once_however_often_it_is_sent() {
+    check("payments").await;
+}
+
+#[tokio::test]
+async fn the_sqlx_example_makes_each_payment_once_however_often_it_is_sent() {
+    check("payments_sqlx").await;
+}
+
+async fn check(name: &str) {
     let Some(database) = Database::empty().await else { return };
     let url = database.url();
     let variables = [("DATABASE_URL", url.as_str())];
-    let mut function = Function::start(example("payments"), &variables).await;
+    let mut function = Function::start(example(name), &variables).await;
     for _ in 0..2 {
         // A second message with the same payment may have met the first one in its transaction.
         let answer = function.respond(event()).await;

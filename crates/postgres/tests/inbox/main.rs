@@ -18,5 +18,5 @@ mod pruning;
 mod sqlx;
 /// Real consumers, on the queues of the test kit.
 mod consumers;
-/// The example as a process.
+/// The examples as processes.
 mod example;
