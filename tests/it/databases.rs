@@ -1,5 +1,8 @@
 //! Handlers that wait for a real database on another thread, as with sqlx and SQLite, while the kit skips the time between attempts.
 
+/// A handler with a pool of connections, as docs/testing.md links to it.
+mod pool;
+
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;

@@ -1,6 +1,4 @@
-mod alarm;
 mod bulk;
-mod database;
 mod faults;
 mod fifo_group;
 mod handler;

@@ -23,6 +23,8 @@ mod rust_version;
 /// Commands that fetch or compile use the versions in lock files.
 mod locked;
 
+/// Alarms that the kit evaluates, as docs/testing.md links to it.
+mod alarms;
 /// Handlers that wait for a database, in real time.
 mod databases;
 /// Batches of every size, and calls that fail.

@@ -2,6 +2,7 @@
 
 mod ending;
 mod stopped;
+mod takeover;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
