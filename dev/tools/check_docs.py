@@ -130,7 +130,7 @@ def parse(block: book.Block) -> None:
 
 
 def readme(pages: dict[Path, str]):
-    """Checks that README is short, and has the same table as the page that explains it."""
+    """Checks that README is short, has the same table as the page that explains it, and the totals of the conformance checks."""
     page = pages[ROOT.resolve() / "README.md"]
     words = len(page.split())
     if words > README_WORDS:
@@ -138,6 +138,10 @@ def readme(pages: dict[Path, str]):
     heading = "## What a handler can say"
     if book.rows(page, heading) != book.rows(pages[DOCS.resolve() / "failures.md"], heading):
         yield f"README.md and docs/failures.md differ below {heading}"
+    totals = book.rows(pages[(ROOT / "dev/conformance/README.md").resolve()], "## Totals")
+    for emulator, passed, *_ in totals:
+        if not re.search(rf"\b{passed}\b", page):
+            yield f"README.md does not say that {emulator} passes {passed} checks"
 
 
 def installs():
@@ -199,7 +203,7 @@ def shown_outside() -> dict[Path, str]:
 
 
 def alarms(pages: dict[Path, str]):
-    """Checks that the page names the template's alarms, with metric and threshold."""
+    """Checks that the page names the template's alarms, with metric and threshold, and that the page on cost counts them."""
     template = (ROOT / "template.yaml").read_text()
     alarm = r'AlarmName: !Sub "\$\{AWS::StackName\}-(\w+)".*?MetricName: (\w+).*?Threshold: (?:!Ref )?(\w+)'
     of_template = [(name, metric, threshold) for name, metric, threshold in re.findall(alarm, template, re.DOTALL)]
@@ -211,6 +215,9 @@ def alarms(pages: dict[Path, str]):
         for word in (metric, threshold):
             if not re.search(rf"\b{word}\b", words):
                 yield f"docs/metrics.md: {name} says nothing of {word}"
+    costs = {row[0]: row[1] for row in book.rows(pages[DOCS.resolve() / "cost.md"], "# Estimate the cost")}
+    if costs["alarms of the template"] != str(len(of_template)):
+        yield f"docs/cost.md: the template has {len(of_template)} alarms"
 
 
 def run(pages: dict[Path, str], binaries: str):

@@ -132,6 +132,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(list(check_docs.readme(check_docs.pages())), [])
         self.assertEqual(len(list(check_docs.readme(self.pages("README.md", "| is deleted |", "| is kept |")))), 1)
         self.assertEqual(len(list(check_docs.readme(self.pages("README.md", "# redrive\n", "word " * 701)))), 1)
+        self.assertEqual(len(list(check_docs.readme(self.pages("README.md", "all 690", "all 576")))), 1)
 
     def test_an_incident_page_that_does_not_answer_first_is_found(self):
         self.assertEqual(list(check_docs.incident(check_docs.pages())), [])
@@ -146,6 +147,7 @@ class Tables(unittest.TestCase):
     def test_an_alarm_that_the_template_does_not_have_is_found(self):
         self.assertTrue(list(check_docs.alarms(self.pages("docs/metrics.md", "the sum is above 5", "the sum is above 6"))))
         self.assertTrue(list(check_docs.alarms(self.pages("docs/metrics.md", "| [Throttles]", "| [Brakes]"))))
+        self.assertTrue(list(check_docs.alarms(self.pages("docs/cost.md", "| alarms of the template | 7 |", "| alarms of the template | 6 |"))))
 
 
 if __name__ == "__main__":
