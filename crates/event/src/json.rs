@@ -1,7 +1,7 @@
 //! A JSON reader that unescapes a string while it looks for its end, eight bytes at a time.
 //!
 //! Bodies are JSON inside JSON, with an escaped quote every few bytes. `serde_json` handles each escape by itself, which was
-//! most of the cost of reading an event; other readers gain less (docs/performance.md). This one reads only what SQS events
+//! most of the cost of reading an event; other readers gain less (dev/bench/README.md). This one reads only what SQS events
 //! contain and returns `None` for anything else, which is left to `serde_json`.
 
 use std::borrow::Cow;
