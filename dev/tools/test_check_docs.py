@@ -142,7 +142,7 @@ class Tables(unittest.TestCase):
     def test_a_benchmark_in_the_book_is_found(self):
         self.assertEqual(list(check_docs.generated(check_docs.pages())), [])
         for mark in ("<!-- make bench -->\n", "| MiniStack 1.5.33 |\n"):
-            self.assertEqual(len(list(check_docs.generated(self.pages("docs/performance.md", "# Performance\n", mark)))), 1)
+            self.assertEqual(len(list(check_docs.generated(self.pages("docs/performance.md", "# Tune performance\n", mark)))), 1)
 
     def test_an_alarm_that_the_template_does_not_have_is_found(self):
         self.assertTrue(list(check_docs.alarms(self.pages("docs/metrics.md", "the sum is above 5", "the sum is above 6"))))
