@@ -2,6 +2,7 @@
 
     dev/tools/check_docs.py                       without running anything
     dev/tools/check_docs.py --run target/debug    the commands marked <!-- run --> or <!-- demo --> too, with `redrive` from that folder
+    dev/tools/check_docs.py --tics                lists wording that an editor may want to change, and counts it for each page
 """
 
 import ast
@@ -19,6 +20,7 @@ from pathlib import Path
 import book
 import permissions
 import terraform
+import tics
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -220,6 +222,27 @@ def alarms(pages: dict[Path, str]):
         yield f"docs/cost.md: the template has {len(of_template)} alarms"
 
 
+def wording(pages: dict[Path, str]):
+    """Checks that a page has few candidates for an editor."""
+    for path, page in edited(pages):
+        count, allowed = len(tics.candidates(page)), tics.allowed(page)
+        if count > allowed:
+            yield f"{path.relative_to(ROOT)}: {count} places that an editor may change, allowed are {allowed}: see check_docs.py --tics"
+
+
+def edited(pages: dict[Path, str]) -> list[tuple[Path, str]]:
+    """Returns the pages that editors read: the book, and the pages at the top."""
+    return [(path, page) for path, page in pages.items() if path.parent in (DOCS.resolve(), ROOT.resolve())]
+
+
+def list_tics(pages: dict[Path, str]) -> None:
+    for path, page in edited(pages):
+        found, name = tics.candidates(page), path.relative_to(ROOT)
+        for place in found:
+            print(f"{name}:{place.line}: {place.tic}: {place.text}")
+        print(f"{name}: {len(found)} of {tics.allowed(page)} allowed\n")
+
+
 def run(pages: dict[Path, str], binaries: str):
     """Runs the commands that are marked."""
     environment = os.environ | {"PATH": f"{Path(binaries).resolve()}:{os.environ['PATH']}"}
@@ -272,8 +295,11 @@ def wrong_with(text: str, follower: book.Block | None, environment: dict[str, st
 
 def main() -> int:
     all_pages = pages()
+    if sys.argv[1:] == ["--tics"]:
+        list_tics(all_pages)
+        return 0
     problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *readme(all_pages), *alarms(all_pages)]
-    problems += [*installs(), *incident(all_pages), *generated(all_pages)]
+    problems += [*installs(), *incident(all_pages), *generated(all_pages), *wording(all_pages)]
     problems += [*outside(shown_outside()), *permissions.problems(permissions.policies())]
     problems += terraform.problems(terraform.FILE.read_text())
     if sys.argv[1:2] == ["--run"]:

@@ -6,6 +6,7 @@ import book
 import check_docs
 import permissions
 import terraform
+import tics
 
 DOCS = check_docs.DOCS.resolve()
 
@@ -119,6 +120,48 @@ class Output(unittest.TestCase):
     def test_a_block_has_the_mark_above_it(self):
         marks = [block.mark for block in book.blocks("<!-- run -->\n```sh\nls\n```\n\n```sh\nls\n```\n")]
         self.assertEqual(marks, ["run", ""])
+
+
+class Tics(unittest.TestCase):
+    def found(self, page: str) -> list[tuple[int, str]]:
+        return [(place.line, place.tic) for place in tics.candidates(page)]
+
+    def test_each_tic_is_found_with_its_line(self):
+        sentences = (
+            ("verb + no, none, nothing", "The worker starts no more messages. There is none.", 1),
+            ("come for arrive, return, happen", "A message that\ncomes again is ignored.", 1),
+            ("also, too as an afterthought", "It deletes the others,\ntoo. It works on Lambda, also in a worker.", 2),
+            ("a service that gets", "SQS gets a request.", 1),
+            ("another for different", "It has another key than this one.", 1),
+            ("that of, those of", "Its role is that of the function.", 1),
+            ("go on for continue", "The run goes on.", 1),
+            ("now for immediately", "The message is deleted now.", 1),
+            ("So do, So must", "It waits. So do the others.", 1),
+            ("where for a contrast", "It sends 625 where 640 are allowed.", 1),
+            ("for as many", "It asks for as many.", 1),
+        )
+        self.assertEqual([tic for tic, *_ in sentences], list(tics.TICS))
+        for tic, sentence, count in sentences:
+            self.assertEqual([found for _, found in self.found(sentence)], [tic] * count, sentence)
+        self.assertEqual(self.found("# A page\n\n```sh\nls\n```\n\nThe run\ngoes on.\n"), [(8, "go on for continue")])
+
+    def test_natural_wording_and_code_are_no_tics(self):
+        for sentence in (
+            "The queue has no policy. If no worker runs, it waits. It no longer runs.",
+            "Messages come from SNS. Another worker may have them.",
+            "It also works in a worker. Two retries are too many.",
+            "You are now on call. So the message returns.",
+            "`it goes on` in [a log](that/goes/on)",
+            "```text\nit goes on\n```",
+            "<!-- it goes on -->",
+        ):
+            self.assertEqual(self.found(sentence), [], sentence)
+
+    def test_a_page_with_many_of_them_is_found(self):
+        path = check_docs.DOCS.resolve() / "bulk.md"
+        few, many = "word " * 399 + "\n\nIt goes on.\n" * 2, "It goes on. " * 3
+        self.assertEqual(list(check_docs.wording({path: few})), [])
+        self.assertEqual(len(list(check_docs.wording({path: many}))), 1)
 
 
 class Tables(unittest.TestCase):
