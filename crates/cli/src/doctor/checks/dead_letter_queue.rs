@@ -201,7 +201,7 @@ pub(in crate::doctor) const ALLOW_POLICY_REFUSES: Check = Check {
 pub(in crate::doctor) const FUNCTION_DEAD_LETTER_QUEUE: Check = Check {
     code: "function-dead-letter-queue",
     level: Level::Warning,
-    title: "The function's own dead-letter queue or destination receives nothing",
+    title: "The function's own dead-letter queue or destination stays empty",
     why: All(
         "Failed messages never arrive there, whether it is a queue, an SNS topic or anything else. A function's \
          dead-letter queue and destinations serve asynchronous invocations, but a queue's mapping invokes the \

@@ -12,7 +12,7 @@ const LINK: &str = "https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filter
 pub(in crate::doctor) const FILTER_DELETES: Check = Check {
     code: "filter-deletes",
     level: Level::Warning,
-    title: "Messages that match no filter are deleted",
+    title: "Messages that do not match a filter are deleted",
     why: All(
         "Lambda deletes every message that the filter criteria do not match. The message reaches neither the \
          function nor the dead-letter queue, and no SQS metric distinguishes it from a processed message. A body \

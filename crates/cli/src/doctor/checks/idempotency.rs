@@ -57,7 +57,7 @@ pub(in crate::doctor) const IDEMPOTENCY_TTL: Check = Check {
 pub(in crate::doctor) const IDEMPOTENCY_KEY: Check = Check {
     code: "idempotency-key",
     level: Level::Error,
-    title: "The idempotency table has another key than id",
+    title: "The key of the idempotency table is not id",
     why: Redrive(
         "redrive finds the record of a message by the partition key id, and nothing else. DynamoDB rejects every \
          write, so redrive handles no message: all are retried until they are dead letters.",

@@ -78,7 +78,7 @@ pub(in crate::doctor) const MAPPING_DISABLED: Check = Check {
 pub(in crate::doctor) const MAPPING_WITHOUT_QUEUE: Check = Check {
     code: "mapping-without-queue",
     level: Level::Error,
-    title: "The mapping names no queue",
+    title: "The mapping does not name a queue",
     why: All(
         "Nothing feeds the function: SAM or Lambda rejects a mapping without a source, and the deployment fails.",
     ),

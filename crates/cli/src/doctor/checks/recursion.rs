@@ -11,7 +11,7 @@ const PAGE: &str = "https://docs.aws.amazon.com/lambda/latest/dg/invocation-recu
 pub(in crate::doctor) const DEAD_LETTERS_RETURN: Check = Check {
     code: "dead-letters-return",
     level: Level::Error,
-    title: "Dead letters come back to the consumer",
+    title: "Dead letters return to the consumer",
     why: All(
         "The function receives each dead letter and fails again and again, until the letter expires. Lambda stops \
          some of these loops after about 16 invocations, but nothing reports the message as failed.",

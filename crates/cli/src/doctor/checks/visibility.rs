@@ -151,7 +151,7 @@ const MARGIN: Duration = Duration::from_secs(5);
 pub(in crate::doctor) const IDEMPOTENCY_LEASE: Check = Check {
     code: "idempotency-lease",
     level: Level::Warning,
-    title: "A message comes back before its lease has ended",
+    title: "A message returns before its lease has ended",
     why: Redrive(
         "If a function dies, its message stays leased until 5 s after the function's timeout. If the message comes back \
          sooner, redrive defers it, and the deferral uses up a delivery.",
