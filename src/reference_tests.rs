@@ -42,16 +42,15 @@ fn write_or_compare(file: &str, found: &str, wanted: &str) {
     }
 }
 
-/// Returns the doc comment above the first line of the source that begins with `item`, as Markdown for pages outside of the
-/// crate.
+/// Returns the first paragraph of the doc comment above the first line of the source that begins with `item`, as Markdown for
+/// pages outside of the crate.
 fn docs(source: &str, item: &str) -> String {
     let lines: Vec<_> = source.lines().map(str::trim).collect();
     let at = lines.iter().position(|line| line.starts_with(item)).unwrap_or_else(|| panic!("no {item}"));
     let above = lines[..at].iter().rev().skip_while(|line| line.starts_with("#["));
     let mut doc: Vec<_> = above.map_while(|line| line.strip_prefix("///")).map(str::trim).collect();
     doc.reverse();
-    let first = doc.split(|line| line.starts_with("```") || line.starts_with("# ")).next().unwrap();
-    let mut text = first.iter().filter(|line| !line.is_empty()).copied().collect::<Vec<_>>().join(" ");
+    let mut text = doc.split(|line| line.is_empty()).next().unwrap().join(" ");
     // Links lead into the crate, where this page is not.
     while let Some((head, (name, tail))) =
         text.split_once('[').and_then(|(head, rest)| Some((head, rest.split_once(']')?)))
@@ -86,10 +85,9 @@ fn allowed(refusal: &InvalidSetting) -> String {
         .to_owned()
 }
 
-/// A setting with its name, method, description, default, and allowed values.
+/// A setting with its name, description, default, and allowed values.
 struct Setting {
     variable: String,
-    method: Option<String>,
     what: String,
     default: String,
     allowed: String,
@@ -107,7 +105,6 @@ fn settings() -> Vec<Setting> {
         let refusal =
             Settings::default().or_environment(|name| (name == variable).then(|| "\u{1}".to_owned()));
         Setting {
-            method: Some(method),
             what: format!("{what} {more}").trim_end().to_owned(),
             default: default.to_owned(),
             allowed: allowed(&refusal.unwrap_err()),
@@ -116,50 +113,66 @@ fn settings() -> Vec<Setting> {
     };
     let queue_url = Setting {
         variable: "REDRIVE_QUEUE_URL".to_owned(),
-        method: Some("work".to_owned()),
-        what: "The queue that a process outside of Lambda polls as a worker. On Lambda it has no effect."
+        what: "The queue that a process outside of Lambda polls as a worker. Without it, such a process ends with an error. \
+            On Lambda it has no effect."
             .to_owned(),
-        default: "none; a process outside of Lambda ends with an error".to_owned(),
+        default: "none".to_owned(),
         allowed: "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders".to_owned(),
     };
     let log = Setting {
         variable: "REDRIVE_LOG".to_owned(),
-        method: None,
-        what: "What redrive logs, unless the program has its own subscriber. Lines are JSON, whatever \
-            `AWS_LAMBDA_LOG_FORMAT` says. If the function's log format is JSON, Lambda drops lines below its \
-            `ApplicationLogLevel`."
+        what: "What redrive logs, unless the program has its own subscriber. If the function's log format is JSON, \
+            Lambda drops lines below its `ApplicationLogLevel`."
             .to_owned(),
-        default: "the level in `AWS_LAMBDA_LOG_LEVEL`, which Lambda sets to the function's `ApplicationLogLevel`, or `info`"
-            .to_owned(),
+        default: "the function's `ApplicationLogLevel` (`AWS_LAMBDA_LOG_LEVEL`), or `info`".to_owned(),
         allowed: allowed(&InvalidSetting::log("", &"")),
     };
     let table = Setting {
         variable: "REDRIVE_IDEMPOTENCY_TABLE".to_owned(),
-        method: None,
-        what: "The DynamoDB table in which `redrive-dynamodb` remembers handled messages. Nothing else reads it."
-            .to_owned(),
+        what: "The DynamoDB table in which `redrive-dynamodb` remembers handled messages.".to_owned(),
         default: "none".to_owned(),
         allowed: "the name of a table".to_owned(),
     };
     variables().into_iter().map(of_variable).chain([queue_url, table, log]).collect()
 }
 
+/// Returns a link to the section of the book that explains a setting, if there is one.
+fn see(variable: &str) -> Option<&'static str> {
+    let link = match variable {
+        "REDRIVE_BACKOFF" => "[How long a message waits](failures.md#how-long-a-message-waits)",
+        "REDRIVE_OVERRIDES" => "[Message attributes](#message-attributes)",
+        "REDRIVE_ORIGIN_SENDERS" => "[Trusted senders](send-back.md#name-the-senders-that-you-trust)",
+        "REDRIVE_ON_PANIC" => "[Panics](failures.md#panics)",
+        "REDRIVE_LAST_DELIVERY" => "[On the last delivery](failures.md#on-the-last-delivery)",
+        "REDRIVE_OUTAGE_HORIZON" => "[Survive outages](outages.md)",
+        "REDRIVE_RATE" => "[Limit the rate](rates.md)",
+        "REDRIVE_METRICS" => "[Metrics](metrics.md#choose-what-redrive-publishes)",
+        "REDRIVE_DRAIN" | "REDRIVE_TASK_PROTECTION" => "[Shutdown](worker.md#shutdown)",
+        "REDRIVE_HEALTH" => "[Health and metrics](worker.md#health-and-metrics)",
+        "REDRIVE_ADAPTIVE_CONCURRENCY" => "[Limit the rate](rates.md#if-you-do-not-know-the-rate)",
+        "REDRIVE_QUEUES" => "[Several queues](deploying.md#several-queues-on-one-function)",
+        "REDRIVE_IDEMPOTENCY_TABLE" => "[Keep records in DynamoDB](idempotency.md#keep-records-in-dynamodb)",
+        _ => return None,
+    };
+    Some(link)
+}
+
 #[test]
 fn the_settings_of_the_reference_are_those_of_the_code() {
     let section = |Setting { variable, what, allowed, .. }: &Setting| {
-        format!("### {variable}\n\n{what}\n\nAllowed: {allowed}.\n\n")
+        let see = see(variable).map(|link| format!(" See {link}.")).unwrap_or_default();
+        format!("### {variable}\n\n{what}{see}\n\nAllowed: {allowed}.\n\n")
     };
     keep("docs/reference.md", "settings", &settings().iter().map(section).collect::<String>());
 }
 
 #[test]
 fn the_overview_of_the_settings_has_their_defaults() {
-    let row = |Setting { variable, method, default, .. }: &Setting| {
-        let method = method.as_ref().map(|method| format!("`.{method}(…)`")).unwrap_or_default();
-        format!("| [`{variable}`](#{}) | {method} | {default} |\n", variable.to_lowercase())
+    let row = |Setting { variable, default, .. }: &Setting| {
+        format!("| [`{variable}`](#{}) | {default} |\n", variable.to_lowercase())
     };
     let rows: String = settings().iter().map(row).collect();
-    let head = "| variable | in code | default |\n| --- | --- | --- |\n";
+    let head = "| variable | default |\n| --- | --- |\n";
     keep("docs/reference.md", "overview", &format!("{head}{rows}"));
 }
 
@@ -183,12 +196,13 @@ fn the_metrics_of_the_reference_are_those_that_are_published() {
         let (name, unit) = (metric["Name"].as_str().unwrap(), metric["Unit"].as_str().unwrap());
         // A field that holds one value for each message is a plural.
         let doc = docs(&source, &format!("pub {}", field(name)));
-        let by_call = if calls.contains(&name) { "yes" } else { "" };
-        format!("| `{name}` | {unit} | {} | {by_call} |\n", doc.trim_end_matches('.'))
+        let unit = if unit == "Milliseconds" { " (ms)" } else { "" };
+        let only = if calls.contains(&name) { "" } else { ". Only with `emf`" };
+        format!("| `{name}`{unit} | {}{only} |\n", doc.trim_end_matches('.'))
     };
     let rows: String =
         line["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap().iter().map(row).collect();
-    let head = "| metric | unit | what it counts or measures | also with `cloudwatch` |\n| --- | --- | --- | --- |\n";
+    let head = "| metric | what it counts or measures |\n| --- | --- |\n";
     keep("docs/reference.md", "metrics", &format!("{head}{rows}"));
 }
 
@@ -206,8 +220,8 @@ fn the_fields_of_the_note_are_those_of_the_code() {
     let head = "| field | what |\n| --- | --- |\n";
     let (note, origin) = (fields("pub struct DeadLetter {"), fields("pub struct Origin {"));
     let text = format!(
-        "redrive writes why it gave up on a message into the attribute `{}` of the letter, as JSON:\n\n{head}{note}\n\
-         `redrive dlq retry` gives each message that it sends back the attribute `{}`:\n\n{head}{origin}",
+        "The attribute `{}` of a letter says, as JSON, why redrive gave up on the message:\n\n{head}{note}\n\
+         `redrive dlq retry` adds the attribute `{}` to each message:\n\n{head}{origin}",
         DeadLetter::ATTRIBUTE,
         Origin::ATTRIBUTE
     );

@@ -88,7 +88,7 @@ async fn every_row_of_the_table_of_outcomes_holds() {
         match handled.notes().first() {
             Some(note) => assert_eq!(format!("at once, `{}`", note.reason), *dead, "{handler}"),
             None if handled.failed.is_empty() => assert_eq!(dead, "-", "{handler}"),
-            None => assert_eq!(dead, "by the redrive policy, after the last delivery", "{handler}"),
+            None => assert_eq!(dead, "after the last delivery", "{handler}"),
         }
         assert_eq!(counted(&handled.report), *counters, "{handler}");
     }

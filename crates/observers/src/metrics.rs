@@ -7,9 +7,9 @@ use crate::BatchReport;
 /// Values that a worker publishes each minute, even if they are zero, because scaling must see every worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gauges {
-    /// Messages that a worker has received and not finished, at the end of the minute; from workers only
+    /// Messages that a worker has received and not finished, at the end of the minute
     pub in_hand: u64,
-    /// 1 from each worker in each minute, so the sum over a minute is the number of workers; from workers only
+    /// 1 from each worker in each minute
     pub workers: u64,
 }
 

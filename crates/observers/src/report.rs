@@ -28,14 +28,13 @@ pub struct BatchReport {
     pub replayed: u64,
     /// Messages whose handler reported that a dependency is down.
     pub outages: u64,
-    /// Messages that did not start, or that a worker's shutdown interrupted; they return to the queue.
+    /// Messages that did not start, or that a worker's shutdown interrupted.
     pub not_started: u64,
     /// Failed messages whose handlers blocked a thread until redrive gave them up.
     pub stuck: u64,
     /// Visibility changes, dead letters and a worker's deletes that SQS did not confirm.
     pub settle_errors: u64,
-    /// Messages whose lease a worker lost, so that SQS may have delivered them again, and messages whose success the store
-    /// of `Consumer::once` did not record.
+    /// Messages whose lease a worker lost, and messages whose success the store of `Consumer::once` did not record.
     pub lease_lost: u64,
     /// The highest receive count.
     pub max_attempt: u32,
