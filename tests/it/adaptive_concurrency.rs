@@ -8,7 +8,7 @@ use redrive_local::kit::TestAws;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-/// `make explore` takes a minute. docs/rates.md has its figures.
+/// `make explore` takes a minute.
 const SECONDS: u32 = if option_env!("REDRIVE_EXPLORE").is_some() { 60 } else { 20 };
 const SLOW: Duration = Duration::from_millis(200);
 
