@@ -113,8 +113,7 @@ fn settings() -> Vec<Setting> {
     };
     let queue_url = Setting {
         variable: "REDRIVE_QUEUE_URL".to_owned(),
-        what: "The queue that a process outside of Lambda polls as a worker. Without it, such a process ends with an error. \
-            On Lambda it has no effect."
+        what: "The queue that a process outside of Lambda polls as a worker. On Lambda it has no effect."
             .to_owned(),
         default: "none".to_owned(),
         allowed: "a queue URL such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders".to_owned(),

@@ -370,8 +370,9 @@ where
         self.setting(|settings| settings.drain = settings.keep(limit))
     }
 
-    /// The address at which a worker serves `/livez`, `/readyz` and `/metrics` over HTTP. Default: none. In the variable,
-    /// `:8080` without a host means all interfaces.
+    /// The address at which a worker serves `/livez`, `/readyz` and `/metrics` over HTTP. Default: none.
+    ///
+    /// In the variable, `:8080` without a host means all interfaces.
     pub fn health(self, address: SocketAddr) -> Self {
         self.setting(|settings| settings.health = Some(address))
     }
@@ -384,10 +385,9 @@ where
         self.setting(|settings| settings.task_protection = Some(protects))
     }
 
-    /// Lets a worker handle fewer messages at a time while handlers take longer than this on average. Default: off. On Lambda it
-    /// has no effect.
+    /// Lets a worker handle fewer messages at a time while handlers take longer than this on average. Default: off.
     ///
-    /// At most 5,400 s. The worker starts with one message at a time, and doubles that up to the
+    /// At most 5,400 s. On Lambda it has no effect. The worker starts with one message at a time, and doubles that up to the
     /// [`concurrency`](Self::concurrency) as long as handlers are faster. If they are slower, or more than one in ten has an
     /// outage or a timeout, it continues with 70 %, and then adds one at a time.
     pub fn adaptive_concurrency(self, slow: Duration) -> Self {
