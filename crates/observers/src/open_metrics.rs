@@ -43,15 +43,15 @@ impl OpenMetrics {
         let unconfirmed = "Deletes, visibility changes and dead letters that SQS did not confirm, each try";
         let metrics = Self {
             in_hand: added(it, "in_hand", "Messages whose handlers have not ended"),
-            waiting: added(it, "waiting", "Messages received and not begun"),
-            messages: added(it, "messages", "Messages by what became of them"),
+            waiting: added(it, "waiting", "Messages received and not started"),
+            messages: added(it, "messages", "Messages by outcome"),
             worker_errors: added(it, "worker_errors", "Messages that failed"),
             outages: added(it, "outages", "Messages whose handler reported an outage"),
             down: added(it, "dependencies_down", "Dependencies whose circuit breaker is open"),
             leases_lost: added(it, "leases_lost", "Messages whose lease ended before their handler"),
             poll_errors: added(it, "poll_errors", "Polls that failed"),
             settle_errors: added(it, "settle_errors", unconfirmed),
-            polls: added(it, "polls", "Polls, with those that brought nothing and those that failed"),
+            polls: added(it, "polls", "Polls, including empty and failed ones"),
             handler: time(it, "handler", "How long each call of the handler ran"),
             settle: time(it, "settle", "How long each call that deletes, delays or dead-letters took"),
             age: time(it, "message_age", "From the sending of each message to the end of its success"),
