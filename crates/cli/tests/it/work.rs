@@ -366,23 +366,30 @@ fn a_program_that_is_not_there_costs_no_delivery() {
     assert_eq!(counts(&aws, "orders"), ("1".to_owned(), "0".to_owned()));
 }
 
-/// A program of the page as it stands there, the first or the second in its language.
-fn of_page(language: &str, place: usize) -> String {
+/// The program in Python that the page shows.
+fn of_page() -> String {
     let page = std::fs::read_to_string(root().join("docs/any-language.md")).expect("it is there");
-    let block = page.split(&format!("```{language}\n")).nth(place).expect("it has a block");
+    let block = page.split("```python\n").nth(1).expect("it has a block");
     block.split("```").next().expect("the block ends").to_owned()
+}
+
+/// A program or an app that the page links to.
+fn linked(file: &str) -> String {
+    std::fs::read_to_string(root().join("examples/any").join(file)).expect("the page links to it")
 }
 
 #[test]
 fn the_page_says_how_to_write_a_program() {
-    for (language, interpreter) in [("python", "python3"), ("js", "node"), ("bash", "sh")] {
+    let programs =
+        [("python3", of_page()), ("node", linked("program/charge.js")), ("sh", linked("program/charge.sh"))];
+    for (interpreter, code) in programs {
         let (aws, folder) = (Aws::with_orders(false), folder());
-        std::fs::write(folder.path().join("charge"), of_page(language, 1)).expect("it is ours");
+        std::fs::write(folder.path().join("charge"), code).expect("it is ours");
         let worker = work(&aws, "", &[interpreter, "charge"], folder.path());
         aws.send("orders", r#"{"id":"A-1","cents":450}"#);
         aws.send("orders", r#"{"id":"A-2","cents":0}"#);
         let error = "an order must cost something (exit code 3)".to_owned();
-        assert_eq!(note(&aws), ("exit-3".to_owned(), error, 1), "{language}");
+        assert_eq!(note(&aws), ("exit-3".to_owned(), error, 1), "{interpreter}");
         until("the end of both", || counts(&aws, "orders") == ("0".to_owned(), "0".to_owned()));
         let ran = stop(&aws, worker);
         assert!(ran.stderr.contains("charged") && ran.stderr.contains("in attempt 1"), "{ran:?}");

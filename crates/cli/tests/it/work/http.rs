@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use aws_sdk_sqs::types::MessageAttributeValue;
 use tempfile::TempDir;
 
-use super::{command, counts, exit_code, folder, note, of_page, read};
+use super::{command, counts, exit_code, folder, linked, note, read};
 use crate::support::Aws;
 use crate::support::running::{Running, free_port, root, signal, until, wait_for};
 
@@ -596,15 +596,10 @@ fn invalid_arguments_are_refused() {
 
 #[test]
 fn the_page_says_how_to_write_an_app() {
-    for (language, place) in [("python", Some(2)), ("js", None), ("go", None)] {
+    for language in ["py", "js", "go"] {
         let it = Sidecar::new("http");
         let source = it.folder.path().join(format!("charge.{language}"));
-        let code = match place {
-            Some(place) => of_page(language, place),
-            None => std::fs::read_to_string(root().join(format!("examples/any/http/charge.{language}")))
-                .expect("the page links to it"),
-        };
-        std::fs::write(&source, code).expect("it is ours");
+        std::fs::write(&source, linked(&format!("http/charge.{language}"))).expect("it is ours");
         let mut app = match language {
             "go" => match compiled_by_go(&source) {
                 Some(app) => Command::new(app),
