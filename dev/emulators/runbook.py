@@ -2,8 +2,8 @@
 
     dev/emulators/runbook.py target/debug    on `redrive local`, for template.yaml and each of the stacks that the pages deploy
 
-Each stack is known by its name alone, by its function alone and by its queue alone, with redrive and without: all six must find
-the same names. With those of template.yaml every block must work, and find the log of every dead letter of the demo.
+Each stack is known by its name alone, by its function alone and by its queue alone: redrive must find the same names for all three, and
+the AWS CLI by the function. With those of template.yaml every block must work, and find the log of every dead letter of the demo.
 """
 
 import json
@@ -99,15 +99,13 @@ def check_names(name: str, environment: dict[str, str]) -> None:
     values = dict(re.findall(r'^declare -- (\w+)="(.*)"$', expected, re.MULTILINE))
     if sorted(values) != sorted(VARIABLES.split()) or not all(values.values()):
         raise RuntimeError(f"{name}: by the stack {STACK}, {NAMES.strip()} finds {values}")
-    *mappings, rest = without_redrive()
-    known = {"stack": STACK, "function": values["FUNCTION"], "queue": values["QUEUE"]}
-    for (what, value), mapping in zip(known.items(), mappings, strict=True):
-        one = environment | {what.upper(): value}
+    for what, value in {"function": values["FUNCTION"], "queue": values["QUEUE"]}.items():
         block = NAMES.replace("--stack shop", f"--{what} {value}")
-        if found(block, one) != expected:
-            raise RuntimeError(f"{name}: by {what} {value}, {block}finds {found(block, one)}, not {expected}")
-        if (uuid := bash(f'{mapping}echo "$MAPPING"', one).strip()) != values["MAPPING"]:
-            raise RuntimeError(f"{name}: by {what} {value}, {mapping}finds {uuid}, not {values['MAPPING']}")
+        if (names := found(block, environment)) != expected:
+            raise RuntimeError(f"{name}: by {what} {value}, {block}finds {names}, not {expected}")
+    mapping, rest = without_redrive()
+    if (uuid := bash(f'{mapping}echo "$MAPPING"', environment | {"FUNCTION": values["FUNCTION"]}).strip()) != values["MAPPING"]:
+        raise RuntimeError(f"{name}: {mapping}finds {uuid}, not {values['MAPPING']}")
     if (by_hand := found(rest, environment | {"MAPPING": values["MAPPING"]})) != expected:
         raise RuntimeError(f"{name}: {rest}finds {by_hand}, not {expected}")
 
