@@ -79,16 +79,16 @@ mod tests {
         }
     }
 
-    /// `UPDATE=1 cargo test --workspace --bin redrive doctor::page` writes the table.
+    /// `UPDATE=1 cargo test --workspace --bin redrive doctor::page` writes the list.
     #[test]
     fn the_page_lists_all_checks() {
         let page = std::fs::read_to_string(PAGE).unwrap();
-        let (head, _) = page.split_once("| code | level | what |").unwrap();
-        let mut table = "| code | level | what |\n| --- | --- | --- |\n".to_owned();
-        for Check { code, level, title, .. } in ALL {
-            let _ = writeln!(table, "| `{code}` | {} | {title} |", level.word());
+        let (head, _) = page.split_once(&format!("- `{}`: ", ALL[0].code)).unwrap();
+        let mut list = String::new();
+        for Check { code, title, .. } in ALL {
+            let _ = writeln!(list, "- `{code}`: {title}");
         }
-        let wanted = format!("{head}{table}\nNext: [Cost](cost.md).\n");
+        let wanted = format!("{head}{list}\nNext: [Cost](cost.md).\n");
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(PAGE, wanted).unwrap();
         } else {
