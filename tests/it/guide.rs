@@ -1,5 +1,4 @@
 mod bulk;
-mod faults;
 mod fifo_group;
 mod handler;
 mod poison_message;

@@ -25,6 +25,8 @@ mod locked;
 
 /// Alarms that the kit evaluates, as docs/testing.md links to it.
 mod alarms;
+/// A dead letter that SQS refuses, as docs/testing.md links to it.
+mod faults;
 /// Handlers that wait for a database, in real time.
 mod databases;
 /// Batches of every size, and calls that fail.
