@@ -149,7 +149,7 @@ fn see(variable: &str) -> Option<&'static str> {
         "REDRIVE_DRAIN" | "REDRIVE_TASK_PROTECTION" => "[Shutdown](worker.md#shutdown)",
         "REDRIVE_HEALTH" => "[Health and metrics](worker.md#health-and-metrics)",
         "REDRIVE_ADAPTIVE_CONCURRENCY" => "[Limit the rate](rates.md#if-you-do-not-know-the-rate)",
-        "REDRIVE_QUEUES" => "[Several queues](deploying.md#several-queues-on-one-function)",
+        "REDRIVE_QUEUES" => "[Several queues](deploying.md#feed-one-function-from-several-queues)",
         "REDRIVE_IDEMPOTENCY_TABLE" => "[Keep records in DynamoDB](idempotency.md#keep-records-in-dynamodb)",
         _ => return None,
     };
