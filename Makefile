@@ -60,15 +60,17 @@ quick: ## Run the unit tests of the engine and the library, in a minute; C=local
 # No test calls AWS. Each of thousands of programs would read all certificates of the machine, in 15 ms of CPU time.
 ONE_CERTIFICATE := -u SSL_CERT_DIR "SSL_CERT_FILE=$(CURDIR)/tests/certificate.pem"
 
-# Runs one pool of processes if cargo-nextest is installed, else one test program after the other.
+# Runs one pool of processes if cargo-nextest is installed, and the doc tests meanwhile. Else runs one test program after the other.
 test: ## Run everything in Rust, and the checks of the local SQS
 	@$(MAKE) --no-print-directory --question $(TOOLS) || echo "installing the Python tools of the tests into $(VENV): about a minute, the first time"
 	$(call NEW,redrive,compiling all there is,12)
 	@echo "running all tests: about $$((8 / $$(getconf _NPROCESSORS_ONLN) + 1)) minutes"
 	@$(MAKE) --no-print-directory $(TOOLS)
 	$(ALONE) cargo test --locked --workspace --no-run
-	@if cargo nextest --version >/dev/null 2>&1; then set -x; \
-		$(ALONE) $(ONE_CERTIFICATE) cargo nextest run --locked --workspace --no-fail-fast && $(ALONE) cargo test --locked --workspace --doc; \
+	@if cargo nextest --version >/dev/null 2>&1; then \
+		$(ALONE) cargo test --locked --workspace --doc > target/doc-tests.log 2>&1 & \
+		set -x; $(ALONE) $(ONE_CERTIFICATE) cargo nextest run --locked --workspace --no-fail-fast; code=$$?; \
+		wait $$! || code=1; cat target/doc-tests.log; exit $$code; \
 	else set -x; $(ALONE) $(ONE_CERTIFICATE) cargo test --locked --workspace --no-fail-fast; fi
 
 check: ## Check all that CI checks; ONLY="pages docs" for some of the stages in .ci/run
