@@ -160,13 +160,12 @@ fn it_has_our_template_and_runbook_and_its_function_can_be_renamed() {
             "the project's runbook links to {link}, which it does not have"
         );
     }
-    let python = root().join("target/venv/bin/python");
-    let check = Command::new(python)
-        .arg(root().join("dev/tools/check_template.py"))
-        .arg(project.join("template.yaml"))
+    let checked = Command::new(env!("CARGO_BIN_EXE_redrive"))
+        .args(["doctor", "template.yaml"])
+        .current_dir(&project)
         .output()
         .unwrap();
-    assert!(check.status.success(), "{}", told(&check));
+    assert!(checked.status.success(), "{}", told(&checked));
 }
 
 #[test]

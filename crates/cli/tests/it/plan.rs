@@ -36,9 +36,10 @@ fn only_outages_that_the_handler_names_lose_nothing() {
     assert!(lossless.is_sorted_by_key(|it| it["cost"].as_f64()), "the cheapest first");
     let picture = std::fs::read_to_string(svg).expect("it was drawn");
     assert_eq!((picture.matches("<g ").count(), picture.matches("class=\"b\"").count()), (2, 2));
-    let others = run("--json --scenario burst --scenario noisy").told(0, "").json();
-    assert_eq!(scenario(&others, "burst", "retry")["dead_letters"], 0);
-    assert_eq!(scenario(&others, "noisy", "outage")["dead_letters"], 0);
+    for (name, errors) in [("burst", "retry"), ("noisy", "outage")] {
+        let other = run(&format!("--json --scenario {name} --errors {errors}")).told(0, "").json();
+        assert_eq!(scenario(&other, name, errors)["dead_letters"], 0);
+    }
 }
 
 /// With a queue of each kind: messages in groups, or a retention period shorter than the outage.
