@@ -44,7 +44,7 @@ use crate::failure::Failure;
     message = "`{Self}` does not handle messages of type `{M}`",
     label = "not a handler",
     note = "a handler is an `async fn(M) -> Result<(), E>` where `M` is `Deserialize`, `Message<T>`, `Text`, `Raw` or a `Bulk` of these, and any error `E` will do",
-    note = "or a type that implements `redrive::Handler<M>`"
+    note = "a handler with state is a struct that implements `redrive::Handler<M>`"
 )]
 pub trait Handler<M>: Send + Sync + 'static {
     /// The error: [`Failure`], or any type that becomes one.

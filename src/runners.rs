@@ -52,7 +52,9 @@ const LANES_PER_THREAD: usize = 128;
 /// You cannot implement this trait. Implement [`FromMessage`] instead.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot take `{Self}`",
-    note = "it takes `M` or `Bulk<M>` where `M` is `Deserialize`, `Message<T>`, `Text`, `Raw`, or implements `FromMessage`"
+    label = "not a message",
+    note = "derive `serde::Deserialize` for the type of the body",
+    note = "a handler takes one argument: a type that is `Deserialize`, `Message<T>` of one, `Text`, `Raw`, an own `FromMessage`, or a `Bulk` of these"
 )]
 #[expect(private_bounds, reason = "how a batch is run is nobody's business")]
 pub trait Input: Runs {

@@ -26,11 +26,7 @@ use crate::tokens::Tokens;
 use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides, Rate};
 use redrive_observers::BatchReport;
 
-impl<H, M> Consumer<H, M>
-where
-    H: Handler<M>,
-    M: Input,
-{
+impl<H, M> Consumer<H, M> {
     /// The queue for messages that cannot succeed. Default: none; such messages are retried with a warning.
     ///
     /// A [worker](Self::work) uses the one in its queue's redrive policy.
@@ -289,7 +285,10 @@ where
     /// let consumer = redrive::Consumer::new(place).once(redrive::once::Memory::new());
     /// # })
     /// ```
-    pub fn once(self, once: impl Into<Once<M::Message>>) -> Self {
+    pub fn once(self, once: impl Into<Once<M::Message>>) -> Self
+    where
+        M: Input,
+    {
         self.set(|setup| setup.once = Some(once.into().rules))
     }
 
@@ -356,11 +355,7 @@ where
 }
 
 /// The settings of a worker.
-impl<H, M> Consumer<H, M>
-where
-    H: Handler<M>,
-    M: Input,
-{
+impl<H, M> Consumer<H, M> {
     /// The time that a worker's handlers have to finish after shutdown begins. Default: 25 s. The platform must wait 5 s longer
     /// before it kills the process.
     ///
