@@ -127,19 +127,7 @@ where
     /// [`connect`](Self::connect) without the warnings about missing settings: a worker logs them once it has read its queue, and a
     /// function with its first batch.
     pub(crate) async fn connected(mut self, queue_url: Option<&str>) -> Result<Self, Error> {
-        log::misspelled(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
-        self.setup.settings = self.setup.settings.or_environment(|name| std::env::var(name).ok())?;
-        self.setup.settings.check()?;
-        self.setup.check_workers()?;
-        let metrics = self.setup.settings.metrics.unwrap_or_default();
-        let wants_cloudwatch = metrics == Metrics::CloudWatch && self.setup.cloudwatch.is_none();
-        if self.setup.sqs.is_none() || wants_cloudwatch {
-            let environment = Environment::load(queue_url).await.map_err(Error)?;
-            self.setup.sqs.get_or_insert_with(|| environment.sqs());
-            if wants_cloudwatch {
-                self.setup.cloudwatch = Some(environment.cloudwatch());
-            }
-        }
+        self.setup.connect(queue_url).await?;
         Ok(self)
     }
 
@@ -210,8 +198,7 @@ where
 
     /// Runs handlers on these threads, and ends the process when it can handle no more batches.
     pub(crate) fn hosted_by(mut self, executor: Executor, shutdown: Arc<Shutdown>) -> Self {
-        self.setup.host = Host::Threads(Arc::new(executor));
-        self.setup.shutdown = Some(shutdown);
+        self.setup.host_by(Arc::new(executor), shutdown);
         self
     }
 
@@ -259,6 +246,35 @@ impl<H, M> Consumer<H, M> {
 }
 
 impl Setup {
+    /// Reads the missing settings from the environment and creates the missing AWS clients.
+    pub(crate) async fn connect(&mut self, queue_url: Option<&str>) -> Result<(), Error> {
+        log::misspelled(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
+        self.settings = std::mem::take(&mut self.settings).or_environment(|name| std::env::var(name).ok())?;
+        self.settings.check()?;
+        self.check_workers()?;
+        let metrics = self.settings.metrics.unwrap_or_default();
+        let wants_cloudwatch = metrics == Metrics::CloudWatch && self.cloudwatch.is_none();
+        if self.sqs.is_none() || wants_cloudwatch {
+            let environment = Environment::load(queue_url).await.map_err(Error)?;
+            self.sqs.get_or_insert_with(|| environment.sqs());
+            if wants_cloudwatch {
+                self.cloudwatch = Some(environment.cloudwatch());
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs handlers on these threads, and ends the process when it can handle no more batches.
+    pub(crate) fn host_by(&mut self, executor: Arc<Executor>, shutdown: Arc<Shutdown>) {
+        self.host = Host::Threads(executor);
+        self.shutdown = Some(shutdown);
+    }
+
+    /// Returns true if the user has chosen the runtime of the handlers.
+    pub(crate) const fn has_workers(&self) -> bool {
+        matches!(self.host, Host::Threads(_))
+    }
+
     /// The runtime in whose context handlers run.
     pub(crate) fn context(&self) -> Handle {
         match &self.host {

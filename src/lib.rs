@@ -80,3 +80,5 @@ pub use run::{run, run_bulk};
 pub use runners::Input;
 pub use settings::Metrics;
 pub use telemetry::message_report::{MessageOutcome, MessageReport, Timing};
+#[cfg(feature = "worker")]
+pub use worker::{Consumers, Monitor};

@@ -169,6 +169,15 @@ impl Settings {
         self.concurrency.as_deref().copied().unwrap_or(10)
     }
 
+    /// Returns the concurrency, which is by default as much as all queues of a process share.
+    #[cfg(feature = "worker")]
+    pub(crate) fn concurrency_within(&mut self, shared: usize) -> usize {
+        if self.concurrency.is_none() {
+            self.concurrency = self.keep(shared);
+        }
+        self.concurrency().min(shared)
+    }
+
     pub(crate) fn outage_horizon(&self) -> Duration {
         self.outage_horizon.as_deref().copied().unwrap_or(Duration::from_secs(4 * 3_600))
     }

@@ -8,8 +8,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures_util::future::OptionFuture;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
-use redrive_observers::protection::Protection;
+use redrive_observers::protection::ProtectionShare;
 use redrive_observers::vitals::Vitals;
 use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument, Span, info, warn};
@@ -17,6 +18,7 @@ use tracing::{Instrument, Span, info, warn};
 use super::calls;
 use super::clock::Clock;
 use super::exit::result_of;
+use super::places::SharedPlaces;
 use super::queue::SourceQueue;
 use crate::aws::Sqs;
 use crate::aws::settle::{Entries, Failed};
@@ -53,7 +55,8 @@ pub(super) struct Worker<'a, H> {
     pub(super) sqs: &'a Sqs,
     pub(super) queue: &'a SourceQueue,
     pub(super) vitals: &'a Vitals,
-    pub(super) protection: Option<Protection>,
+    pub(super) protection: Option<ProtectionShare>,
+    pub(super) places: Option<SharedPlaces>,
     pub(super) tokens: Option<&'a dyn AnyTokens>,
     pub(super) receiving: Receiving,
 }
@@ -140,6 +143,7 @@ where
     ) -> Result<bool, Error> {
         loop {
             let now = self.now();
+            self.limit_places(now);
             let (worked, unblocked) = self.work.queue().take();
             self.tell(unblocked.into_iter().map(Event::Unblocked), now);
             self.tell((!worked.is_empty()).then_some(Event::Ended(worked)), now);
@@ -178,9 +182,22 @@ where
                 Some(signal) = stops.next() => self.on_signal(signal),
                 Some(did) = self.doing.next(), if !self.doing.is_empty() => self.did(did),
                 () = self.work.changed() => {}
+                Some(()) = OptionFuture::from(self.worker.places.as_ref().map(SharedPlaces::changed)) => {}
                 () = sleep_until(wake) => {}
             }
         }
+    }
+
+    /// Tells the engine how many handlers may run, before it may receive more messages.
+    fn limit_places(&mut self, now: Duration) {
+        if let Some(granted) = self.worker.places.as_ref().map(SharedPlaces::granted) {
+            self.engine.limit_places(granted, now);
+        }
+    }
+
+    /// Leaves its places to the other workers of the process.
+    pub(super) fn leave_places(&mut self) {
+        self.worker.places = None;
     }
 
     fn now(&mut self) -> Duration {
@@ -197,11 +214,12 @@ where
     }
 
     /// Updates the state that probes, metrics and the platform see.
-    fn show(&self) {
+    fn show(&mut self) {
         let (in_hand, waiting) = self.engine.in_hand();
         self.worker.vitals.loop_turned(in_hand, waiting, self.engine.free());
         self.worker.vitals.down(self.engine.down(), self.engine.is_paused());
-        self.worker.protection.iter().for_each(|it| it.in_hand(in_hand));
+        self.worker.protection.iter_mut().for_each(|it| it.in_hand(in_hand));
+        self.worker.places.iter().for_each(|it| it.record(self.engine.used_places()));
     }
 
     fn on_signal(&mut self, signal: &'static str) {
@@ -216,6 +234,7 @@ where
 
     fn did(&mut self, did: Completion) {
         let now = self.now();
+        self.limit_places(now);
         let event = match did {
             Completion::Event(event) => event,
             Completion::Receive(poll, result) => {
@@ -429,10 +448,7 @@ where
     }
 
     /// Waits for the last calls of the store of `once`, hooks and the observer after the worker has ended, but not for long.
-    pub(super) async fn finish(
-        mut self,
-        stops: &mut (impl Stream<Item = &'static str> + Unpin),
-    ) -> Option<Protection> {
+    pub(super) async fn finish(mut self, stops: &mut (impl Stream<Item = &'static str> + Unpin)) {
         let until = Instant::now() + TO_REPORT;
         let Self { work, doing, reporting: (left, _), .. } = &mut self;
         let reporting = async {
@@ -449,7 +465,6 @@ where
             Some(_) = stops.next() => {}
             () = sleep_until(until) => {}
         }
-        self.worker.protection
     }
 
     fn note(&self, note: Note) {

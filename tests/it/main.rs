@@ -61,6 +61,8 @@ mod cloudwatch;
 mod worker;
 /// Workers in virtual time.
 mod worker_clock;
+/// Several consumers in one process.
+mod consumers;
 /// The probes of a worker.
 mod worker_health;
 /// Processes that are killed, or run into their timeout.

@@ -26,6 +26,10 @@ const IMPURE: &[&str] = &[
     "telemetry/metrics.rs",
     "worker.rs",
     "worker/calls.rs",
+    "worker/consumers.rs",
+    "worker/member.rs",
+    "worker/places.rs",
+    "worker/signals.rs",
     "worker/worker_loop.rs",
 ];
 

@@ -65,6 +65,8 @@ struct Bounds {
     duplicates: u8,
     /// Calls that arrive twice, or after their callers have stopped waiting.
     strays: u8,
+    /// Changes of the number of handlers that may run.
+    changes_of_places: u8,
 }
 
 const ONE_WORKER: Bounds = Bounds {
@@ -89,6 +91,7 @@ const ONE_WORKER: Bounds = Bounds {
     chunk: None,
     duplicates: 0,
     strays: 0,
+    changes_of_places: 0,
 };
 
 const FIFO: Bounds = Bounds {
@@ -256,6 +259,15 @@ explored! {
     two_workers_that_share_a_rate: 5_000 states,
         Bounds { shares_rate: true, consumers: WORKERS, signals: 1, ..QUIET },
         Bounds { shares_rate: true, consumers: WORKERS, losses: 1, signals: 1, ..QUIET };
+    a_worker_that_shares_its_places: 1_000 states,
+        Bounds { changes_of_places: 2, concurrency: 2, groups: &["", "", ""], ..QUIET },
+        Bounds { changes_of_places: 3, concurrency: 2, groups: &["", "", ""], signals: 1, ..SHORT };
+    a_worker_that_shares_its_places_with_two_groups: 1_000 states,
+        Bounds { changes_of_places: 2, concurrency: 2, groups: &["a", "a", "b"], losses: 0, ..SHORT_FIFO },
+        Bounds { changes_of_places: 3, concurrency: 2, groups: &["a", "a", "b"], signals: 1, ..SHORT_FIFO };
+    a_bulk_worker_that_shares_its_places: 1_000 states,
+        Bounds { changes_of_places: 2, chunk: Some(2), concurrency: 2, losses: 0, ..SHORT },
+        Bounds { changes_of_places: 3, chunk: Some(2), concurrency: 2, groups: &["", "", ""], ..SHORT };
     a_worker_and_a_sandbox: 1_000 states,
         Bounds { consumers: BOTH, groups: &[""], ..ONE_WORKER },
         Bounds { consumers: BOTH, groups: &[""], losses: 2, kills: 1, signals: 1, patience: 3, ..REJECTS };

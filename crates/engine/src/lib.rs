@@ -61,6 +61,7 @@ use self::names::ByName;
 pub use self::names::Secret;
 pub use self::outbox::SettleCall;
 pub use self::overrides::{MessageOverrides, max_attempts};
+pub use self::pacing::places::Places;
 pub use self::pacing::rate::{ALLOWED, Rate, parse_rate, rate_refusal};
 pub use self::pacing::tokens::{Bucket, Lease};
 pub use self::panics::{MAX_PANICS, PanicStreak};
@@ -151,6 +152,9 @@ pub enum Event<F> {
         leases: Vec<(LeaseKey, u64)>,
         answers: Result<Vec<(LeaseKey, Extension)>, String>,
     },
+    /// Only this many handlers may run at a time, because the queues of a process share them. Until the first one of these, the
+    /// worker's own limit holds.
+    Places(usize),
     /// True if too many threads are blocked for handlers to run.
     Exhausted(bool),
     /// Hooks and the observer still run for this many messages and bytes, which are in memory until they end.

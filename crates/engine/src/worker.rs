@@ -51,6 +51,8 @@ pub struct Worker<F> {
     pub(crate) pollers: Pollers,
     /// The number of handlers that may run, if it adapts.
     pub(crate) limit: Option<AdaptiveLimit>,
+    /// The number of handlers that may run, if the queues of the process share it.
+    pub(crate) places: Option<usize>,
     pub(crate) budget: Option<ReceiveBudget>,
     pub(crate) keyed_limiter: Option<KeyedLimiter>,
     pub(crate) parked: Parked<F>,
@@ -114,6 +116,7 @@ impl<F: MessageMeta> Machine<F> for Worker<F> {
             }
             Event::Leased(answer) => engine.leased(answer, now),
             Event::Extended { asked, leases, answers } => engine.extended(asked, &leases, answers, now),
+            Event::Places(places) => engine.machine.places = Some(places),
             Event::Exhausted(is_exhausted) => engine.exhausted(is_exhausted, now),
             Event::Reporting { messages, bytes } => engine.machine.reporting = (messages, bytes),
             Event::Stop => engine.on_signal(now),
@@ -269,6 +272,7 @@ impl<F> Worker<F> {
             },
             pollers: Pollers::new(receiving.capacity()),
             limit,
+            places: None,
             budget: receiving.rate.map(|rate| ReceiveBudget::new(rate, receiving.is_rate_shared)),
             keyed_limiter: receiving.rate_of_key.map(|rate| KeyedLimiter::new(rate, secret)),
             parked: Parked::default(),

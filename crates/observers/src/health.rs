@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::sleep;
 
 use self::clients::{Clients, Seat};
-use crate::vitals::Vitals;
+use crate::vitals::WorkerGroup;
 
 /// Time in which a client must send the headers of its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
@@ -48,8 +48,8 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 ///
 /// # Errors
 /// It cannot listen on the address. The error names the address and the setting.
-pub fn serve(address: SocketAddr, vitals: &Vitals) -> io::Result<impl Future<Output = ()> + Send> {
-    Ok(answer_all(listen(address)?, vitals))
+pub fn serve(address: SocketAddr, workers: &WorkerGroup) -> io::Result<impl Future<Output = ()> + Send> {
+    Ok(answer_all(listen(address)?, workers))
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -66,7 +66,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     })
 }
 
-async fn answer_all(listener: TcpListener, vitals: &Vitals) {
+async fn answer_all(listener: TcpListener, workers: &WorkerGroup) {
     let (mut open, mut clients) = (FuturesUnordered::new(), Clients::default());
     loop {
         tokio::select! {
@@ -74,7 +74,7 @@ async fn answer_all(listener: TcpListener, vitals: &Vitals) {
             biased;
             Some(left) = open.next() => clients.free(left),
             accepted = listener.accept() => match accepted {
-                Ok((stream, from)) => open.push(answer_one(stream, clients.seat(from.ip()), vitals)),
+                Ok((stream, from)) => open.push(answer_one(stream, clients.seat(from.ip()), workers)),
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             },
         }
@@ -83,11 +83,11 @@ async fn answer_all(listener: TcpListener, vitals: &Vitals) {
 
 /// Answers one request and ends the connection, so that no client keeps it for longer than a request may take. Returns the number
 /// of the seat.
-async fn answer_one(stream: TcpStream, seat: Seat, vitals: &Vitals) -> u64 {
+async fn answer_one(stream: TcpStream, seat: Seat, workers: &WorkerGroup) -> u64 {
     let Seat { number, has_asked, mut lost } = seat;
     let service = service_fn(|request| {
         has_asked.store(true, Ordering::Relaxed);
-        async move { Ok::<_, Infallible>(answer(&request, vitals)) }
+        async move { Ok::<_, Infallible>(answer(&request, workers)) }
     });
     let mut http = http1::Builder::new();
     let connection = http
@@ -109,7 +109,7 @@ async fn answer_one(stream: TcpStream, seat: Seat, vitals: &Vitals) -> u64 {
     number
 }
 
-fn answer<B>(request: &Request<B>, vitals: &Vitals) -> Response<Full<Bytes>> {
+fn answer<B>(request: &Request<B>, workers: &WorkerGroup) -> Response<Full<Bytes>> {
     let path = request.uri().path();
     if !matches!(path, "/livez" | "/readyz" | "/metrics") {
         return text(StatusCode::NOT_FOUND, TEXT, "not found; known: /livez, /readyz, /metrics\n");
@@ -120,9 +120,9 @@ fn answer<B>(request: &Request<B>, vitals: &Vitals) -> Response<Full<Bytes>> {
         return response;
     }
     if path == "/metrics" {
-        return text(StatusCode::OK, OPEN_METRICS, vitals.open_metrics());
+        return text(StatusCode::OK, OPEN_METRICS, workers.open_metrics());
     }
-    let liveness = vitals.liveness();
+    let liveness = workers.liveness();
     let is_good = if path == "/livez" { liveness.is_alive } else { liveness.is_ready };
     let status = if is_good { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let body = serde_json::to_string(&liveness).expect("it is made of numbers and booleans");

@@ -1,5 +1,6 @@
 //! Decides if a worker is alive and ready, by the times of its last actions.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -24,13 +25,52 @@ pub(crate) struct Pulse {
     pub(crate) turned: Duration,
 }
 
-/// The answer of `/livez`.
+/// The answer of `/livez` and `/readyz` for all workers of a process.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct GroupLiveness {
+    #[serde(rename = "alive")]
+    pub(crate) is_alive: bool,
+    #[serde(rename = "ready")]
+    pub(crate) is_ready: bool,
+    #[serde(flatten)]
+    details: Details,
+}
+
+/// The state of the only worker, or of each worker by its queue.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+enum Details {
+    One(Ages),
+    Several { queues: BTreeMap<String, Liveness> },
+}
+
+impl GroupLiveness {
+    pub(crate) fn new(workers: impl Iterator<Item = (String, Liveness)>) -> Self {
+        let queues: BTreeMap<_, _> = workers.collect();
+        let is_alive = queues.values().all(|it| it.is_alive);
+        let is_ready = queues.values().all(|it| it.is_ready);
+        let details = match queues.values().next() {
+            Some(only) if queues.len() == 1 => Details::One(only.ages),
+            _ => Details::Several { queues },
+        };
+        Self { is_alive, is_ready, details }
+    }
+}
+
+/// The state of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Liveness {
     #[serde(rename = "alive")]
     pub(crate) is_alive: bool,
     #[serde(rename = "ready")]
     pub(crate) is_ready: bool,
+    #[serde(flatten)]
+    ages: Ages,
+}
+
+/// The times since the last poll and the last turn, and their limits.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+struct Ages {
     /// `None` while no poll is expected.
     seconds_since_poll: Option<f64>,
     poll_limit_seconds: u64,
@@ -60,10 +100,12 @@ impl Pulse {
             is_alive: !self.is_ready
                 || since_poll.is_none_or(|since| since <= POLL_LIMIT) && since_turn <= KEEPER_LIMIT,
             is_ready: self.is_ready && !self.is_draining && !self.is_paused,
-            seconds_since_poll: since_poll.map(tenths),
-            poll_limit_seconds: POLL_LIMIT.as_secs(),
-            seconds_since_keeper: tenths(since_turn),
-            keeper_limit_seconds: KEEPER_LIMIT.as_secs(),
+            ages: Ages {
+                seconds_since_poll: since_poll.map(tenths),
+                poll_limit_seconds: POLL_LIMIT.as_secs(),
+                seconds_since_keeper: tenths(since_turn),
+                keeper_limit_seconds: KEEPER_LIMIT.as_secs(),
+            },
         }
     }
 }
@@ -128,7 +170,7 @@ mod tests {
         pulse.polled = at(1);
         pulse.has_room(false, at(1));
         pulse.turned = at(7_200);
-        assert_eq!(pulse.liveness(at(7_200)).seconds_since_poll, None);
+        assert_eq!(pulse.liveness(at(7_200)).ages.seconds_since_poll, None);
         pulse.has_room(true, at(7_200));
         pulse.turned = at(7_290);
         assert!(pulse.liveness(at(7_290)).is_alive);
@@ -167,5 +209,32 @@ mod tests {
         pulse.is_draining = true;
         let answer = serde_json::to_string(&pulse.liveness(at(7))).unwrap();
         assert!(answer.contains(r#""seconds_since_poll":null"#), "{answer}");
+    }
+
+    #[test]
+    fn several_workers_are_alive_and_ready_together() {
+        let of = |pulses: [(&str, Pulse); 2]| {
+            let workers = pulses.into_iter().map(|(queue, pulse)| (queue.to_owned(), pulse.liveness(at(60))));
+            serde_json::to_value(GroupLiveness::new(workers)).unwrap()
+        };
+        let ready = || {
+            let mut pulse = Pulse::default();
+            pulse.is_ready(at(60));
+            pulse
+        };
+        let good = of([("orders", ready()), ("mails", ready())]);
+        assert_eq!((&good["alive"], &good["ready"]), (&true.into(), &true.into()));
+        assert_eq!(good["queues"]["mails"]["ready"], true);
+        let starts = of([("orders", ready()), ("mails", Pulse::default())]);
+        assert_eq!((&starts["alive"], &starts["ready"]), (&true.into(), &false.into()));
+        let mut stuck = ready();
+        stuck.turned = at(0);
+        stuck.polled = at(0);
+        let stuck = GroupLiveness::new(
+            [("orders", ready().liveness(at(100))), ("mails", stuck.liveness(at(100)))]
+                .into_iter()
+                .map(|(queue, liveness)| (queue.to_owned(), liveness)),
+        );
+        assert!(!stuck.is_alive && stuck.is_ready);
     }
 }

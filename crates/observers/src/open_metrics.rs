@@ -1,12 +1,17 @@
-//! A worker's counters, gauges and histograms as OpenMetrics text.
+//! The counters, gauges and histograms of a process's workers as OpenMetrics text.
 //! <https://prometheus.io/docs/specs/om/open_metrics_spec/>
 
+use std::fmt::Debug;
+use std::hash::Hash;
+
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::TypedMetric;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Metric, Registry, Unit};
+use prometheus_client::registry::{Registry, Unit};
 
 use crate::BatchReport;
 
@@ -15,33 +20,36 @@ const BUCKETS: [f64; 17] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 600.0, 3_600.0,
 ];
 
-type Outcome = [(&'static str, &'static str); 1];
+type Queue = [(&'static str, String); 1];
+type QueueOutcome = [(&'static str, String); 2];
 
+/// The metrics of all queues that a process polls.
 #[derive(Debug)]
-pub(crate) struct OpenMetrics {
+pub(crate) struct Families {
     registry: Registry,
-    pub(crate) in_hand: Gauge,
-    pub(crate) waiting: Gauge,
-    messages: Family<Outcome, Counter>,
-    worker_errors: Counter,
-    outages: Counter,
-    pub(crate) down: Gauge,
-    pub(crate) leases_lost: Counter,
-    pub(crate) poll_errors: Counter,
-    pub(crate) settle_errors: Counter,
-    pub(crate) polls: Counter,
-    handler: Histogram,
-    pub(crate) settle: Histogram,
-    age: Histogram,
+    in_hand: Family<Queue, Gauge>,
+    waiting: Family<Queue, Gauge>,
+    messages: Family<QueueOutcome, Counter>,
+    worker_errors: Family<Queue, Counter>,
+    outages: Family<Queue, Counter>,
+    down: Family<Queue, Gauge>,
+    leases_lost: Family<Queue, Counter>,
+    poll_errors: Family<Queue, Counter>,
+    settle_errors: Family<Queue, Counter>,
+    polls: Family<Queue, Counter>,
+    handler: Histograms,
+    settle: Histograms,
+    age: Histograms,
 }
 
-impl OpenMetrics {
-    pub(crate) fn new(queue: &str) -> Self {
-        let labels = [("queue".into(), queue.to_owned().into())];
-        let mut registry = Registry::with_prefix_and_labels("redrive", labels.into_iter());
+type Histograms = Family<Queue, Histogram, fn() -> Histogram>;
+
+impl Default for Families {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("redrive");
         let it = &mut registry;
         let unconfirmed = "Deletes, visibility changes and dead letters that SQS did not confirm, each try";
-        let metrics = Self {
+        Self {
             in_hand: added(it, "in_hand", "Messages whose handlers have not ended"),
             waiting: added(it, "waiting", "Messages received and not started"),
             messages: added(it, "messages", "Messages by outcome"),
@@ -56,29 +64,11 @@ impl OpenMetrics {
             settle: time(it, "settle", "How long each call that deletes, delays or dead-letters took"),
             age: time(it, "message_age", "From the sending of each message to the end of its success"),
             registry,
-        };
-        metrics.reported(&BatchReport::default());
-        metrics
-    }
-
-    pub(crate) fn reported(&self, report: &BatchReport) {
-        for (outcome, count) in [
-            ("succeeded", report.succeeded),
-            ("retried", report.retried),
-            ("dead_lettered", report.dead_lettered),
-            ("deferred", report.deferred),
-            ("discarded", report.discarded),
-            ("replayed", report.replayed),
-            ("not_started", report.not_started),
-        ] {
-            self.messages.get_or_create(&[("outcome", outcome)]).inc_by(count);
         }
-        self.worker_errors.inc_by(report.worker_errors);
-        self.outages.inc_by(report.outages);
-        report.worker_durations.iter().for_each(|took| self.handler.observe(took.as_secs_f64()));
-        report.response_times.iter().for_each(|age| self.age.observe(age.as_secs_f64()));
     }
+}
 
+impl Families {
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("a string takes everything");
@@ -86,16 +76,84 @@ impl OpenMetrics {
     }
 }
 
-fn added<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
-    let metric = M::default();
-    registry.register(name, help, metric.clone());
-    metric
+/// The metrics of one queue.
+#[derive(Debug)]
+pub(crate) struct OpenMetrics {
+    pub(crate) in_hand: Gauge,
+    pub(crate) waiting: Gauge,
+    messages: [Counter; OUTCOMES.len()],
+    worker_errors: Counter,
+    outages: Counter,
+    pub(crate) down: Gauge,
+    pub(crate) leases_lost: Counter,
+    pub(crate) poll_errors: Counter,
+    pub(crate) settle_errors: Counter,
+    pub(crate) polls: Counter,
+    handler: Histogram,
+    pub(crate) settle: Histogram,
+    age: Histogram,
 }
 
-fn time(registry: &mut Registry, name: &str, help: &str) -> Histogram {
-    let histogram = Histogram::new(BUCKETS);
-    registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
-    histogram
+const OUTCOMES: [&str; 7] =
+    ["succeeded", "retried", "dead_lettered", "deferred", "discarded", "replayed", "not_started"];
+
+impl OpenMetrics {
+    pub(crate) fn new(families: &Families, queue: &str) -> Self {
+        let label = || ("queue", queue.to_owned());
+        let of = [label()];
+        Self {
+            in_hand: families.in_hand.get_or_create_owned(&of),
+            waiting: families.waiting.get_or_create_owned(&of),
+            messages: OUTCOMES.map(|outcome| {
+                families.messages.get_or_create_owned(&[label(), ("outcome", outcome.to_owned())])
+            }),
+            worker_errors: families.worker_errors.get_or_create_owned(&of),
+            outages: families.outages.get_or_create_owned(&of),
+            down: families.down.get_or_create_owned(&of),
+            leases_lost: families.leases_lost.get_or_create_owned(&of),
+            poll_errors: families.poll_errors.get_or_create_owned(&of),
+            settle_errors: families.settle_errors.get_or_create_owned(&of),
+            polls: families.polls.get_or_create_owned(&of),
+            handler: families.handler.get_or_create_owned(&of),
+            settle: families.settle.get_or_create_owned(&of),
+            age: families.age.get_or_create_owned(&of),
+        }
+    }
+
+    pub(crate) fn reported(&self, report: &BatchReport) {
+        let counts = [
+            report.succeeded,
+            report.retried,
+            report.dead_lettered,
+            report.deferred,
+            report.discarded,
+            report.replayed,
+            report.not_started,
+        ];
+        for (counter, count) in self.messages.iter().zip(counts) {
+            counter.inc_by(count);
+        }
+        self.worker_errors.inc_by(report.worker_errors);
+        self.outages.inc_by(report.outages);
+        report.worker_durations.iter().for_each(|took| self.handler.observe(took.as_secs_f64()));
+        report.response_times.iter().for_each(|age| self.age.observe(age.as_secs_f64()));
+    }
+}
+
+fn added<L, M>(registry: &mut Registry, name: &str, help: &str) -> Family<L, M>
+where
+    L: Clone + Hash + Eq + EncodeLabelSet + Debug + Send + Sync + 'static,
+    M: Default + EncodeMetric + TypedMetric + Debug + Send + Sync + 'static,
+{
+    let family = Family::default();
+    registry.register(name, help, family.clone());
+    family
+}
+
+fn time(registry: &mut Registry, name: &str, help: &str) -> Histograms {
+    let family = Histograms::new_with_constructor(|| Histogram::new(BUCKETS));
+    registry.register_with_unit(name, help, Unit::Seconds, family.clone());
+    family
 }
 
 #[cfg(test)]
@@ -104,7 +162,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::vitals::Vitals;
+    use crate::vitals::WorkerGroup;
 
     /// Returns name, labels and value of each sample. Panics at text that a strict reader of the format would refuse.
     fn samples(text: &str) -> Vec<(String, String, f64)> {
@@ -138,6 +196,12 @@ mod tests {
         samples
     }
 
+    fn started(queue: &str) -> String {
+        let families = Families::default();
+        OpenMetrics::new(&families, queue);
+        families.text()
+    }
+
     fn value(text: &str, name: &str, label: &str) -> f64 {
         let found: Vec<_> = samples(text)
             .into_iter()
@@ -150,7 +214,7 @@ mod tests {
 
     #[test]
     fn everything_is_there_from_the_start_at_zero() {
-        let text = OpenMetrics::new("orders").text();
+        let text = started("orders");
         assert!(samples(&text).iter().all(|(_, _, value)| *value == 0.0));
         let names: BTreeSet<_> = samples(&text).into_iter().map(|(name, _, _)| name).collect();
         let mut expected = BTreeSet::from(
@@ -181,7 +245,8 @@ mod tests {
 
     #[test]
     fn each_event_is_counted_under_its_own_name() {
-        let vitals = Vitals::new("orders");
+        let group = WorkerGroup::default();
+        let vitals = group.add("orders");
         vitals.poll_ended(true);
         vitals.poll_ended(false);
         vitals.loop_turned(7, 3, 1);
@@ -204,7 +269,7 @@ mod tests {
         };
         vitals.reported(&report);
         vitals.reported(&report);
-        let text = vitals.open_metrics();
+        let text = group.open_metrics();
         for (name, label, expected) in [
             ("redrive_polls_total", "", 2.0),
             ("redrive_poll_errors_total", "", 1.0),
@@ -238,7 +303,22 @@ mod tests {
 
     #[test]
     fn a_queue_may_have_any_name() {
-        let text = OpenMetrics::new("a\"b\\c\nd").text();
+        let text = started("a\"b\\c\nd");
         assert!(text.contains(r#"redrive_in_hand{queue="a\"b\\c\nd"} 0"#), "{text}");
+    }
+
+    #[test]
+    fn each_queue_of_a_process_has_its_own_numbers() {
+        let group = WorkerGroup::default();
+        let [orders, _mails] = ["orders", "mails"].map(|queue| group.add(queue));
+        orders.poll_ended(true);
+        let text = group.open_metrics();
+        let polls: BTreeSet<_> = samples(&text)
+            .into_iter()
+            .filter(|(name, _, _)| name == "redrive_polls_total")
+            .map(|(_, labels, value)| (labels, value.to_string()))
+            .collect();
+        let expected = [(r#"queue="mails""#, "0"), (r#"queue="orders""#, "1")];
+        assert_eq!(polls, expected.map(|(labels, value)| (labels.to_owned(), value.to_owned())).into());
     }
 }

@@ -5,6 +5,7 @@
 mod agent;
 mod plan;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -18,13 +19,16 @@ use self::plan::{ProtectionPlan, ProtectionStep};
 /// Target of this module's log lines.
 const TARGET: &str = "redrive::worker::protection";
 
-/// Time that the worker's end waits for the last release. Without it, protection ends by itself, and a task that has ended needs none.
-const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time that the process's end waits for the last release. Without it, protection ends by itself, and a task that has ended needs
+/// none.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Protection of the task in which this process runs.
 #[derive(Debug)]
 pub struct Protection {
-    in_hand: watch::Sender<usize>,
+    in_hand: Arc<watch::Sender<usize>>,
+    /// Closed once all workers have ended.
+    working: watch::Sender<()>,
     asking: JoinHandle<ProtectionPlan>,
     agent: Agent,
 }
@@ -39,21 +43,20 @@ impl Protection {
         let agent = Agent::new(agent)?;
         let (in_hand, changes) = watch::channel(0);
         let asking = tokio::spawn(ask(agent.clone(), changes));
-        Ok(Self { in_hand, asking, agent })
+        Ok(Self { in_hand: Arc::new(in_hand), working: watch::Sender::new(()), asking, agent })
     }
 
-    /// Records the number of messages in hand. Each change costs a lock, and a wake-up if a message is the first or the last.
-    pub fn in_hand(&self, messages: usize) {
-        self.in_hand.send_if_modified(|before| {
-            let changes = (*before == 0) != (messages == 0);
-            *before = messages;
-            changes
-        });
+    /// Returns the share of one worker.
+    #[must_use]
+    pub fn share(&self) -> ProtectionShare {
+        let (in_hand, is_working) = (Arc::clone(&self.in_hand), self.working.subscribe());
+        ProtectionShare { in_hand, own: 0, _is_working: is_working }
     }
 
-    /// Releases protection once, at the worker's end.
+    /// Waits until all shares are dropped, and then releases protection once.
     pub async fn release(self) {
-        let Self { in_hand, mut asking, agent } = self;
+        let Self { in_hand, working, mut asking, agent } = self;
+        working.closed().await;
         drop(in_hand);
         let release = async {
             let plan = (&mut asking).await.ok()?;
@@ -68,6 +71,33 @@ impl Protection {
             }
         }
         asking.abort();
+    }
+}
+
+/// The messages in hand of one worker.
+#[derive(Debug)]
+pub struct ProtectionShare {
+    in_hand: Arc<watch::Sender<usize>>,
+    own: usize,
+    _is_working: watch::Receiver<()>,
+}
+
+impl ProtectionShare {
+    /// Records the number of the worker's messages in hand. Each change costs a lock, and a wake-up if a message is the first or
+    /// the last of the process.
+    pub fn in_hand(&mut self, messages: usize) {
+        let before = std::mem::replace(&mut self.own, messages);
+        self.in_hand.send_if_modified(|all| {
+            let was_idle = *all == 0;
+            *all = *all - before + messages;
+            was_idle != (*all == 0)
+        });
+    }
+}
+
+impl Drop for ProtectionShare {
+    fn drop(&mut self) {
+        self.in_hand(0);
     }
 }
 

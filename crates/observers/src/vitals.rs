@@ -1,17 +1,62 @@
 //! A worker's state for its probes, for `/metrics`, and for the metrics of each minute.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::BatchReport;
-use crate::liveness::{Liveness, Pulse};
+use crate::liveness::{GroupLiveness, Pulse};
 use crate::metrics::Gauges;
 use crate::minute::{self, until_next};
-use crate::open_metrics::OpenMetrics;
+use crate::open_metrics::{Families, OpenMetrics};
+
+/// The workers of a process, each with its queue.
+#[derive(Debug, Default)]
+pub struct WorkerGroup {
+    families: Families,
+    workers: Mutex<Vec<Arc<Vitals>>>,
+}
+
+impl WorkerGroup {
+    /// Adds the worker of the queue with this name, and returns its state, which begins now.
+    pub fn add(&self, queue: &str) -> Arc<Vitals> {
+        let vitals = Arc::new(Vitals::new(OpenMetrics::new(&self.families, queue), queue));
+        self.workers().push(Arc::clone(&vitals));
+        vitals
+    }
+
+    /// Returns true if all workers receive messages, or wait for their next receive as they should.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.liveness().is_alive
+    }
+
+    /// Returns true if all workers have reached their queues, and none of them drains or waits for a dependency.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.liveness().is_ready
+    }
+
+    /// Returns the metrics of all workers as OpenMetrics text.
+    #[must_use]
+    pub fn open_metrics(&self) -> String {
+        self.families.text()
+    }
+
+    pub(crate) fn liveness(&self) -> GroupLiveness {
+        GroupLiveness::new(self.workers().iter().map(|it| {
+            let liveness = it.state().pulse.liveness(it.started.elapsed());
+            (it.state().sums.queue.clone(), liveness)
+        }))
+    }
+
+    fn workers(&self) -> MutexGuard<'_, Vec<Arc<Vitals>>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// State that a worker's loop and its server share. Its methods only wait for a lock that is held for moments.
 #[derive(Debug)]
@@ -31,16 +76,9 @@ struct State {
 }
 
 impl Vitals {
-    /// Creates the state of a worker that starts now, for the queue with this name.
-    #[must_use]
-    pub fn new(queue: &str) -> Self {
+    fn new(metrics: OpenMetrics, queue: &str) -> Self {
         let state = State { sums: minute::begin(queue), ..State::default() };
-        Self {
-            metrics: OpenMetrics::new(queue),
-            state: Mutex::new(state),
-            is_full: Notify::new(),
-            started: Instant::now(),
-        }
+        Self { metrics, state: Mutex::new(state), is_full: Notify::new(), started: Instant::now() }
     }
 
     /// Records that the queue was reached.
@@ -106,14 +144,6 @@ impl Vitals {
         minute::take(&mut self.state().sums)
     }
 
-    pub(crate) fn liveness(&self) -> Liveness {
-        self.state().pulse.liveness(self.started.elapsed())
-    }
-
-    pub(crate) fn open_metrics(&self) -> String {
-        self.metrics.text()
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -161,7 +191,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn very_many_durations_do_not_wait_for_the_end_of_the_minute() {
-        let vitals = Vitals::new("orders");
+        let vitals = WorkerGroup::default().add("orders");
         let mut minutes = Minutes::new(&vitals);
         let durations = vec![Duration::ZERO; 10_000];
         vitals.reported(&BatchReport { records: 1, worker_durations: durations, ..BatchReport::default() });
@@ -174,7 +204,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_minute_has_its_sums_and_its_gauges_and_what_is_in_hand_stays_so() {
-        let vitals = Vitals::new("orders");
+        let vitals = WorkerGroup::default().add("orders");
         let mut minutes = Minutes::new(&vitals);
         vitals.loop_turned(7, 3, 0);
         vitals.lease_lost();

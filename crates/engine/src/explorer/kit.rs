@@ -241,6 +241,7 @@ impl Kit {
             Step::Time { .. } => self.time(after).await,
             // A handler that ignores its cancellation blocks its thread from its beginning.
             Step::Ignores { .. } | Step::Sleep { .. } | Step::Wake { .. } => {}
+            Step::Places { .. } => return Err("the kit's workers do not share places".to_owned()),
             Step::Arrives { .. } => return Err("the kit knows no call that arrives later".to_owned()),
         }
         self.agree(after);

@@ -108,7 +108,7 @@ impl<'w> Print<'w> {
     fn of_consumer(consumer: &'w Consumer, now: Time) -> u64 {
         let now = now - consumer.began;
         let mut print = Self { hasher: DefaultHasher::new(), engine: consumer.engine.as_ref(), now };
-        print.add((consumer.consumes, consumer.is_told, consumer.is_asleep));
+        print.add((consumer.consumes, consumer.places, consumer.is_told, consumer.is_asleep));
         if let Some(engine) = &consumer.engine {
             print.engine(engine);
         }

@@ -178,6 +178,7 @@ impl World {
                     way: CallProgress::Fresh,
                     limit,
                 });
+                self.fits(who)?;
             }
             Command::Lease(most) => {
                 let (lease, now) = (self.lease(most), self.now - self.consumers[who].began);
@@ -268,6 +269,22 @@ impl World {
         }
         self.consumers[who] = Rc::new(Consumer::new(consumes, self.bounds, self.now));
         self.drain(who)
+    }
+
+    /// Checks that receives do not ask for more messages than there are places besides those of handlers that have not ended.
+    fn fits(&self, who: usize) -> Checked {
+        let consumer = &self.consumers[who];
+        let asked = consumer.calls.iter().map(|call| match &call.what {
+            SqsRequest::Receive(poll) if !matches!(call.way, CallProgress::Acted(_)) => poll.messages,
+            _ => 0,
+        });
+        let asked: usize = asked.sum();
+        let waiting: usize = consumer.lanes.iter().map(|(_, lane)| lane.len()).sum();
+        let running: usize = consumer.running.iter().map(|running| running.facts.len()).sum();
+        if asked + waiting + running > consumer.places * self.bounds.chunk.unwrap_or(1) {
+            return Err(format!("it asks for {asked} messages beside {}", waiting + running));
+        }
+        Ok(())
     }
 
     /// Begins messages while there are free runners.

@@ -114,6 +114,10 @@ impl World {
             if self.left.signals > 0 && consumer.consumes == Consumes::Worker {
                 steps.push(Step::Signal { who });
             }
+            if self.left.changes_of_places > 0 && consumer.consumes == Consumes::Worker {
+                let others = [1, self.bounds.concurrency].into_iter().filter(|it| *it != consumer.places);
+                steps.extend(others.map(|places| Step::Places { who, places: places as u8 }));
+            }
             if is_asleep {
                 steps.push(Step::Wake { who });
             } else if self.left.losses > 0 && is_at_work && consumer.consumes == Consumes::Worker {
@@ -143,8 +147,16 @@ impl World {
 
     /// Returns the same world without further faults.
     pub(super) fn without_faults(&self) -> Self {
-        let left =
-            Left { losses: 0, kills: 0, signals: 0, deaf: 0, duplicates: 0, strays: 0, patience: u8::MAX };
+        let left = Left {
+            losses: 0,
+            kills: 0,
+            signals: 0,
+            deaf: 0,
+            duplicates: 0,
+            strays: 0,
+            changes_of_places: 0,
+            patience: u8::MAX,
+        };
         Self { left, ..self.clone() }
     }
 

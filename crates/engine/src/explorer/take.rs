@@ -64,6 +64,11 @@ impl World {
                 self.consumer(who.into()).is_told = true;
                 self.on(who.into(), Event::Stop)
             }
+            Step::Places { who, places } => {
+                self.left.changes_of_places -= 1;
+                self.consumer(who.into()).places = places.into();
+                self.on(who.into(), Event::Places(places.into()))
+            }
             Step::Sleep { who } => {
                 self.left.losses -= 1;
                 self.consumer(who.into()).is_asleep = true;

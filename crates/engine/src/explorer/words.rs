@@ -78,6 +78,7 @@ impl World {
             Step::Sleep { who } => format!("{} stands still", self.name(who.into())),
             Step::Wake { who } => format!("{} goes on", self.name(who.into())),
             Step::Signal { who } => format!("{} gets SIGTERM", self.name(who.into())),
+            Step::Places { who, places } => format!("{} has {places} places", self.name(who.into())),
             Step::Time { old_polls: false } => "time goes on".to_owned(),
             Step::Time { old_polls: true } => "time goes on, and polls still wait".to_owned(),
         }

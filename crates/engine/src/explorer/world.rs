@@ -214,6 +214,11 @@ pub(super) enum Step {
     Signal {
         who: u8,
     },
+    /// Only this many handlers of a worker may run from now on.
+    Places {
+        who: u8,
+        places: u8,
+    },
     /// A process and its machine stand still until its next step.
     Sleep {
         who: u8,
@@ -294,6 +299,8 @@ pub(super) struct Consumer {
     pub(super) leases: BTreeMap<LeaseKey, Arc<Fact>>,
     /// Messages in the order in which they begin.
     pub(super) batches: BTreeMap<BatchKey, Vec<Arc<Fact>>>,
+    /// Handlers that may run at a time.
+    pub(super) places: usize,
     pub(super) is_told: bool,
     pub(super) is_asleep: bool,
     pub(super) delivery: Vec<(Received, Arc<Fact>)>,
@@ -341,6 +348,7 @@ pub(super) struct Left {
     pub(super) deaf: u8,
     pub(super) duplicates: u8,
     pub(super) strays: u8,
+    pub(super) changes_of_places: u8,
     /// Steps of time that are left while a handler runs.
     pub(super) patience: u8,
 }
@@ -413,6 +421,7 @@ impl World {
                 deaf: bounds.deaf,
                 duplicates: bounds.duplicates,
                 strays: bounds.strays,
+                changes_of_places: bounds.changes_of_places,
                 patience: bounds.patience,
             },
             log: None,
@@ -500,6 +509,7 @@ impl Consumer {
             calls: Vec::new(),
             leases: BTreeMap::new(),
             batches: BTreeMap::new(),
+            places: bounds.concurrency,
             is_told: false,
             is_asleep: false,
             delivery: Vec::new(),

@@ -14,7 +14,7 @@ use crate::pacing::rate::Rate;
 use crate::pacing::receive_budget::ReceiveBudget;
 use crate::pacing::tokens::Lease;
 use crate::plan::{by_number, group_numbers};
-use crate::{Command, MessageMeta, Note, Outcome, Time};
+use crate::{Command, Event, MessageMeta, Note, Outcome, Time};
 use redrive_sqs::lease::LONGEST;
 
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
@@ -121,7 +121,11 @@ impl<F> PendingChunk<F> {
 impl Receiving {
     /// Returns the number of messages that may be in hand.
     pub(crate) fn capacity(&self) -> usize {
-        self.concurrency.saturating_mul(self.chunk.map_or(1, |(messages, _)| messages))
+        self.concurrency.saturating_mul(self.messages_of_a_call())
+    }
+
+    fn messages_of_a_call(&self) -> usize {
+        self.chunk.map_or(1, |(messages, _)| messages)
     }
 }
 
@@ -138,10 +142,17 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let wait = wait.min(visibility * 2 / 3).max(SHORTEST_WAIT);
         self.lease_tokens(now);
         while let Some(messages) = self.machine.pollers.next(self.free(), now) {
-            // Leased tokens do not wait for messages for long, except one.
-            let wait =
-                if self.machine.receiving.is_rate_shared && messages > 1 { SHORTEST_WAIT } else { wait };
+            // Leased tokens and shared places do not wait for messages for long, except one.
+            let is_shared = self.machine.receiving.is_rate_shared || self.machine.places.is_some();
+            let wait = if is_shared && messages > 1 { SHORTEST_WAIT } else { wait };
             self.commands.push_back(Command::Receive(Poll { messages, wait, sent: now }));
+        }
+    }
+
+    /// Lets only this many handlers run at a time, if that differs.
+    pub fn limit_places(&mut self, places: usize, now: Time) {
+        if self.machine.places != Some(places) {
+            self.on(Event::Places(places), now);
         }
     }
 
@@ -157,7 +168,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             return 0;
         }
         let worker = &self.machine;
-        let most = worker.receiving.capacity();
+        let most = worker.capacity();
         let tries = match (self.is_down(), self.paused_until()) {
             (true, Some(_)) => return 0,
             (true, None) => usize::from(worker.pending_chunk.messages.is_empty()),
@@ -354,8 +365,7 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 
     /// Returns true if a bulk handler may be called once more. For other handlers, messages are counted instead.
     pub(crate) fn has_a_free_call(&self) -> bool {
-        let Receiving { chunk, concurrency, .. } = self.machine.receiving;
-        chunk.is_none() || self.running() < concurrency
+        self.machine.receiving.chunk.is_none() || self.running() < self.machine.concurrency()
     }
 
     /// Adapts the number of handlers that may run, if it adapts, to the handlers that have ended.
@@ -450,6 +460,15 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             || self.machine.pending_chunk.contains(facts, is_fifo)
     }
 
+    /// Returns the handlers that messages in hand need, and those that the messages of receives under way would need.
+    pub fn used_places(&self) -> (usize, usize) {
+        let worker = &self.machine;
+        let each = worker.receiving.messages_of_a_call();
+        let in_hand = (worker.in_hand - worker.parked.messages).div_ceil(each);
+        let in_hand = if each > 1 { in_hand.max(self.running()) } else { in_hand };
+        (in_hand, worker.pollers.asked.div_ceil(each))
+    }
+
     /// Returns the number of messages that a worker has received and whose handlers have not ended, and how many of these
     /// have not begun: those that wait for their turn, behind others of their group, or in a chunk that is not full.
     pub fn in_hand(&self) -> (usize, usize) {
@@ -461,6 +480,16 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
 }
 
 impl<F> Worker<F> {
+    /// Returns the number of handlers that may run at a time.
+    fn concurrency(&self) -> usize {
+        self.places.unwrap_or(usize::MAX).min(self.receiving.concurrency)
+    }
+
+    /// Returns the number of messages that may be in hand.
+    fn capacity(&self) -> usize {
+        Receiving { concurrency: self.concurrency(), ..self.receiving }.capacity()
+    }
+
     /// Returns how many messages may be in hand or asked for besides those in hand, if each has the most bytes that SQS allows.
     fn room(&self) -> usize {
         self.most_bytes().saturating_sub(self.bytes + self.reporting.1) / MAX_BYTES

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use super::clients::SEATS;
 use super::*;
 use crate::BatchReport;
+use crate::vitals::Vitals;
 
 struct Server {
     address: SocketAddr,
@@ -18,12 +19,12 @@ struct Server {
 }
 
 async fn server() -> Server {
-    let vitals = Arc::new(Vitals::new("orders"));
+    let workers = Arc::new(WorkerGroup::default());
+    let vitals = workers.add("orders");
     let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let mut serving = JoinSet::new();
-    let seen = Arc::clone(&vitals);
-    serving.spawn(async move { answer_all(listener, &seen).await });
+    serving.spawn(async move { answer_all(listener, &workers).await });
     Server { address, vitals, _serving: serving }
 }
 
@@ -124,7 +125,7 @@ async fn head_has_the_headers_of_get_and_no_body() {
 #[tokio::test]
 async fn a_taken_port_is_one_line_that_names_the_setting_and_the_address() {
     let server = server().await;
-    let error = serve(server.address, &server.vitals).err().unwrap();
+    let error = serve(server.address, &WorkerGroup::default()).err().unwrap();
     let expected = format!("REDRIVE_HEALTH is {}, which cannot be listened on: ", server.address);
     assert!(error.to_string().starts_with(&expected), "{error}");
     assert!(!error.to_string().contains('\n'));

@@ -69,13 +69,15 @@ fn release() -> Value {
 async fn a_task_with_messages_is_protected_once_and_released_at_its_end() {
     let mut agent = agent(granted).await;
     let protection = Protection::start(&agent.uri).unwrap();
+    let mut worker = protection.share();
     for in_hand in [0, 1, 2, 1, 10, 0, 3] {
-        protection.in_hand(in_hand);
+        worker.in_hand(in_hand);
     }
     assert_eq!(agent.next().await, protect());
     for in_hand in (0..1_000).chain([0, 1, 0]) {
-        protection.in_hand(in_hand);
+        worker.in_hand(in_hand);
     }
+    drop(worker);
     protection.release().await;
     assert_eq!(agent.next().await, release());
     agent.nothing_more();
@@ -85,7 +87,9 @@ async fn a_task_with_messages_is_protected_once_and_released_at_its_end() {
 async fn a_task_that_never_had_a_message_calls_nobody() {
     let mut agent = agent(granted).await;
     let protection = Protection::start(&agent.uri).unwrap();
-    protection.in_hand(0);
+    let mut worker = protection.share();
+    worker.in_hand(0);
+    drop(worker);
     protection.release().await;
     agent.nothing_more();
 }
@@ -95,17 +99,19 @@ async fn a_task_that_never_had_a_message_calls_nobody() {
 async fn a_busy_task_is_renewed_and_an_idle_one_released() {
     let mut agent = agent(granted).await;
     let protection = Protection::start(&agent.uri).unwrap();
-    protection.in_hand(1);
+    let mut worker = protection.share();
+    worker.in_hand(1);
     let began = Instant::now();
     for _ in 0..3 {
         assert_eq!(agent.next().await, protect());
     }
     let renewed_twice = Duration::from_secs(3_600);
     assert!(began.elapsed() >= renewed_twice && began.elapsed() < renewed_twice + Duration::from_secs(60));
-    protection.in_hand(0);
+    worker.in_hand(0);
     let idle = Instant::now();
     assert_eq!(agent.next().await, release());
     assert!(idle.elapsed() >= Duration::from_secs(9) && idle.elapsed() < Duration::from_secs(30));
+    drop(worker);
     protection.release().await;
     agent.nothing_more();
 }
@@ -161,12 +167,14 @@ async fn a_call_that_failed_is_made_again() {
     })
     .await;
     let protection = Protection::start(&agent.uri).unwrap();
-    protection.in_hand(1);
+    let mut worker = protection.share();
+    worker.in_hand(1);
     let began = Instant::now();
     for _ in 0..4 {
         assert_eq!(agent.next().await, protect());
     }
     assert!(began.elapsed() >= Duration::from_secs(14), "after 2, 4 and 8 seconds: {:?}", began.elapsed());
+    drop(worker);
     protection.release().await;
     assert_eq!(agent.next().await, release());
     agent.nothing_more();
@@ -177,9 +185,11 @@ async fn the_end_of_the_worker_waits_two_seconds_for_an_agent_that_hangs() {
     // It listens, and never answers.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let protection = Protection::start(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
-    protection.in_hand(1);
+    let mut worker = protection.share();
+    worker.in_hand(1);
     let (_held, _) = listener.accept().await.unwrap();
     let began = Instant::now();
+    drop(worker);
     protection.release().await;
     assert!(began.elapsed() <= RELEASE_TIMEOUT + Duration::from_millis(100), "{:?}", began.elapsed());
 }
@@ -193,4 +203,22 @@ fn the_url_of_the_agent_is_checked_and_named() {
         let error = Agent::new(uri).unwrap_err();
         assert_eq!(error, format!("ECS_AGENT_URI is {uri:?}, allowed: a URL that begins with http://"));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_protected_while_any_of_its_workers_has_messages() {
+    let mut agent = agent(granted).await;
+    let protection = Protection::start(&agent.uri).unwrap();
+    let [mut orders, mut mails] = [protection.share(), protection.share()];
+    orders.in_hand(1);
+    assert_eq!(agent.next().await, protect());
+    mails.in_hand(2);
+    orders.in_hand(0);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    agent.nothing_more();
+    drop(mails);
+    assert_eq!(agent.next().await, release());
+    drop(orders);
+    protection.release().await;
+    agent.nothing_more();
 }
