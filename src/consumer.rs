@@ -107,6 +107,68 @@ where
         Self { handler: Arc::new(handler), setup: Setup::default(), message: PhantomData }
     }
 
+    /// Handles one batch and returns before the deadline of its invocation: a `lambda_runtime::Context`, or in a test
+    /// [`Invocation::default`].
+    ///
+    /// ```
+    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+    /// use aws_lambda_events::sqs::SqsEvent;
+    /// use lambda_runtime::{Error, LambdaEvent, service_fn};
+    /// use redrive::Consumer;
+    ///
+    /// # async fn example() -> Result<(), Error> {
+    /// let consumer = Consumer::new(place).connect().await?;
+    /// let function = async |event: LambdaEvent<SqsEvent>| consumer.handle(event.payload, event.context).await;
+    /// # drop(function);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// Handlers run in the calling task and see its task-locals. A handler that blocks its thread delays the
+    /// response. [`workers`](Self::workers) changes both.
+    ///
+    /// # Errors
+    /// A setting is invalid. A record has no message id, or comes from a service other than SQS. The settings are not for the event's
+    /// queue, see [`queue`](Self::queue). The dead-letter queue is the queue itself, or only one of them is FIFO.
+    /// The runtime of [`workers`](Self::workers) was shut down or has no timers. In all these cases no message was
+    /// handled.
+    pub async fn handle(
+        &self,
+        event: SqsEvent,
+        invocation: impl Into<Invocation>,
+    ) -> Result<SqsBatchResponse, Error> {
+        self.handle_batch(Received::Event(event), &invocation.into()).await
+    }
+
+    /// Handles a batch, and passes any other event to [`on_other_event`](Self::on_other_event).
+    pub(crate) async fn answer(&self, payload: Bytes, invocation: &Invocation) -> Result<Response, Error> {
+        let answer = match self.handle_batch(Received::Payload(payload), invocation).await {
+            Ok(response) => Ok(Response::Batch(response)),
+            Err(Error(Kind::InvalidEvent(other))) => match (&self.setup.other, *other) {
+                (Some(take), Other { event: Some(event), .. }) => {
+                    self.setup.take_other(take, event, invocation).await.map(Response::Other)
+                }
+                (_, other) => Err(other.into()),
+            },
+            Err(error) => Err(error),
+        };
+        answer.inspect_err(|error| log::refused(error, invocation))
+    }
+
+    pub(crate) async fn handle_batch(
+        &self,
+        received: Received,
+        invocation: &Invocation,
+    ) -> Result<SqsBatchResponse, Error> {
+        // Under `run`, no check is needed, because `run` ends together with its runtime.
+        if self.setup.shutdown.is_none() {
+            self.setup.check_workers()?;
+        }
+        self.setup.warning.iter().for_each(|once| once.call_once(|| log::settings(&self.setup.settings)));
+        self.setup.shell().run(received, invocation, &self.handler).await
+    }
+}
+
+impl<H, M> Consumer<H, M> {
     /// Reads the missing settings from the environment and creates the missing AWS clients.
     ///
     /// [`run`](Self::run) and [`work`](Self::work) do this for you. Call it before [`work_until`](Self::work_until),
@@ -164,74 +226,12 @@ where
         self
     }
 
-    /// Handles one batch and returns before the deadline of its invocation: a `lambda_runtime::Context`, or in a test
-    /// [`Invocation::default`].
-    ///
-    /// ```
-    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
-    /// use aws_lambda_events::sqs::SqsEvent;
-    /// use lambda_runtime::{Error, LambdaEvent, service_fn};
-    /// use redrive::Consumer;
-    ///
-    /// # async fn example() -> Result<(), Error> {
-    /// let consumer = Consumer::new(place).connect().await?;
-    /// let function = async |event: LambdaEvent<SqsEvent>| consumer.handle(event.payload, event.context).await;
-    /// # drop(function);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// Handlers run in the calling task and see its task-locals. A handler that blocks its thread delays the
-    /// response. [`workers`](Self::workers) changes both.
-    ///
-    /// # Errors
-    /// A setting is invalid. A record has no message id, or comes from a service other than SQS. The settings are not for the event's
-    /// queue, see [`queue`](Self::queue). The dead-letter queue is the queue itself, or only one of them is FIFO.
-    /// The runtime of [`workers`](Self::workers) was shut down or has no timers. In all these cases no message was
-    /// handled.
-    pub async fn handle(
-        &self,
-        event: SqsEvent,
-        invocation: impl Into<Invocation>,
-    ) -> Result<SqsBatchResponse, Error> {
-        self.handle_batch(Received::Event(event), &invocation.into()).await
-    }
-
     /// Runs handlers on these threads, and ends the process when it can handle no more batches.
     pub(crate) fn hosted_by(mut self, executor: Executor, shutdown: Arc<Shutdown>) -> Self {
         self.setup.host_by(Arc::new(executor), shutdown);
         self
     }
 
-    /// Handles a batch, and passes any other event to [`on_other_event`](Self::on_other_event).
-    pub(crate) async fn answer(&self, payload: Bytes, invocation: &Invocation) -> Result<Response, Error> {
-        let answer = match self.handle_batch(Received::Payload(payload), invocation).await {
-            Ok(response) => Ok(Response::Batch(response)),
-            Err(Error(Kind::InvalidEvent(other))) => match (&self.setup.other, *other) {
-                (Some(take), Other { event: Some(event), .. }) => {
-                    self.setup.take_other(take, event, invocation).await.map(Response::Other)
-                }
-                (_, other) => Err(other.into()),
-            },
-            Err(error) => Err(error),
-        };
-        answer.inspect_err(|error| log::refused(error, invocation))
-    }
-
-    pub(crate) async fn handle_batch(
-        &self,
-        received: Received,
-        invocation: &Invocation,
-    ) -> Result<SqsBatchResponse, Error> {
-        // Under `run`, no check is needed, because `run` ends together with its runtime.
-        if self.setup.shutdown.is_none() {
-            self.setup.check_workers()?;
-        }
-        self.setup.warning.iter().for_each(|once| once.call_once(|| log::settings(&self.setup.settings)));
-        self.setup.shell().run(received, invocation, &self.handler).await
-    }
-}
-
-impl<H, M> Consumer<H, M> {
     /// Reads these variables instead of the environment, and this wall clock instead of the machine's.
     pub(crate) fn simulated(
         mut self,

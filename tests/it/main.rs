@@ -16,6 +16,8 @@ mod tested;
 mod reference;
 /// The invariants of ARCHITECTURE.md, as far as the source can show them.
 mod structure;
+/// The errors of the compiler for wrong handlers.
+mod compiler;
 /// No example prints a sender's text.
 mod prints;
 /// The oldest Rust that compiles the workspace, as pages name it.
