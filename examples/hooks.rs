@@ -11,7 +11,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use redrive::{Attribute, Consumer, Delivery, Failure, Hook, Message, MessageReport, Next, Record};
+use redrive::hook::{Delivery, Hook, Next};
+use redrive::{Attribute, Consumer, Failure, Message, MessageReport, Record};
 use tokio::time::{Instant, sleep_until};
 
 tokio::task_local! {

@@ -44,13 +44,15 @@ mod tests {
     use redrive_local::kit::{self, TestAws};
     use serde_json::json;
 
+    use redrive::Record;
+
     use super::*;
 
     #[tokio::test]
     async fn a_closed_bank_is_asked_again_and_an_expired_card_is_final() {
         let failure = pay(Message::new(Card::Foreign)).await.unwrap_err();
         assert_eq!((failure.is_retry(), failure.after()), (true, Some(HOUR)));
-        assert!(pay(Message::new(Card::Foreign).attempt(2)).await.is_ok());
+        assert!(pay(Record::builder().attempt(2).message(Card::Foreign)).await.is_ok());
 
         let failure = pay(Message::new(Card::Expired)).await.unwrap_err();
         assert_eq!((failure.is_rejection(), failure.reason()), (true, Some("card-expired")));

@@ -1,7 +1,7 @@
 //! The trait that the user's async function implements.
 
 pub(crate) mod bulk;
-pub(crate) mod hook;
+pub mod hook;
 pub(crate) mod other_event;
 
 use std::future::Future;

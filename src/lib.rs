@@ -23,11 +23,13 @@ mod runners;
 mod aws;
 mod telemetry;
 pub mod tokens;
+pub mod testing;
+#[doc(hidden)]
 pub mod tools;
 pub mod reexports;
 #[cfg(test)]
 #[path = "tests/testing.rs"]
-mod testing;
+mod unit_testing;
 #[cfg(any(test, fuzzing, redrive_bench))]
 #[path = "tests/records.rs"]
 mod testing_records;
@@ -52,13 +54,13 @@ pub use error::Error;
 pub use failure::{BoxError, Failure, Verdict};
 pub use handler::Handler;
 pub use handler::bulk::{Bulk, Item, Rulings};
-pub use handler::hook::{Delivery, Hook, Next};
+pub use handler::hook;
 pub use handler::other_event::OtherEvent;
 pub use message::bodies::{Bodies, Body};
 pub use message::body::{Raw, Text};
 pub use message::envelope;
 pub use message::invocation::Invocation;
-pub use message::record::{Record, RecordBuilder};
+pub use message::record::Record;
 pub use message::{FromMessage, Message};
 #[doc(inline)]
 pub use redrive_engine::{Backoff, InvalidBackoff, Jitter, LastDelivery, OnFailure, Overrides, Rate};

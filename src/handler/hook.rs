@@ -24,7 +24,8 @@ use crate::telemetry::message_report::MessageReport;
 /// ```
 /// use std::future::Future;
 /// use std::time::Instant;
-/// use redrive::{Consumer, Delivery, Failure, Hook, Next};
+/// use redrive::hook::{Delivery, Hook, Next};
+/// use redrive::{Consumer, Failure};
 ///
 /// struct Stopwatch;
 ///
@@ -130,7 +131,8 @@ impl<'a> Next<'a> {
     /// Creates a `Next` for the test of a hook, in place of the handler.
     ///
     /// ```
-    /// use redrive::{Delivery, Failure, Hook, Next, Record};
+    /// use redrive::hook::{Delivery, Hook, Next};
+    /// use redrive::{Failure, Record};
     ///
     /// /// Rejects messages without a group.
     /// struct Grouped;

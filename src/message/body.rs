@@ -108,7 +108,7 @@ mod tests {
     use std::fmt;
 
     use super::*;
-    use crate::testing::Sample;
+    use crate::unit_testing::Sample;
 
     fn error<T: FromMessage + fmt::Debug>(body: &'static str) -> String {
         T::from_message(&Sample { body, ..Sample::default() }.record(0)).unwrap_err().to_string()

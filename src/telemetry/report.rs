@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
     use crate::failure::Failure;
-    use crate::testing::Sample;
+    use crate::unit_testing::Sample;
     use redrive_engine::{NextStep, Ran, State};
 
     fn settled(outcome: Outcome, action: NextStep, confirmed: bool) -> Settlement {

@@ -6,7 +6,8 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use redrive::{Bodies, Body, Delivery, Failure, Hook, MessageOutcome, MessageReport, Next, Record, Text};
+use redrive::hook::{Delivery, Hook, Next};
+use redrive::{Bodies, Body, Failure, MessageOutcome, MessageReport, Record, Text};
 
 use crate::support::Aws;
 

@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use std::thread::park;
 use std::time::Instant;
 
-use redrive::{Consumer, Delivery, Failure, Hook, MessageReport, Next, Text};
+use redrive::hook::{Delivery, Hook, Next};
+use redrive::{Consumer, Failure, MessageReport, Text};
 
 fn for_ever() -> ! {
     loop {

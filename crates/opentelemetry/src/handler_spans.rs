@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{SpanKind, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue};
-use redrive::{Delivery, Failure, MessageOutcome, MessageReport};
+use redrive::hook::Delivery;
+use redrive::{Failure, MessageOutcome, MessageReport};
 use tokio::time::Instant;
 
 use crate::conventions::{

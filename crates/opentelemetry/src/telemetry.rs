@@ -7,7 +7,8 @@ use opentelemetry::global::{self, BoxedTracer};
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry::trace::{FutureExt, Span, SpanKind, Status, Tracer, TracerProvider};
 use opentelemetry::{Context, KeyValue};
-use redrive::{Delivery, Failure, Hook, MessageReport, Next};
+use redrive::hook::{Delivery, Hook, Next};
+use redrive::{Failure, MessageReport};
 
 use crate::conventions::{
     ATTEMPT, DESTINATION, ERROR_TYPE, MESSAGE_ID, OPERATION_NAME, OPERATION_TYPE, OTHER, OUTCOME, SETTLE,

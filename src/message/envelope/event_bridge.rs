@@ -132,7 +132,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::testing::Sample;
+    use crate::unit_testing::Sample;
 
     #[test]
     fn the_detail_is_decoded_and_the_envelope_stays_in_reach() {

@@ -159,7 +159,7 @@ impl WireEvent {
 mod tests {
     use super::*;
     use crate::message::envelope::Sns;
-    use crate::testing::Sample;
+    use crate::unit_testing::Sample;
 
     fn read<T: FromMessage>(body: &str) -> T {
         T::from_message(&Sample { body: body.to_owned().leak(), ..Sample::default() }.record(0)).unwrap()

@@ -144,7 +144,7 @@ impl<T: FromMessage> FromMessage for Sns<T> {
 mod tests {
     use super::*;
     use crate::message::body::Text;
-    use crate::testing::Sample;
+    use crate::unit_testing::Sample;
 
     const NOTIFICATION: &str = r#"{
         "Type": "Notification", "MessageId": "22b80b92", "TopicArn": "arn:aws:sns:eu-central-1:123456789012:orders",

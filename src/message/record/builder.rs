@@ -7,14 +7,22 @@ use std::time::{Instant, SystemTime};
 use redrive_sqs::{Attribute, Attributes, Origin};
 
 use super::{BatchContext, Record};
+use crate::message::Message;
 use crate::message::invocation::Invocation;
 use redrive_event::{Borrowed, Entry, UserAttributes};
 
-/// Builds a [`Record`] for tests.
+/// Builds a [`Record`] or a [`Message`] for tests: by default, the first delivery of `test-message` from the standard queue
+/// `test-queue`, without attributes, with 15 minutes left to handle it.
 ///
 /// ```
-/// let record = redrive::Record::builder().id("m-1").body("a=1").group("acme").build();
+/// use redrive::{Origin, Record};
+///
+/// let record = Record::builder().id("m-1").body("a=1").group("acme").build();
 /// assert_eq!((record.id(), record.body(), record.group()), ("m-1", "a=1", Some("acme")));
+///
+/// let message = Record::builder().attempt(3).max_attempts(3).origin(Origin::new("first-life", 1)).message(7);
+/// assert_eq!((message.body, message.attempt, message.key()), (7, 3, "first-life"));
+/// assert!(message.is_last_attempt());
 /// ```
 #[derive(Clone)]
 #[must_use]
@@ -125,6 +133,12 @@ impl RecordBuilder {
         self.attribute(Origin::ATTRIBUTE, origin)
     }
 
+    /// Builds a message with this body.
+    #[must_use]
+    pub fn message<T>(self, body: T) -> Message<T> {
+        Message::of(&self.build(), body)
+    }
+
     /// Builds the record.
     #[must_use]
     pub fn build(self) -> Record<'static> {
@@ -150,8 +164,8 @@ mod tests {
 
     use super::*;
     use crate::failure::BoxError;
+    use crate::message::FromMessage;
     use crate::message::body::Text;
-    use crate::message::{FromMessage, Message};
 
     const LEFT: Duration = Duration::from_mins(1);
 
@@ -209,10 +223,9 @@ mod tests {
 
     #[test]
     fn a_message_is_made_like_one_that_was_received() -> Result<(), BoxError> {
-        let record = Record::builder().body("7").max_attempts(2).attempt(2).group("acme").build();
-        let received = Message::<u32>::from_message(&record)?.deadline(record.context.deadline);
-        let made = Message::new(7).max_attempts(2).attempt(2).group("acme").deadline(received.deadline);
-        assert_eq!(format!("{made:?}"), format!("{received:?}"));
+        let builder = Record::builder().body("7").max_attempts(2).attempt(2).group("acme");
+        let received = Message::<u32>::from_message(&builder.clone().build())?;
+        assert_eq!(format!("{:?}", builder.message(7)), format!("{received:?}"));
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::failure::Failure;
 use crate::telemetry::report::report;
-use crate::testing::Sample;
+use crate::unit_testing::Sample;
 use redrive_engine::State;
 
 const AFTER: Duration = Duration::from_secs(2);

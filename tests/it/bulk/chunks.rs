@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redrive::{Bodies, Body, Bulk, Delivery, Failure, Hook, Next, Record, Text};
+use redrive::hook::{Delivery, Hook, Next};
+use redrive::{Bodies, Body, Bulk, Failure, Record, Text};
 use tokio::time::sleep;
 
 use super::{noted, taken};

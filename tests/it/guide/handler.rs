@@ -1,4 +1,4 @@
-use redrive::{Failure, Message};
+use redrive::{Failure, Message, Record};
 
 async fn place(order: Message<String>) -> Result<(), Failure> {
     if order.body.is_empty() {
@@ -25,11 +25,12 @@ async fn an_order_without_an_address_is_rejected() {
 
 #[tokio::test]
 async fn a_warehouse_that_is_down_is_retried_until_the_last_attempt() {
-    let order = Message::new("1 Main Street".to_owned()).max_attempts(5).group("acme");
+    let order =
+        |attempt| Record::builder().attempt(attempt).max_attempts(5).message("1 Main Street".to_owned());
 
-    let failure = place(order.clone().attempt(4)).await.unwrap_err();
+    let failure = place(order(4)).await.unwrap_err();
     assert!(failure.is_retry() && failure.find::<std::io::Error>().is_some());
 
-    let failure = place(order.attempt(5)).await.unwrap_err();
+    let failure = place(order(5)).await.unwrap_err();
     assert_eq!(failure.reason(), Some("no-warehouse"));
 }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aws_lambda_events::sqs::SqsEvent;
-use redrive::{Consumer, Delivery, Failure, Hook, MessageReport, Next, Text};
+use redrive::hook::{Delivery, Hook, Next};
+use redrive::{Consumer, Failure, MessageReport, Text};
 
 use super::{Elsewhere, Log, Witness};
 use crate::support::Aws;

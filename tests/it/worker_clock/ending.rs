@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
+use redrive::hook::Hook;
 use redrive::once::{Change, Claim, Claimed, Memory, Store};
-use redrive::{BoxError, Consumer, Failure, Hook, Message, Metrics};
+use redrive::{BoxError, Consumer, Failure, Message, Metrics};
 use redrive_local::kit::{Fault, TestAws};
 use tokio::time::{Instant, sleep};
 

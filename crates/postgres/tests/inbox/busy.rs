@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use redrive::{Failure, Message};
+use redrive::{Failure, Record};
 use redrive_postgres::InboxError;
 use tokio::time::timeout;
 
@@ -39,7 +39,7 @@ async fn the_last_delivery_waits_for_the_other_transaction() {
     let (mut one, mut other) = (database.connect().await, database.connect().await);
     let message = |attempt, seconds| {
         let deadline = Instant::now() + Duration::from_secs(seconds);
-        Message::new(7_u64).attempt(attempt).max_attempts(3).deadline(deadline)
+        Record::builder().attempt(attempt).max_attempts(3).deadline(deadline).message(7_u64)
     };
     for ends_in_commit in [false, true] {
         let holder = one.transaction().await.unwrap();
