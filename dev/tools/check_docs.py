@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import book
+import facts
 import permissions
 import terraform
 import tics
@@ -301,6 +302,7 @@ def main() -> int:
     problems = [*links(all_pages), *summary(all_pages), *code(all_pages), *readme(all_pages), *alarms(all_pages)]
     problems += [*installs(), *incident(all_pages), *generated(all_pages), *wording(all_pages)]
     problems += [*outside(shown_outside()), *permissions.problems(permissions.policies())]
+    problems += facts.problems(all_pages)
     problems += terraform.problems(terraform.FILE.read_text())
     if sys.argv[1:2] == ["--run"]:
         problems += run(all_pages, sys.argv[2])

@@ -1,0 +1,51 @@
+"""Tests that a page that differs from the code is found. Usage: python -m unittest test_facts, in dev/tools/"""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import check_docs
+import facts
+
+
+class Facts(unittest.TestCase):
+    PAGES = check_docs.pages()
+
+    def found(self, check, page: str, old: str, new: str) -> list[str]:
+        """Returns what a check finds if a page has different words."""
+        path = facts.ROOT / page
+        self.assertIn(old, self.PAGES[path])
+        return list(check(self.PAGES | {path: self.PAGES[path].replace(old, new, 1)}))
+
+    def test_the_pages_are_as_the_code(self):
+        self.assertEqual(list(facts.problems(self.PAGES)), [])
+
+    def test_each_check_finds_a_difference(self):
+        changes = (
+            (facts.titles, "docs/SUMMARY.md", "[Doctor]", "[The doctor]"),
+            (facts.titles, "docs/doctor.md", "# Doctor", "# The doctor"),
+            (facts.reasons, "docs/runbook.md", "| `panic` | the function has a bug |", "| `panic` | |"),
+            (facts.reasons, "docs/runbook.md", "| `key-reused` |", "| `key-used` |"),
+            (facts.reasons, "docs/reference.md", "`origin-sender`, ", ""),
+            (facts.urgent_alarms, "docs/runbook.md", "[QueueAge](#queueage)", "[Age](#age)"),
+            (facts.urgent_alarms, "docs/runbook.md", "[Outage](#outage) (after 4 hours), ", ""),
+            (facts.urgent_alarms, "docs/runbook.md", "   - [DeadLettered](#deadlettered), [FunctionErrors]", "     and [DeadLettered]"),
+            (facts.costs, "docs/cost.md", "| 0.70 |", "| 0.80 |"),
+            (facts.costs, "docs/cost.md", "**9.10**", "**9.20**"),
+            (facts.paths, "ARCHITECTURE.md", "`src/run.rs`", "`src/runs.rs`"),
+            (facts.paths, "docs/layer.md", "`examples/any`", "`examples/none`"),
+        )
+        for check, page, old, new in changes:
+            self.assertTrue(self.found(check, page, old, new), f"{check.__name__}: {new}")
+        tested = {check.__name__ for check, *_ in changes}
+        self.assertEqual(tested, {check.__name__ for check in facts.CHECKS})
+
+    def test_examples_that_do_not_parse_are_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "policy.json").write_text("{")
+            (Path(folder) / "build.sh").write_text("if true\n")
+            self.assertEqual(len(list(facts.examples(Path(folder)))), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
