@@ -1,5 +1,6 @@
 """Compares figures and names on the pages with the code and the templates."""
 
+import functools
 import json
 import re
 import subprocess
@@ -14,6 +15,14 @@ DOCS = ROOT / "docs"
 DEPLOY = ROOT / "examples/deploy"
 # Its paths are those of the reader's project.
 PROJECT = DOCS / "first-consumer.md"
+# The packages whose errors and log lines users see, except the local SQS.
+CRATES = ("cli", "dynamodb", "engine", "executor", "observers", "postgres", "s3", "sqs")
+# Texts of Lambda, the system and the loader, which troubleshooting.md explains.
+WRITTEN_BY_OTHERS = ("Task timed out after … seconds", "signal: 6", "signal: killed", "Runtime.InvalidEntrypoint")
+WRITTEN_BY_OTHERS += ("Couldn't find valid bootstrap(s)", "exec format error", "version `GLIBC_2.…' not found")
+COMMENT_OR_LITERAL = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|'(?:\\.[^']*|[^\\'])'|r(#*)"(?P<raw>.*?)"\1|"(?P<plain>(?:\\.|[^"\\])*)\"""", re.DOTALL
+)
 
 
 def problems(pages: dict[Path, str]) -> Iterator[str]:
@@ -27,6 +36,37 @@ def titles(pages: dict[Path, str]) -> Iterator[str]:
     for title, name in re.findall(r"- \[(.+)\]\((.+)\)", pages[DOCS / "SUMMARY.md"]):
         if re.findall(r"^# (.+)$", pages[DOCS / name], re.MULTILINE)[:1] != [title]:
             yield f"docs/SUMMARY.md: {title} is not the first heading of {name}"
+
+
+def log_lines(pages: dict[Path, str]) -> Iterator[str]:
+    """Compares the lines and reasons in metrics.md with the strings of the code."""
+    tables = ("### Find a log line", "Only workers log these lines", "`reason` is `error`")
+    for text in first_cells(pages[DOCS / "metrics.md"], tables):
+        if not any(map(pattern(text).fullmatch, strings())):
+            yield f"docs/metrics.md: redrive does not log {text}"
+
+
+def error_texts(pages: dict[Path, str]) -> Iterator[str]:
+    """Compares the beginnings of redrive's errors in troubleshooting.md with the strings of the code."""
+    for text in first_cells(pages[DOCS / "troubleshooting.md"], ("### Why a worker ended", "### Why a function fails")):
+        # Errors about settings are put together: NAME of QUEUE is VALUE, allowed: …
+        parts = re.split(" of …| is |, allowed: ", text) if ", allowed: " in text else [text.removeprefix("Error: ")]
+        is_ours = all(any(map(pattern(part).match, strings())) for part in parts)
+        if not is_ours and text not in WRITTEN_BY_OTHERS:
+            yield f"docs/troubleshooting.md: redrive does not write {text}"
+
+
+def worker_metrics(pages: dict[Path, str]) -> Iterator[str]:
+    """Compares the names of metrics on the pages about workers with those that a worker serves."""
+    code = (ROOT / "crates/observers/src/open_metrics.rs").read_text()
+    counters = re.findall(r"^    (\w+): Family<\w+, Counter>", code, re.MULTILINE)
+    names = set()
+    for field, function, name in re.findall(r'(\w+): (added|time)\(it, "(\w+)"', code):
+        names.add(f"redrive_{name}" + ("_seconds" if function == "time" else "_total" if field in counters else ""))
+    for page in ("metrics.md", "outages.md", "worker.md"):
+        for name in re.findall(r"`(redrive_\w+)", pages[DOCS / page]):
+            if name not in names:
+                yield f"docs/{page}: {name} is not a metric of crates/observers"
 
 
 def reasons(pages: dict[Path, str]) -> Iterator[str]:
@@ -88,10 +128,36 @@ def examples(folder: Path) -> Iterator[str]:
             yield f"{path}: {checked.stderr}"
 
 
+def first_cells(page: str, headings: tuple[str, ...]) -> list[str]:
+    """Returns the code in the first columns of the tables below these lines."""
+    first = [row[0] for heading in headings for row in book.rows(page, heading)]
+    return [text for cell in first for _, text in re.findall(r"(`+)(.+?)\1", cell)]
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Returns a pattern for strings of Rust: … is anything, and a number may be {}."""
+    any_text = ".*".join(map(re.escape, text.replace("… ", "…").split("…")))
+    return re.compile(re.sub(r"\d+", r"(?:\g<0>|\\{\\w*\\})", any_text))
+
+
+@functools.cache
+def strings() -> list[str]:
+    """Returns the strings of redrive's code, without those of tests."""
+    folders = ["src", *(f"crates/{name}/src" for name in CRATES)]
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.rs") if "/tests" not in str(path.relative_to(ROOT))]
+    return [text for path in files for text in strings_of(path.read_text().split("#[cfg(test)]\nmod tests {")[0])]
+
+
+def strings_of(code: str) -> list[str]:
+    """Returns the strings of Rust code. A backslash at the end of a line continues a string."""
+    literals = [literal["raw"] or literal["plain"] or "" for literal in COMMENT_OR_LITERAL.finditer(code)]
+    return [re.sub(r"\\\n\s*", "", literal).replace('\\"', '"') for literal in literals]
+
+
 def amount(cell: str) -> tuple[Decimal, int]:
     """Returns the number in a cell and its scale: 9 and a million for 9 million requests."""
     scale = 1_000_000 if "million" in cell else 1_000 if "thousand" in cell else 1
     return Decimal(re.search(r"[\d,.]*\d", cell)[0].replace(",", "")), scale
 
 
-CHECKS = (titles, reasons, urgent_alarms, costs, paths)
+CHECKS = (titles, log_lines, error_texts, worker_metrics, reasons, urgent_alarms, costs, paths)

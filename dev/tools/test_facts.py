@@ -24,6 +24,17 @@ class Facts(unittest.TestCase):
         changes = (
             (facts.titles, "docs/SUMMARY.md", "[Doctor]", "[The doctor]"),
             (facts.titles, "docs/doctor.md", "# Doctor", "# The doctor"),
+            (facts.log_lines, "docs/metrics.md", "`message done, but not recorded`", "`message done, not recorded`"),
+            (facts.log_lines, "docs/metrics.md", "`… panicked`", "`… has panicked`"),
+            (facts.log_lines, "docs/metrics.md", "`leases are not extended;", "`a lease is not extended;"),
+            (facts.log_lines, "docs/metrics.md", "| `lease-lost` |", "| `lost-lease` |"),
+            (facts.error_texts, "docs/troubleshooting.md", "`AWS_REGION is not set`", "`AWS_REGION is missing`"),
+            (facts.error_texts, "docs/troubleshooting.md", "the queue … cannot be read", "the queue … cannot be found"),
+            (facts.error_texts, "docs/troubleshooting.md", "`17 threads are blocked", "`17 threads are stuck"),
+            (facts.error_texts, "docs/troubleshooting.md", "allowed: not set beside", "allowed: not used beside"),
+            (facts.error_texts, "docs/troubleshooting.md", "`signal: 6`", "`signal: 7`"),
+            (facts.worker_metrics, "docs/worker.md", "`redrive_messages_total`", "`redrive_messages`"),
+            (facts.worker_metrics, "docs/outages.md", "`redrive_dependencies_down`", "`redrive_down`"),
             (facts.reasons, "docs/runbook.md", "| `panic` | the function has a bug |", "| `panic` | |"),
             (facts.reasons, "docs/runbook.md", "| `key-reused` |", "| `key-used` |"),
             (facts.reasons, "docs/reference.md", "`origin-sender`, ", ""),
@@ -45,6 +56,18 @@ class Facts(unittest.TestCase):
             (Path(folder) / "policy.json").write_text("{")
             (Path(folder) / "build.sh").write_text("if true\n")
             self.assertEqual(len(list(facts.examples(Path(folder)))), 2)
+
+
+class Rust(unittest.TestCase):
+    def test_strings_are_found_in_code_but_not_in_comments(self):
+        code = """// "comment"\nlet a: &'a str = "one \\\n    line"; let b = ['"', 'x']; let c = r#"a "raw" string"#; "an \\"escaped\\" one";"""
+        strings = [text for text in facts.strings_of(code) if text]
+        self.assertEqual(strings, ["one line", 'a "raw" string', 'an "escaped" one'])
+
+    def test_wildcards_of_a_page_match(self):
+        for text, string in (("… panicked", "panicked"), ("17 threads", "{} threads"), ("the queue … is", "the queue {url} is")):
+            self.assertTrue(facts.pattern(text).fullmatch(string), text)
+        self.assertFalse(facts.pattern("call failed").fullmatch("call timed out"))
 
 
 if __name__ == "__main__":
