@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 import re
 import subprocess
 from collections.abc import Iterator
@@ -17,6 +18,52 @@ DEPLOY = ROOT / "examples/deploy"
 PROJECT = DOCS / "first-consumer.md"
 # The packages whose errors and log lines users see, except the local SQS.
 CRATES = ("cli", "dynamodb", "engine", "executor", "observers", "postgres", "s3", "sqs")
+MINUTE, HOUR, DAY, MIB = 60, 3_600, 86_400, 1_048_576
+# A page, its words, their figure (in seconds, bytes or as it is), a file, and the constant there or the code before the figure.
+FIGURES = (
+    ("limits.md", "12 hours from a receive", 12 * HOUR, "crates/sqs/src/limits.rs", "LONGEST_VISIBILITY"),
+    ("limits.md", "a worker's handler has at most 12 hours", 12 * HOUR, "crates/sqs/src/limits.rs", "LONGEST_VISIBILITY"),
+    ("limits.md", "10 hours for `REDRIVE_VISIBILITY_TIMEOUT`", 10 * HOUR, "src/settings/values.rs", "LONGEST_VISIBILITY_TIMEOUT"),
+    ("limits.md", "15 minutes for a function", 15 * MINUTE, "crates/sqs/src/limits.rs", "LONGEST_INVOCATION"),
+    ("limits.md", "90 minutes for `REDRIVE_TIME_LIMIT`", 90 * MINUTE, "src/settings/values.rs", "LONGEST_TIME_LIMIT"),
+    ("limits.md", "`redrive work --time-limit` allows 11 hours", 11 * HOUR, "crates/cli/src/work.rs", "Duration::from_secs(1), "),
+    ("limits.md", "14 days of retention", 14 * DAY, "crates/sqs/src/limits.rs", "MESSAGE_RETENTION_PERIOD"),
+    ("limits.md", "maxReceiveCount of 1,000", 1_000, "crates/sqs/src/limits.rs", "MAX_RECEIVE_COUNT"),
+    ("limits.md", "120,000 messages in flight", 120_000, "crates/local/src/queue.rs", "MOST_IN_FLIGHT"),
+    ("limits.md", "10,000 messages in a batch", 10_000, "crates/sqs/src/limits.rs", "BATCH_SIZE"),
+    ("limits.md", "10 on a FIFO queue", 10, "crates/local/src/mapping.rs", "(fifo && *batch_size > "),
+    ("limits.md", "1 MiB for body and attributes", MIB, "crates/sqs/src/message.rs", "MAX_BYTES"),
+    ("limits.md", "body and attributes, 10 attributes", 10, "crates/sqs/src/message.rs", "MAX_ATTRIBUTES"),
+    ("limits.md", "256 characters of an error", 256, "src/failure.rs", "ERROR_CHARACTERS"),
+    ("limits.md", "256 characters of an error", 256, "crates/sqs/src/note.rs", "ERROR_CHARACTERS"),
+    ("limits.md", "8 MiB for a body in S3", 8 * MIB, "crates/s3/src/payloads.rs", "MAX_SIZE"),
+    ("limits.md", "1,024 bytes for a key of a store", 1_024, "src/runners/once.rs", "LONGEST_KEY"),
+    ("limits.md", "1,024 bytes for a key of a store or an [inbox]", 1_024, "crates/postgres/src/names.rs", "LONGEST_KEY"),
+    ("limits.md", "16 blocked threads", 16, "crates/executor/src/run_queue.rs", "MAX_BLOCKED"),
+    ("limits.md", "10 panics in a row", 10, "crates/engine/src/panics.rs", "MAX_PANICS"),
+    ("limits.md", "10,000 keys of [`rate_by`]", 10_000, "crates/engine/src/names.rs", "MOST"),
+    ("limits.md", "10,000 names of [dependencies]", 10_000, "crates/engine/src/names.rs", "MOST"),
+    ("limits.md", "10,000 finished messages", 10_000, "crates/engine/src/worker/finished.rs", "MOST"),
+    ("console.md", "up to 20,000 letters", 20_000, "crates/cli/src/console/action.rs", "MOST_LETTERS"),
+    ("console.md", "After 64 MiB of bodies", 64 * MIB, "crates/cli/src/console/letters.rs", "MOST_BODIES"),
+    ("fleet.md", "`--watch` refreshes the list every minute", MINUTE, "crates/cli/src/fleet.rs", 'default_missing_value = "'),
+    ("fleet.md", "up to 100 letters of each queue", 100, "crates/cli/src/dlq/list/all.rs", "LETTERS"),
+    ("fleet.md", "actions after 400 days", 400 * DAY, "crates/cli/src/history.rs", "KEPT"),
+    ("fleet.md", "errors after 14 days", 14 * DAY, "crates/cli/src/fleet/seen.rs", "KEPT"),
+    ("queues.md", "up to five minutes for Lambda (`--wait`)", 5 * MINUTE, "crates/cli/src/queue/pause.rs", "default_value_t = "),
+    ("queues.md", "moves messages there after 10 receives", 10, "crates/cli/src/queue/attach/plan.rs", "DEFAULT_COUNT"),
+    # The process ends with one thread more than the constant.
+    ("runbook.md", "17 threads are blocked", 16, "crates/executor/src/run_queue.rs", "MAX_BLOCKED"),
+    ("runbook.md", "10 handlers panicked in a row", 10, "crates/engine/src/panics.rs", "MAX_PANICS"),
+    ("troubleshooting.md", "17 threads are blocked", 16, "crates/executor/src/run_queue.rs", "MAX_BLOCKED"),
+    ("worker.md", "allows at most 90 minutes", 90 * MINUTE, "src/settings/values.rs", "LONGEST_TIME_LIMIT"),
+    ("worker.md", "Calls get 3 s after the drain", 3, "crates/engine/src/worker/shutdown.rs", "AFTER_THE_DRAIN"),
+    ("worker.md", "the default drain of 25 s", 25, "src/settings.rs", "self.drain.as_deref().copied().unwrap_or("),
+    ("worker.md", "until it has been idle for ten seconds", 10, "crates/observers/src/protection/plan.rs", "IDLE_AFTER"),
+    ("worker.md", "take up at most 64 MiB", 64 * MIB, "crates/engine/src/worker/receive.rs", "BYTES"),
+    ("worker.md", "if no poll has ended for 90 s", 90, "crates/observers/src/liveness.rs", "POLL_LIMIT"),
+    ("worker.md", "leases went unchecked for 60 s", 60, "crates/observers/src/liveness.rs", "KEEPER_LIMIT"),
+)
 # Texts of Lambda, the system and the loader, which troubleshooting.md explains.
 WRITTEN_BY_OTHERS = ("Task timed out after … seconds", "signal: 6", "signal: killed", "Runtime.InvalidEntrypoint")
 WRITTEN_BY_OTHERS += ("Couldn't find valid bootstrap(s)", "exec format error", "version `GLIBC_2.…' not found")
@@ -69,6 +116,18 @@ def worker_metrics(pages: dict[Path, str]) -> Iterator[str]:
                 yield f"docs/{page}: {name} is not a metric of crates/observers"
 
 
+def figures(pages: dict[Path, str]) -> Iterator[str]:
+    """Compares figures on the pages with constants of the code. Each row of limits.md has one."""
+    for page, words, value, file, constant in FIGURES:
+        if words not in " ".join(pages[DOCS / page].split()):
+            yield f"docs/{page} does not say: {words}"
+        if (found := number((ROOT / file).read_text(), constant)) != value:
+            yield f"docs/{page} says: {words}; but in {file}, {constant} is {found}"
+    for row in book.rows(pages[DOCS / "limits.md"], "# Limits"):
+        if not any(page == "limits.md" and words in " | ".join(row) for page, words, *_ in FIGURES):
+            yield f"docs/limits.md: FIGURES in dev/tools/facts.py has no constant for: {row[0]}"
+
+
 def reasons(pages: dict[Path, str]) -> Iterator[str]:
     """Compares the reasons in the runbook with those of the note in reference.md, and finds empty cells."""
     rows = book.rows(pages[DOCS / "runbook.md"], "## DeadLetter\n")
@@ -93,6 +152,14 @@ def urgent_alarms(pages: dict[Path, str]) -> Iterator[str]:
         yield f"docs/runbook.md: its first list and the templates do not both have the alarm {name}"
     for name in sorted(urgent ^ set(re.findall(r"\[(\w+)\]\(#", item))):
         yield f"docs/runbook.md and the templates differ in whether {name} can wait until morning"
+
+
+def flags(pages: dict[Path, str]) -> Iterator[str]:
+    """Compares defaults such as `--concurrency`, 10 by default, with the help and the attributes of the command's flags."""
+    for path, page in pages.items():
+        for flag, value in re.findall(r"`--([\w-]+)`(?:,| is) (\S+) by default", " ".join(page.split())):
+            if value.replace(",", "") not in defaults(flag):
+                yield f"{path.relative_to(ROOT)}: the default of --{flag} is not {value}, but {' '.join(defaults(flag))}"
 
 
 def costs(pages: dict[Path, str]) -> Iterator[str]:
@@ -140,6 +207,15 @@ def pattern(text: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\d+", r"(?:\g<0>|\\{\\w*\\})", any_text))
 
 
+def defaults(flag: str) -> list[str]:
+    """Returns the words of a flag's defaults, in all commands that have it."""
+    code = "".join(path.read_text() for path in (ROOT / "crates/cli/src").rglob("*.rs"))
+    found = []
+    for text, attribute in re.findall(rf"((?: *///.*\n)*) *#\[arg\(([^#]*?)\)\]\s+{flag.replace('-', '_')}:", code):
+        found += re.findall(r"\[default: ([^\]]+)", text) + re.findall(r'default_value(?:_t)? = "?([\w./]+)', attribute)
+    return re.findall(r"\w+", " ".join(found).replace("_", ""))
+
+
 @functools.cache
 def strings() -> list[str]:
     """Returns the strings of redrive's code, without those of tests."""
@@ -154,10 +230,19 @@ def strings_of(code: str) -> list[str]:
     return [re.sub(r"\\\n\s*", "", literal).replace('\\"', '"') for literal in literals]
 
 
+def number(code: str, constant: str) -> int | None:
+    """Returns the value of a constant such as 8 * 1_024, 64 << 20 or Duration::from_secs(60). Of a range, this is the end."""
+    found = re.findall(re.escape(constant) + r"(?:: [^=]+ = )?(?:Duration::from_secs\()?(?:\d+\.\.=)?(\d[\d_ *<]*)", code)
+    if len(found) != 1:
+        return None
+    factors, _, shift = found[0].partition("<<")
+    return math.prod(int(factor) for factor in factors.split("*")) << int(shift or 0)
+
+
 def amount(cell: str) -> tuple[Decimal, int]:
     """Returns the number in a cell and its scale: 9 and a million for 9 million requests."""
     scale = 1_000_000 if "million" in cell else 1_000 if "thousand" in cell else 1
     return Decimal(re.search(r"[\d,.]*\d", cell)[0].replace(",", "")), scale
 
 
-CHECKS = (titles, log_lines, error_texts, worker_metrics, reasons, urgent_alarms, costs, paths)
+CHECKS = (titles, log_lines, error_texts, worker_metrics, figures, reasons, urgent_alarms, flags, costs, paths)
