@@ -1,4 +1,8 @@
 //! The same work as that of the hand-written consumer, with redrive.
+#![allow(clippy::disallowed_methods, reason = "it measures, and is told by its environment what to do")]
+
+#[cfg(feature = "worker")]
+pub mod times;
 
 use redrive::Failure;
 pub use service::Order;
