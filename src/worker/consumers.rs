@@ -143,7 +143,7 @@ impl Consumers {
     ) -> Result<(), Error> {
         let signals = signals().map_err(|error| Error(Kind::Runtime(error.into())))?;
         let context = self.members.first().map_or_else(Handle::current, |first| first.setup.context());
-        let ended = front(context, false, |executor| async move {
+        let ended = front(context, true, |executor| async move {
             self.connect(executor).await?;
             Box::pin(self.poll(signals, is_ready)).await
         });

@@ -16,7 +16,8 @@ use super::run_queue::{Next, Start, ThreadId};
 
 /// The watchdog's interval. A blocked thread is replaced after one to two of these.
 const TICK: Duration = Duration::from_millis(20);
-/// Duration of a poll after which another thread is added. The front waits no longer than this between polls.
+/// Duration of a poll, or of several in a row, after which another thread is added. The front waits no longer than this between
+/// polls.
 const LONG_POLL: Duration = Duration::from_millis(1);
 /// Stack size in bytes: that of a main thread, on which many handlers are written and tested.
 const STACK: usize = 8 * 1024 * 1024;
@@ -56,10 +57,10 @@ pub(super) fn work(shared: &Arc<Shared>, me: ThreadId) {
                 poll(shared, runnable);
                 shared.queue.polled(me);
                 let now = Instant::now();
-                if now.duration_since(began) > LONG_POLL {
+                front_first = now.duration_since(left_front) > LONG_POLL;
+                if front_first || now.duration_since(began) > LONG_POLL {
                     start(shared, shared.queue.add_thread());
                 }
-                front_first = now.duration_since(left_front) > LONG_POLL;
             }
             Next::Drop(runnable) => caught(|| {
                 let _entered = shared.context.enter();
