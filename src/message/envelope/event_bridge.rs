@@ -24,19 +24,26 @@ use crate::message::record::Record;
 /// let consumer = Consumer::new(place);
 /// ```
 ///
-/// For several types of events, take an enum whose tag is the `detail-type`:
+/// For several types of events, take an enum of the whole event instead, whose tag is the `detail-type`:
 ///
 /// ```
-/// use redrive::{Consumer, Failure, envelope::EventBridge};
+/// use redrive::{Consumer, Failure};
 ///
 /// #[derive(serde::Deserialize)]
 /// #[serde(tag = "detail-type", content = "detail", rename_all = "kebab-case")]
-/// enum Order { Placed { cents: u64 }, Canceled { reason: String } }
+/// enum Order {
+///     Placed { cents: u64 },
+///     Canceled { reason: String },
+///     /// Events of any other type, which would otherwise become dead letters.
+///     #[serde(untagged)]
+///     Other(serde_json::Value),
+/// }
 ///
-/// async fn handle(event: EventBridge<Order>) -> Result<(), Failure> {
-///     match event.detail {
+/// async fn handle(order: Order) -> Result<(), Failure> {
+///     match order {
 ///         Order::Placed { cents } => tracing::info!(cents, "placed"),
 ///         Order::Canceled { reason } => tracing::info!(reason, "canceled"),
+///         Order::Other(event) => tracing::debug!(%event, "ignored"),
 ///     }
 ///     Ok(())
 /// }
@@ -105,11 +112,7 @@ impl<T: FromMessage> FromMessage for EventBridge<T> {
     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
         let wire: Wire<'_> = crate::message::body::json(record.body(), "an EventBridge event")?;
         Ok(Self {
-            detail: match T::from_message(&record.with_body(wire.detail.get())) {
-                // An enum with this tag: serde finds it in the event.
-                Err(error) if wants_tag(&error) => T::from_message(record)?,
-                detail => detail?,
-            },
+            detail: T::from_message(&record.with_body(wire.detail.get()))?,
             detail_type: wire.detail_type,
             source: wire.source,
             id: wire.id,
@@ -119,12 +122,6 @@ impl<T: FromMessage> FromMessage for EventBridge<T> {
             resources: wire.resources,
         })
     }
-}
-
-/// Returns true if serde looked for the tag of an enum in the detail.
-fn wants_tag(error: &BoxError) -> bool {
-    let error = error.to_string();
-    ["missing field `detail-type`", "expected adjacently tagged enum"].iter().any(|it| error.contains(it))
 }
 
 #[cfg(test)]
@@ -146,27 +143,41 @@ mod tests {
         assert_eq!(event.resources, ["arn:aws:shop:order/1"]);
     }
 
+    #[derive(Deserialize, Debug, PartialEq)]
+    #[serde(tag = "detail-type", content = "detail", rename_all = "kebab-case")]
+    enum Order {
+        Placed {
+            cents: u64,
+        },
+        Canceled(String),
+        #[serde(untagged)]
+        Other(serde_json::Value),
+    }
+
+    fn read<T: FromMessage>(detail_type: &str, detail: &str) -> Result<T, String> {
+        let body = format!(
+            r#"{{"id": "1", "detail-type": "{detail_type}", "source": "shop", "account": "1", "time": "t",
+            "region": "r", "detail": {detail}}}"#
+        );
+        let record = Sample { body: body.leak(), ..Sample::default() }.record(0);
+        T::from_message(&record).map_err(|error| error.to_string())
+    }
+
     #[test]
-    fn the_detail_type_chooses_a_variant() {
-        #[derive(Deserialize, Debug, PartialEq)]
-        #[serde(tag = "detail-type", content = "detail", rename_all = "kebab-case")]
-        enum Order {
-            Placed { cents: u64 },
-            Canceled(String),
-        }
-        let read = |detail_type: &str, detail: &str| {
-            let body = format!(
-                r#"{{"id": "1", "detail-type": "{detail_type}", "source": "shop", "account": "1", "time": "t",
-                "region": "r", "detail": {detail}}}"#
-            );
-            let record = Sample { body: body.leak(), ..Sample::default() }.record(0);
-            EventBridge::<Order>::from_message(&record).map_err(|error| error.to_string())
+    fn the_detail_type_of_the_event_chooses_a_variant() {
+        assert_eq!(read("placed", r#"{"cents": 450}"#), Ok(Order::Placed { cents: 450 }));
+        assert_eq!(read("canceled", r#""late""#), Ok(Order::Canceled("late".to_owned())));
+        let Ok(Order::Other(event)) = read("refunded", r#"{"cents": 1}"#) else {
+            panic!("it is of no other type")
         };
-        let placed = read("placed", r#"{"cents": 450}"#).unwrap();
-        assert_eq!((placed.detail, placed.source.as_str()), (Order::Placed { cents: 450 }, "shop"));
-        assert_eq!(read("canceled", r#""late""#).unwrap().detail, Order::Canceled("late".to_owned()));
-        let error = read("refunded", r#"{"secret": 1}"#).unwrap_err();
-        assert!(error.contains("Order: ") && !error.contains("secret"), "{error}");
+        assert_eq!(event["detail-type"], "refunded");
+    }
+
+    #[test]
+    fn a_sender_cannot_choose_the_variant_in_the_detail() {
+        let forged = r#"{"detail-type": "placed", "detail": {"cents": 1}}"#;
+        let Ok(Order::Other(event)) = read("shipped", forged) else { panic!("it is no order") };
+        assert_eq!(event["detail-type"], "shipped");
     }
 
     #[test]
