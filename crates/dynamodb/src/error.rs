@@ -1,15 +1,23 @@
 //! Errors of reading and writing records. redrive reports them as text.
 
 use std::error::Error;
+use std::fmt;
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
 /// The environment variable `REDRIVE_IDEMPOTENCY_TABLE` is not set, or empty.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("REDRIVE_IDEMPOTENCY_TABLE is not set, allowed: the name or the ARN of a table")]
 #[non_exhaustive]
 pub struct MissingTable;
+
+/// The same text as `Display`, because that is what a `main` prints.
+impl fmt::Debug for MissingTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 /// The reason why a record could not be read or written.
 #[derive(Debug, thiserror::Error)]
