@@ -24,6 +24,14 @@ fn work(aws: &Aws, flags: &str, program: &[&str], folder: &Path) -> Child {
     command.arg("--").args(program).spawn().expect("the command runs")
 }
 
+/// Writes its log to the file `log`, in which a test can wait for the end of a message. After a signal, nothing is logged for a
+/// message whose handler it interrupts.
+fn logged(aws: &Aws, flags: &str, program: &[&str], folder: &Path) -> Child {
+    let log = File::create(folder.join("log")).expect("it is ours");
+    let mut command = command(aws, "orders", flags, folder);
+    command.arg("--").args(program).stdout(log).spawn().expect("the command runs")
+}
+
 /// On this queue, with flags.
 fn command(aws: &Aws, queue: &str, flags: &str, folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
@@ -165,15 +173,14 @@ fn the_next_worker_removes_the_private_folder_of_a_killed_one() {
 #[test]
 fn a_program_that_hangs_is_ended_with_all_that_it_has_started() {
     let (aws, folder) = (Aws::with_orders(false), folder());
-    let worker = work(&aws, "--time-limit 3s", &["sh"], folder.path());
+    let worker = logged(&aws, "--time-limit 3s", &["sh"], folder.path());
     aws.send("orders", "echo 'waiting for the bank' >&2; sleep 1000 & echo $! > child; sleep 1000");
     until("it begins", || read(&folder, "child").ends_with('\n'));
     let child = read(&folder, "child");
     until("the end of its child", || is_gone(&child));
-    let ran = stop(&aws, worker);
-    ran.stdout_has("waiting for the bank (time limit of 3s)")
-        .stdout_has("\"back_in_seconds\":2")
-        .stderr_has("waiting for the bank");
+    until("its failure", || read(&folder, "log").contains("waiting for the bank (time limit of 3s)"));
+    assert!(read(&folder, "log").contains("\"back_in_seconds\":2"));
+    stop(&aws, worker).stderr_has("waiting for the bank");
 }
 
 #[test]
@@ -271,31 +278,29 @@ fn a_program_that_cannot_start_or_ignores_sigterm_loses_no_message() {
     let script = folder.path().join("script");
     std::fs::write(&script, "#!/no/such/interpreter\n").expect("it is ours");
     std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it is ours");
-    let log = File::create(folder.path().join("log")).expect("it is ours");
-    let mut worker = command(&aws, "orders", "", folder.path());
-    let worker = worker.args(["--", "./script"]).stdout(log).spawn().expect("the command runs");
+    let worker = logged(&aws, "", &["./script"], folder.path());
     aws.send("orders", "x");
     until("an outage", || read(&folder, "log").contains("message met an outage, to be retried"));
     stop(&aws, worker);
     assert!(read(&folder, "log").contains("could not be run: No such file or directory"));
     let aws = Aws::with_orders(false);
-    let worker = work(&aws, "--time-limit 1s", &["sh"], folder.path());
+    let worker = logged(&aws, "--time-limit 1s", &["sh"], folder.path());
     aws.send("orders", "trap '' TERM; echo $$ > program; while :; do sleep 1; done");
-    until("it begins", || read(&folder, "program").ends_with('\n'));
-    until("its end", || is_gone(&read(&folder, "program")));
-    stop(&aws, worker).stdout_has("\"error\":\"time limit of 1s\"");
+    until("its failure", || read(&folder, "log").contains("\"error\":\"time limit of 1s\""));
+    assert!(is_gone(&read(&folder, "program")));
+    stop(&aws, worker);
 }
 
 /// Nobody reads its standard error, so the program fills the pipe.
 #[test]
 fn a_time_limit_ends_a_program_whose_output_nobody_reads() {
     let (aws, folder) = (Aws::with_orders(false), folder());
-    let mut worker = work(&aws, "--time-limit 1s", &["sh"], folder.path());
+    let mut worker = logged(&aws, "--time-limit 1s", &["sh"], folder.path());
     aws.send("orders", "echo $$ > program; while :; do echo line >&2; done");
-    until("it begins", || read(&folder, "program").ends_with('\n'));
-    until("its end", || is_gone(&read(&folder, "program")));
+    until("its failure", || read(&folder, "log").contains("line (time limit of 1s)"));
+    assert!(is_gone(&read(&folder, "program")));
     drop(worker.stderr.take());
-    stop(&aws, worker).stdout_has("line (time limit of 1s)");
+    stop(&aws, worker);
 }
 
 /// Linux limits variables, so only its standard input has it.
