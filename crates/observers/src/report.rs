@@ -18,19 +18,19 @@ pub struct BatchReport {
     pub worker_errors: u64,
     /// Failed messages whose delay SQS has accepted.
     pub retried: u64,
-    /// Messages that are in the dead-letter queue or move there at the next receive, as SQS has confirmed.
+    /// Messages that are in the dead-letter queue or will move there at the next receive, confirmed by SQS.
     pub dead_lettered: u64,
     /// Messages that the handler deferred.
     pub deferred: u64,
     /// Messages that the handler discarded.
     pub discarded: u64,
-    /// Messages that were deleted without running, because the store of `Consumer::once` had recorded their end.
+    /// Messages that were deleted without running, because the store of `Consumer::once` had recorded them as finished.
     pub replayed: u64,
     /// Messages whose handler reported that a dependency is down.
     pub outages: u64,
     /// Messages that did not start, or that a worker's shutdown interrupted.
     pub not_started: u64,
-    /// Failed messages whose handlers blocked a thread until redrive gave them up.
+    /// Failed messages whose handlers blocked a thread until redrive abandoned them.
     pub stuck: u64,
     /// Visibility changes, dead letters and a worker's deletes that SQS did not confirm.
     pub settle_errors: u64,

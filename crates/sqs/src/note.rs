@@ -35,7 +35,7 @@ pub struct DeadLetter {
     /// The error and its sources, cut to 256 characters.
     #[serde(default)]
     pub error: String,
-    /// The type of the error. For a boxed error or one inside anyhow's, the first name in its `Debug` output.
+    /// The type of the error. For a boxed or anyhow error, the first name in its `Debug` output.
     #[serde(default)]
     pub exception: String,
     /// When it failed for the last time.

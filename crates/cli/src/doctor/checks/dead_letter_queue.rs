@@ -122,7 +122,7 @@ pub(in crate::doctor) const DEAD_LETTER_QUEUE_KIND: Check = Check {
 pub(in crate::doctor) const DEAD_LETTER_QUEUE_ELSEWHERE: Check = Check {
     code: "dead-letter-queue-elsewhere",
     level: Level::Error,
-    title: "The dead-letter queue is in another account or region",
+    title: "The dead-letter queue is in a different account or region",
     why: All(
         "SQS rejects the redrive policy, and the deployment fails, so no message is ever moved. A queue and \
          its dead-letter queue must be in the same account and region.",
