@@ -36,7 +36,7 @@ dead-letter queue gets the queue's type and KMS key, a retention period of 14 da
 the queue, so no other queue can use it. Messages in both queues stay where they are. If you lower the count, messages that
 were already received that often move at their next receive.
 
-If a stack owns the queue, change its template too: its next deployment resets the queue.
+If a stack owns the queue, change its template too: its next deployment may reset the queue.
 
 Exit codes: 0 done, 1 failed or not confirmed, 2 wrong usage or input.")]
 pub(crate) struct Arguments {
