@@ -30,8 +30,8 @@ where
     /// If you do not set the visibility timeout, the max receive count or the dead-letter queue, redrive reads them
     /// from the queue.
     ///
-    /// A handler that blocks its thread delays neither leases nor receives nor other handlers. redrive replaces up to
-    /// 16 blocked threads. If one more is blocked for 10 s, or after ten panics in a row, the worker ends.
+    /// A handler that blocks its thread delays leases, receives and other handlers by at most 40 ms. Then redrive replaces the
+    /// thread, up to 16 of them. If one more is blocked for 10 s, or after ten panics in a row, the worker ends.
     ///
     /// After a signal, the worker starts only messages on their last delivery. Handlers have the [`drain`](Self::drain) time to
     /// end, and then redrive cancels them. Messages that did not end, or were not started, return to the queue. A second signal
