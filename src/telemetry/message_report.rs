@@ -9,7 +9,7 @@ use redrive_engine::{Description, Disposition, NextStep, Outcome, Ran, Settlemen
 use crate::message::record::Record;
 
 /// The result of one delivery of a message, see [`Consumer::observe_messages`](crate::Consumer::observe_messages) and
-/// [`Hook::settled`](crate::Hook::settled).
+/// [`Hook::settled`](crate::hook::Hook::settled).
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
