@@ -1,6 +1,6 @@
-"""Measures redrive's worker beside sqs-consumer and a loop with boto3. Usage: compare.py SERVE WORKER NODE_FOLDER ROUNDS
+"""Measures redrive's worker beside sqs-consumer and loops with boto3 and the SDK. Usage: compare.py SERVE WORKER NODE_FOLDER ROUNDS
 
-SERVE is redrive-local's example, WORKER dev/bench/consumer's, both built for release; what is in NODE_FOLDER, `install` made. In
+SERVE is redrive-local's example, WORKER dev/bench/consumer's, beside its least-loop, all built for release; what is in NODE_FOLDER, `install` made. In
 each round every scenario is run once with each contender, in turn. Writes results.jsonl beside this file and the tables of dev/bench/README.md.
 """
 
@@ -17,7 +17,7 @@ import boto3
 
 import scenarios
 from client import CONCURRENCY
-from goals import CONTENDERS, HANDLERS, LOOP, ONE, REDRIVE, TEN, Results
+from goals import CONTENDERS, HANDLERS, LEAST, LOOP, ONE, REDRIVE, TEN, Results
 from table import inserted, markdown
 
 HERE = Path(__file__).parent
@@ -60,6 +60,7 @@ def contenders(worker: str, folder: str) -> dict[str, list[str]]:
         ONE: [*script, "one"],
         TEN: [*script, "ten"],
         LOOP: [sys.executable, str(HERE / "boto3_loop.py")],
+        LEAST: [str(Path(worker).with_name("least-loop"))],
     }
 
 

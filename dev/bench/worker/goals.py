@@ -6,9 +6,17 @@ from typing import NamedTuple
 # The figures of each round, by scenario and contender.
 Results = dict[str, dict[str, list[dict[str, float]]]]
 
-REDRIVE, ONE, TEN, LOOP = CONTENDERS = ["redrive", "sqs-consumer", "sqs-consumer, in tens", "boto3 loop"]
+REDRIVE, ONE, TEN, LOOP, LEAST = CONTENDERS = [
+    "redrive",
+    "sqs-consumer",
+    "sqs-consumer, in tens",
+    "boto3 loop",
+    "Rust loop",
+]
 HANDLERS = {"no-op": 0, "20 ms": 20}
 LEAST_FASTER = 5.0
+# Share of the messages that the least loop on the same SDK handles: 1.25 times its CPU for each.
+SHARE_OF_LEAST = 0.8
 MOST_REQUESTS = 0.25
 MOST_IDLE = 4_320.0
 # Largest growth of the resident memory after 100,000 messages.
@@ -30,7 +38,7 @@ def value(results: Results, scenario: str, contender: str, figure: str) -> float
 
 def rows(results: Results) -> list[Row]:
     return [
-        *(faster(results, handler, other) for handler in HANDLERS for other in (ONE, TEN, LOOP)),
+        *(faster(results, handler, other) for handler in HANDLERS for other in (ONE, TEN, LOOP, LEAST)),
         *(requests(results, handler) for handler in HANDLERS),
         idle(results),
         flat(results),
@@ -40,8 +48,9 @@ def rows(results: Results) -> list[Row]:
 def faster(results: Results, handler: str, other: str) -> Row:
     ours, theirs = (value(results, f"load, {handler}", it, "per_cpu_second") for it in (REDRIVE, other))
     ratio = ours / theirs
-    # There is no goal relative to the loop, which does less.
-    goal, met = ("-", "-") if other == LOOP else (f"at least {LEAST_FASTER:g} x", verdict(ratio >= LEAST_FASTER))
+    least = SHARE_OF_LEAST if other == LEAST else LEAST_FASTER
+    # There is no goal relative to the loop with boto3, which does less.
+    goal, met = ("-", "-") if other == LOOP else (f"at least {least:g} x", verdict(ratio >= least))
     what = f"messages per second of CPU, handlers of {handler}"
     return Row(what, goal, in_digits(ours), f"{other} {in_digits(theirs)}", f"{ratio:.1f} x", met)
 
