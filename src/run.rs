@@ -35,7 +35,7 @@ use redrive_observers::stdout;
 /// Handles each message of a queue with `handler`. If Lambda has set `AWS_LAMBDA_RUNTIME_API`, it runs as a Lambda
 /// function. Otherwise it runs as a [worker](Consumer::work) of the queue in `REDRIVE_QUEUE_URL`.
 ///
-/// Settings come from variables: `REDRIVE_` and the name of the method of [`Consumer`] in capitals, such as
+/// Each setting has a variable, whose name is `REDRIVE_` and the method of [`Consumer`] in capitals, such as
 /// `REDRIVE_MAX_RECEIVE_COUNT`. Methods that take a closure, such as [`Consumer::backoff_by`], have no variable.
 /// `REDRIVE_QUEUES` has settings for each queue, see [`Consumer::queue`]. Logs go to
 /// standard output as JSON lines: one for each batch and each failed message. `REDRIVE_LOG` sets the level

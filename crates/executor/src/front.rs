@@ -37,7 +37,8 @@ impl Drop for Closing {
 }
 
 /// Starts a thread for a future, and returns the future's output, or `None` if it panicked. With `inline`, that thread also polls
-/// the tasks that the future spawns, for a millisecond at a time. Batches that run at the same time then wait for each other's handlers.
+/// the tasks that the future spawns, for a millisecond at a time. Batches that run at the same time then wait for each other's
+/// handlers.
 ///
 /// # Errors
 /// The runtime or the thread could not be created.

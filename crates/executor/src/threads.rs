@@ -68,7 +68,11 @@ pub(super) fn work(shared: &Arc<Shared>, me: ThreadId) {
             }),
             Next::Drive => {
                 let Some(front) = &shared.front else { return };
-                start(shared, shared.queue.ensure_thread());
+                let needed = shared.queue.ensure_thread();
+                // The watchdog starts with the first task.
+                if needed != Start::Nothing {
+                    start(shared, needed);
+                }
                 front.drive(&shared.queue, front_first);
                 left_front = Instant::now();
                 front_first = false;

@@ -8,7 +8,7 @@
 //! It does what the example `payments` does, which uses tokio-postgres. In your `Cargo.toml`, give `redrive-postgres`
 //! `default-features = false, features = ["sqlx"]`, and sqlx the features `postgres` and `runtime-tokio`.
 //!
-//! It reads the address of your own database from `DATABASE_URL`.
+//! To use your own database, set `DATABASE_URL`.
 
 #![allow(clippy::disallowed_methods, reason = "it reads the environment")]
 

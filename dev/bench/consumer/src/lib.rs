@@ -1,5 +1,5 @@
 //! The same work as that of the hand-written consumer, with redrive.
-#![allow(clippy::disallowed_methods, reason = "it measures, and is told by its environment what to do")]
+#![allow(clippy::disallowed_methods, reason = "its settings come from the environment")]
 
 #[cfg(feature = "worker")]
 pub mod times;

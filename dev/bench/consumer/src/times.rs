@@ -23,9 +23,6 @@ impl Times {
     }
 
     /// Counts a message that was sent at this time and is handled now. Prints all times after the last one.
-    ///
-    /// # Panics
-    /// Never.
     pub fn count(&self, sent_at: SystemTime) {
         let milliseconds = sent_at.elapsed().unwrap_or_default().as_millis();
         let mut taken = self.taken.lock().expect("nothing panics while it counts");

@@ -1,6 +1,6 @@
 //! The worker that `make bench ONLY=worker` measures. Its handlers wait as long as the environment says, and it prints how long
 //! the messages took.
-#![allow(clippy::disallowed_methods, reason = "it measures, and is told by its environment what to do")]
+#![allow(clippy::disallowed_methods, reason = "its settings come from the environment")]
 
 use std::env;
 use std::error::Error;

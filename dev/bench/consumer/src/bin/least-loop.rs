@@ -1,6 +1,6 @@
 //! The least that a worker can do with the AWS SDK, for `make bench ONLY=worker`: pollers that receive ten messages, handle them and
 //! delete them. It has no leases, retries, metrics or drain.
-#![allow(clippy::disallowed_methods, reason = "it measures, and is told by its environment what to do")]
+#![allow(clippy::disallowed_methods, reason = "its settings come from the environment")]
 
 use std::error::Error;
 use std::sync::Arc;
