@@ -142,6 +142,9 @@ impl Front {
                 queue.poll_driver(context)
             })
             .await;
+            // tokio keeps the wakers of futures that yield, or have used up their budget, until the end of a turn. It would drop
+            // them here, and these futures would never be polled again.
+            yield_now().await;
         });
     }
 }
