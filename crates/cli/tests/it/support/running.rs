@@ -91,9 +91,15 @@ pub(crate) fn wait_for(port: u16) {
 /// Waits until it is so.
 #[track_caller]
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    until_or(|| what.to_owned(), is_so);
+}
+
+/// Waits until it is so. If it never is, `describe` says what is there instead.
+#[track_caller]
+pub(crate) fn until_or(describe: impl Fn() -> String, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "never: {what}");
+        assert!(begun.elapsed() < PATIENCE, "never: {}", describe());
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::{command, counts, exit_code, folder, linked, note, read};
 use crate::support::Aws;
-use crate::support::running::{Running, free_port, root, signal, until, wait_for};
+use crate::support::running::{Running, free_port, root, signal, until, until_or, wait_for};
 
 /// A queue, an app on a port, and a worker between them.
 pub(crate) struct Sidecar {
@@ -69,7 +69,9 @@ impl Sidecar {
 
     /// Waits until a worker has said this so often, on standard output or standard error.
     pub(crate) fn until_said(&self, stream: &str, part: &str, times: usize) {
-        until(&format!("{part:?} on {stream}"), || read(&self.folder, stream).matches(part).count() >= times);
+        let said = || read(&self.folder, stream);
+        let instead = || format!("{part:?} on {stream}: {}\nthe app: {:?}", said(), self.log());
+        until_or(instead, || said().matches(part).count() >= times);
     }
 
     pub(super) fn log(&self) -> Vec<String> {
