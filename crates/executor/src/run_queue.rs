@@ -189,12 +189,13 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// Records that this thread's poll has returned.
-    pub(crate) fn polled(&self, me: ThreadId) {
+    /// Records that this thread's poll has returned. Returns true if the thread drives the front between polls.
+    pub(crate) fn polled(&self, me: ThreadId) -> bool {
         let mut state = self.state();
         let thread = &mut state.threads[me];
         thread.polls += 1;
         thread.blocked = false;
+        state.is_driver(me)
     }
 
     /// Records that the driver is polling the front, so tasks that are added meanwhile need not wake it.

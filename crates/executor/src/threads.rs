@@ -16,8 +16,8 @@ use super::run_queue::{Next, Start, ThreadId};
 
 /// The watchdog's interval. A blocked thread is replaced after one to two of these.
 const TICK: Duration = Duration::from_millis(20);
-/// Duration of a poll, or of several in a row, after which another thread is added. The front waits no longer than this between
-/// polls.
+/// Duration of a poll, or of the polls since the front was driven, after which another thread is added. The front waits no longer
+/// than this between polls.
 const LONG_POLL: Duration = Duration::from_millis(1);
 /// Stack size in bytes: that of a main thread, on which many handlers are written and tested.
 const STACK: usize = 8 * 1024 * 1024;
@@ -55,9 +55,9 @@ pub(super) fn work(shared: &Arc<Shared>, me: ThreadId) {
             Next::Poll(runnable) => {
                 let began = Instant::now();
                 poll(shared, runnable);
-                shared.queue.polled(me);
+                let drives = shared.queue.polled(me);
                 let now = Instant::now();
-                front_first = now.duration_since(left_front) > LONG_POLL;
+                front_first = drives && now.duration_since(left_front) > LONG_POLL;
                 if front_first || now.duration_since(began) > LONG_POLL {
                     start(shared, shared.queue.add_thread());
                 }
