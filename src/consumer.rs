@@ -189,6 +189,7 @@ impl<H, M> Consumer<H, M> {
     /// [`connect`](Self::connect) without the warnings about missing settings: a worker logs them once it has read its queue, and a
     /// function with its first batch.
     pub(crate) async fn connected(mut self, queue_url: Option<&str>) -> Result<Self, Error> {
+        warn_of_misspelled();
         self.setup.connect(queue_url).await?;
         Ok(self)
     }
@@ -245,10 +246,14 @@ impl<H, M> Consumer<H, M> {
     }
 }
 
+/// Warns of variables of this process that redrive does not read, because their names are misspelled.
+pub(crate) fn warn_of_misspelled() {
+    log::misspelled(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
+}
+
 impl Setup {
     /// Reads the missing settings from the environment and creates the missing AWS clients.
     pub(crate) async fn connect(&mut self, queue_url: Option<&str>) -> Result<(), Error> {
-        log::misspelled(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
         self.settings = std::mem::take(&mut self.settings).or_environment(|name| std::env::var(name).ok())?;
         self.settings.check()?;
         self.check_workers()?;

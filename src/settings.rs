@@ -169,13 +169,12 @@ impl Settings {
         self.concurrency.as_deref().copied().unwrap_or(10)
     }
 
-    /// Returns the concurrency, which is by default as much as all queues of a process share.
+    /// Sets the concurrency, if it is not set.
     #[cfg(feature = "worker")]
-    pub(crate) fn concurrency_within(&mut self, shared: usize) -> usize {
+    pub(crate) fn default_concurrency(&mut self, default: usize) {
         if self.concurrency.is_none() {
-            self.concurrency = self.keep(shared);
+            self.concurrency = self.keep(default);
         }
-        self.concurrency().min(shared)
     }
 
     pub(crate) fn outage_horizon(&self) -> Duration {

@@ -148,7 +148,7 @@ mod tests {
     async fn cloudwatch_has_the_sums_and_each_minute_the_worker_until_it_ends() {
         let aws = TestAws::new();
         let cloudwatch = CloudWatch::given(aws.cloudwatch());
-        let (vitals, settings) = (WorkerGroup::default().add("orders"), Settings::default());
+        let (vitals, settings) = (WorkerGroup::default().add("orders", "orders"), Settings::default());
         vitals.loop_turned(4, 1, 1);
         vitals.reported(&failed(2));
         vitals.reported(&failed(1));

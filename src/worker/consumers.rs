@@ -7,24 +7,29 @@ use std::time::Duration;
 
 use futures_util::future::OptionFuture;
 use futures_util::stream::{self, FuturesUnordered, Stream, StreamExt};
+use redrive_engine::Places;
 use redrive_executor::{Executor, front};
 use redrive_observers::protection::Protection;
 use redrive_observers::vitals::WorkerGroup;
 use redrive_observers::{health, stdout};
+use redrive_sqs::BATCH_SIZE;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tracing::{Instrument, Span, error_span, warn};
 
 use super::member::{Member, Surroundings};
 use super::places::SharedPlaces;
 use super::signals::signals;
-use crate::consumer::Consumer;
+use crate::consumer::{Consumer, warn_of_misspelled};
 use crate::error::{Error, Kind};
 use crate::handler::Handler;
 use crate::lambda::Shutdown;
 use crate::run;
 use crate::runners::Input;
 use crate::settings::InvalidSetting;
-use redrive_engine::Places;
+
+/// The largest concurrency.
+const MOST: usize = *BATCH_SIZE.end() as usize;
 
 /// The time for writing the last lines of the log.
 const TO_WRITE: Duration = Duration::from_millis(400);
@@ -77,7 +82,7 @@ impl Consumers {
         self.add_weighted(1, queue_url, consumer)
     }
 
-    /// Adds a consumer and its queue with this weight, at least 1. While all queues have messages, they share the
+    /// Adds a consumer and its queue with this weight, 1 to 1,000. While all queues have messages, they share the
     /// [`concurrency`](Self::concurrency) by their weights.
     pub fn add_weighted<H, M>(
         mut self,
@@ -90,13 +95,16 @@ impl Consumers {
         M: Input,
     {
         let url = queue_url.into();
-        let vitals = self.workers.add(redrive_sqs::queue_name(&url));
+        // Queues of two accounts or regions may have the same name.
+        let name = redrive_sqs::queue_name(&url);
+        let is_taken = self.members.iter().any(|member| redrive_sqs::queue_name(&member.url) == name);
+        let vitals = self.workers.add(name, if is_taken { &url } else { name });
         self.members.push(Member::new(url, weight, consumer, vitals));
         self
     }
 
-    /// The number of handlers that run at the same time for all queues together, at least one for each queue. Default: each
-    /// consumer has its own [`concurrency`](Consumer::concurrency), which otherwise limits its share, if it is set.
+    /// The number of handlers that run at the same time for all queues together, at least one for each queue, at most 10,000.
+    /// Default: each consumer has its own [`concurrency`](Consumer::concurrency), which otherwise limits its share, if it is set.
     pub const fn concurrency(mut self, handlers: usize) -> Self {
         self.concurrency = Some(handlers);
         self
@@ -119,7 +127,7 @@ impl Consumers {
     ///
     /// # Errors
     /// The errors of [`Consumer::work`], for any of the consumers. No consumer was added, or two for the same queue. The
-    /// concurrency is less than the number of queues. A weight is 0, or there are weights or a strict order without a shared
+    /// concurrency or a weight is not in its range, or there are weights or a strict order without a shared
     /// concurrency.
     pub async fn work(self) -> Result<(), Error> {
         self.work_when(ready(Ok(()))).await
@@ -141,10 +149,16 @@ impl Consumers {
         mut self,
         is_ready: impl Future<Output = Result<(), String>> + Send + 'static,
     ) -> Result<(), Error> {
+        self.check()?;
         let signals = signals().map_err(|error| Error(Kind::Runtime(error.into())))?;
-        let context = self.members.first().map_or_else(Handle::current, |first| first.setup.context());
+        let context = match &self.members[..] {
+            [only] => only.setup.context(),
+            _ => Handle::current(),
+        };
         let ended = front(context, true, |executor| async move {
-            self.connect(executor).await?;
+            // The front ends when the executor is dropped, which no consumer may use.
+            let executor = Arc::new(executor);
+            self.connect(&executor).await?;
             Box::pin(self.poll(signals, is_ready)).await
         });
         let end = ended.await.map_err(|error| Error(Kind::Runtime(error.into())))?.unwrap_or_else(|| {
@@ -171,6 +185,7 @@ impl Consumers {
     /// # Errors
     /// The errors of [`work`](Self::work), or a consumer has no SQS client.
     pub async fn work_until(mut self, stop: impl Future<Output = ()> + Send) -> Result<(), Error> {
+        self.check()?;
         self.members.iter().try_for_each(|member| member.setup.check_workers())?;
         let stop = Box::pin(async {
             stop.await;
@@ -181,12 +196,12 @@ impl Consumers {
     }
 
     /// Runs the handlers of all consumers on the same threads, unless the user has chosen others.
-    async fn connect(&mut self, executor: Executor) -> Result<(), Error> {
-        let (executor, shutdown) = (Arc::new(executor), Arc::new(Shutdown::default()));
-        let is_only = self.members.len() == 1;
+    async fn connect(&mut self, executor: &Arc<Executor>) -> Result<(), Error> {
+        warn_of_misspelled();
+        let (shutdown, is_only) = (Arc::new(Shutdown::default()), self.members.len() == 1);
         for Member { url, setup, .. } in &mut self.members {
             if is_only || !setup.has_workers() {
-                setup.host_by(Arc::clone(&executor), Arc::clone(&shutdown));
+                setup.host_by(Arc::clone(executor), Arc::clone(&shutdown));
             }
             setup.connect(Some(url)).await?;
         }
@@ -199,7 +214,7 @@ impl Consumers {
         signals: impl Stream<Item = &'static str> + Send + Unpin,
         is_ready: impl Future<Output = Result<(), String>> + Send,
     ) -> Result<bool, Error> {
-        let places = self.share_places()?;
+        let places = self.share_places();
         let health = self.only("health", |member| member.setup.settings.health)?;
         let served = health.map(|address| health::serve(address, &self.workers));
         let served = served.transpose().map_err(|error| Error::worker(error.to_string()))?;
@@ -216,7 +231,9 @@ impl Consumers {
         places: Vec<Option<SharedPlaces>>,
     ) -> Result<bool, Error> {
         self.members.iter().try_for_each(Member::check)?;
-        let agent = self.members.iter().find_map(|member| member.setup.agent_of_task());
+        let protected =
+            self.members.iter().find(|member| member.setup.settings.task_protection == Some(true));
+        let agent = protected.and_then(|member| member.setup.agent_of_task());
         let protection = agent.as_deref().map(Protection::start).transpose().map_err(Error::worker)?;
         tokio::select! {
             biased;
@@ -228,7 +245,11 @@ impl Consumers {
             let (stop, signals) = unbounded_channel();
             stops.workers.push(stop);
             let protection = protection.as_ref().map(Protection::share);
-            workers.push(member.poll(Surroundings { signals, protection, places }));
+            let span = match &self.members[..] {
+                [_] => Span::none(),
+                _ => error_span!("worker", queue = member.url),
+            };
+            workers.push(member.poll(Surroundings { signals, protection, places }).instrument(span));
         }
         let working = async {
             let mut end = Ok(false);
@@ -240,7 +261,11 @@ impl Consumers {
                         Some(Ok(was_canceled)) => end = end.map(|others| others || was_canceled),
                         Some(Err(error)) => {
                             stops.fail();
-                            end = end.and(Err(error));
+                            if end.is_ok() || matches!(error.0, Kind::AtOnce(_)) {
+                                end = Err(error);
+                            } else {
+                                warn!(%error, "another worker ended with an error");
+                            }
                         }
                         None => break,
                     },
@@ -254,8 +279,8 @@ impl Consumers {
         }
     }
 
-    /// Checks the settings of all consumers together, and returns the part of each worker if they share their places.
-    fn share_places(&mut self) -> Result<Vec<Option<SharedPlaces>>, InvalidSetting> {
+    /// Checks the settings of all consumers together.
+    fn check(&self) -> Result<(), InvalidSetting> {
         let queues = self.members.len();
         if queues == 0 {
             return Err(InvalidSetting::new("the number of consumers", 0, "at least 1"));
@@ -264,25 +289,36 @@ impl Consumers {
         if let Some(twice) = self.members.iter().find(|member| !urls.insert(&member.url)) {
             return Err(InvalidSetting::new("queue URL", &twice.url, "a different one for each consumer"));
         }
-        if let Some(zero) = self.members.iter().find(|member| member.weight == 0) {
-            return Err(InvalidSetting::new(&format!("the weight of {}", zero.url), 0, "at least 1"));
+        if let Some(member) = self.members.iter().find(|member| !(1..=1_000).contains(&member.weight)) {
+            let name = format!("the weight of {}", member.url);
+            return Err(InvalidSetting::new(&name, member.weight, "1 to 1000"));
         }
+        let has_priorities = self.is_strict || self.members.iter().any(|member| member.weight != 1);
+        let name = "the concurrency of Consumers";
+        match self.concurrency {
+            Some(handlers) if handlers < queues || handlers > MOST => {
+                let allowed = format!("{queues} to {MOST}, at least one for each queue");
+                Err(InvalidSetting::new(name, handlers, allowed))
+            }
+            None if has_priorities => {
+                let allowed = "a number of handlers, because queues with priorities share it";
+                Err(InvalidSetting::new(name, "not set", allowed))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the part of each worker, if they share their places.
+    fn share_places(&mut self) -> Vec<Option<SharedPlaces>> {
         let Some(concurrency) = self.concurrency else {
-            let has_weights = self.members.iter().any(|member| member.weight != 1);
-            let allowed = "a number of handlers, because queues with priorities share it";
-            return match self.is_strict || has_weights {
-                true => Err(InvalidSetting::new("the concurrency of Consumers", "not set", allowed)),
-                false => Ok(self.members.iter().map(|_| None).collect()),
-            };
+            return self.members.iter().map(|_| None).collect();
         };
-        if concurrency < queues {
-            let allowed = format!("at least {queues}, one for each queue");
-            return Err(InvalidSetting::new("the concurrency of Consumers", concurrency, allowed));
+        for member in &mut self.members {
+            member.setup.settings.default_concurrency(concurrency);
         }
-        let queue =
-            |member: &mut Member| (member.weight, member.setup.settings.concurrency_within(concurrency));
-        let places = Places::new(concurrency, self.is_strict, self.members.iter_mut().map(queue));
-        Ok(SharedPlaces::of(places, queues).map(Some).collect())
+        let weights = self.members.iter().map(|member| member.weight);
+        let places = Places::new(concurrency, self.is_strict, weights);
+        SharedPlaces::of(places, self.members.len()).map(Some).collect()
     }
 
     /// Returns a setting of the process, which all consumers that have it must have alike.

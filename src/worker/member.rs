@@ -65,6 +65,15 @@ where
     }
 }
 
+/// Marks a worker as ended, also if its future is dropped.
+struct Ended<'a>(&'a Vitals);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.ended();
+    }
+}
+
 impl Member {
     pub(super) fn new<H, M>(url: String, weight: usize, consumer: Consumer<H, M>, vitals: Arc<Vitals>) -> Self
     where
@@ -89,6 +98,7 @@ impl Member {
 
     /// Polls the queue until a signal or a fault ends it. Returns true if handlers were canceled.
     pub(super) async fn poll(&self, with: Surroundings) -> Result<bool, Error> {
+        let _ended = Ended(&self.vitals);
         self.handler.poll(self, with).await
     }
 
@@ -125,6 +135,7 @@ impl Member {
             )
             .into());
         }
+        places.iter().for_each(|places| places.limit(settings.concurrency()));
         log::settings(&settings);
         vitals.is_ready();
         let shell = LambdaShell { settings: &settings, ..setup.shell() };
@@ -168,7 +179,7 @@ impl Member {
             end = worker_loop.run(&mut stops) => end,
             () = &mut publishing => unreachable!("the worker has not ended"),
         };
-        worker_loop.leave_places();
+        worker_loop.leave();
         if !matches!(end, Err(Error(Kind::AtOnce(_)))) {
             let until = Instant::now() + TO_END;
             let _ = ends.send(until);

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redrive_engine::Places;
+use redrive_engine::{Places, PlacesInUse};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -50,10 +50,15 @@ impl SharedPlaces {
         self.all.changes[self.worker].notified().await;
     }
 
-    /// Records the places that messages have, and those that receives ask for.
-    pub(super) fn record(&self, (in_hand, asked): (usize, usize)) {
+    /// Limits the places of this worker to its own concurrency.
+    pub(super) fn limit(&self, most: usize) {
+        self.all.places().limit(self.worker, most);
+    }
+
+    /// Records the places that this worker uses.
+    pub(super) fn record(&self, places: PlacesInUse) {
         let now = self.all.started.elapsed();
-        let changed = self.all.places().record(self.worker, in_hand, asked, now);
+        let changed = self.all.places().record(self.worker, places, now);
         self.all.wake(changed);
     }
 }

@@ -195,9 +195,9 @@ where
         }
     }
 
-    /// Leaves its places to the other workers of the process.
-    pub(super) fn leave_places(&mut self) {
-        self.worker.places = None;
+    /// Leaves its places to the other workers of the process, and lets the process release its protection.
+    pub(super) fn leave(&mut self) {
+        (self.worker.places, self.worker.protection) = (None, None);
     }
 
     fn now(&mut self) -> Duration {
@@ -234,7 +234,6 @@ where
 
     fn did(&mut self, did: Completion) {
         let now = self.now();
-        self.limit_places(now);
         let event = match did {
             Completion::Event(event) => event,
             Completion::Receive(poll, result) => {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redrive::{Consumer, Consumers, Failure};
+use redrive::{Consumer, Consumers, Failure, Rate, Record};
 use redrive_local::kit::{Queue, TestAws};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -153,6 +153,31 @@ async fn a_burst_gets_all_places_and_leaves_them_again() {
     work(shop.consumers(1).concurrency(8), bursts).await;
 }
 
+/// The second message of each of eight keys may begin after five seconds, when the other queue has seven places.
+#[tokio::test(start_paused = true)]
+async fn messages_that_wait_for_the_rate_of_their_key_begin_only_in_free_places() {
+    let shop = shop();
+    let keys = Arc::new(Mutex::new(0));
+    let rate = Rate::per_minute(12).burst(1);
+    let key = move |_: &Record<'_>| {
+        let mut number = keys.lock().unwrap();
+        *number += 1;
+        Some((*number % 8).to_string())
+    };
+    let [payments, mails] = [0, 1].map(|queue| shop.calls.consumer(&shop.aws, queue, shop.began));
+    let [to_payments, to_mails] = shop.queues.each_ref().map(Queue::url);
+    let consumers = Consumers::new().add(to_payments, payments.rate_by(key, rate)).add(to_mails, mails);
+    shop.send(0, 16);
+    let later = async {
+        sleep(Duration::from_secs(4)).await;
+        shop.send(1, BACKLOG);
+        sleep(Duration::from_secs(4)).await;
+    };
+    work(consumers.concurrency(8), later).await;
+    let Counts { ended, most, .. } = shop.calls.take();
+    assert!(ended[0] == 16 && most <= 8, "{ended:?}, {most} at a time");
+}
+
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>
 #[tokio::test(start_paused = true)]
 async fn an_idle_queue_is_polled_every_twenty_seconds() {
@@ -244,6 +269,20 @@ async fn the_monitor_shows_the_health_and_the_metrics_of_all_queues() {
     assert!(!monitor.is_ready(), "it has ended");
 }
 
+/// Queues of two regions may have the same name.
+#[tokio::test(start_paused = true)]
+async fn two_queues_of_the_same_name_have_their_own_metrics() {
+    let shop = shop();
+    let url = shop.queues[0].url();
+    let other = url.replace("payments", "x/payments");
+    let [here, there] = [0, 1].map(|queue| shop.calls.consumer(&shop.aws, queue, shop.began));
+    let monitor = Consumers::new().add(url, here).add(&other, there).monitor();
+    let text = monitor.metrics_text();
+    for label in ["payments", &other] {
+        assert!(text.contains(&format!("redrive_in_hand{{queue=\"{label}\"}} 0\n")), "{text}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn settings_that_do_not_fit_together_are_refused_at_the_start() {
     let shop = shop();
@@ -255,13 +294,14 @@ async fn settings_that_do_not_fit_together_are_refused_at_the_start() {
     for (consumers, expected) in [
         (Consumers::new(), "the number of consumers is 0, allowed: at least 1"),
         (twice, "/payments, allowed: a different one for each consumer"),
-        (shop.consumers(0).concurrency(9), "is 0, allowed: at least 1"),
+        (shop.consumers(0).concurrency(9), "is 0, allowed: 1 to 1000"),
         (shop.consumers(2), "the concurrency of Consumers is not set, allowed: a number of handlers"),
         (
             shop.consumers(1).strict(),
             "the concurrency of Consumers is not set, allowed: a number of handlers",
         ),
-        (shop.consumers(1).concurrency(1), "is 1, allowed: at least 2, one for each queue"),
+        (shop.consumers(1).concurrency(20_000), "is 20000, allowed: 2 to 10000"),
+        (shop.consumers(1).concurrency(1), "is 1, allowed: 2 to 10000, at least one for each queue"),
         (two_ports, "health is 127.0.0.1:10, allowed: the same for all consumers of a process"),
     ] {
         let error = consumers.work_until(std::future::pending()).await.unwrap_err().to_string();

@@ -6,9 +6,10 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use redrive::{BoxError, Bulk, Consumer, Failure, FromMessage, Record};
+use redrive::{BoxError, Bulk, Consumer, Consumers, Failure, FromMessage, Record};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 use tokio::sync::Barrier;
 
 /// A message is through once so many wait here: never, if they have to wait for each other.
@@ -82,6 +83,11 @@ async fn main() -> Result<(), redrive::Error> {
         Ok("twice") => {
             Consumer::new(obey).run().await?;
             Consumer::new(obey).run().await
+        }
+        Ok("beside its dead letters") => {
+            let url = std::env::var("REDRIVE_QUEUE_URL").unwrap();
+            let consumer = || Consumer::new(obey).workers(Handle::current());
+            Consumers::new().add(format!("{url}-dead"), consumer()).add(url, consumer()).work().await
         }
         _ => Consumer::new(obey).run().await,
     }

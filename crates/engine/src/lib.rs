@@ -61,7 +61,7 @@ use self::names::ByName;
 pub use self::names::Secret;
 pub use self::outbox::SettleCall;
 pub use self::overrides::{MessageOverrides, max_attempts};
-pub use self::pacing::places::Places;
+pub use self::pacing::places::{Places, PlacesInUse};
 pub use self::pacing::rate::{ALLOWED, Rate, parse_rate, rate_refusal};
 pub use self::pacing::tokens::{Bucket, Lease};
 pub use self::panics::{MAX_PANICS, PanicStreak};

@@ -18,6 +18,7 @@ pub(crate) struct Pulse {
     is_full: bool,
     is_ready: bool,
     pub(crate) is_draining: bool,
+    pub(crate) has_ended: bool,
     /// True if the worker receives nothing because a dependency is down.
     pub(crate) is_paused: bool,
     pub(crate) polled: Duration,
@@ -48,7 +49,7 @@ impl GroupLiveness {
     pub(crate) fn new(workers: impl Iterator<Item = (String, Liveness)>) -> Self {
         let queues: BTreeMap<_, _> = workers.collect();
         let is_alive = queues.values().all(|it| it.is_alive);
-        let is_ready = queues.values().all(|it| it.is_ready);
+        let is_ready = !queues.is_empty() && queues.values().all(|it| it.is_ready);
         let details = match queues.values().next() {
             Some(only) if queues.len() == 1 => Details::One(only.ages),
             _ => Details::Several { queues },
@@ -98,8 +99,9 @@ impl Pulse {
         let since_turn = now.saturating_sub(self.turned);
         Liveness {
             is_alive: !self.is_ready
+                || self.has_ended
                 || since_poll.is_none_or(|since| since <= POLL_LIMIT) && since_turn <= KEEPER_LIMIT,
-            is_ready: self.is_ready && !self.is_draining && !self.is_paused,
+            is_ready: self.is_ready && !self.is_draining && !self.is_paused && !self.has_ended,
             ages: Ages {
                 seconds_since_poll: since_poll.map(tenths),
                 poll_limit_seconds: POLL_LIMIT.as_secs(),
@@ -230,6 +232,9 @@ mod tests {
         let mut stuck = ready();
         stuck.turned = at(0);
         stuck.polled = at(0);
+        let mut ended = ready();
+        ended.has_ended = true;
+        assert_eq!((ended.liveness(at(9_000)).is_alive, ended.liveness(at(9_000)).is_ready), (true, false));
         let stuck = GroupLiveness::new(
             [("orders", ready().liveness(at(100))), ("mails", stuck.liveness(at(100)))]
                 .into_iter()

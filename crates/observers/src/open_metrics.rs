@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn each_event_is_counted_under_its_own_name() {
         let group = WorkerGroup::default();
-        let vitals = group.add("orders");
+        let vitals = group.add("orders", "orders");
         vitals.poll_ended(true);
         vitals.poll_ended(false);
         vitals.loop_turned(7, 3, 1);
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn each_queue_of_a_process_has_its_own_numbers() {
         let group = WorkerGroup::default();
-        let [orders, _mails] = ["orders", "mails"].map(|queue| group.add(queue));
+        let [orders, _mails] = ["orders", "mails"].map(|queue| group.add(queue, queue));
         orders.poll_ended(true);
         let text = group.open_metrics();
         let polls: BTreeSet<_> = samples(&text)

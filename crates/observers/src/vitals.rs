@@ -17,14 +17,15 @@ use crate::open_metrics::{Families, OpenMetrics};
 #[derive(Debug, Default)]
 pub struct WorkerGroup {
     families: Families,
-    workers: Mutex<Vec<Arc<Vitals>>>,
+    workers: Mutex<Vec<(String, Arc<Vitals>)>>,
 }
 
 impl WorkerGroup {
-    /// Adds the worker of the queue with this name, and returns its state, which begins now.
-    pub fn add(&self, queue: &str) -> Arc<Vitals> {
-        let vitals = Arc::new(Vitals::new(OpenMetrics::new(&self.families, queue), queue));
-        self.workers().push(Arc::clone(&vitals));
+    /// Adds the worker of the queue with this name, and returns its state, which begins now. The `label`, different for each
+    /// worker, names it in probes and in OpenMetrics.
+    pub fn add(&self, queue: &str, label: &str) -> Arc<Vitals> {
+        let vitals = Arc::new(Vitals::new(OpenMetrics::new(&self.families, label), queue));
+        self.workers().push((label.to_owned(), Arc::clone(&vitals)));
         vitals
     }
 
@@ -47,13 +48,11 @@ impl WorkerGroup {
     }
 
     pub(crate) fn liveness(&self) -> GroupLiveness {
-        GroupLiveness::new(self.workers().iter().map(|it| {
-            let liveness = it.state().pulse.liveness(it.started.elapsed());
-            (it.state().sums.queue.clone(), liveness)
-        }))
+        let liveness = |it: &Vitals| it.state().pulse.liveness(it.started.elapsed());
+        GroupLiveness::new(self.workers().iter().map(|(label, it)| (label.clone(), liveness(it))))
     }
 
-    fn workers(&self) -> MutexGuard<'_, Vec<Arc<Vitals>>> {
+    fn workers(&self) -> MutexGuard<'_, Vec<(String, Arc<Vitals>)>> {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -89,6 +88,11 @@ impl Vitals {
     /// Records that the worker drains: it is not ready any more, and polls stop.
     pub fn drains(&self) {
         self.state().pulse.is_draining = true;
+    }
+
+    /// Records that the worker has ended. Others of its process may still drain.
+    pub fn ended(&self) {
+        self.state().pulse.has_ended = true;
     }
 
     /// Records that the worker has looked at all its leases, which it must do at least every ten seconds. `in_hand` counts
@@ -191,7 +195,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn very_many_durations_do_not_wait_for_the_end_of_the_minute() {
-        let vitals = WorkerGroup::default().add("orders");
+        let vitals = WorkerGroup::default().add("orders", "orders");
         let mut minutes = Minutes::new(&vitals);
         let durations = vec![Duration::ZERO; 10_000];
         vitals.reported(&BatchReport { records: 1, worker_durations: durations, ..BatchReport::default() });
@@ -204,7 +208,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_minute_has_its_sums_and_its_gauges_and_what_is_in_hand_stays_so() {
-        let vitals = WorkerGroup::default().add("orders");
+        let vitals = WorkerGroup::default().add("orders", "orders");
         let mut minutes = Minutes::new(&vitals);
         vitals.loop_turned(7, 3, 0);
         vitals.lease_lost();

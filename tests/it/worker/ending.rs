@@ -98,6 +98,26 @@ async fn a_second_signal_ends_the_worker_at_once() {
     }
 }
 
+/// Each of its two consumers has its own runtime for handlers.
+#[tokio::test]
+async fn a_process_with_two_queues_ends_after_both_are_settled() {
+    let aws = open(600).await;
+    let url = aws.local.queue_url("orders");
+    let mode = [("MODE", "beside its dead letters")];
+    let mut worker = Running::start(&aws.local.endpoint_url(), &url, &mode);
+    aws.send(["tea sleep:500", "milk reject"]);
+    // The second one arrives in the dead-letter queue, fails there, and waits for its next attempt.
+    worker.says("began:milk", 2).await;
+    let ended = worker.stop().await;
+    ended.is_good();
+    assert_eq!((ended.count("ended:tea"), ended.count("the worker has ended")), (1, 2));
+    let failures: Vec<_> = ended.lines.iter().filter(|line| line.text.contains("message failed")).collect();
+    let [failure] = &failures[..] else { panic!("one failure: {failures:?}") };
+    let spans = format!("\"spans\":[{{\"queue\":\"{url}-dead\",\"name\":\"worker\"}}");
+    assert!(failure.text.contains(&spans), "{failure:?}");
+    aws.close().await;
+}
+
 #[tokio::test]
 async fn a_worker_that_runs_again_after_sigterm_receives_nothing() {
     let mut aws = open(600).await;

@@ -77,8 +77,10 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         self.machine.parked.groups.first_key_value().map(|((at, _), _)| *at).filter(|_| self.has_place())
     }
 
+    /// Returns true if a parked message has a place. Shared places that a receive asks for are not free.
     fn has_place(&self) -> bool {
-        self.machine.in_hand - self.machine.parked.messages < self.machine.receiving.capacity()
+        let asked = self.machine.places.map_or(0, |_| self.machine.pollers.asked);
+        self.machine.in_hand - self.machine.parked.messages + asked < self.machine.capacity()
     }
 
     /// Returns parked messages to the queue when the worker ends. Those without another delivery start.

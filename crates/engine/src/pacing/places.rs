@@ -12,6 +12,17 @@ pub struct Places {
     queues: Vec<QueuePlaces>,
 }
 
+/// The places that a queue uses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PlacesInUse {
+    /// Places that messages have.
+    pub in_hand: usize,
+    /// Places that receives under way ask for.
+    pub asked: usize,
+    /// True if the last receive returned as many messages as it asked for.
+    pub has_backlog: bool,
+}
+
 #[derive(Debug, Clone)]
 struct QueuePlaces {
     weight: usize,
@@ -19,8 +30,9 @@ struct QueuePlaces {
     most: usize,
     /// The handlers that may run at a time. More may run until they end, if there were more places before.
     granted: usize,
-    /// Places that messages have, or that its receives ask for.
+    /// Places that messages have, or that receives ask for.
     used: usize,
+    has_backlog: bool,
     /// The most places that messages had in this second, and in the second before.
     peaks: [usize; 2],
     second: u64,
@@ -28,11 +40,12 @@ struct QueuePlaces {
 }
 
 impl QueuePlaces {
-    /// Returns the places that it needs: twice as many as it had lately, so that a queue with more messages than places gets
+    /// Returns the places that it needs: a quarter more than it had lately, or twice as many if it has a backlog, so that it gets
     /// the others within a few receives.
     fn needs(&self) -> usize {
-        let [now, before] = self.peaks;
-        if self.has_ended { 0 } else { (2 * now.max(before) + 1).min(self.most) }
+        let peak = self.peaks[0].max(self.peaks[1]);
+        let more = if self.has_backlog { peak } else { peak / 4 };
+        if self.has_ended { 0 } else { (peak + more + 1).min(self.most) }
     }
 
     /// Returns the places that no other queue can have.
@@ -52,19 +65,19 @@ impl QueuePlaces {
 }
 
 impl Places {
-    /// Creates the places for queues with these weights, each with the most places that it may have. There is at least one place
-    /// for each.
-    pub fn new(total: usize, is_strict: bool, queues: impl IntoIterator<Item = (usize, usize)>) -> Self {
-        let queue = |(weight, most)| QueuePlaces {
+    /// Creates the places for queues with these weights. There is at least one place for each.
+    pub fn new(total: usize, is_strict: bool, weights: impl IntoIterator<Item = usize>) -> Self {
+        let queue = |weight| QueuePlaces {
             weight,
-            most,
+            most: total,
             granted: 1,
             used: 0,
+            has_backlog: false,
             peaks: [0, 0],
             second: 0,
             has_ended: false,
         };
-        Self { total, is_strict, queues: queues.into_iter().map(queue).collect() }
+        Self { total, is_strict, queues: weights.into_iter().map(queue).collect() }
     }
 
     /// Returns the handlers of a queue that may run at a time.
@@ -72,13 +85,19 @@ impl Places {
         self.queues[queue].granted
     }
 
-    /// Records that a queue has messages in this many places, and asks for this many more. Returns the queues that have more
-    /// places now, or fewer.
-    pub fn record(&mut self, queue: usize, in_hand: usize, asked: usize, now: Time) -> Vec<usize> {
+    /// Limits the places of a queue to its own concurrency.
+    pub fn limit(&mut self, queue: usize, most: usize) {
         let it = &mut self.queues[queue];
-        it.used = in_hand + asked;
-        it.saw(in_hand, now);
-        self.share()
+        it.most = it.most.min(most);
+    }
+
+    /// Records the places that a queue uses. Returns the queues that have more places now, or fewer.
+    pub fn record(&mut self, queue: usize, places: PlacesInUse, now: Time) -> Vec<usize> {
+        let it = &mut self.queues[queue];
+        let before = (it.used, it.needs());
+        (it.used, it.has_backlog) = (places.in_hand + places.asked, places.has_backlog);
+        it.saw(places.in_hand, now);
+        if (it.used, it.needs()) == before { Vec::new() } else { self.share() }
     }
 
     /// Records that the worker of a queue has ended. Returns the queues that have more places.
@@ -137,15 +156,30 @@ mod tests {
 
     use super::*;
 
+    /// Places of messages, more of which wait.
+    const fn full(in_hand: usize) -> PlacesInUse {
+        PlacesInUse { in_hand, asked: 0, has_backlog: true }
+    }
+
+    /// Places of all messages that there are.
+    const fn all(in_hand: usize) -> PlacesInUse {
+        PlacesInUse { in_hand, asked: 0, has_backlog: false }
+    }
+
+    fn granted<const N: usize>(places: &Places) -> [usize; N] {
+        std::array::from_fn(|queue| places.granted(queue))
+    }
+
     /// Lets half of each queue's handlers end, and others begin in the places that it has, for some turns. Returns the places in use.
     fn settle(places: &mut Places, messages: &[usize], from: Time) -> Vec<usize> {
         let mut used = vec![0; messages.len()];
         for turn in 0..40 {
             for (queue, messages) in messages.iter().enumerate() {
                 let now = from + Duration::from_millis(100) * turn;
-                places.record(queue, used[queue] / 2, 0, now);
+                places.record(queue, all(used[queue] / 2), now);
                 used[queue] = places.granted(queue).min(*messages);
-                places.record(queue, used[queue], 0, now);
+                let in_use = if used[queue] < *messages { full(used[queue]) } else { all(used[queue]) };
+                places.record(queue, in_use, now);
             }
         }
         used
@@ -153,17 +187,24 @@ mod tests {
 
     #[test]
     fn queues_with_many_messages_share_by_weight() {
-        let mut places = Places::new(40, false, [(3, 40), (1, 40)]);
+        let mut places = Places::new(40, false, [3, 1]);
         assert_eq!(settle(&mut places, &[1_000, 1_000], Time::ZERO), [30, 10]);
         assert_eq!(settle(&mut places, &[0, 1_000], Time::from_secs(10)), [0, 39]);
         assert_eq!(places.granted(0), 1, "an idle queue keeps a place");
-        assert_eq!(settle(&mut places, &[5, 1_000], Time::from_secs(20)), [5, 29]);
         assert_eq!(settle(&mut places, &[1_000, 1_000], Time::from_secs(30)), [30, 10]);
     }
 
     #[test]
+    fn a_queue_that_never_fills_its_places_leaves_the_others() {
+        let mut places = Places::new(40, true, [1, 1]);
+        assert_eq!(settle(&mut places, &[19, 1_000], Time::ZERO), [19, 16]);
+        assert_eq!(granted(&places), [24, 16]);
+        assert_eq!(settle(&mut places, &[2, 1_000], Time::from_secs(10)), [2, 37]);
+    }
+
+    #[test]
     fn a_strict_order_leaves_one_place_to_the_others() {
-        let mut places = Places::new(40, true, [(1, 40), (1, 40), (1, 40)]);
+        let mut places = Places::new(40, true, [1, 1, 1]);
         assert_eq!(settle(&mut places, &[1_000, 1_000, 1_000], Time::ZERO), [38, 1, 1]);
         assert_eq!(settle(&mut places, &[0, 1_000, 1_000], Time::from_secs(10)), [0, 38, 1]);
         assert_eq!(settle(&mut places, &[0, 0, 1_000], Time::from_secs(20)), [0, 0, 38]);
@@ -171,25 +212,26 @@ mod tests {
 
     #[test]
     fn places_in_use_are_not_taken_away() {
-        let mut places = Places::new(10, true, [(1, 10), (1, 10)]);
+        let mut places = Places::new(10, true, [1, 1]);
         settle(&mut places, &[0, 1_000], Time::ZERO);
-        assert_eq!([0, 1].map(|queue| places.granted(queue)), [1, 9]);
+        assert_eq!(granted(&places), [1, 9]);
         let now = Time::from_secs(10);
-        assert_eq!(places.record(0, 1, 0, now), [1], "all others are in use");
-        assert_eq!([0, 1].map(|queue| places.granted(queue)), [1, 7]);
-        assert_eq!(places.record(1, 5, 0, now), [0]);
-        assert_eq!([0, 1].map(|queue| places.granted(queue)), [3, 7]);
-        assert_eq!(places.record(0, 3, 0, now), [0, 1]);
-        assert_eq!([0, 1].map(|queue| places.granted(queue)), [5, 3]);
+        assert_eq!(places.record(0, full(1), now), [1], "all others are in use");
+        assert_eq!(granted(&places), [1, 7]);
+        assert_eq!(places.record(1, full(5), now), [0]);
+        assert_eq!(granted(&places), [3, 7]);
+        assert_eq!(places.record(0, full(3), now), [0, 1]);
+        assert_eq!(granted(&places), [5, 3]);
         // Receives that are under way use the places that they ask for.
-        assert_eq!(places.record(1, 1, 4, now), [] as [usize; 0]);
-        assert_eq!(places.record(1, 1, 0, now), [0]);
-        assert_eq!([0, 1].map(|queue| places.granted(queue)), [7, 3]);
+        let polls = |asked| PlacesInUse { in_hand: 1, asked, has_backlog: true };
+        assert_eq!(places.record(1, polls(4), now), [] as [usize; 0]);
+        assert_eq!(places.record(1, polls(0), now), [0]);
+        assert_eq!(granted(&places), [7, 3]);
     }
 
     #[test]
     fn the_places_of_a_queue_that_ended_are_free() {
-        let mut places = Places::new(10, false, [(1, 10), (1, 10)]);
+        let mut places = Places::new(10, false, [1, 1]);
         settle(&mut places, &[1_000, 1_000], Time::ZERO);
         assert_eq!(places.end(0), [0, 1]);
         assert_eq!(settle(&mut places, &[0, 1_000], Time::from_secs(10)), [0, 10]);
@@ -197,7 +239,8 @@ mod tests {
 
     #[test]
     fn a_queue_never_has_more_places_than_its_own_limit() {
-        let mut places = Places::new(10, false, [(5, 2), (1, 10)]);
+        let mut places = Places::new(10, false, [5, 1]);
+        places.limit(0, 2);
         assert_eq!(settle(&mut places, &[1_000, 1_000], Time::ZERO), [2, 8]);
     }
 
@@ -207,14 +250,15 @@ mod tests {
             is_strict in any::<bool>(), total in 3_usize..30, weights in prop::collection::vec(1_usize..5, 3),
             steps in prop::collection::vec((0_usize..3, 0_usize..30, 0_u64..2_000), 0..200),
         ) {
-            let mut places = Places::new(total, is_strict, weights.into_iter().map(|weight| (weight, total)));
+            let mut places = Places::new(total, is_strict, weights);
             let (mut used, mut now) = ([0; 3], Time::ZERO);
             for (queue, wants, later) in steps {
                 now += Duration::from_millis(later);
                 // Handlers end, or as many begin as may run.
                 used[queue] = wants.min(places.granted(queue).max(used[queue]));
-                let before = [0, 1, 2].map(|queue| places.granted(queue));
-                let changed = places.record(queue, used[queue], 0, now);
+                let before: [usize; 3] = granted(&places);
+                let in_use = if used[queue] < wants { full(used[queue]) } else { all(used[queue]) };
+                let changed = places.record(queue, in_use, now);
                 for (at, before) in before.into_iter().enumerate() {
                     prop_assert!(places.granted(at) >= 1);
                     prop_assert_eq!(changed.contains(&at), places.granted(at) != before);

@@ -26,6 +26,8 @@ pub(crate) struct Pollers {
     pub(crate) failed_at: Duration,
     pub(crate) paused_until: Duration,
     pub(crate) room_since: Option<Duration>,
+    /// True if the last poll returned as many messages as it asked for.
+    pub(crate) was_full: bool,
 }
 
 impl Pollers {
@@ -41,6 +43,7 @@ impl Pollers {
             failed_at: Duration::ZERO,
             paused_until: Duration::ZERO,
             room_since: None,
+            was_full: false,
         }
     }
 
@@ -80,9 +83,10 @@ impl Pollers {
         (self.errors, self.in_a_row) = (0, 0);
         (self.failed_at, self.paused_until) = (Duration::ZERO, Duration::ZERO);
         let most = self.capacity.div_ceil(MAX_ENTRIES);
+        self.was_full = messages >= asked;
         if messages == 0 {
             self.wanted = 1;
-        } else if messages >= asked {
+        } else if self.was_full {
             self.wanted = (self.wanted + 1).min(most);
         }
     }

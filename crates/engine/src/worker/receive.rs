@@ -10,6 +10,7 @@ use crate::breaker::UNNAMED;
 use crate::error_summary::Disposition;
 use crate::guards::{Guard, guard, holds};
 use crate::keys::{BatchKey, LeaseKey, MessageKey};
+use crate::pacing::places::PlacesInUse;
 use crate::pacing::rate::Rate;
 use crate::pacing::receive_budget::ReceiveBudget;
 use crate::pacing::tokens::Lease;
@@ -142,9 +143,10 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let wait = wait.min(visibility * 2 / 3).max(SHORTEST_WAIT);
         self.lease_tokens(now);
         while let Some(messages) = self.machine.pollers.next(self.free(), now) {
-            // Leased tokens and shared places do not wait for messages for long, except one.
+            // Leased tokens and shared places do not wait for messages for long, except one that nothing else waits for.
             let is_shared = self.machine.receiving.is_rate_shared || self.machine.places.is_some();
-            let wait = if is_shared && messages > 1 { SHORTEST_WAIT } else { wait };
+            let is_short = self.machine.pollers.asked > 1 || self.machine.parked.messages > 0;
+            let wait = if is_shared && is_short { SHORTEST_WAIT } else { wait };
             self.commands.push_back(Command::Receive(Poll { messages, wait, sent: now }));
         }
     }
@@ -460,13 +462,14 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
             || self.machine.pending_chunk.contains(facts, is_fifo)
     }
 
-    /// Returns the handlers that messages in hand need, and those that the messages of receives under way would need.
-    pub fn used_places(&self) -> (usize, usize) {
-        let worker = &self.machine;
-        let each = worker.receiving.messages_of_a_call();
-        let in_hand = (worker.in_hand - worker.parked.messages).div_ceil(each);
+    /// Returns the places that messages have, each one or each chunk, and those that receives under way ask for. Messages behind
+    /// others of their FIFO group have places too.
+    pub fn used_places(&self) -> PlacesInUse {
+        let Worker { pollers, receiving, parked, .. } = &self.machine;
+        let each = receiving.messages_of_a_call();
+        let in_hand = (self.machine.in_hand - parked.messages).div_ceil(each);
         let in_hand = if each > 1 { in_hand.max(self.running()) } else { in_hand };
-        (in_hand, worker.pollers.asked.div_ceil(each))
+        PlacesInUse { in_hand, asked: pollers.asked.div_ceil(each), has_backlog: pollers.was_full }
     }
 
     /// Returns the number of messages that a worker has received and whose handlers have not ended, and how many of these
@@ -486,7 +489,7 @@ impl<F> Worker<F> {
     }
 
     /// Returns the number of messages that may be in hand.
-    fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         Receiving { concurrency: self.concurrency(), ..self.receiving }.capacity()
     }
 

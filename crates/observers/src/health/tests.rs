@@ -20,7 +20,7 @@ struct Server {
 
 async fn server() -> Server {
     let workers = Arc::new(WorkerGroup::default());
-    let vitals = workers.add("orders");
+    let vitals = workers.add("orders", "orders");
     let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let mut serving = JoinSet::new();
