@@ -1,5 +1,6 @@
 //! A worker's process and its output.
 
+use std::fs::{self, DirEntry};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::Child;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::support::function::{PATIENCE, command, environment, example};
 
@@ -87,6 +88,23 @@ impl Running {
     pub(super) fn signal(&self, signal: &str) {
         let process = self.child.id().expect("it runs").to_string();
         assert!(std::process::Command::new("kill").args([signal, &process]).status().unwrap().success());
+    }
+
+    /// Waits until its threads sleep, so that no handler is within a poll. Without `/proc`, nobody knows, and it waits for a while.
+    pub(super) async fn until_it_sleeps(&self) {
+        let tasks = format!("/proc/{}/task", self.child.id().expect("it runs"));
+        let sleeps = |task: std::io::Result<DirEntry>| {
+            let state = fs::read_to_string(task.unwrap().path().join("stat"));
+            state.is_ok_and(|text| text.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S')))
+        };
+        let began = Instant::now();
+        while fs::read_dir(&tasks).is_ok_and(|mut tasks| !tasks.all(sleeps)) {
+            assert!(began.elapsed() < PATIENCE, "it never sleeps");
+            sleep(Duration::from_millis(5)).await;
+        }
+        if fs::metadata(&tasks).is_err() {
+            sleep(Duration::from_millis(200)).await;
+        }
     }
 
     /// Waits for its end.
