@@ -3,6 +3,7 @@
 
 mod builder;
 mod queue_settings;
+mod settings;
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -94,13 +94,14 @@ struct Setting {
 }
 
 fn settings() -> Vec<Setting> {
-    let builder = read("src/consumer/builder.rs");
+    let (table, builder) = (read("src/settings/table.rs"), read("src/consumer/builder.rs"));
     let of_variable = |variable: String| {
-        let method = variable.strip_prefix("REDRIVE_").unwrap().to_lowercase();
-        // One call for each queue.
-        let method = if method == "queues" { "queue".to_owned() } else { method };
-        let doc = docs(&builder, &format!("pub fn {method}("));
-        let (what, rest) = doc.split_once(" Default: ").unwrap_or_else(|| panic!("no default in {method}"));
+        let doc = match &*variable {
+            // One call for each queue.
+            "REDRIVE_QUEUES" => docs(&builder, "pub fn queue("),
+            _ => docs(&table, &format!("\"{variable}\"")),
+        };
+        let (what, rest) = doc.split_once(" Default: ").unwrap_or_else(|| panic!("no default in {variable}"));
         let (default, more) = rest.split_once(". ").unwrap_or((rest.trim_end_matches('.'), ""));
         let refusal =
             Settings::default().or_environment(|name| (name == variable).then(|| "\u{1}".to_owned()));

@@ -35,8 +35,8 @@ use redrive_observers::stdout;
 /// Handles each message of a queue with `handler`. If Lambda has set `AWS_LAMBDA_RUNTIME_API`, it runs as a Lambda
 /// function. Otherwise it runs as a [worker](Consumer::work) of the queue in `REDRIVE_QUEUE_URL`.
 ///
-/// Each setting has a variable, whose name is `REDRIVE_` and the method of [`Consumer`] in capitals, such as
-/// `REDRIVE_MAX_RECEIVE_COUNT`. Methods that take a closure, such as [`Consumer::backoff_by`], have no variable.
+/// Most settings have a variable, whose name is `REDRIVE_` and the method of [`Consumer`] in capitals, such as
+/// `REDRIVE_MAX_RECEIVE_COUNT`. Methods that take code or a client, such as [`Consumer::backoff_by`], and the sizes of chunks have none.
 /// `REDRIVE_QUEUES` has settings for each queue, see [`Consumer::queue`]. Logs go to
 /// standard output as JSON lines: one for each batch and each failed message. `REDRIVE_LOG` sets the level
 /// (default: `info`). If the program has set up its own `tracing` subscriber, redrive uses that.

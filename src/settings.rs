@@ -4,67 +4,31 @@ mod choices;
 pub(crate) mod names;
 mod policy;
 mod queues;
+mod table;
 mod values;
 mod variable;
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use redrive_sqs::{LONGEST_INVOCATION, LONGEST_VISIBILITY, Quoted, cut_to};
+use redrive_engine::longest_delay;
+use redrive_sqs::{LONGEST_VISIBILITY, Quoted, cut_to};
 
 pub use crate::settings::choices::Metrics;
-pub use crate::settings::queues::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
+pub use crate::settings::names::variables;
+pub use crate::settings::queues::variable_of_queue;
+pub use crate::settings::table::VARIABLES_OF_ONE_QUEUE;
+pub(crate) use crate::settings::table::{Settings, VARIABLES, for_all_settings};
 pub(crate) use crate::settings::values::{
     ChunkBytes, ChunkSize, LONGEST_VISIBILITY_TIMEOUT, QueueUrl, Value, VisibilityTimeout,
 };
-use crate::settings::values::{
-    Concurrency, Drain, Limit, LimitOfKey, Namespace, OutageHorizon, ReceiveCount, Senders, SlowTime,
-    TimeLimit,
-};
-use crate::settings::variable::{Fill, Variable};
-use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides, longest_delay};
+use crate::settings::variable::Fill;
 
 /// An empty value of this variable is refused, because it would trust every sender.
 const ORIGIN_SENDERS: &str = "REDRIVE_ORIGIN_SENDERS";
 
 /// The shortest reserve. Less would not be enough to cancel handlers and to respond.
 const SHORTEST_RESERVE: Duration = Duration::from_millis(200);
-
-/// Every setting; `None` if it is not set.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
-    pub(crate) dead_letter_queue_url: Option<QueueUrl>,
-    pub(crate) max_receive_count: Option<ReceiveCount>,
-    pub(crate) visibility_timeout: Option<VisibilityTimeout>,
-    pub(crate) concurrency: Option<Concurrency>,
-    pub(crate) time_limit: Option<TimeLimit>,
-    pub(crate) reserve: Option<Duration>,
-    pub(crate) backoff: Option<Backoff>,
-    pub(crate) overrides: Option<Overrides>,
-    pub(crate) origin_senders: Option<Senders>,
-    pub(crate) on_panic: Option<OnFailure>,
-    pub(crate) on_malformed: Option<OnFailure>,
-    pub(crate) last_delivery: Option<LastDelivery>,
-    pub(crate) outage_horizon: Option<OutageHorizon>,
-    pub(crate) rate: Option<Limit>,
-    /// The rate of each key of `Consumer::rate_by`.
-    pub(crate) rate_of_key: Option<LimitOfKey>,
-    pub(crate) metrics: Option<Metrics>,
-    pub(crate) metrics_namespace: Option<Namespace>,
-    /// For workers only, like the next three.
-    pub(crate) adaptive_concurrency: Option<SlowTime>,
-    pub(crate) drain: Option<Drain>,
-    pub(crate) health: Option<SocketAddr>,
-    pub(crate) task_protection: Option<bool>,
-    /// True if the process outlives a handler that ends, see `tools::outlives_handlers`.
-    pub(crate) outlives_handlers: bool,
-    /// The settings of each queue, by ARN. Empty if these settings are for any queue that feeds the function.
-    pub(crate) queues: BTreeMap<String, Self>,
-    /// The errors of values that the code has set, by the names of the settings.
-    pub(crate) refused: BTreeMap<&'static str, InvalidSetting>,
-}
 
 impl Settings {
     /// Reads settings that are not set from the environment. An empty variable counts as not set, except
@@ -78,43 +42,11 @@ impl Settings {
     ) -> Result<Self, InvalidSetting> {
         let fill = Fill { variable: &variable, name: &str::to_owned };
         self.fill_own(&fill)?;
-        fill.setting(&mut self.outage_horizon, "REDRIVE_OUTAGE_HORIZON", Value::read)?;
-        fill.setting(&mut self.rate, "REDRIVE_RATE", Value::read)?;
-        fill.setting(&mut self.reserve, "REDRIVE_RESERVE", |it| it.seconds(LONGEST_INVOCATION))?;
-        fill.setting(&mut self.metrics, "REDRIVE_METRICS", |it| {
-            it.one_of(&[("cloudwatch", Metrics::CloudWatch), ("emf", Metrics::Emf), ("off", Metrics::Off)])
-        })?;
-        fill.setting(&mut self.metrics_namespace, "REDRIVE_METRICS_NAMESPACE", Value::read)?;
-        fill.setting(&mut self.drain, "REDRIVE_DRAIN", Value::read)?;
-        fill.setting(&mut self.health, "REDRIVE_HEALTH", Variable::address)?;
-        let switch = [("on", true), ("off", false)];
-        fill.setting(&mut self.task_protection, "REDRIVE_TASK_PROTECTION", |it| it.one_of(&switch))?;
-        fill.setting(&mut self.adaptive_concurrency, "REDRIVE_ADAPTIVE_CONCURRENCY", Value::read)?;
+        self.fill_others(&fill)?;
         match variable(queues::VARIABLE).filter(|queues| !queues.is_empty()) {
             Some(queues) => self.fill_queues(&queues).map(|()| self),
             None => Ok(self),
         }
-    }
-
-    /// Reads the settings that may differ from queue to queue.
-    fn fill_own(&mut self, fill: &Fill<'_>) -> Result<(), InvalidSetting> {
-        fill.setting(&mut self.dead_letter_queue_url, "REDRIVE_DEAD_LETTER_QUEUE_URL", Value::read)?;
-        fill.setting(&mut self.max_receive_count, "REDRIVE_MAX_RECEIVE_COUNT", Value::read)?;
-        fill.setting(&mut self.visibility_timeout, "REDRIVE_VISIBILITY_TIMEOUT", Value::read)?;
-        fill.setting(&mut self.concurrency, "REDRIVE_CONCURRENCY", Value::read)?;
-        fill.setting(&mut self.time_limit, "REDRIVE_TIME_LIMIT", Value::read)?;
-        fill.setting(&mut self.backoff, "REDRIVE_BACKOFF", Variable::backoff)?;
-        fill.setting(&mut self.overrides, "REDRIVE_OVERRIDES", Variable::overrides)?;
-        fill.setting(&mut self.origin_senders, ORIGIN_SENDERS, Value::read)?;
-        let on_failure = [("dead-letter", OnFailure::DeadLetter), ("retry", OnFailure::Retry)];
-        fill.setting(&mut self.on_panic, "REDRIVE_ON_PANIC", |it| it.one_of(&on_failure))?;
-        fill.setting(&mut self.on_malformed, "REDRIVE_ON_MALFORMED", |it| it.one_of(&on_failure))?;
-        fill.setting(&mut self.last_delivery, "REDRIVE_LAST_DELIVERY", |it| {
-            it.one_of(&[
-                ("redrive-policy", LastDelivery::RedrivePolicy),
-                ("dead-letter", LastDelivery::DeadLetter),
-            ])
-        })
     }
 
     /// Returns the value that the code sets, unless it is refused, which [`check`](Self::check) reports. The last call wins.
@@ -193,7 +125,7 @@ impl Settings {
     /// Returns the part of the remaining time that is reserved for settling.
     pub(crate) fn reserve_of(&self, left: Duration) -> Duration {
         let (least, most) = (Duration::from_millis(500), Duration::from_secs(5));
-        let reserve = self.reserve.unwrap_or((left / 10).clamp(least, most));
+        let reserve = self.reserve.as_deref().copied().unwrap_or((left / 10).clamp(least, most));
         reserve.max(SHORTEST_RESERVE).min(left / 2)
     }
 

@@ -15,7 +15,7 @@ pub use crate::failure::ForeignError;
 use crate::handler::Handler;
 use crate::message::record::Record;
 use crate::runners::Input;
-pub use crate::settings::{VARIABLES_OF_ONE_QUEUE, variable_of_queue};
+pub use crate::settings::{VARIABLES_OF_ONE_QUEUE, variable_of_queue, variables};
 pub use crate::telemetry::metrics::metric_names;
 pub use crate::tools::exit_meaning::ExitMeaning;
 pub use crate::tools::retries::{Retries, Retry};

@@ -1,12 +1,10 @@
-//! The settings of a consumer, one method each.
+//! The settings of a consumer that have no variable.
 
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redrive_sqs::OriginSenders;
 use serde_json::Value;
 
 use crate::consumer::{Consumer, QueueSettings, Setup};
@@ -20,140 +18,17 @@ use crate::message::bodies::Bodies;
 use crate::message::record::Record;
 use crate::once::Once;
 use crate::runners::Input;
-use crate::settings::{ChunkBytes, ChunkSize, Metrics, Settings};
+use crate::settings::{ChunkBytes, ChunkSize, Settings};
 use crate::telemetry::message_report::MessageReport;
 use crate::tokens::Tokens;
-use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides, Rate};
+use redrive_engine::Rate;
 use redrive_observers::BatchReport;
 
 impl<H, M> Consumer<H, M> {
-    /// The queue for messages that cannot succeed. Default: none; such messages are retried with a warning.
-    ///
-    /// A [worker](Self::work) uses the one in its queue's redrive policy.
-    pub fn dead_letter_queue_url(self, url: impl Into<String>) -> Self {
-        self.setting(|settings| settings.dead_letter_queue_url = settings.keep(url.into()))
-    }
-
-    /// The queue's maxReceiveCount. Default: unknown, so no delivery is treated as the last.
-    ///
-    /// From 1 to 1,000. A [worker](Self::work) uses the one in its queue's redrive policy.
-    pub fn max_receive_count(self, count: u32) -> Self {
-        self.setting(|settings| settings.max_receive_count = settings.keep(count))
-    }
-
-    /// The queue's visibility timeout. Default: 30 s.
-    ///
-    /// At most 36,000 s. No delay is longer than 43,200 s minus this. A [worker](Self::work) requests it with each receive;
-    /// its default is the queue's own.
-    pub fn visibility_timeout(self, timeout: Duration) -> Self {
-        self.setting(|settings| settings.visibility_timeout = settings.keep(timeout))
-    }
-
-    /// The maximum number of messages of a batch that run at the same time. Default: 10.
-    ///
-    /// From 1 to 10,000. If a process has several batches, as on Lambda Managed Instances, the limit applies to each. A
-    /// [worker](Self::work) handles at most this many messages at a time.
-    ///
-    /// ```
-    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
-    /// let consumer = redrive::Consumer::new(place).concurrency(5);
-    /// ```
-    pub fn concurrency(self, messages: usize) -> Self {
-        self.setting(|settings| settings.concurrency = settings.keep(messages))
-    }
-
-    /// The time that the handler may take for one message. Default: the time left for the batch.
-    ///
-    /// At most 5,400 s. In a [worker](Self::work), the default is 12 hours from the receive. The time includes waiting inside
-    /// the handler, for example for a permit or a pooled connection.
-    pub fn time_limit(self, limit: Duration) -> Self {
-        self.setting(|settings| settings.time_limit = settings.keep(limit))
-    }
-
-    /// The time before the function's deadline at which redrive cancels handlers, so that it can still delay and dead-letter
-    /// messages. Default: 10 % of the time left on arrival, from 500 ms to 5 s.
-    ///
-    /// The reserve is at least 200 ms, and at most half of the time left.
-    pub fn reserve(self, reserve: Duration) -> Self {
-        self.setting(|settings| settings.reserve = Some(reserve))
-    }
-
-    /// The delays before failed messages are retried. Default: 2^attempt seconds.
-    pub fn backoff(self, backoff: Backoff) -> Self {
-        self.setting(|settings| settings.backoff = Some(backoff))
-    }
-
     /// Computes the delay of a failed message from the attempt and the failure. [`backoff`](Self::backoff) still applies to
     /// messages whose handler panicked, timed out or did not run.
     pub fn backoff_by(self, delay: impl Fn(u32, &Failure) -> Duration + Send + Sync + 'static) -> Self {
         self.set(|setup| setup.classifier.delay = Some(Arc::new(delay)))
-    }
-
-    /// The overrides that senders may set with the message attributes `redrive.backoff` and `redrive.max-attempts`. Default:
-    /// fewer attempts and, on a standard queue, longer delays.
-    ///
-    /// The attempts are fewer than the queue's maxReceiveCount, and the delays longer than the consumer's.
-    pub fn overrides(self, allowed: Overrides) -> Self {
-        self.setting(|settings| settings.overrides = Some(allowed))
-    }
-
-    /// The senders that may set `redrive.origin`, and with it [`Message::key`](crate::Message::key): the unique ids of the IAM
-    /// users and roles that run `redrive dlq retry`. Default: everyone who may send to the queue. A role's id covers all its
-    /// sessions; anyone who may assume the role chooses the session name.
-    ///
-    /// An account's 12 digits cover its root user and its federated users. redrive removes the origin that any other sender set,
-    /// and the key is then the message id. redrive rejects an empty variable, because it would trust everyone. Set this if the
-    /// consumer has a store for [`once`](Self::once) without your own [key](Once::key). Otherwise, messages with an origin become
-    /// dead letters (`origin-sender`).
-    pub fn origin_senders(self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.setting(|settings| settings.origin_senders = settings.keep(OriginSenders::new(ids)))
-    }
-
-    /// Dead-letters or retries a message whose handler panicked. Default: the dead-letter queue.
-    ///
-    /// A panic is a bug; choose [`OnFailure::Retry`] if handlers unwrap I/O errors. After the first panic, redrive retries
-    /// further panics until a message succeeds. Under [`run`](Self::run), ten in a row end the process.
-    pub fn on_panic(self, choice: OnFailure) -> Self {
-        self.setting(|settings| settings.on_panic = Some(choice))
-    }
-
-    /// Dead-letters or retries a message whose body cannot be decoded. Default: the dead-letter queue.
-    pub fn on_malformed(self, choice: OnFailure) -> Self {
-        self.setting(|settings| settings.on_malformed = Some(choice))
-    }
-
-    /// Chooses who dead-letters a message that failed on its last delivery: the queue's redrive policy, or redrive. Default:
-    /// the redrive policy; on FIFO queues, redrive.
-    ///
-    /// On a FIFO queue, the group continues as soon as redrive has dead-lettered the message.
-    pub fn last_delivery(self, choice: LastDelivery) -> Self {
-        self.setting(|settings| settings.last_delivery = Some(choice))
-    }
-
-    /// The time for which redrive retries a message while a dependency is down, as far as the queue's maxReceiveCount allows.
-    /// The queue must retain messages for longer. Default: 14,400 s (4 h), counted from the first receive.
-    ///
-    /// See [`Failure::outage`]. At most 1,209,600 s, the longest that [SQS retains a
-    /// message](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html).
-    pub fn outage_horizon(self, horizon: Duration) -> Self {
-        self.setting(|settings| settings.outage_horizon = settings.keep(horizon))
-    }
-
-    /// The maximum number of messages that a worker starts per second, minute or hour. Default: as many as the concurrency
-    /// allows. A Lambda function with a rate ends with an error.
-    ///
-    /// On Lambda, set `MaximumConcurrency` and `BatchSize` of the event source mapping instead. A [worker](Self::work) receives
-    /// only as many messages as it may start. The others wait in the queue without using up deliveries. Each process has its own
-    /// rate, unless workers [share](Self::share_rate) it.
-    ///
-    /// ```
-    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
-    /// use redrive::{Consumer, Rate};
-    ///
-    /// let consumer = Consumer::new(place).rate(Rate::per_second(50));
-    /// ```
-    pub fn rate(self, rate: Rate) -> Self {
-        self.setting(|settings| settings.rate = settings.keep(rate))
     }
 
     /// Shares the [`rate`](Self::rate) with all workers that have the same bucket, for example in a DynamoDB table. Together
@@ -241,16 +116,6 @@ impl<H, M> Consumer<H, M> {
         self.setting(|all| {
             all.queues.insert(arn.into(), settings.0);
         })
-    }
-
-    /// The destination of the metrics. Default: `PutMetricData`, if there is a client for it.
-    pub fn metrics(self, metrics: Metrics) -> Self {
-        self.setting(|settings| settings.metrics = Some(metrics))
-    }
-
-    /// The namespace of the metrics. Default: `Redrive`.
-    pub fn metrics_namespace(self, namespace: impl Into<String>) -> Self {
-        self.setting(|settings| settings.metrics_namespace = settings.keep(namespace.into()))
     }
 
     /// Calls `observer` with the report of each batch, for your own metrics. It may take 2 s, and must end 100 ms
@@ -349,44 +214,8 @@ impl<H, M> Consumer<H, M> {
         self
     }
 
-    fn setting(self, set: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn setting(self, set: impl FnOnce(&mut Settings)) -> Self {
         self.set(|setup| set(&mut setup.settings))
-    }
-}
-
-/// The settings of a worker.
-impl<H, M> Consumer<H, M> {
-    /// The time that a worker's handlers have to finish after shutdown begins. Default: 25 s. The platform must wait 5 s longer
-    /// before it kills the process.
-    ///
-    /// At most 3,600 s. The platform's time is `stopTimeout` on ECS and `terminationGracePeriodSeconds` on Kubernetes, both 30 s
-    /// by default.
-    pub fn drain(self, limit: Duration) -> Self {
-        self.setting(|settings| settings.drain = settings.keep(limit))
-    }
-
-    /// The address at which a worker serves `/livez`, `/readyz` and `/metrics` over HTTP. Default: none.
-    ///
-    /// In the variable, `:8080` without a host means all interfaces.
-    pub fn health(self, address: SocketAddr) -> Self {
-        self.setting(|settings| settings.health = Some(address))
-    }
-
-    /// Protects the ECS task of a worker from scale-in and deployments while it handles messages. Default: off.
-    ///
-    /// Outside ECS, redrive only logs a warning.
-    /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>
-    pub fn task_protection(self, protects: bool) -> Self {
-        self.setting(|settings| settings.task_protection = Some(protects))
-    }
-
-    /// Lets a worker handle fewer messages at a time while handlers take longer than this on average. Default: off.
-    ///
-    /// At most 5,400 s. On Lambda it has no effect. The worker starts with one message at a time, and doubles that up to the
-    /// [`concurrency`](Self::concurrency) as long as handlers are faster. If they are slower, or more than one in ten has an
-    /// outage or a timeout, it continues with 70 %, and then adds one at a time.
-    pub fn adaptive_concurrency(self, slow: Duration) -> Self {
-        self.setting(|settings| settings.adaptive_concurrency = settings.keep(slow))
     }
 }
 

@@ -1,8 +1,6 @@
 //! The names of the variables, to find misspelled ones.
 
-use std::cell::RefCell;
-
-use super::Settings;
+use super::VARIABLES;
 
 /// The prefix of all variables.
 const PREFIX: &str = "REDRIVE_";
@@ -13,28 +11,21 @@ const OTHERS: [&str; 3] = ["REDRIVE_QUEUE_URL", "REDRIVE_QUEUES", "REDRIVE_LOG"]
 /// The least similarity of a misspelled name: 1 is the same, 0 has nothing in common.
 const NEAR: f64 = 0.75;
 
+/// Returns the names of all variables that this crate reads.
+pub fn variables() -> impl Iterator<Item = &'static str> {
+    VARIABLES.iter().chain(&OTHERS).copied()
+}
+
 /// Returns the variable that a name probably misspells. Other names may be variables of other programs.
-pub(crate) fn misspelled(name: &str) -> Option<String> {
+pub(crate) fn misspelled(name: &str) -> Option<&'static str> {
     let own = name.strip_prefix(PREFIX)?;
-    let known = known();
-    if known.iter().any(|known| known == name) {
+    if variables().any(|known| known == name) {
         return None;
     }
     let nearness = |known: &str| strsim::normalized_damerau_levenshtein(own, &known[PREFIX.len()..]);
-    let nearest = known.into_iter().map(|known| (nearness(&known), known));
+    let nearest = variables().map(|known| (nearness(known), known));
     let nearest = nearest.max_by(|(one, _), (other, _)| one.total_cmp(other));
     nearest.filter(|(near, _)| *near >= NEAR).map(|(_, known)| known)
-}
-
-fn known() -> Vec<String> {
-    let names = RefCell::new(OTHERS.map(str::to_owned).to_vec());
-    let variable = |name: &str| {
-        names.borrow_mut().push(name.to_owned());
-        None
-    };
-    // Nothing is set, so nothing is refused.
-    let _ = Settings::default().or_environment(variable);
-    names.into_inner()
 }
 
 #[cfg(test)]
@@ -60,7 +51,7 @@ mod tests {
             ("REDRIVE_COLOR", None),
             ("CONCURENCY", None),
         ] {
-            assert_eq!(misspelled(name).as_deref(), expected, "{name}");
+            assert_eq!(misspelled(name), expected, "{name}");
         }
     }
 }

@@ -1,21 +1,17 @@
 //! Settings by queue, for a function that several queues feed.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use redrive_sqs::{Quoted, cut_to, is_fifo, is_same_queue};
 use serde_json::{Map, Value};
 
+use super::table::{VARIABLES_OF_ONE_QUEUE, VARIABLES_OF_QUEUES};
 use super::variable::{Fill, is_queue_arn};
 use super::{InvalidSetting, QueueUrl, Settings, Value as _};
 
 /// The variable with the settings of each queue.
 pub(super) const VARIABLE: &str = "REDRIVE_QUEUES";
-
-/// The variables that apply to one queue only, and so never to the queues that `REDRIVE_QUEUES` names.
-pub const VARIABLES_OF_ONE_QUEUE: [&str; 3] =
-    ["REDRIVE_DEAD_LETTER_QUEUE_URL", "REDRIVE_MAX_RECEIVE_COUNT", "REDRIVE_VISIBILITY_TIMEOUT"];
 
 /// Returns the value of a `REDRIVE_*` variable for the queue with this ARN: from the queue's entry in `REDRIVE_QUEUES`, else
 /// from the variable itself, unless that applies to one queue only.
@@ -59,18 +55,6 @@ fn value(entry: &Map<String, Value>, name: &str) -> Option<String> {
     }
 }
 
-/// Returns the keys that an entry may have.
-fn keys() -> Vec<String> {
-    let keys = RefCell::new(Vec::new());
-    let variable = |name: &str| {
-        keys.borrow_mut().push(key(name));
-        None
-    };
-    // Nothing is set, so nothing is refused.
-    let _ = Settings::default().fill_own(&Fill { variable: &variable, name: &str::to_owned });
-    keys.into_inner()
-}
-
 /// Returns the key of a variable in an entry: its name without `REDRIVE_`, in lower case.
 fn key(name: &str) -> String {
     name.split_once('_').map_or(name, |(_, key)| key).to_lowercase()
@@ -90,7 +74,7 @@ impl Settings {
             let name = |name: &str| format!("{} of {arn} in {VARIABLE}", key(name));
             let own = self.queues.entry(arn.clone()).or_default();
             own.fill_own(&Fill { variable: &variable, name: &name })?;
-            let known = keys();
+            let known: Vec<_> = VARIABLES_OF_QUEUES.iter().map(|name| key(name)).collect();
             if let Some(unknown) = entry.keys().find(|key| !known.contains(key)) {
                 let name = format!("a key of {arn} in {VARIABLE}");
                 return Err(InvalidSetting::new(&name, Quoted(unknown), known.join(", ")));
@@ -105,7 +89,7 @@ impl Settings {
     /// Queues are named, and this is not one of them.
     pub(crate) fn of_queue(&self, arn: &str) -> Result<Cow<'_, Self>, InvalidSetting> {
         match self.queues.get(arn) {
-            Some(own) => Ok(Cow::Owned(own.or(self))),
+            Some(own) => Ok(Cow::Owned(own.clone().or(self))),
             None if self.queues.is_empty() => Ok(Cow::Borrowed(self)),
             None => {
                 let allowed = "a queue that REDRIVE_QUEUES or Consumer::queue names";
@@ -137,43 +121,6 @@ impl Settings {
             own.check().map_err(|error| InvalidSetting(format!("settings of {arn}: {error}")))?;
         }
         Ok(())
-    }
-
-    /// Returns the name of a setting that applies to one queue only, but is set for any queue that feeds the function.
-    pub(crate) fn of_one_queue(&self) -> Option<&'static str> {
-        let set = [
-            self.dead_letter_queue_url.is_some(),
-            self.max_receive_count.is_some(),
-            self.visibility_timeout.is_some(),
-        ];
-        VARIABLES_OF_ONE_QUEUE.into_iter().zip(set).find_map(|(name, is_set)| is_set.then_some(name))
-    }
-
-    /// Completes the settings of a queue with those of the consumer, except for settings that apply to one queue only.
-    fn or(&self, all: &Self) -> Self {
-        let own = self.clone();
-        Self {
-            concurrency: own.concurrency.or_else(|| all.concurrency.clone()),
-            time_limit: own.time_limit.or_else(|| all.time_limit.clone()),
-            backoff: own.backoff.or_else(|| all.backoff.clone()),
-            overrides: own.overrides.or(all.overrides),
-            origin_senders: own.origin_senders.or_else(|| all.origin_senders.clone()),
-            on_panic: own.on_panic.or(all.on_panic),
-            on_malformed: own.on_malformed.or(all.on_malformed),
-            last_delivery: own.last_delivery.or(all.last_delivery),
-            outage_horizon: all.outage_horizon.clone(),
-            reserve: all.reserve,
-            metrics: all.metrics,
-            metrics_namespace: all.metrics_namespace.clone(),
-            drain: all.drain.clone(),
-            health: all.health,
-            task_protection: all.task_protection,
-            adaptive_concurrency: all.adaptive_concurrency.clone(),
-            rate: all.rate.clone(),
-            rate_of_key: all.rate_of_key.clone(),
-            outlives_handlers: all.outlives_handlers,
-            ..own
-        }
     }
 
     /// Refuses the source queue as its own dead-letter queue, which would deliver each letter again at once, and a queue of the

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use redrive_sqs::OriginSenders;
 
 use super::*;
-use redrive_engine::Rate;
+use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides, Rate};
 
 fn read(variables: &[(&str, &str)]) -> Result<Settings, String> {
     let variables: HashMap<_, _> = variables.iter().copied().collect();
@@ -39,7 +39,7 @@ fn every_variable_is_read() {
     assert_eq!(settings.visibility_timeout(), Duration::from_secs(480));
     assert_eq!(settings.longest(), Duration::from_secs(42_720));
     assert_eq!(
-        (settings.time_limit.as_deref().copied(), settings.reserve),
+        (settings.time_limit.as_deref().copied(), settings.reserve.as_deref().copied()),
         (Some(Duration::from_millis(2_500)), Some(Duration::from_secs(1)))
     );
     assert_eq!(settings.backoff, Some(Backoff::fixed(Duration::from_secs(9)).unwrap()));
@@ -193,10 +193,15 @@ fn a_backoff_that_the_visibility_timeout_leaves_no_room_for_is_refused() {
 fn the_reserve_is_a_tenth_of_the_time_left_within_its_bounds() {
     let reserve = |left| Settings::default().reserve_of(Duration::from_millis(left)).as_millis();
     assert_eq!([400, 2_000, 5_000, 30_000, 900_000].map(reserve), [200, 500, 500, 3_000, 5_000]);
-    let asked = Settings { reserve: Some(Duration::from_secs(8)), ..Settings::default() };
+    let with = |reserve| {
+        let mut settings = Settings::default();
+        settings.reserve = settings.keep(reserve);
+        settings
+    };
+    let asked = with(Duration::from_secs(8));
     assert_eq!(asked.reserve_of(Duration::from_secs(30)), Duration::from_secs(8));
     assert_eq!(asked.reserve_of(Duration::from_secs(10)), Duration::from_secs(5), "never more than half");
-    let hasty = Settings { reserve: Some(Duration::from_millis(1)), ..Settings::default() };
+    let hasty = with(Duration::from_millis(1));
     assert_eq!(hasty.reserve_of(Duration::from_secs(10)), Duration::from_millis(200), "never less than this");
 }
 

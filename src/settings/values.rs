@@ -1,13 +1,17 @@
 //! The values of settings. Each type checks its value when it is created.
 
+use std::net::SocketAddr;
 use std::ops::{Deref, RangeInclusive};
 use std::time::Duration;
 
-use redrive_sqs::{BATCH_SIZE, MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, OriginSenders, Quoted, in_words};
+use redrive_engine::{Backoff, LastDelivery, OnFailure, Overrides, Rate, rate_refusal};
+use redrive_sqs::{
+    BATCH_SIZE, LONGEST_INVOCATION, MAX_RECEIVE_COUNT, MESSAGE_RETENTION_PERIOD, OriginSenders, Quoted,
+    in_words,
+};
 
-use super::InvalidSetting;
 use super::variable::{UNIQUE_ID, Variable};
-use redrive_engine::{Rate, rate_refusal};
+use super::{InvalidSetting, Metrics};
 
 pub(crate) trait Value: Sized {
     type Given;
@@ -79,6 +83,8 @@ values! {
     Drain(limit: Duration as Duration) is "drain", variable => variable.seconds(LONGEST_DRAIN)?,
         if !limit.is_zero() && limit <= LONGEST_DRAIN,
         not format!("{limit:?}") => at_most("more than 0 s, ", LONGEST_DRAIN);
+    Reserve(reserve: Duration as Duration) is "reserve", variable => variable.seconds(LONGEST_INVOCATION)?,
+        if reserve <= LONGEST_INVOCATION, not format!("{reserve:?}") => at_most("", LONGEST_INVOCATION);
     OutageHorizon(horizon: Duration as Duration) is "outage horizon",
         variable => variable.seconds(LONGEST_RETENTION)?,
         if !horizon.is_zero() && horizon <= LONGEST_RETENTION,
@@ -95,6 +101,38 @@ values! {
         not Quoted(&text) => "1 to 255 of A-Z a-z 0-9 . _ - / # : and space, not beginning with AWS/";
     Senders(ids: OriginSenders as OriginSenders) is "origin sender", variable => variable.senders()?,
         if ids.fault().is_none(), not Quoted(ids.fault().unwrap_or_default()) => UNIQUE_ID;
+}
+
+/// Values that are all allowed.
+macro_rules! plain {
+    ($($type:ty, $it:ident => $read:expr;)*) => {$(
+        impl Value for $type {
+            type Given = Self;
+
+            const NAME: &'static str = stringify!($type);
+
+            fn new(_: &str, given: Self) -> Result<Self, InvalidSetting> {
+                Ok(given)
+            }
+
+            fn read($it: &Variable) -> Result<Self, InvalidSetting> {
+                $read
+            }
+        }
+    )*};
+}
+
+plain! {
+    Backoff, variable => variable.backoff();
+    Overrides, variable => variable.overrides();
+    OnFailure, variable =>
+        variable.one_of(&[("dead-letter", Self::DeadLetter), ("retry", Self::Retry)]);
+    LastDelivery, variable =>
+        variable.one_of(&[("redrive-policy", Self::RedrivePolicy), ("dead-letter", Self::DeadLetter)]);
+    Metrics, variable =>
+        variable.one_of(&[("cloudwatch", Self::CloudWatch), ("emf", Self::Emf), ("off", Self::Off)]);
+    SocketAddr, variable => variable.address();
+    bool, variable => variable.one_of(&[("on", true), ("off", false)]);
 }
 
 /// The allowed bytes of a bulk call: up to 10,000 bodies of 1 MiB do not fit into memory anyway.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use redrive_sqs::{LONGEST_VISIBILITY, OriginSenders, QueueArn, Quoted, cut_to, in_words, is_queue_name};
 
-use super::{InvalidSetting, ORIGIN_SENDERS};
+use super::{InvalidSetting, ORIGIN_SENDERS, Value};
 use redrive_engine::{ALLOWED, Backoff, Overrides, Rate, parse_backoff, parse_rate};
 
 /// Reads settings that are not set.
@@ -19,15 +19,15 @@ pub(super) struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    pub(super) fn setting<T>(
+    pub(super) fn setting<T: Value>(
         &self,
         setting: &mut Option<T>,
-        name: &'static str,
-        parse: impl FnOnce(&Variable) -> Result<T, InvalidSetting>,
+        name: &str,
     ) -> Result<(), InvalidSetting> {
         if setting.is_none() {
             let value = (self.variable)(name).filter(|value| !value.is_empty() || name == ORIGIN_SENDERS);
-            *setting = value.map(|value| parse(&Variable { name: (self.name)(name), value })).transpose()?;
+            *setting =
+                value.map(|value| T::read(&Variable { name: (self.name)(name), value })).transpose()?;
         }
         Ok(())
     }

@@ -140,7 +140,7 @@ async fn the_rows_of_messages_that_never_ran_hold() {
 fn every_variable_that_is_read_is_in_the_table_of_settings() {
     let source =
         |file| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file)).unwrap();
-    let text = source("settings.rs")
+    let text = source("settings/table.rs")
         + &source("settings/queues.rs")
         + &source("run.rs")
         + &source("../crates/dynamodb/src/store.rs");

@@ -51,7 +51,10 @@ fn an_entry_inherits_all_settings_except_those_of_one_queue() {
     let of = |arn| settings.of_queue(arn).unwrap();
     assert_eq!((of(ORDERS).max_receive_count.as_deref().copied(), of(ORDERS).concurrency()), (Some(3), 1));
     assert_eq!((of(RETURNS).max_receive_count.as_deref().copied(), of(RETURNS).concurrency()), (None, 5));
-    assert_eq!((of(RETURNS).reserve, of(RETURNS).metrics), (settings.reserve, settings.metrics));
+    assert_eq!(
+        (of(RETURNS).reserve.as_deref(), of(RETURNS).metrics),
+        (settings.reserve.as_deref(), settings.metrics)
+    );
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Functions that are set up for redrive's Lambda layer and run without it.
 
-use redrive_iac::deployment::{Function, IDEMPOTENCY_TABLE, Seen};
+use redrive_iac::deployment::{Function, Seen};
 
-use super::variables::KNOWN;
 use crate::doctor::feed::feeds;
 use crate::doctor::finding::{Check, Found, Level};
 use crate::doctor::words::Words::All;
@@ -52,7 +51,7 @@ fn bypass(function: &Function) -> Option<String> {
     }
     // A compiled program may contain redrive.
     let mut variables = function.process.environment.iter().flat_map(|variables| variables.keys());
-    let is_set_up = variables.any(|name| name != IDEMPOTENCY_TABLE && KNOWN.contains(&name.as_str()));
+    let is_set_up = variables.any(|name| redrive::tools::variables().any(|known| known == name));
     let is_meant = runtime.is_some() && !is_compiled && is_set_up;
     match function.process.variable("AWS_LAMBDA_EXEC_WRAPPER") {
         Seen::There(other) if is_meant => Some(format!("its AWS_LAMBDA_EXEC_WRAPPER is {other}")),

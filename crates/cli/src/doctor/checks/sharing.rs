@@ -43,7 +43,7 @@ pub(in crate::doctor) const SETTINGS_SHARED: Check = Check {
             };
             let Some(first) = active[..at].iter().find(is_another) else { continue };
             let set: Vec<_> =
-                VARIABLES_OF_ONE_QUEUE.into_iter().filter(|name| is_set(feed.function, name)).collect();
+                VARIABLES_OF_ONE_QUEUE.iter().copied().filter(|name| is_set(feed.function, name)).collect();
             if !set.is_empty() && feed.function.process.variable("REDRIVE_QUEUES").is_absent() {
                 let (one, other, function) = (&first.source.id, &feed.source.id, &feed.function.id);
                 let what = format!(

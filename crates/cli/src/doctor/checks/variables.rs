@@ -15,37 +15,13 @@ const VISIBILITY: &str =
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html";
 
 const MAX_RECEIVE_COUNT: &str = "REDRIVE_MAX_RECEIVE_COUNT";
-const QUEUE_URL: &str = "REDRIVE_QUEUE_URL";
 const DEAD_LETTER_URL: &str = "REDRIVE_DEAD_LETTER_QUEUE_URL";
 const VISIBILITY_TIMEOUT: &str = "REDRIVE_VISIBILITY_TIMEOUT";
 
-/// All variables that redrive reads.
-pub(super) const KNOWN: [&str; 24] = [
-    "REDRIVE_ADAPTIVE_CONCURRENCY",
-    "REDRIVE_BACKOFF",
-    "REDRIVE_CONCURRENCY",
-    DEAD_LETTER_URL,
-    "REDRIVE_DRAIN",
-    "REDRIVE_HEALTH",
-    IDEMPOTENCY_TABLE,
-    "REDRIVE_LAST_DELIVERY",
-    "REDRIVE_LOG",
-    MAX_RECEIVE_COUNT,
-    "REDRIVE_METRICS",
-    "REDRIVE_METRICS_NAMESPACE",
-    "REDRIVE_ON_MALFORMED",
-    "REDRIVE_ON_PANIC",
-    "REDRIVE_ORIGIN_SENDERS",
-    "REDRIVE_OUTAGE_HORIZON",
-    "REDRIVE_OVERRIDES",
-    "REDRIVE_QUEUES",
-    QUEUE_URL,
-    "REDRIVE_RATE",
-    "REDRIVE_RESERVE",
-    "REDRIVE_TASK_PROTECTION",
-    "REDRIVE_TIME_LIMIT",
-    VISIBILITY_TIMEOUT,
-];
+/// Returns all variables that redrive reads.
+pub(super) fn known() -> Vec<&'static str> {
+    redrive::tools::variables().chain([IDEMPOTENCY_TABLE]).collect()
+}
 
 /// Unknown variables to name per consumer. A stranger's file may have any number.
 const MOST_UNKNOWN: usize = 20;
@@ -261,12 +237,13 @@ fn retries(process: &Process, queue: &str) -> Result<Retries, redrive::Error> {
 fn unknown<'a>(process: &'a Process, id: &'a str) -> impl Iterator<Item = String> {
     let names = process.environment.iter().flat_map(|variables| variables.keys());
     let of_layer = if process.is_behind_layer() { &OF_LAYER[..] } else { &[] };
-    let is_known = |name: &str| KNOWN.contains(&name) || of_layer.contains(&name);
+    let known = known();
+    let is_known = |name: &str| known.contains(&name) || of_layer.contains(&name);
     let unknown: Vec<_> = names.filter(|name| name.starts_with("REDRIVE_") && !is_known(name)).collect();
     let more = unknown.len().saturating_sub(MOST_UNKNOWN);
     let more = (more > 0).then(|| format!("{id} sets {}.", counted(more, "more unknown variable")));
     let told = unknown.into_iter().take(MOST_UNKNOWN).map(move |name| {
-        let meant = did_you_mean(name, KNOWN);
+        let meant = did_you_mean(name, known.iter().copied());
         format!("{id} sets the unknown variable {name}{}", if meant.is_empty() { "." } else { &meant })
     });
     told.chain(more)
@@ -282,6 +259,8 @@ mod tests {
         let rows = page.lines().filter_map(|line| line.strip_prefix("### REDRIVE_"));
         let mut rows: Vec<_> = rows.map(|rest| format!("REDRIVE_{rest}")).collect();
         rows.sort();
-        assert_eq!(rows, KNOWN);
+        let mut known = known();
+        known.sort_unstable();
+        assert_eq!(rows, known);
     }
 }
