@@ -14,11 +14,11 @@ use redrive_local::{Config, Local};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let port = std::env::args().nth(1).map_or(Ok(0), |port| port.parse())?;
+    let port: u16 = std::env::args().nth(1).map_or(Ok(0), |port| port.parse())?;
     let mut local = Local::start(Config {
         region: "eu-west-1".into(),
         account: "123456789012".into(),
-        port,
+        listen: ([127, 0, 0, 1], port).into(),
         ..Config::default()
     })
     .await?;

@@ -339,6 +339,16 @@ impl Account {
 }
 
 impl<'request> ServiceCall<'request> {
+    /// The names of the services.
+    pub(crate) const SERVICES: [&'static str; 6] = [
+        sqs::SERVICE.name,
+        cloudwatch::SERVICE.name,
+        lambda::SERVICE.name,
+        logs::SERVICE.name,
+        cloudformation::SERVICE.name,
+        sts::SERVICE.name,
+    ];
+
     /// Reads the call in a request, if it is for one of the services here.
     pub(crate) fn read(request: &'request Request<Bytes>) -> Option<Self> {
         let of = |service| move |call| Self { service, call };

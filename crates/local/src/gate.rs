@@ -30,12 +30,35 @@ use tokio::time::{Instant, sleep, timeout};
 /// `same-origin`. A connection is closed if its first request does not arrive within 10 s, the next one within 120 s,
 /// or the next part of a body within 30 s.
 pub async fn serve(listener: TcpListener, routes: Router) {
-    serve_within(LIMITS, listener, routes, None).await;
+    serve_within(LIMITS, listener, routes, Callers::default()).await;
+}
+
+/// Serves these routes to clients on other machines too, which call this one by one of these names.
+///
+/// A browser does not mark what a page does to a name that is not `localhost`, except for an `Origin` in requests with a body.
+/// So a GET by such a name needs an `Authorization`, which no page of another site can send, unless it is for a `public` path.
+pub(crate) async fn serve_hosts(
+    listener: TcpListener,
+    routes: Router,
+    hosts: Vec<String>,
+    public: &'static [&'static str],
+) {
+    serve_within(LIMITS, listener, routes, Callers { hosts: hosts.into(), public, on_link: None }).await;
 }
 
 /// Serves a page to which other sites may link. A browser that follows such a link to `/` gets the answer of `on_link`.
 pub async fn serve_page(listener: TcpListener, routes: Router, on_link: OnLink) {
-    serve_within(LIMITS, listener, routes, Some(on_link)).await;
+    serve_within(LIMITS, listener, routes, Callers { on_link: Some(on_link), ..Callers::default() }).await;
+}
+
+/// The clients beside those of this machine, and those that follow a link.
+#[derive(Debug, Clone, Default)]
+struct Callers {
+    /// Names by which clients on other machines call this one.
+    hosts: Arc<[String]>,
+    /// The paths that these may get without an `Authorization`.
+    public: &'static [&'static str],
+    on_link: Option<OnLink>,
 }
 
 /// A function that returns the page which asks whether to follow a link.
@@ -61,7 +84,7 @@ const CROWDED_LIMIT: Duration = Duration::from_millis(500);
 /// Pause before the next try to accept a client.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-async fn serve_within(limits: Limits, listener: TcpListener, routes: Router, on_link: Option<OnLink>) {
+async fn serve_within(limits: Limits, listener: TcpListener, routes: Router, callers: Callers) {
     let routes = TowerToHyperService::new(routes);
     let crowd = Arc::new(Notify::new());
     let mut connections = JoinSet::new();
@@ -69,7 +92,7 @@ async fn serve_within(limits: Limits, listener: TcpListener, routes: Router, on_
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(serve_connection(limits, stream, routes.clone(), Arc::clone(&crowd), on_link));
+                    connections.spawn(serve_connection(limits, stream, routes.clone(), Arc::clone(&crowd), callers.clone()));
                 }
                 Err(error) if is_of_one_client(&error) => (),
                 Err(_) => {
@@ -95,13 +118,13 @@ async fn serve_connection(
     stream: TcpStream,
     routes: TowerToHyperService<Router>,
     crowd: Arc<Notify>,
-    on_link: Option<OnLink>,
+    callers: Callers,
 ) {
     let (opened, asked) = (Instant::now(), AtomicBool::new(false));
     let has_asked = || asked.load(Ordering::Relaxed);
     let service = service_fn(|request| {
         asked.store(true, Ordering::Relaxed);
-        answer(&routes, request, limits.part, on_link)
+        answer(&routes, request, limits.part, &callers)
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(limits.next);
@@ -127,10 +150,10 @@ async fn answer(
     routes: &TowerToHyperService<Router>,
     request: Request<Incoming>,
     part: Duration,
-    on_link: Option<OnLink>,
+    callers: &Callers,
 ) -> Result<Response<Body>, Infallible> {
     let is_link = || request.method() == Method::GET && guard::is_link(request.uri(), request.headers());
-    match (guard::refusal(request.uri(), request.headers()), on_link) {
+    match (guard::refusal(&request, callers), callers.on_link) {
         (Some(_), Some(on_link)) if is_link() => Ok(on_link()),
         (Some(reason), _) => Ok(refused(reason)),
         (None, _) => routes.call(request.map(|body| bounded(Body::new(body), part))).await,

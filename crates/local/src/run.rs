@@ -28,7 +28,7 @@ pub(crate) use invocation::{Finished, Invocation, Judgement};
 pub(crate) use note::Note;
 pub(crate) use pool::{Pools, START_FAILURES};
 pub use start::StartError;
-pub(crate) use start::{check_mappings, located};
+pub(crate) use start::{check_mappings, located, reachable};
 use worker::Order;
 pub(crate) use world::World;
 
@@ -65,7 +65,7 @@ impl Local {
     }
 
     /// Returns the endpoint of SQS, CloudWatch, Lambda, CloudWatch Logs, CloudFormation and STS for SDKs and the AWS command
-    /// line: `http://127.0.0.1:PORT`.
+    /// line, for processes of this machine: `http://127.0.0.1:PORT` unless it listens on another address.
     #[must_use]
     pub fn endpoint_url(&self) -> String {
         self.endpoint_url.clone()

@@ -17,7 +17,7 @@ fn refused(line: &str) -> Ran {
 }
 
 /// A file with this content, deleted when dropped.
-fn file(name: &str, content: &str) -> tempfile::TempPath {
+pub(crate) fn file(name: &str, content: &str) -> tempfile::TempPath {
     let file = tempfile::Builder::new().suffix(name).tempfile().expect("there is room for a file");
     std::fs::write(file.path(), content).expect("the file is ours");
     file.into_temp_path()
@@ -51,7 +51,7 @@ fn a_template_that_cannot_be_read_is_told_with_its_line() {
     for (text, expected) in [
         ("Resources:\n  Q: {Type: AWS::SQS::Queue\n  R: 1\n", ":"),
         (reference, ":5: no such parameter or resource: Nothing\n"),
-        ("Resources:\n  Q: {Type: AWS::SQS::Queue}\n", ": no function in this template has an SQS event\n"),
+        ("Resources:\n  T: {Type: AWS::SNS::Topic}\n", ": no function in this template has an SQS event\n"),
         (&bomb(), ":16: too large once its aliases are expanded\n"),
         (&deep(), ":101: nested more than 100 levels deep\n"),
     ] {
@@ -88,6 +88,11 @@ fn a_missing_name_is_reported_with_the_names_of_the_template() {
         refused(&format!("--template {TEMPLATE} {flags}")).refused(code, expected);
     }
     refused("--sped 60").ended(2).stderr_has("--speed");
+    refused("--empty --listen 0.0.0.0:4566").refused(
+        2,
+        "redrive: --listen is 0.0.0.0:4566, allowed: a loopback address such as 127.0.0.1:4566, or --allow-host with ",
+    );
+    refused("--empty --listen 0.0.0.0:4566 --allow-host redrive:4566").ended(2).stderr_has("without a port");
 }
 
 #[test]

@@ -35,6 +35,7 @@ mod network;
 mod new_project;
 mod other_services;
 mod real_queues;
+mod service;
 mod several_queues;
 mod several;
 mod stdin;

@@ -35,7 +35,7 @@ fn a_template_can_come_from_stdin() {
         .ended(0)
         .stderr_ends("no problems found in stdin; checked 2 queues, 1 function, 0 workers\n");
     of_stdin("schedule --template -", TEMPLATE).ended(0).stdout_has("since Work does not run redrive");
-    let alone = "Resources:\n  Q: {Type: AWS::SQS::Queue}\n";
+    let alone = "Resources:\n  T: {Type: AWS::SNS::Topic}\n";
     of_stdin("local --template -", alone)
         .refused(2, "redrive: stdin: no function in this template has an SQS event");
 }

@@ -1,5 +1,6 @@
 //! The arguments of `redrive local`. `plan` interprets them.
 
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -17,6 +18,8 @@ Examples:
   redrive local --port 9324
       runs until Ctrl-C; meanwhile: aws --endpoint-url http://127.0.0.1:9324 sqs list-queues
       and: aws --endpoint-url http://127.0.0.1:9324 logs describe-log-groups
+  redrive local --empty --listen 0.0.0.0:4566 --allow-host redrive
+      serves SQS to other containers, which call http://redrive:4566 and create their queues
   redrive local --send events/demo.jsonl --speed 10 --ui
       serves a page with every message on a time axis, charts and alarms, where you can send, retry and pause the clock
   redrive local --example state --send examples/state.jsonl --speed max --until-idle
@@ -55,8 +58,8 @@ messages in flight. A worker publishes metrics once a minute of real time and wh
 alarms go off late.
 
 The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and serve this machine only. They refuse (403)
-requests that another site's page makes through your browser, and any Host other than localhost or a loopback address. Each
-process gets an address with a secret path in AWS_LAMBDA_RUNTIME_API: 127.0.0.1:PORT/PATH, preceded by http:// for Rust
+requests that another site's page makes through your browser, and any Host other than localhost or a loopback address. With
+--listen, other machines reach the endpoint by the names in --allow-host. Its /health says whether it is ready. Each process gets an address with a secret path in AWS_LAMBDA_RUNTIME_API: 127.0.0.1:PORT/PATH, preceded by http:// for Rust
 functions and for scripts that do not mention the variable. AWS's runtime client for Node.js does not accept a path, so
 functions that use it cannot run here.
 
@@ -124,6 +127,19 @@ pub struct LocalArguments {
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub port: u16,
 
+    /// Address and port for the AWS endpoint, such as 0.0.0.0:4566, which other machines and containers can reach; needs
+    /// --allow-host unless it is a loopback address
+    #[arg(long, value_name = "ADDRESS:PORT", env = "REDRIVE_LOCAL_LISTEN", conflicts_with = "port")]
+    pub listen: Option<SocketAddr>,
+
+    /// Names by which other machines and containers call the endpoint, such as redrive,10.0.0.7
+    #[arg(long, value_name = "HOST,...", env = "REDRIVE_LOCAL_ALLOW_HOST", value_delimiter = ',', value_parser = host)]
+    pub allow_host: Vec<String>,
+
+    /// Start without a template: clients create the queues
+    #[arg(long, conflicts_with_all = ["template", "parameters", "set", "send", "worker", "until_idle", "binary", "example", "release", "demo", "real"])]
+    pub empty: bool,
+
     /// Serve a page on 127.0.0.1 that shows the run live, on this port or any free one
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub ui: Option<u16>,
@@ -137,11 +153,11 @@ pub struct LocalArguments {
     pub stack: String,
 
     /// Poll the real queues at this endpoint instead, in real time
-    #[arg(long, value_name = "URL", group = "real", conflicts_with_all = ["aws", "send", "queue", "speed", "worker", "until_idle", "port", "ui"])]
+    #[arg(long, value_name = "URL", group = "real", conflicts_with_all = ["aws", "send", "queue", "speed", "worker", "until_idle", "port", "listen", "ui"])]
     pub endpoint_url: Option<String>,
 
     /// Poll the real queues of your AWS account instead, in real time
-    #[arg(long, group = "real", conflicts_with_all = ["send", "queue", "speed", "worker", "until_idle", "port", "ui"])]
+    #[arg(long, group = "real", conflicts_with_all = ["send", "queue", "speed", "worker", "until_idle", "port", "listen", "ui"])]
     pub aws: bool,
 
     /// Seconds that a call to real queues may take before the command gives up, 2 to 3600 [default: 30]
@@ -166,6 +182,22 @@ pub fn key_and_value(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
+/// Reads a name or an address without a port.
+fn host(text: &str) -> Result<String, String> {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let is_v6 = |text: &str| {
+        let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+        inside.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
+    };
+    match (!text.is_empty() && text.chars().all(is_legal)) || is_v6(text) {
+        true => Ok(text.to_owned()),
+        false => {
+            Err("allowed: a name or an address without a port, such as redrive, 10.0.0.7 or [fd00::7]"
+                .to_owned())
+        }
+    }
+}
+
 fn speed(text: &str) -> Result<Speed, String> {
     if text == "max" {
         return Ok(Speed::Max);
@@ -184,6 +216,20 @@ mod tests {
     fn the_help_says_that_templates_are_built_and_run() {
         let help = LocalArguments::augment_args(clap::Command::new("local")).render_long_help().to_string();
         assert!(help.contains("Run only templates that you trust"), "{help}");
+    }
+
+    #[test]
+    fn a_host_has_no_port() {
+        for right in
+            ["redrive", "10.0.0.7", "sqs.us-east-1.localhost.localstack.cloud", "[fd00::7]", "my_queue-1"]
+        {
+            assert_eq!(host(right).as_deref(), Ok(right));
+        }
+        for wrong in
+            ["", "redrive:4566", "*", "*.example", "http://redrive", "fd00::7", "[redrive]", "a b", "é"]
+        {
+            assert!(host(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

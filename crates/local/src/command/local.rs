@@ -15,6 +15,7 @@ mod ui;
 mod workers;
 
 use std::io;
+use std::net::SocketAddr;
 
 use anyhow::{Context, anyhow};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -124,14 +125,14 @@ async fn work_on_real_queues(plan: &Plan, executables: &[Executable]) -> Result<
 async fn start(plan: &Plan, executables: &[Executable]) -> Result<Local, Problem> {
     let mut tries = PORT_TRIES;
     loop {
-        let port = if plan.port == 0 {
-            free_port().context("no free port on 127.0.0.1").or_failed()?
-        } else {
-            plan.port
-        };
-        let config = plan.config(port, executables).or_input()?;
+        let mut listen = plan.listen;
+        if listen.port() == 0 {
+            let port = free_port(listen).with_context(|| format!("no free port on {}", listen.ip()));
+            listen.set_port(port.or_failed()?);
+        }
+        let config = plan.config(listen, executables).or_input()?;
         match Local::start(config).await {
-            Err(StartError::PortInUse(_)) if plan.port == 0 && tries > 1 => tries -= 1,
+            Err(StartError::PortInUse(_)) if plan.listen.port() == 0 && tries > 1 => tries -= 1,
             Err(error @ (StartError::Invalid(_) | StartError::Queue { .. })) => {
                 return Err(Problem::Input(anyhow!(error).context(plan.template.display().to_string())));
             }
@@ -151,8 +152,8 @@ fn speed(plan: &Plan) -> String {
     }
 }
 
-fn free_port() -> io::Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+fn free_port(address: SocketAddr) -> io::Result<u16> {
+    Ok(std::net::TcpListener::bind(address)?.local_addr()?.port())
 }
 
 /// Sends all messages at one moment, so that each run has the same result.

@@ -4,28 +4,44 @@
 //! - `Host` or the request line has the name that an attacker points to this machine (DNS rebinding).
 //! - `Origin` names the other site whose page sends a request, except for a GET without CORS, such as an image.
 //! - `Sec-Fetch-Site` marks those too. Browsers send it only to loopback addresses and `localhost`, so other addresses that
-//!   lead here (`0.0.0.0`, `[::ffff:127.0.0.1]`) are refused.
+//!   lead here (`0.0.0.0`, `[::ffff:127.0.0.1]`) are refused, and names that clients on other machines use need more.
 //!   <https://w3c.github.io/webappsec-secure-contexts/#is-origin-trustworthy>
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, HeaderName, Uri};
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::{HeaderMap, HeaderName, Method, Request, Uri};
 use redrive_sqs::Quoted;
+
+use super::Callers;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Returns the reason for which a request is refused, if it is.
-pub(super) fn refusal(uri: &Uri, headers: &HeaderMap) -> Option<String> {
+pub(super) fn refusal<B>(request: &Request<B>, callers: &Callers) -> Option<String> {
+    let (uri, headers) = (request.uri(), request.headers());
     let host = only(headers, &HOST).unwrap_or_default();
     for named in [Some(host), uri.authority().map(|authority| authority.as_str())].into_iter().flatten() {
-        if !is_loopback(named) {
+        if is_loopback(named) {
+            continue;
+        }
+        if !callers.hosts.iter().any(|host| is_named(named, host)) {
+            let others = callers.hosts.iter().map(|host| format!(", or {host}")).collect::<String>();
             return Some(format!(
-                "host {} is not localhost or a loopback address such as 127.0.0.1",
+                "host {} is not localhost or a loopback address such as 127.0.0.1{others}",
                 Quoted(named)
             ));
         }
+        let is_safe = request.method() == Method::GET || request.method() == Method::HEAD;
+        if is_safe && !headers.contains_key(AUTHORIZATION) && !callers.public.contains(&uri.path()) {
+            return Some(format!("{} without an authorization: a page may have sent it", request.method()));
+        }
     }
+    refusal_of_page(host, headers)
+}
+
+/// Returns the reason for which a request of a page to this host is refused, if it is.
+fn refusal_of_page(host: &str, headers: &HeaderMap) -> Option<String> {
     let origin = only(headers, &ORIGIN);
     if let Some(origin) = origin.filter(|origin| *origin != format!("http://{host}")) {
         return Some(format!("origin {} is not http://{host}", Quoted(origin)));
@@ -41,20 +57,30 @@ pub(super) fn is_link(uri: &Uri, headers: &HeaderMap) -> bool {
     let mut direct = headers.clone();
     direct.remove(SEC_FETCH_SITE);
     let says = |name: &'static str, value| only(headers, &HeaderName::from_static(name)) == Some(value);
+    let host = only(headers, &HOST).unwrap_or_default();
     uri.path() == "/"
-        && refusal(uri, &direct).is_none()
+        && is_loopback(host)
+        && uri.authority().is_none_or(|named| is_loopback(named.as_str()))
+        && refusal_of_page(host, &direct).is_none()
         && says("sec-fetch-mode", "navigate")
         && says("sec-fetch-dest", "document")
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Returns the name in a host with or without a port, if the port is a number.
+fn name_of(host: &str) -> Option<&str> {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !host.ends_with(']') => (name, port),
         Some(_) | None => (host, "0"),
     };
-    if port.is_empty() || !port.bytes().all(|byte| byte.is_ascii_digit()) {
-        return false;
-    }
+    (!port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())).then_some(name)
+}
+
+fn is_named(host: &str, name: &str) -> bool {
+    name_of(host).is_some_and(|it| it.eq_ignore_ascii_case(name))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let Some(name) = name_of(host) else { return false };
     let v6 = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
     match v6 {
         Some(address) => address.parse() == Ok(Ipv6Addr::LOCALHOST),
@@ -74,19 +100,28 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     const LINE: &str = "/123456789012/orders?Action=DeleteQueue";
 
     #[track_caller]
     fn check(line: &str, headers: &[(&'static str, &'static str)], expected: Option<&str>) {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            map.append(HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap());
-        }
-        assert_eq!(refusal(&line.parse().unwrap(), &map).as_deref(), expected, "{line} {headers:?}");
+        check_for(&Callers::default(), "GET", line, headers, expected);
+    }
+
+    #[track_caller]
+    fn check_for(
+        callers: &Callers,
+        method: &str,
+        line: &str,
+        headers: &[(&'static str, &'static str)],
+        expected: Option<&str>,
+    ) {
+        let request = Request::builder().method(method).uri(line);
+        let request =
+            headers.iter().fold(request, |request, (name, value)| request.header(*name, value.as_bytes()));
+        let refusal = refusal(&request.body(()).unwrap(), callers);
+        assert_eq!(refusal.as_deref(), expected, "{method} {line} {headers:?}");
     }
 
     #[test]
@@ -180,6 +215,38 @@ mod tests {
         }
         let twice = [host, ("origin", "http://127.0.0.1:9324"), ("origin", "http://evil.example")];
         check(LINE, &twice, Some("origin \"?\" is not http://127.0.0.1:9324"));
+    }
+
+    #[test]
+    fn clients_on_other_machines_use_a_name_that_is_allowed() {
+        let hosts = ["redrive".to_owned(), "10.0.0.7".to_owned()];
+        let callers = Callers { hosts: hosts.into(), public: &["/health"], on_link: None };
+        for host in
+            ["redrive:4566", "redrive", "REDRIVE:4566", "10.0.0.7:4566", "localhost:4566", "127.0.0.1"]
+        {
+            check_for(&callers, "POST", LINE, &[("host", host)], None);
+        }
+        for host in
+            ["evil.example:4566", "redrive.evil.example", "redrive.", "redrive:x", "10.0.0.8:4566", "0.0.0.0"]
+        {
+            let expected = format!(
+                "host {host:?} is not localhost or a loopback address such as 127.0.0.1, or redrive, or 10.0.0.7"
+            );
+            check_for(&callers, "POST", LINE, &[("host", host)], Some(&expected));
+        }
+        let (host, other) = (("host", "redrive:4566"), ("origin", "http://evil.example"));
+        check_for(&callers, "POST", LINE, &[host, ("origin", "http://redrive:4566")], None);
+        let expected = "origin \"http://evil.example\" is not http://redrive:4566";
+        check_for(&callers, "POST", LINE, &[host, other], Some(expected));
+        // An image of a page has no origin.
+        for method in ["GET", "HEAD"] {
+            let expected = format!("{method} without an authorization: a page may have sent it");
+            check_for(&callers, method, LINE, &[host], Some(&expected));
+            check_for(&callers, method, LINE, &[host, ("authorization", "AWS4-HMAC-SHA256")], None);
+            check_for(&callers, method, "/health", &[host], None);
+            check_for(&callers, method, LINE, &[("host", "localhost:4566")], None);
+        }
+        check_for(&callers, "GET", "/health", &[host, other], Some(expected));
     }
 
     #[test]

@@ -23,7 +23,7 @@ async fn gate() -> (SocketAddr, JoinSet<()>) {
     });
     let routes = Router::new().route("/", get("soon")).route("/slow", slow).route("/read", read);
     let mut tasks = JoinSet::new();
-    tasks.spawn(serve_within(LIMITS, listener, routes, None));
+    tasks.spawn(serve_within(LIMITS, listener, routes, Callers::default()));
     (address, tasks)
 }
 

@@ -1,6 +1,7 @@
 //! The configuration of a [`Local`](super::Local): queues, functions, the mappings between them, and alarms.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::clock::Speed;
@@ -28,13 +29,16 @@ pub struct Config {
     pub alarms: Vec<AlarmConfig>,
     /// Speed of time while no invocation runs.
     pub speed: Speed,
-    /// Port of the AWS endpoint on 127.0.0.1, or 0 for any free port.
-    pub port: u16,
+    /// Address of the AWS endpoint, with port 0 for any free port.
+    pub listen: SocketAddr,
+    /// Names by which clients on other machines call the endpoint, without a port. It refuses any other `Host` that is not
+    /// `localhost` or a loopback address, because a page in a browser could use it.
+    pub hosts: Vec<String>,
     /// The stack that CloudFormation reports for these resources, if any.
     pub stack: Option<StackConfig>,
 }
 
-/// An empty account 000000000000 in `us-east-1`, in real time on any free port.
+/// An empty account 000000000000 in `us-east-1`, in real time on any free port of 127.0.0.1.
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -46,7 +50,8 @@ impl Default for Config {
             workers: Vec::new(),
             alarms: Vec::new(),
             speed: Speed::Times(1.0),
-            port: 0,
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            hosts: Vec::new(),
             stack: None,
         }
     }

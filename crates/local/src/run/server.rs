@@ -1,4 +1,4 @@
-//! The AWS endpoint: SQS, CloudWatch, Lambda, CloudWatch Logs, CloudFormation and STS on one port of the loopback interface.
+//! The AWS endpoint: SQS, CloudWatch, Lambda, CloudWatch Logs, CloudFormation and STS on one port.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -7,10 +7,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum::Router;
 use axum::body::Body;
 use axum::extract;
-use axum::routing::post;
+use axum::routing::{get, post};
 use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName};
 use http::{Request, Response, StatusCode};
 use redrive_sqs::Quoted;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::start::ACCESS_KEY;
@@ -23,8 +25,20 @@ use crate::protocol::{Wait, unknown_service};
 /// Largest request in bytes: more than SQS's largest, 1 MiB of text, with every character escaped.
 const LARGEST_REQUEST: usize = 16 << 20;
 
+/// The paths that say whether the endpoint answers: a short one, and that of LocalStack, which scripts and containers wait for.
+/// <https://docs.localstack.cloud/aws/capabilities/networking/internal-endpoints/>
+pub(super) const PUBLIC: [&str; 2] = ["/health", "/_localstack/health"];
+
 pub(super) fn router(world: Arc<World>) -> Router {
-    Router::new().route("/_redrive/skip", post(skip)).fallback(answer).with_state(world)
+    let routes = PUBLIC.into_iter().fold(Router::new(), |routes, path| routes.route(path, get(health)));
+    routes.route("/_redrive/skip", post(skip)).fallback(answer).with_state(world)
+}
+
+async fn health() -> ([(HeaderName, &'static str); 1], String) {
+    let services = ServiceCall::SERVICES.map(|name| (name.to_owned(), "running".into()));
+    let services = Value::Object(services.into_iter().collect());
+    let health = json!({"services": services, "edition": "redrive", "version": env!("CARGO_PKG_VERSION")});
+    ([(CONTENT_TYPE, "application/json")], health.to_string())
 }
 
 async fn answer(extract::State(world): extract::State<Arc<World>>, request: Request<Body>) -> Response<Body> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -34,11 +34,11 @@ pub enum StartError {
     /// The port is taken.
     #[error("port {0} is in use; choose another one, or 0 for any that is free")]
     PortInUse(u16),
-    /// The server cannot listen on the port for another reason.
-    #[error("could not listen on port {port} of 127.0.0.1")]
+    /// The server cannot listen on the address for another reason.
+    #[error("could not listen on {address}")]
     Listen {
-        /// The requested port.
-        port: u16,
+        /// The requested address.
+        address: SocketAddr,
         /// The error of the system.
         source: io::Error,
     },
@@ -74,9 +74,10 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let warnings =
         check_mappings(&config.mappings, &config.functions, |queue| account.visibility_timeout(queue))?;
 
-    let listener = listen(config.port).await?;
-    let address = listener.local_addr().map_err(|source| StartError::Listen { port: config.port, source })?;
-    let endpoint_url = format!("http://{address}");
+    let listener = listen(config.listen).await?;
+    let address =
+        listener.local_addr().map_err(|source| StartError::Listen { address: config.listen, source })?;
+    let endpoint_url = format!("http://{}", reachable(address));
     let access = Access {
         endpoint_url: Some(endpoint_url.clone()),
         credentials: Credentials::new(ACCESS_KEY, "local", Some("local".into()), None, "redrive-local"),
@@ -93,7 +94,7 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
     let mapped_queues: BTreeSet<_> = mapped_queues.chain(worked_queues).collect();
     let routes = server::router(Arc::clone(&world));
     let mut serving = JoinSet::new();
-    serving.spawn(gate::serve(listener, routes));
+    serving.spawn(gate::serve_hosts(listener, routes, hosts(config.hosts, address.ip()), &server::PUBLIC));
     let (order, ordered) = watch::channel(Order::Work);
     let mut working = JoinSet::new();
     for worker in workers {
@@ -214,11 +215,30 @@ fn throttle_warning(function: &FunctionConfig, mappings: &[MappingConfig]) -> Op
     })
 }
 
-async fn listen(port: u16) -> Result<TcpListener, StartError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|source| match source.kind() {
-        io::ErrorKind::AddrInUse => StartError::PortInUse(port),
-        _ => StartError::Listen { port, source },
+async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
+    TcpListener::bind(address).await.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => StartError::PortInUse(address.port()),
+        _ => StartError::Listen { address, source },
     })
+}
+
+/// Returns the names by which clients call a server on this address, by which functions call it too.
+fn hosts(named: Vec<String>, address: IpAddr) -> Vec<String> {
+    let own = (!address.is_loopback() && !address.is_unspecified()).then(|| match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    });
+    named.into_iter().chain(own).collect()
+}
+
+/// Returns the address at which processes of this machine reach a server that listens there.
+pub(crate) fn reachable(listen: SocketAddr) -> SocketAddr {
+    let loopback = match listen.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+        address => address,
+    };
+    SocketAddr::new(loopback, listen.port())
 }
 
 /// Returns a function with the absolute path of its executable, because it runs in its own directory.

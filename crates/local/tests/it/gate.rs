@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use redrive_local::{Event, EventKind, Local, Speed};
+use redrive_local::{Config, Event, EventKind, Local, Speed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -89,6 +89,49 @@ async fn no_other_site_reaches_the_endpoint() {
     let calls =
         ["DeleteQueue", "GetQueueAttributes", "ListQueues", "SendMessage"].map(|call| format!("sqs.{call}"));
     assert_eq!(totals.aws_calls, calls.into_iter().zip([1, 1, 1, 3]).collect());
+}
+
+/// A page may ask by the name that clients use. Browsers do not mark that, except by the origin of a POST.
+#[tokio::test]
+async fn clients_on_other_machines_call_by_an_allowed_name_and_pages_do_not() {
+    let listen = ([0, 0, 0, 0], 0).into();
+    let config = Config { listen, hosts: vec!["redrive".to_owned()], ..shop(Speed::Times(1.0)) };
+    let local = Local::start(config).await.unwrap();
+    let address = host(&local);
+    assert!(address.starts_with("127.0.0.1:"), "for functions and for people on this machine: {address}");
+    let named = address.replace("127.0.0.1", "redrive");
+    let ask = async |method: &str, target: &str, headers: &str, body: &str| {
+        let request = request(method, target, headers, body);
+        (raw(&address, &request).await, request)
+    };
+    let own = format!("host: {named}\r\n");
+    let (made, _) = ask("POST", "/", &format!("{own}{JSON}CreateQueue\r\n"), "{\"QueueName\":\"new\"}").await;
+    assert!(made.contains(&format!("\"http://{named}/123456789012/new\"")), "the client can use it: {made}");
+    let deletes = "/123456789012/new?Action=DeleteQueue&Version=2012-11-05";
+    for (method, headers) in [
+        ("GET", own.clone()),
+        ("POST", format!("{own}origin: http://evil.example\r\n")),
+        ("POST", format!("{own}origin: null\r\n")),
+        ("POST", format!("host: {}\r\n", address.replace("127.0.0.1", "evil.example"))),
+        ("POST", format!("host: {}\r\n", address.replace("127.0.0.1", "0.0.0.0"))),
+        ("GET", format!("host: {address}\r\nsec-fetch-site: cross-site\r\n")),
+    ] {
+        let (refused, request) = ask(method, deletes, &headers, "").await;
+        assert_refused(&refused, &request);
+    }
+    let (listed, _) = ask("POST", "/", &format!("{own}{JSON}ListQueues\r\n"), "{}").await;
+    assert!(listed.contains("/123456789012/new"), "{listed}");
+    let signed =
+        format!("{own}authorization: AWS4-HMAC-SHA256 Credential=a/20261130/x/lambda/aws4_request\r\n");
+    let (mappings, _) = ask("GET", "/2015-03-31/event-source-mappings", &signed, "").await;
+    assert!(mappings.contains("EventSourceMappings"), "{mappings}");
+    for path in ["/health", "/_localstack/health"] {
+        let (health, _) = ask("GET", path, &own, "").await;
+        assert!(health.starts_with("HTTP/1.1 200") && health.contains("\"sqs\":\"running\""), "{health}");
+        let (refused, request) = ask("GET", path, &format!("{own}origin: http://evil.example\r\n"), "").await;
+        assert_refused(&refused, &request);
+    }
+    local.stop().await;
 }
 
 /// Sends a message, and returns the function's output until it is done.

@@ -43,7 +43,8 @@ async fn a_function_that_does_not_start_uses_up_the_deliveries_of_its_messages()
 async fn a_port_in_use_is_a_clear_error() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let error = Local::start(Config { port, ..shop(Speed::Max) }).await.unwrap_err();
+    let error =
+        Local::start(Config { listen: ([127, 0, 0, 1], port).into(), ..shop(Speed::Max) }).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("port {port} is in use; choose another one, or 0 for any that is free")

@@ -38,7 +38,6 @@ impl<'plan> Queues<'plan> {
         let queues = Self { stack, stack_name, template, default: None };
         let sources = stack.sources();
         let default = match (wanted, sources.as_slice()) {
-            (_, []) => bail!("{}: no function in this template has an SQS event", template.display()),
             (Some(wanted), _) => Some(queues.named(wanted)?),
             (None, [source]) => Some(*source),
             (None, _) => None,

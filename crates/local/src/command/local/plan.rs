@@ -1,6 +1,7 @@
 //! The plan of `redrive local`: its files are read and checked, but nothing is started.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -19,12 +20,16 @@ use crate::command::aws::endpoint;
 use crate::command::input;
 use crate::command::problem::{OrProblem, Problem};
 use crate::command::shell::word;
+use crate::run::reachable;
 use crate::{Config, RemoteQueue, Speed, StackConfig};
 
 /// The account that local queues belong to, as in other emulators.
 const ACCOUNT: &str = "000000000000";
 
 pub(super) const REGION: &str = "us-east-1";
+
+/// The template of an account that is empty at first.
+const EMPTY: &str = "Resources: {}\n";
 
 /// A plan: what the command runs, sends and prints.
 #[derive(Debug)]
@@ -38,7 +43,7 @@ pub(crate) struct Plan {
     pub(super) queues: QueuesAt,
     /// Seconds that a call to real queues may take.
     pub(super) timeout: Option<u64>,
-    /// The stack, read for a port that is not known yet.
+    /// The stack, read for an address that is not known yet.
     pub(super) stack: Stack,
     pub(super) messages: Vec<Addressed>,
     /// Executables that need not be built, by the logical ids of their functions.
@@ -47,7 +52,11 @@ pub(crate) struct Plan {
     pub(super) examples: BTreeMap<String, String>,
     pub(super) release: bool,
     pub(super) speed: Speed,
-    pub(super) port: u16,
+    pub(super) listen: SocketAddr,
+    /// Names by which other machines call the endpoint.
+    hosts: Vec<String>,
+    /// True if there is no template.
+    is_empty: bool,
     pub(super) until_idle: bool,
     /// True if the functions' executables poll their queues by themselves.
     pub(super) worker: bool,
@@ -76,7 +85,11 @@ pub(super) enum Output {
 
 impl Plan {
     pub(super) fn new(arguments: &LocalArguments) -> Result<Self, Problem> {
-        let source = input::template(&arguments.template).or_input()?;
+        let listen = listen(arguments).or_input()?;
+        let source = match arguments.empty {
+            true => EMPTY.to_owned(),
+            false => input::template(&arguments.template).or_input()?,
+        };
         let template = input::named(&arguments.template).to_owned();
         if is_terraform(&source) {
             let what = "what Terraform prints; redrive local runs SAM and CloudFormation templates";
@@ -90,13 +103,18 @@ impl Plan {
             (None, true) => QueuesAt::Aws,
             (None, false) => QueuesAt::Here,
         };
-        let surroundings = here(arguments.region.as_deref(), &arguments.stack, 0, &arguments.set);
+        let surroundings = here(arguments.region.as_deref(), &arguments.stack, listen, &arguments.set);
         let mut stack = read(&template, &source, &arguments.parameters, &surroundings).or_input()?;
         if arguments.worker {
             stack.warnings.extend(workers::warnings(&stack.mappings));
         }
-        let queues =
-            Queues::new(&stack, &arguments.stack, &template, arguments.queue.as_deref()).or_input()?;
+        let needs_functions = stack.queues.is_empty() || arguments.worker || queues_at != QueuesAt::Here;
+        if stack.mappings.is_empty() && needs_functions && !arguments.empty {
+            let what = "no function in this template has an SQS event";
+            return Err(Problem::Input(anyhow!("{}: {what}", template.display())));
+        }
+        let wanted = arguments.queue.as_deref();
+        let queues = Queues::new(&stack, &arguments.stack, &template, wanted).or_input()?;
         let binaries = by_function("--binary", &arguments.binary, &stack).or_input()?;
         let examples = by_function("--example", &arguments.example, &stack).or_input()?;
         if let Some(function) = examples.keys().find(|function| binaries.contains_key(*function)) {
@@ -115,7 +133,9 @@ impl Plan {
             examples,
             release: arguments.release,
             speed: arguments.speed,
-            port: arguments.port,
+            listen,
+            hosts: arguments.allow_host.clone(),
+            is_empty: arguments.empty,
             until_idle: arguments.until_idle,
             worker: arguments.worker,
             yes: arguments.yes,
@@ -127,17 +147,30 @@ impl Plan {
         })
     }
 
-    /// Returns the configuration for a port, with an executable for each function.
-    pub(super) fn config(&self, port: u16, executables: &[Executable]) -> anyhow::Result<Config> {
-        let surroundings = here(self.region.as_deref(), &self.stack_name, port, &self.set);
+    /// Returns the configuration for an address, with an executable for each function.
+    pub(super) fn config(&self, listen: SocketAddr, executables: &[Executable]) -> anyhow::Result<Config> {
+        let surroundings = here(self.region.as_deref(), &self.stack_name, listen, &self.set);
         let Stack { queues, functions, mut mappings, alarms, said, .. } =
             self.stack_in(&surroundings, executables)?;
         let workers = if self.worker { workers::of(&functions, &mut mappings) } else { Vec::new() };
         let region = self.region.clone().unwrap_or_else(|| REGION.to_owned());
         let (account, name) = (ACCOUNT.to_owned(), self.stack_name.clone());
-        let stack = Some(StackConfig { name, template: self.source.clone(), ..said });
-        let speed = self.speed;
-        Ok(Config { region, account, queues, functions, mappings, workers, alarms, speed, port, stack })
+        let stack = StackConfig { name, template: self.source.clone(), ..said };
+        let stack = (!self.is_empty).then_some(stack);
+        let (speed, hosts) = (self.speed, self.hosts.clone());
+        Ok(Config {
+            region,
+            account,
+            queues,
+            functions,
+            mappings,
+            workers,
+            alarms,
+            speed,
+            listen,
+            hosts,
+            stack,
+        })
     }
 
     /// Reads the stack again for real queues. The URL of one of them gives their place.
@@ -171,26 +204,27 @@ impl Plan {
         }
         Ok(stack)
     }
-
-    /// Returns the name of each queue's dead-letter queue, by the queue's name.
-    pub(super) fn dead_letter_queues(&self) -> BTreeMap<&str, String> {
-        let target = |policy: &String| {
-            let policy: serde_json::Value = serde_json::from_str(policy).ok()?;
-            Some(policy["deadLetterTargetArn"].as_str()?.rsplit(':').next()?.to_owned())
-        };
-        let queues = self.stack.queues.iter();
-        queues
-            .filter_map(|queue| Some((queue.name.as_str(), target(queue.attributes.get("RedrivePolicy")?)?)))
-            .collect()
-    }
 }
 
-fn here(region: Option<&str>, stack: &str, port: u16, set: &[(String, String)]) -> Surroundings {
+/// Returns the address of the endpoint.
+fn listen(arguments: &LocalArguments) -> anyhow::Result<SocketAddr> {
+    let listen = arguments.listen.unwrap_or((Ipv4Addr::LOCALHOST, arguments.port).into());
+    if !listen.ip().is_loopback() && arguments.allow_host.is_empty() {
+        bail!(
+            "--listen is {listen}, allowed: a loopback address such as 127.0.0.1:{}, or --allow-host with the names by \
+             which clients call it, because a page in a browser could call it by any other name",
+            listen.port()
+        );
+    }
+    Ok(listen)
+}
+
+fn here(region: Option<&str>, stack: &str, listen: SocketAddr, set: &[(String, String)]) -> Surroundings {
     Surroundings {
         region: Some(region.unwrap_or(REGION).to_owned()),
         account: Some(ACCOUNT.to_owned()),
         stack: Some(stack.to_owned()),
-        endpoint: format!("http://127.0.0.1:{port}"),
+        endpoint: format!("http://{}", reachable(listen)),
         names: BTreeMap::new(),
         values: set.iter().cloned().collect(),
     }

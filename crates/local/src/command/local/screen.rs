@@ -47,7 +47,7 @@ impl Screen {
     /// Prints what is about to run, and its addresses.
     pub(super) fn introduce(&self, plan: &Plan, about: &[String], warnings: &[String]) {
         let mut lines = Vec::new();
-        let dead_letter_queues = plan.dead_letter_queues();
+        let dead_letter_queues = plan.stack.dead_letter_queues();
         for mapping in &plan.stack.mappings {
             let dead = dead_letter_queues.get(mapping.queue.as_str());
             let dead = dead.map(|dead| format!(", dead letters in {dead}")).unwrap_or_default();

@@ -11,7 +11,7 @@ mod notes;
 mod alarms;
 mod allowed;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use redrive_iac::deployment::Process;
@@ -147,10 +147,26 @@ pub(crate) fn read(source: &str, given: &[(String, String)], surroundings: &Surr
 }
 
 impl Stack {
-    /// Returns the queues that feed functions, each once.
+    /// Returns the queues that feed functions, each once. Without functions, those that are not dead-letter queues.
     pub(crate) fn sources(&self) -> Vec<&str> {
-        let fed = |name: &str| self.mappings.iter().any(|mapping| mapping.queue == name);
-        self.queues.iter().map(|queue| queue.name.as_str()).filter(|name| fed(name)).collect()
+        let dead: Vec<_> = self.dead_letter_queues().into_values().collect();
+        let is_source = |name: &str| match self.mappings.as_slice() {
+            [] => !dead.iter().any(|dead| dead == name),
+            mappings => mappings.iter().any(|mapping| mapping.queue == name),
+        };
+        self.queues.iter().map(|queue| queue.name.as_str()).filter(|name| is_source(name)).collect()
+    }
+
+    /// Returns the name of each queue's dead-letter queue, by the queue's name.
+    pub(crate) fn dead_letter_queues(&self) -> BTreeMap<&str, String> {
+        let target = |policy: &String| {
+            let policy: serde_json::Value = serde_json::from_str(policy).ok()?;
+            Some(policy["deadLetterTargetArn"].as_str()?.rsplit(':').next()?.to_owned())
+        };
+        let queues = self.queues.iter();
+        queues
+            .filter_map(|queue| Some((queue.name.as_str(), target(queue.attributes.get("RedrivePolicy")?)?)))
+            .collect()
     }
 }
 

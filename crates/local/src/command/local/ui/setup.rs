@@ -24,7 +24,7 @@ pub(super) struct Setup {
 impl Setup {
     pub(super) fn new(plan: &Plan) -> Self {
         let stack = &plan.stack;
-        let dead = plan.dead_letter_queues();
+        let dead = plan.stack.dead_letter_queues();
         let owned = dead.into_iter().map(|(queue, dead)| (queue.to_owned(), dead)).collect();
         let dead_letter_queues: BTreeMap<String, String> = owned;
         let sources: Vec<String> = stack.sources().into_iter().map(str::to_owned).collect();
