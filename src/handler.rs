@@ -5,6 +5,7 @@ pub mod hook;
 pub(crate) mod other_event;
 
 use std::future::Future;
+use std::sync::Arc;
 
 use crate::failure::Failure;
 
@@ -25,7 +26,8 @@ use crate::failure::Failure;
 ///         Ok(())
 ///     }
 /// }
-/// let consumer = Consumer::new(Greeter { greeting: "hello".into() });
+/// let greeter = std::sync::Arc::new(Greeter { greeting: "hello".into() });
+/// let consumer = Consumer::new(greeter.clone()); // or the struct itself, if nothing else needs it
 /// ```
 ///
 /// An async closure that borrows what it captured (`async move |order| save(&db, order).await`) does not compile as a
@@ -52,6 +54,14 @@ pub trait Handler<M>: Send + Sync + 'static {
 
     /// Handles one delivery of a message. `Ok` deletes it from the queue; see [`Failure`] for the rest.
     fn call(&self, message: M) -> impl Future<Output = Result<(), Self::Error>> + Send;
+}
+
+impl<H: Handler<M>, M> Handler<M> for Arc<H> {
+    type Error = H::Error;
+
+    fn call(&self, message: M) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        H::call(self, message)
+    }
 }
 
 impl<F, M, R, E> Handler<M> for F

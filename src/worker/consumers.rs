@@ -15,7 +15,7 @@ use redrive_observers::{health, stdout};
 use redrive_sqs::BATCH_SIZE;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tracing::{Instrument, Span, error_span, warn};
+use tracing::{Instrument, Span, error_span, info, warn};
 
 use super::member::{Member, Surroundings};
 use super::places::SharedPlaces;
@@ -316,6 +316,12 @@ impl Consumers {
         for member in &mut self.members {
             member.setup.settings.default_concurrency(concurrency);
         }
+        let queues = self.members.iter().map(|member| redrive_sqs::queue_name(&member.url));
+        info!(
+            concurrency,
+            queues = queues.collect::<Vec<_>>().join(", "),
+            "the workers share their concurrency"
+        );
         let weights = self.members.iter().map(|member| member.weight);
         let places = Places::new(concurrency, self.is_strict, weights);
         SharedPlaces::of(places, self.members.len()).map(Some).collect()
