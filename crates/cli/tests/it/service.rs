@@ -1,11 +1,17 @@
 //! `redrive local` as a service without functions, for clients on other machines.
 
 use std::io::BufReader;
+use std::path::Path;
 use std::process::{Command, Stdio};
+
+use aws_sdk_sqs::types::QueueAttributeName::{
+    self, ApproximateNumberOfMessages, ApproximateNumberOfMessagesNotVisible,
+};
+use serde_json::{Value, json};
 
 use crate::bad_input::file;
 use crate::support::client;
-use crate::support::running::{Running, free_port, wait_for};
+use crate::support::running::{Running, built, free_port, root, signal, until, wait_for};
 
 /// Starts it without functions.
 fn serve(line: &str, variables: &[(&str, &str)]) -> Running {
@@ -59,4 +65,56 @@ fn the_queues_of_a_template_need_no_function() {
     let received = run(sqs.receive_message().queue_url(&url).wait_time_seconds(20).send());
     assert_eq!(received.expect("it is received").messages()[0].body(), Some("hello"));
     assert_eq!(service.stop(stdout)["messages"], 1);
+}
+
+/// Runs what the compose file says, without containers: `redrive` is `localhost` here.
+#[test]
+fn the_containers_of_the_compose_file_work_together() {
+    let python = root().join("target/venv/bin/python");
+    let read = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
+    let compose = root().join("examples/compose.yaml");
+    let json = Command::new(&python).args(["-c", read]).arg(compose).output().expect("Python runs").stdout;
+    let port = free_port();
+    let json = String::from_utf8(json)
+        .expect("it is text")
+        .replace("redrive:4566", &format!("localhost:{port}"))
+        .replace("0.0.0.0:4566", &format!("0.0.0.0:{port}"));
+    let services = serde_json::from_str::<Value>(&json).expect("it is JSON")["services"].take();
+    let folder = root().join("examples/deploy");
+    let command = services["redrive"]["command"].as_str().expect("it is a line");
+    let command = command.replace("/worker.yaml", folder.join("worker.yaml").to_str().expect("it is text"));
+    let variables = services["redrive"]["environment"].as_object().expect("it has variables");
+    let variables = variables.iter().map(|(name, value)| (&**name, value.as_str().expect("it is text")));
+    let mut service =
+        serve(command.strip_prefix("local ").expect("it is this one"), &variables.collect::<Vec<_>>());
+    let stdout = BufReader::new(service.0.stdout.take().expect("stdout is piped"));
+    wait_for(port);
+    let start = |service: &Value, program: &Path, arguments: &[&str]| {
+        let variables = service["environment"].as_object().expect("it has variables").iter();
+        let variables = variables.map(|(name, value)| (name, value.as_str().expect("it is text")));
+        let child = Command::new(program)
+            .args(arguments)
+            .envs(variables)
+            .env("REDRIVE_DRAIN", "2")
+            .stdout(Stdio::null())
+            .spawn();
+        Running(child.expect("the program runs"))
+    };
+    let script = services["producer"]["command"][2].as_str().expect("it is a script");
+    let script =
+        script.split_once("PYTHON\n").and_then(|(_, rest)| rest.split_once("PYTHON")).expect("it is there").0;
+    let mut producer = start(&services["producer"], &python, &["-c", script]);
+    assert!(producer.0.wait().expect("the child is ours").success());
+    let mut consumer = start(&services["consumer"], &built("orders"), &[]);
+    let sqs = client(&format!("http://localhost:{port}"), "us-east-1");
+    let url = services["consumer"]["environment"]["REDRIVE_QUEUE_URL"].as_str().expect("it is text");
+    until("an empty queue", || {
+        let read = sqs.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::All);
+        let counts = run(read.send()).expect("the queue is there").attributes.expect("it has counts");
+        counts[&ApproximateNumberOfMessages] == "0" && counts[&ApproximateNumberOfMessagesNotVisible] == "0"
+    });
+    signal("-TERM", &consumer.0);
+    assert!(consumer.0.wait().expect("the child is ours").success());
+    let totals = service.stop(stdout);
+    assert_eq!((&totals["messages"], &totals["done"]), (&json!(10), &json!(10)), "{totals}");
 }
