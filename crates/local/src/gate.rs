@@ -35,8 +35,8 @@ pub async fn serve(listener: TcpListener, routes: Router) {
 
 /// Serves these routes to clients on other machines too, which call this one by one of these names.
 ///
-/// A browser does not mark what a page does to a name that is not `localhost`, except for an `Origin` in requests with a body.
-/// So a GET by such a name needs an `Authorization`, which no page of another site can send, unless it is for a `public` path.
+/// A browser marks what a page does to a name that is not `localhost` only by an `Origin`, which images have not and people can
+/// turn off. So a request by such a name needs a signature of AWS, unless it reads a `public` path.
 pub(crate) async fn serve_hosts(
     listener: TcpListener,
     routes: Router,
@@ -56,7 +56,7 @@ pub async fn serve_page(listener: TcpListener, routes: Router, on_link: OnLink) 
 struct Callers {
     /// Names by which clients on other machines call this one.
     hosts: Arc<[String]>,
-    /// The paths that these may get without an `Authorization`.
+    /// The paths that these may read without a signature.
     public: &'static [&'static str],
     on_link: Option<OnLink>,
 }

@@ -93,6 +93,15 @@ fn a_missing_name_is_reported_with_the_names_of_the_template() {
         "redrive: --listen is 0.0.0.0:4566, allowed: a loopback address such as 127.0.0.1:4566, or --allow-host with ",
     );
     refused("--empty --listen 0.0.0.0:4566 --allow-host redrive:4566").ended(2).stderr_has("without a port");
+    refused("--empty --listen localhost:4566")
+        .ended(2)
+        .stderr_has("allowed: an IP address and a port, such as 0.0.0.0:4566");
+    let queues = file(".yaml", "Resources:\n  Q: {Type: AWS::SQS::Queue}\n");
+    let path = queues.display();
+    for flag in ["--until-idle", "--worker"] {
+        let expected = format!("redrive: {path}: no function in this template has an SQS event\n");
+        refused(&format!("--template {path} {flag}")).refused(2, &expected);
+    }
 }
 
 #[test]

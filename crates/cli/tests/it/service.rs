@@ -45,6 +45,49 @@ fn an_empty_account_serves_clients_that_create_their_queues() {
     service.stop(stdout);
 }
 
+/// An empty variable counts as not set, and an option counts more than a variable.
+#[test]
+fn variables_are_refused_by_name() {
+    let refused = |line: &str, variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_redrive"));
+        let ran = command.arg("local").args(line.split(' ')).envs(variables.iter().copied()).output();
+        let ran = ran.expect("the command runs");
+        (ran.status.code(), String::from_utf8(ran.stderr).expect("it is text"))
+    };
+    let (listen, allow) = ("REDRIVE_LOCAL_LISTEN", "REDRIVE_LOCAL_ALLOW_HOST");
+    for (line, variables, expected) in [
+        (
+            "--empty",
+            [(listen, "4566"), (allow, "")],
+            "REDRIVE_LOCAL_LISTEN is \"4566\", allowed: an IP address",
+        ),
+        (
+            "--empty",
+            [(listen, "0.0.0.0:4566"), (allow, "")],
+            "REDRIVE_LOCAL_LISTEN is 0.0.0.0:4566, allowed: a loop",
+        ),
+        (
+            "--empty",
+            [(listen, ""), (allow, "a,b:1")],
+            "REDRIVE_LOCAL_ALLOW_HOST is \"a,b:1\", allowed: a name",
+        ),
+        (
+            "--empty --listen 0.0.0.0:1",
+            [(listen, "x"), (allow, "")],
+            "--listen is 0.0.0.0:1, allowed: a loopback",
+        ),
+        (
+            "--template nowhere.yaml --port 9324",
+            [(listen, "x"), (allow, "redrive")],
+            "could not read the template",
+        ),
+    ] {
+        let (code, stderr) = refused(line, &variables);
+        assert_eq!((code, stderr.lines().count()), (Some(2), 1), "{line}: {stderr}");
+        assert!(stderr.starts_with(&format!("redrive: {expected}")), "{line}: {stderr}");
+    }
+}
+
 /// Without functions, messages go to the only queue that is no dead-letter queue.
 #[test]
 fn the_queues_of_a_template_need_no_function() {

@@ -59,8 +59,9 @@ alarms go off late.
 
 The AWS endpoint, the page and the functions' Runtime API listen on 127.0.0.1 and serve this machine only. They refuse (403)
 requests that another site's page makes through your browser, and any Host other than localhost or a loopback address. With
---listen, other machines reach the endpoint by the names in --allow-host. Its /health says whether it is ready. Each process gets an address with a secret path in AWS_LAMBDA_RUNTIME_API: 127.0.0.1:PORT/PATH, preceded by http:// for Rust
-functions and for scripts that do not mention the variable. AWS's runtime client for Node.js does not accept a path, so
+--listen, other machines reach the endpoint by the names in --allow-host, if they sign their requests. Its /health says whether
+it is ready. Each process gets an address with a secret path in AWS_LAMBDA_RUNTIME_API: 127.0.0.1:PORT/PATH, preceded by http://
+for Rust functions and for scripts that do not mention the variable. AWS's runtime client for Node.js does not accept a path, so
 functions that use it cannot run here.
 
 The page (--ui) keeps the latest 20,000 messages and 5,000 invocations, with 64 MiB of bodies and 16 MiB of log lines, and
@@ -123,21 +124,22 @@ pub struct LocalArguments {
     #[arg(long)]
     pub release: bool,
 
-    /// Port on 127.0.0.1 for the AWS endpoint, 0 for any free port
-    #[arg(long, value_name = "PORT", default_value_t = 0)]
-    pub port: u16,
+    /// Port on 127.0.0.1 for the AWS endpoint, 0 for any free port, which is the default
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<u16>,
 
     /// Address and port for the AWS endpoint, such as 0.0.0.0:4566, which other machines and containers can reach; needs
-    /// --allow-host unless it is a loopback address
-    #[arg(long, value_name = "ADDRESS:PORT", env = "REDRIVE_LOCAL_LISTEN", conflicts_with = "port")]
+    /// --allow-host unless it is a loopback address [env: REDRIVE_LOCAL_LISTEN]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, conflicts_with = "port")]
     pub listen: Option<SocketAddr>,
 
-    /// Names by which other machines and containers call the endpoint, such as redrive,10.0.0.7
-    #[arg(long, value_name = "HOST,...", env = "REDRIVE_LOCAL_ALLOW_HOST", value_delimiter = ',', value_parser = host)]
+    /// Names by which other machines and containers call the endpoint, such as redrive,10.0.0.7 [env:
+    /// REDRIVE_LOCAL_ALLOW_HOST]
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',', value_parser = host)]
     pub allow_host: Vec<String>,
 
     /// Start without a template: clients create the queues
-    #[arg(long, conflicts_with_all = ["template", "parameters", "set", "send", "worker", "until_idle", "binary", "example", "release", "demo", "real"])]
+    #[arg(long, conflicts_with_all = ["template", "parameters", "set", "send", "queue", "worker", "until_idle", "binary", "example", "release", "demo", "real"])]
     pub empty: bool,
 
     /// Serve a page on 127.0.0.1 that shows the run live, on this port or any free one
@@ -182,8 +184,14 @@ pub fn key_and_value(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
+/// Reads an address with a port.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "allowed: an IP address and a port, such as 0.0.0.0:4566 or [::]:4566".to_owned())
+}
+
 /// Reads a name or an address without a port.
-fn host(text: &str) -> Result<String, String> {
+pub(crate) fn host(text: &str) -> Result<String, String> {
     let is_legal = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     let is_v6 = |text: &str| {
         let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));

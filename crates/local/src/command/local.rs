@@ -61,6 +61,11 @@ async fn work(plan: &Plan, executables: &[Executable]) -> Result<(), Problem> {
             speed(plan)
         ),
     ];
+    if !plan.hosts.is_empty() {
+        let endpoint = local.endpoint_url();
+        let port = endpoint.rsplit(':').next().unwrap_or_default();
+        about.insert(1, format!("hosts     {}, port {port}", plan.hosts.join(", ")));
+    }
     let mut audience = Audience::new(Screen::new(plan), Some(local.control()));
     if let Some(listener) = listener {
         about.push(format!("page      {}", listener.url()?));

@@ -21,6 +21,10 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 pub(super) fn refusal<B>(request: &Request<B>, callers: &Callers) -> Option<String> {
     let (uri, headers) = (request.uri(), request.headers());
     let host = only(headers, &HOST).unwrap_or_default();
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if reads && callers.public.contains(&uri.path()) {
+        return refusal_of_page(host, headers);
+    }
     for named in [Some(host), uri.authority().map(|authority| authority.as_str())].into_iter().flatten() {
         if is_loopback(named) {
             continue;
@@ -32,9 +36,10 @@ pub(super) fn refusal<B>(request: &Request<B>, callers: &Callers) -> Option<Stri
                 Quoted(named)
             ));
         }
-        let is_safe = request.method() == Method::GET || request.method() == Method::HEAD;
-        if is_safe && !headers.contains_key(AUTHORIZATION) && !callers.public.contains(&uri.path()) {
-            return Some(format!("{} without an authorization: a page may have sent it", request.method()));
+        if !is_signed(headers) {
+            return Some(
+                "it is not signed as AWS clients sign requests, so a page may have sent it".to_owned(),
+            );
         }
     }
     refusal_of_page(host, headers)
@@ -73,6 +78,12 @@ fn name_of(host: &str) -> Option<&str> {
         Some(_) | None => (host, "0"),
     };
     (!port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())).then_some(name)
+}
+
+/// Returns true if a client has signed a request, which no page of another site can, because browsers ask the server first.
+/// Whether the signature is right does not matter.
+fn is_signed(headers: &HeaderMap) -> bool {
+    only(headers, &AUTHORIZATION).is_some_and(|value| value.starts_with("AWS4-"))
 }
 
 fn is_named(host: &str, name: &str) -> bool {
@@ -221,10 +232,11 @@ mod tests {
     fn clients_on_other_machines_use_a_name_that_is_allowed() {
         let hosts = ["redrive".to_owned(), "10.0.0.7".to_owned()];
         let callers = Callers { hosts: hosts.into(), public: &["/health"], on_link: None };
+        let signed = ("authorization", "AWS4-HMAC-SHA256 Credential=a/20261130/x/sqs/aws4_request");
         for host in
             ["redrive:4566", "redrive", "REDRIVE:4566", "10.0.0.7:4566", "localhost:4566", "127.0.0.1"]
         {
-            check_for(&callers, "POST", LINE, &[("host", host)], None);
+            check_for(&callers, "POST", LINE, &[("host", host), signed], None);
         }
         for host in
             ["evil.example:4566", "redrive.evil.example", "redrive.", "redrive:x", "10.0.0.8:4566", "0.0.0.0"]
@@ -232,21 +244,27 @@ mod tests {
             let expected = format!(
                 "host {host:?} is not localhost or a loopback address such as 127.0.0.1, or redrive, or 10.0.0.7"
             );
-            check_for(&callers, "POST", LINE, &[("host", host)], Some(&expected));
+            check_for(&callers, "POST", LINE, &[("host", host), signed], Some(&expected));
         }
         let (host, other) = (("host", "redrive:4566"), ("origin", "http://evil.example"));
-        check_for(&callers, "POST", LINE, &[host, ("origin", "http://redrive:4566")], None);
+        check_for(&callers, "POST", LINE, &[host, signed, ("origin", "http://redrive:4566")], None);
         let expected = "origin \"http://evil.example\" is not http://redrive:4566";
-        check_for(&callers, "POST", LINE, &[host, other], Some(expected));
-        // An image of a page has no origin.
-        for method in ["GET", "HEAD"] {
-            let expected = format!("{method} without an authorization: a page may have sent it");
-            check_for(&callers, method, LINE, &[host], Some(&expected));
-            check_for(&callers, method, LINE, &[host, ("authorization", "AWS4-HMAC-SHA256")], None);
-            check_for(&callers, method, "/health", &[host], None);
-            check_for(&callers, method, LINE, &[("host", "localhost:4566")], None);
-        }
+        check_for(&callers, "POST", LINE, &[host, signed, other], Some(expected));
         check_for(&callers, "GET", "/health", &[host, other], Some(expected));
+        // A probe of Kubernetes calls by the address of the pod.
+        check_for(&callers, "GET", "/health", &[("host", "10.1.2.3:4566")], None);
+        // An image of a page has no origin, and some browsers send none with a form.
+        let unsigned = "it is not signed as AWS clients sign requests, so a page may have sent it";
+        for method in ["GET", "HEAD", "POST", "PUT", "OPTIONS", "get"] {
+            check_for(&callers, method, LINE, &[host, signed], None);
+            check_for(&callers, method, LINE, &[("host", "localhost:4566")], None);
+            for wrong in ["", "Basic YTpi", "Bearer AWS4-"] {
+                check_for(&callers, method, LINE, &[host, ("authorization", wrong)], Some(unsigned));
+            }
+            check_for(&callers, method, LINE, &[host], Some(unsigned));
+            let health = (!matches!(method, "GET" | "HEAD")).then_some(unsigned);
+            check_for(&callers, method, "/health", &[host], health);
+        }
     }
 
     #[test]

@@ -104,12 +104,16 @@ async fn clients_on_other_machines_call_by_an_allowed_name_and_pages_do_not() {
         let request = request(method, target, headers, body);
         (raw(&address, &request).await, request)
     };
-    let own = format!("host: {named}\r\n");
+    let unsigned = format!("host: {named}\r\n");
+    let own =
+        format!("{unsigned}authorization: AWS4-HMAC-SHA256 Credential=a/20261130/x/sqs/aws4_request\r\n");
     let (made, _) = ask("POST", "/", &format!("{own}{JSON}CreateQueue\r\n"), "{\"QueueName\":\"new\"}").await;
     assert!(made.contains(&format!("\"http://{named}/123456789012/new\"")), "the client can use it: {made}");
     let deletes = "/123456789012/new?Action=DeleteQueue&Version=2012-11-05";
     for (method, headers) in [
-        ("GET", own.clone()),
+        ("GET", unsigned.clone()),
+        ("POST", unsigned.clone()),
+        ("POST", format!("{unsigned}authorization: Basic YTpi\r\n")),
         ("POST", format!("{own}origin: http://evil.example\r\n")),
         ("POST", format!("{own}origin: null\r\n")),
         ("POST", format!("host: {}\r\n", address.replace("127.0.0.1", "evil.example"))),
@@ -121,16 +125,17 @@ async fn clients_on_other_machines_call_by_an_allowed_name_and_pages_do_not() {
     }
     let (listed, _) = ask("POST", "/", &format!("{own}{JSON}ListQueues\r\n"), "{}").await;
     assert!(listed.contains("/123456789012/new"), "{listed}");
-    let signed =
-        format!("{own}authorization: AWS4-HMAC-SHA256 Credential=a/20261130/x/lambda/aws4_request\r\n");
-    let (mappings, _) = ask("GET", "/2015-03-31/event-source-mappings", &signed, "").await;
+    let (mappings, _) = ask("GET", "/2015-03-31/event-source-mappings", &own, "").await;
     assert!(mappings.contains("EventSourceMappings"), "{mappings}");
     for path in ["/health", "/_localstack/health"] {
-        let (health, _) = ask("GET", path, &own, "").await;
+        let (health, _) = ask("GET", path, &unsigned, "").await;
         assert!(health.starts_with("HTTP/1.1 200") && health.contains("\"sqs\":\"running\""), "{health}");
-        let (refused, request) = ask("GET", path, &format!("{own}origin: http://evil.example\r\n"), "").await;
+        let (refused, request) =
+            ask("GET", path, &format!("{unsigned}origin: http://evil.example\r\n"), "").await;
         assert_refused(&refused, &request);
     }
+    let (refused, request) = ask("POST", "/_redrive/skip", &unsigned, "5").await;
+    assert_refused(&refused, &request);
     local.stop().await;
 }
 

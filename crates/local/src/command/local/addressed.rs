@@ -83,10 +83,9 @@ impl<'plan> Queues<'plan> {
             Address::Any => None,
         };
         said.or(self.default).with_context(|| {
-            format!(
-                "several queues feed functions, choose one with \"queue\" or --queue: {}",
-                self.stack.sources().join(", ")
-            )
+            let feed = if self.stack.mappings.is_empty() { "" } else { " feed functions" };
+            let sources = self.stack.sources().join(", ");
+            format!("several queues{feed}, choose one with \"queue\" or --queue: {sources}")
         })
     }
 }

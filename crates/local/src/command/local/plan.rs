@@ -10,12 +10,13 @@ use redrive_iac::Surroundings;
 use redrive_iac::deployment::template::not_yet;
 use redrive_iac::deployment::terraform::is_terraform;
 use redrive_iac::nearest::{list, or_known};
+use redrive_sqs::Quoted;
 
 use super::addressed::{self, Addressed, Queues};
 use super::executable::Executable;
 use super::stack::{self, Stack};
 use super::workers;
-use crate::command::arguments::LocalArguments;
+use crate::command::arguments::{LocalArguments, address, host};
 use crate::command::aws::endpoint;
 use crate::command::input;
 use crate::command::problem::{OrProblem, Problem};
@@ -27,6 +28,10 @@ use crate::{Config, RemoteQueue, Speed, StackConfig};
 const ACCOUNT: &str = "000000000000";
 
 pub(super) const REGION: &str = "us-east-1";
+
+/// The variables of a container that only serves.
+const LISTEN: &str = "REDRIVE_LOCAL_LISTEN";
+const ALLOW_HOST: &str = "REDRIVE_LOCAL_ALLOW_HOST";
 
 /// The template of an account that is empty at first.
 const EMPTY: &str = "Resources: {}\n";
@@ -54,7 +59,7 @@ pub(crate) struct Plan {
     pub(super) speed: Speed,
     pub(super) listen: SocketAddr,
     /// Names by which other machines call the endpoint.
-    hosts: Vec<String>,
+    pub(super) hosts: Vec<String>,
     /// True if there is no template.
     is_empty: bool,
     pub(super) until_idle: bool,
@@ -85,7 +90,6 @@ pub(super) enum Output {
 
 impl Plan {
     pub(super) fn new(arguments: &LocalArguments) -> Result<Self, Problem> {
-        let listen = listen(arguments).or_input()?;
         let source = match arguments.empty {
             true => EMPTY.to_owned(),
             false => input::template(&arguments.template).or_input()?,
@@ -103,12 +107,19 @@ impl Plan {
             (None, true) => QueuesAt::Aws,
             (None, false) => QueuesAt::Here,
         };
+        let (listen, hosts) = match queues_at {
+            QueuesAt::Here => listen(arguments).or_input()?,
+            QueuesAt::Endpoint(_) | QueuesAt::Aws => (here_at(0), Vec::new()),
+        };
         let surroundings = here(arguments.region.as_deref(), &arguments.stack, listen, &arguments.set);
         let mut stack = read(&template, &source, &arguments.parameters, &surroundings).or_input()?;
         if arguments.worker {
             stack.warnings.extend(workers::warnings(&stack.mappings));
         }
-        let needs_functions = stack.queues.is_empty() || arguments.worker || queues_at != QueuesAt::Here;
+        let needs_functions = stack.queues.is_empty()
+            || arguments.worker
+            || arguments.until_idle
+            || queues_at != QueuesAt::Here;
         if stack.mappings.is_empty() && needs_functions && !arguments.empty {
             let what = "no function in this template has an SQS event";
             return Err(Problem::Input(anyhow!("{}: {what}", template.display())));
@@ -134,7 +145,7 @@ impl Plan {
             release: arguments.release,
             speed: arguments.speed,
             listen,
-            hosts: arguments.allow_host.clone(),
+            hosts,
             is_empty: arguments.empty,
             until_idle: arguments.until_idle,
             worker: arguments.worker,
@@ -206,17 +217,38 @@ impl Plan {
     }
 }
 
-/// Returns the address of the endpoint.
-fn listen(arguments: &LocalArguments) -> anyhow::Result<SocketAddr> {
-    let listen = arguments.listen.unwrap_or((Ipv4Addr::LOCALHOST, arguments.port).into());
-    if !listen.ip().is_loopback() && arguments.allow_host.is_empty() {
+/// Returns the address of the endpoint, and the names by which other machines may call it.
+fn listen(arguments: &LocalArguments) -> anyhow::Result<(SocketAddr, Vec<String>)> {
+    let given = arguments.listen.or(arguments.port.map(here_at));
+    let listen = match given {
+        Some(listen) => listen,
+        None => variable(LISTEN, address)?.unwrap_or(here_at(0)),
+    };
+    let hosts = match arguments.allow_host.as_slice() {
+        [] => variable(ALLOW_HOST, |text| text.split(',').map(host).collect())?.unwrap_or_default(),
+        given => given.to_vec(),
+    };
+    if !listen.ip().is_loopback() && hosts.is_empty() {
+        let name = if arguments.listen.is_some() { "--listen" } else { LISTEN };
         bail!(
-            "--listen is {listen}, allowed: a loopback address such as 127.0.0.1:{}, or --allow-host with the names by \
+            "{name} is {listen}, allowed: a loopback address such as 127.0.0.1:{}, or --allow-host with the names by \
              which clients call it, because a page in a browser could call it by any other name",
             listen.port()
         );
     }
-    Ok(listen)
+    Ok((listen, hosts))
+}
+
+fn here_at(port: u16) -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, port).into()
+}
+
+/// Reads a variable. An empty one counts as not set.
+fn variable<T>(name: &str, read: impl Fn(&str) -> Result<T, String>) -> anyhow::Result<Option<T>> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty());
+    let value = value.map(|value| value.to_string_lossy().into_owned());
+    let refused = |value: &str, allowed| anyhow!("{name} is {}, {allowed}", Quoted(value));
+    value.map(|value| read(&value).map_err(|allowed| refused(&value, allowed))).transpose()
 }
 
 fn here(region: Option<&str>, stack: &str, listen: SocketAddr, set: &[(String, String)]) -> Surroundings {

@@ -150,8 +150,9 @@ impl Stack {
     /// Returns the queues that feed functions, each once. Without functions, those that are not dead-letter queues.
     pub(crate) fn sources(&self) -> Vec<&str> {
         let dead: Vec<_> = self.dead_letter_queues().into_values().collect();
+        let are_all_dead = self.queues.iter().all(|queue| dead.contains(&queue.name));
         let is_source = |name: &str| match self.mappings.as_slice() {
-            [] => !dead.iter().any(|dead| dead == name),
+            [] => are_all_dead || !dead.iter().any(|dead| dead == name),
             mappings => mappings.iter().any(|mapping| mapping.queue == name),
         };
         self.queues.iter().map(|queue| queue.name.as_str()).filter(|name| is_source(name)).collect()
