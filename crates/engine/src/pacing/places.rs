@@ -32,9 +32,11 @@ struct QueuePlaces {
     granted: usize,
     /// Places that messages have, or that receives ask for.
     used: usize,
-    has_backlog: bool,
     /// The most places that messages had in this second, and in the second before.
     peaks: [usize; 2],
+    /// True if it had a backlog and used all its places in this second, and in the second before. If not, something else limits it,
+    /// such as its rate.
+    filled: [bool; 2],
     second: u64,
     has_ended: bool,
 }
@@ -44,7 +46,7 @@ impl QueuePlaces {
     /// the others within a few receives.
     fn needs(&self) -> usize {
         let peak = self.peaks[0].max(self.peaks[1]);
-        let more = if self.has_backlog { peak } else { peak / 4 };
+        let more = if self.filled[0] || self.filled[1] { peak } else { peak / 4 };
         if self.has_ended { 0 } else { (peak + more + 1).min(self.most) }
     }
 
@@ -53,13 +55,16 @@ impl QueuePlaces {
         self.granted.max(self.used)
     }
 
-    fn saw(&mut self, in_hand: usize, now: Time) {
+    /// Within a second, what it needs only grows, so that sharing ends.
+    fn saw(&mut self, places: PlacesInUse, now: Time) {
+        self.used = places.in_hand + places.asked;
+        let (in_hand, is_full) = (places.in_hand, places.has_backlog && self.used >= self.granted);
         let second = now.as_secs();
-        match second - self.second {
-            0 => self.peaks[0] = self.peaks[0].max(in_hand),
-            1 => self.peaks = [in_hand, self.peaks[0]],
-            _ => self.peaks = [in_hand, in_hand],
-        }
+        (self.peaks, self.filled) = match second - self.second {
+            0 => ([self.peaks[0].max(in_hand), self.peaks[1]], [self.filled[0] || is_full, self.filled[1]]),
+            1 => ([in_hand, self.peaks[0]], [is_full, self.filled[0]]),
+            _ => ([in_hand; 2], [is_full; 2]),
+        };
         self.second = second;
     }
 }
@@ -72,8 +77,8 @@ impl Places {
             most: total,
             granted: 1,
             used: 0,
-            has_backlog: false,
             peaks: [0, 0],
+            filled: [false, false],
             second: 0,
             has_ended: false,
         };
@@ -95,8 +100,7 @@ impl Places {
     pub fn record(&mut self, queue: usize, places: PlacesInUse, now: Time) -> Vec<usize> {
         let it = &mut self.queues[queue];
         let before = (it.used, it.needs());
-        (it.used, it.has_backlog) = (places.in_hand + places.asked, places.has_backlog);
-        it.saw(places.in_hand, now);
+        it.saw(places, now);
         if (it.used, it.needs()) == before { Vec::new() } else { self.share() }
     }
 
@@ -150,6 +154,7 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::time::Duration;
 
     use proptest::prelude::*;
@@ -200,6 +205,20 @@ mod tests {
         assert_eq!(settle(&mut places, &[19, 1_000], Time::ZERO), [19, 16]);
         assert_eq!(granted(&places), [24, 16]);
         assert_eq!(settle(&mut places, &[2, 1_000], Time::from_secs(10)), [2, 37]);
+    }
+
+    /// Something else limits it, such as its rate.
+    #[test]
+    fn a_queue_with_a_backlog_that_does_not_use_its_places_leaves_them_to_the_others() {
+        let mut places = Places::new(40, true, [1, 1]);
+        let mut other = 0;
+        for turn in 0..100 {
+            let now = Duration::from_millis(100) * turn;
+            places.record(0, full(places.granted(0).min(10)), now);
+            other = places.granted(1);
+            places.record(1, full(other), now);
+        }
+        assert_eq!((other, granted(&places)), (27, [13, 27]));
     }
 
     #[test]
@@ -264,6 +283,25 @@ mod tests {
                     prop_assert_eq!(changed.contains(&at), places.granted(at) != before);
                 }
                 prop_assert!((0..3).map(|queue| places.granted(queue).max(used[queue])).sum::<usize>() <= total);
+            }
+        }
+
+        /// A worker whose places have changed records again at once.
+        #[test]
+        fn sharing_ends(
+            is_strict in any::<bool>(), total in 3_usize..30, weights in prop::collection::vec(1_usize..5, 3),
+            steps in prop::collection::vec((0_usize..3, 0_usize..20, 0_usize..20, any::<bool>(), 0_u64..2_000), 0..100),
+        ) {
+            let mut places = Places::new(total, is_strict, weights);
+            let (mut used, mut now) = ([PlacesInUse::default(); 3], Time::ZERO);
+            for (queue, in_hand, asked, has_backlog, later) in steps {
+                now += Duration::from_millis(later);
+                used[queue] = PlacesInUse { in_hand, asked, has_backlog };
+                let mut changed = BTreeSet::from([queue]);
+                for _ in 0..100 {
+                    changed = changed.into_iter().flat_map(|queue| places.record(queue, used[queue], now)).collect();
+                }
+                prop_assert!(changed.is_empty(), "{:?}", places);
             }
         }
     }

@@ -145,7 +145,8 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         while let Some(messages) = self.machine.pollers.next(self.free(), now) {
             // Leased tokens and shared places do not wait for messages for long, except one that nothing else waits for.
             let is_shared = self.machine.receiving.is_rate_shared || self.machine.places.is_some();
-            let is_short = self.machine.pollers.asked > 1 || self.machine.parked.messages > 0;
+            let may_park = self.machine.keyed_limiter.is_some() && self.machine.pollers.wanted > 1;
+            let is_short = self.machine.pollers.asked > 1 || self.machine.parked.messages > 0 || may_park;
             let wait = if is_shared && is_short { SHORTEST_WAIT } else { wait };
             self.commands.push_back(Command::Receive(Poll { messages, wait, sent: now }));
         }
@@ -468,8 +469,15 @@ impl<F: MessageMeta> WorkerEngine<'_, F> {
         let Worker { pollers, receiving, parked, .. } = &self.machine;
         let each = receiving.messages_of_a_call();
         let in_hand = (self.machine.in_hand - parked.messages).div_ceil(each);
-        let in_hand = if each > 1 { in_hand.max(self.running()) } else { in_hand };
-        PlacesInUse { in_hand, asked: pollers.asked.div_ceil(each), has_backlog: pollers.was_full }
+        let (in_hand, asked) = match each {
+            1 => (in_hand, pollers.asked),
+            _ => {
+                let in_hand = in_hand.max(self.running());
+                let free = self.machine.concurrency().saturating_sub(in_hand);
+                (in_hand, pollers.asked.div_ceil(each).min(free))
+            }
+        };
+        PlacesInUse { in_hand, asked, has_backlog: pollers.was_full }
     }
 
     /// Returns the number of messages that a worker has received and whose handlers have not ended, and how many of these
