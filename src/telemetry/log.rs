@@ -115,6 +115,11 @@ pub(crate) fn batch_span(request_id: Option<&str>, records: usize) -> Span {
     error_span!("batch", request_id, records)
 }
 
+/// Creates the span of a batch of one of several workers. The worker's own span never ends, so it is not the parent.
+pub(crate) fn batch_span_of(queue: &str, records: usize) -> Span {
+    error_span!(parent: None, "batch", queue, records)
+}
+
 /// The longest trace header in the log, in characters. AWS documents no limit.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 const TRACE_HEADER: usize = 256;

@@ -245,11 +245,10 @@ impl Consumers {
             let (stop, signals) = unbounded_channel();
             stops.workers.push(stop);
             let protection = protection.as_ref().map(Protection::share);
-            let span = match &self.members[..] {
-                [_] => Span::none(),
-                _ => error_span!("worker", queue = member.url),
-            };
-            workers.push(member.poll(Surroundings { signals, protection, places }).instrument(span));
+            let is_alone = self.members.len() == 1;
+            let span = if is_alone { Span::none() } else { error_span!("worker", queue = member.url) };
+            let surroundings = Surroundings { signals, protection, places, is_alone };
+            workers.push(member.poll(surroundings).instrument(span));
         }
         let working = async {
             let mut end = Ok(false);
@@ -261,9 +260,9 @@ impl Consumers {
                         Some(Ok(was_canceled)) => end = end.map(|others| others || was_canceled),
                         Some(Err(error)) => {
                             stops.fail();
-                            if end.is_ok() || matches!(error.0, Kind::AtOnce(_)) {
-                                end = Err(error);
-                            } else {
+                            let is_first = end.is_ok() || matches!(error.0, Kind::AtOnce(_));
+                            let other = if is_first { std::mem::replace(&mut end, Err(error)) } else { Err(error) };
+                            if let Err(error) = other {
                                 warn!(%error, "another worker ended with an error");
                             }
                         }

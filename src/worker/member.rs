@@ -48,6 +48,8 @@ pub(super) struct Surroundings {
     pub(super) signals: UnboundedReceiver<&'static str>,
     pub(super) protection: Option<ProtectionShare>,
     pub(super) places: Option<SharedPlaces>,
+    /// True if the process has no other worker.
+    pub(super) is_alone: bool,
 }
 
 /// [`Handler`] of any type.
@@ -109,7 +111,7 @@ impl Member {
     {
         let Self { url, setup, vitals, .. } = self;
         let sqs = self.sqs()?;
-        let Surroundings { mut signals, protection, places } = with;
+        let Surroundings { mut signals, protection, places, is_alone } = with;
         let mut stops = stream::poll_fn(move |context| signals.poll_recv(context)).chain(stream::pending());
         let attributes = tokio::select! {
             biased;
@@ -160,6 +162,7 @@ impl Member {
             protection,
             places,
             tokens: setup.tokens.as_deref(),
+            one_of_several: (!is_alone).then_some(url),
             receiving,
         };
         tracing::info!(

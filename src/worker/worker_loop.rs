@@ -58,6 +58,8 @@ pub(super) struct Worker<'a, H> {
     pub(super) protection: Option<ProtectionShare>,
     pub(super) places: Option<SharedPlaces>,
     pub(super) tokens: Option<&'a dyn AnyTokens>,
+    /// The URL of its queue, if the process has several.
+    pub(super) one_of_several: Option<&'a str>,
     pub(super) receiving: Receiving,
 }
 
@@ -338,7 +340,11 @@ where
         let messages = leases.iter().filter_map(|lease| self.polled.get(lease).map(Arc::clone)).collect();
         let received = Received::ByWorker(messages, Arc::clone(&self.worker.queue.arn));
         let (records, _) = Records::by_queue(received, |_| Ok(context.clone()))?;
-        let span = log::batch_span(None, records.list().len());
+        let batch = records.list().len();
+        let span = self
+            .worker
+            .one_of_several
+            .map_or_else(|| log::batch_span(None, batch), |url| log::batch_span_of(url, batch));
         span.in_scope(|| {
             log::unexpected_attempts(
                 records.list(),

@@ -113,7 +113,7 @@ async fn a_process_with_two_queues_ends_after_both_are_settled() {
     assert_eq!((ended.count("ended:tea"), ended.count("the worker has ended")), (1, 2));
     let failures: Vec<_> = ended.lines.iter().filter(|line| line.text.contains("message failed")).collect();
     let [failure] = &failures[..] else { panic!("one failure: {failures:?}") };
-    let spans = format!("\"spans\":[{{\"queue\":\"{url}-dead\",\"name\":\"worker\"}}");
+    let spans = format!("\"spans\":[{{\"queue\":\"{url}-dead\",\"records\":1,\"name\":\"batch\"}}");
     assert!(failure.text.contains(&spans), "{failure:?}");
     aws.close().await;
 }
