@@ -155,11 +155,11 @@ pub struct LocalArguments {
     pub stack: String,
 
     /// Poll the real queues at this endpoint instead, in real time
-    #[arg(long, value_name = "URL", group = "real", conflicts_with_all = ["aws", "send", "queue", "speed", "worker", "until_idle", "port", "listen", "ui"])]
+    #[arg(long, value_name = "URL", group = "real", conflicts_with_all = ["aws", "send", "queue", "speed", "worker", "until_idle", "port", "listen", "allow_host", "ui"])]
     pub endpoint_url: Option<String>,
 
     /// Poll the real queues of your AWS account instead, in real time
-    #[arg(long, group = "real", conflicts_with_all = ["send", "queue", "speed", "worker", "until_idle", "port", "listen", "ui"])]
+    #[arg(long, group = "real", conflicts_with_all = ["send", "queue", "speed", "worker", "until_idle", "port", "listen", "allow_host", "ui"])]
     pub aws: bool,
 
     /// Seconds that a call to real queues may take before the command gives up, 2 to 3600 [default: 30]

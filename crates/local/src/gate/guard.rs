@@ -22,11 +22,10 @@ pub(super) fn refusal<B>(request: &Request<B>, callers: &Callers) -> Option<Stri
     let (uri, headers) = (request.uri(), request.headers());
     let host = only(headers, &HOST).unwrap_or_default();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    if reads && callers.public.contains(&uri.path()) {
-        return refusal_of_page(host, headers);
-    }
+    let is_public = reads && callers.public.contains(&uri.path());
     for named in [Some(host), uri.authority().map(|authority| authority.as_str())].into_iter().flatten() {
-        if is_loopback(named) {
+        // No attacker can point an address to this machine. Probes call by it.
+        if is_loopback(named) || is_public && is_address(named) {
             continue;
         }
         if !callers.hosts.iter().any(|host| is_named(named, host)) {
@@ -36,7 +35,7 @@ pub(super) fn refusal<B>(request: &Request<B>, callers: &Callers) -> Option<Stri
                 Quoted(named)
             ));
         }
-        if !is_signed(headers) {
+        if !is_public && !is_signed(headers) {
             return Some(
                 "it is not signed as AWS clients sign requests, so a page may have sent it".to_owned(),
             );
@@ -88,6 +87,13 @@ fn is_signed(headers: &HeaderMap) -> bool {
 
 fn is_named(host: &str, name: &str) -> bool {
     name_of(host).is_some_and(|it| it.eq_ignore_ascii_case(name))
+}
+
+fn is_address(host: &str) -> bool {
+    name_of(host).is_some_and(|name| {
+        let v6 = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        v6.map_or_else(|| name.parse::<Ipv4Addr>().is_ok(), |address| address.parse::<Ipv6Addr>().is_ok())
+    })
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -251,8 +257,11 @@ mod tests {
         let expected = "origin \"http://evil.example\" is not http://redrive:4566";
         check_for(&callers, "POST", LINE, &[host, signed, other], Some(expected));
         check_for(&callers, "GET", "/health", &[host, other], Some(expected));
-        // A probe of Kubernetes calls by the address of the pod.
+        // A probe of Kubernetes calls by the address of the pod. An attacker could point a name here.
         check_for(&callers, "GET", "/health", &[("host", "10.1.2.3:4566")], None);
+        check_for(&callers, "GET", "/health", &[("host", "[fd00::7]:4566")], None);
+        let expected = "host \"evil.example\" is not localhost or a loopback address such as 127.0.0.1, or redrive, or 10.0.0.7";
+        check_for(&callers, "GET", "/health", &[("host", "evil.example")], Some(expected));
         // An image of a page has no origin, and some browsers send none with a form.
         let unsigned = "it is not signed as AWS clients sign requests, so a page may have sent it";
         for method in ["GET", "HEAD", "POST", "PUT", "OPTIONS", "get"] {
