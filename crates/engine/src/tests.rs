@@ -791,3 +791,33 @@ fn large_messages_of_one_key_leave_room_for_those_of_others() {
         "64 MiB in all, and one runs"
     );
 }
+
+/// Another poll may bring messages that wait for the rate of their key, and then for the place that this one asks for.
+#[test]
+fn a_receive_for_a_shared_place_is_short_while_others_may_park_messages() {
+    let wait_beside = |others: usize| {
+        let mut bench = Bench::new(false, VISIBILITY);
+        let rate_of_key = Some(Rate::per_second(2).burst(1));
+        let receiving = Receiving { rate_of_key, ..bench.engine.machine.receiving };
+        bench.engine.machine = Worker::new(receiving, Secret::FOR_TESTS);
+        bench.engine.machine.pollers.wanted = 1 + others;
+        bench.engine.limit_places(1, millis(0));
+        bench.turn(millis(0));
+        bench.turn(millis(1_000));
+        match bench.take(|command| matches!(command, Command::Receive(_))) {
+            Some(Command::Receive(poll)) => poll.wait.as_secs(),
+            _ => panic!("it does not receive"),
+        }
+    };
+    assert_eq!([0, 1].map(wait_beside), [20, 1]);
+}
+
+#[test]
+fn receives_of_a_bulk_worker_use_no_more_places_than_there_are() {
+    let mut bench = Bench::new(false, VISIBILITY);
+    let receiving = Receiving { chunk: Some((10, usize::MAX)), ..bench.engine.machine.receiving };
+    bench.engine.machine = Worker::new(receiving, Secret::FOR_TESTS);
+    bench.engine.limit_places(2, millis(0));
+    bench.engine.machine.pollers.asked = 37;
+    assert_eq!(bench.engine.used_places().asked, 2);
+}

@@ -207,9 +207,8 @@ mod tests {
         assert_eq!(settle(&mut places, &[2, 1_000], Time::from_secs(10)), [2, 37]);
     }
 
-    /// Something else limits it, such as its rate.
     #[test]
-    fn a_queue_with_a_backlog_that_does_not_use_its_places_leaves_them_to_the_others() {
+    fn a_queue_that_its_rate_holds_back_leaves_places_to_the_others() {
         let mut places = Places::new(40, true, [1, 1]);
         let mut other = 0;
         for turn in 0..100 {
