@@ -103,7 +103,7 @@ async fn a_second_signal_ends_the_worker_at_once() {
 async fn a_process_with_two_queues_ends_after_both_are_settled() {
     let aws = open(600).await;
     let url = aws.local.queue_url("orders");
-    let mode = [("MODE", "beside its dead letters")];
+    let mode = [("MODE", "beside its dead letters"), ("REDRIVE_DRAIN", "2")];
     let mut worker = Running::start(&aws.local.endpoint_url(), &url, &mode);
     aws.send(["tea sleep:500", "milk reject"]);
     // The second one arrives in the dead-letter queue, fails there, and waits for its next attempt.
