@@ -51,10 +51,10 @@ pub(crate) async fn watch<R: Report>(
     mut next: impl AsyncFnMut() -> anyhow::Result<R>,
 ) -> Result<(), Problem> {
     let screen = Screen::new(json, wide);
-    let mut terminated =
-        signal(SignalKind::terminate()).context("could not listen for signals").or_failed()?;
-    let interrupted = tokio::signal::ctrl_c();
-    tokio::pin!(interrupted);
+    let listen = |kind| signal(kind).context("could not listen for signals").or_failed();
+    // Before anything is shown: the first poll of `ctrl_c()` would be after it.
+    let (mut interrupted, mut terminated) =
+        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     screen.show(&Ok(first)).or_failed()?;
     loop {
         // Ctrl-C also ends a round that hangs.
@@ -64,7 +64,7 @@ pub(crate) async fn watch<R: Report>(
         };
         let report = tokio::select! {
             biased;
-            _ = &mut interrupted => return Ok(()),
+            _ = interrupted.recv() => return Ok(()),
             _ = terminated.recv() => return Ok(()),
             report = round => report,
         };

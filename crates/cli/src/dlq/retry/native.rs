@@ -16,6 +16,7 @@ use crate::history::{History, HistoryAction, UNCONFIRMED};
 use crate::letters::bar;
 use crate::output::{Progress, Stream};
 use crate::problem::{OrProblem, Problem};
+use crate::sqs::Stop;
 use crate::tell::{print_json, print_line, tell};
 
 /// Interval between polls, and between progress lines if there is no bar.
@@ -65,6 +66,8 @@ impl Start {
         LIMITS.lines().for_each(tell);
         let (from, to, which) = (self.from.name(), self.to.name(), &self.which);
         self.consent.confirm_in(&self.place, &self.question, CONSEQUENCE, "nothing was moved")?;
+        // Before the call, so that no signal ends the command between the start of the task and the bar.
+        let stop = Stop::listen().or_failed()?;
         let action = HistoryAction {
             verb: "retry --native",
             queue: &self.from.arn,
@@ -93,13 +96,13 @@ impl Start {
         let bar = Stream::Stderr.is_terminal().then(|| bar(self.from.visible()));
         let followed = tokio::select! {
             followed = self.follow(aws, bar.as_ref()) => followed,
-            _ = tokio::signal::ctrl_c() => Err(anyhow!(
+            () = stop.wanted() => Err(anyhow!(
                 "AWS continues the move; watch it with redrive dlq retry{which} --native --status, and stop it with \
                  --native --cancel"
             )),
         };
         drop(bar);
-        let task = followed.or_failed()?;
+        let task = followed.map_err(|error| stop.or_failed(error))?;
         if self.json { print_json(&task.json()) } else { print_line(task.sentence(from, to)) }?;
         match task.status {
             Status::Failed => Err(Problem::Failed(anyhow!(

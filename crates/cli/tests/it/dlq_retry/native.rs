@@ -1,9 +1,12 @@
 //! `--native`: starts a move task of AWS.
 
+use std::sync::{Mutex, mpsc};
+
 use serde_json::{Value, json};
 
 use super::letters::{DEAD, ORDERS, take, with_letters};
 use crate::proxy::{Fate, Proxy};
+use crate::support::running::PATIENCE;
 use crate::support::{Aws, REGION, Ran};
 use crate::terminal::Terminal;
 
@@ -35,7 +38,7 @@ fn ctrl_c_leaves_the_task_running_and_says_how_to_cancel_it() {
         Terminal::redrive(&aws, "dlq retry --queue orders --native --to orders --yes --rate 1");
     terminal.expect(" of 30 letters, ");
     terminal.interrupt();
-    terminal.ends(1);
+    terminal.ends(130);
     let screen = terminal.screen().replace('\n', "");
     let told = format!(
         "AWS continues the move; watch it with redrive dlq retry --queue orders --region {REGION} --endpoint-url {} \
@@ -49,6 +52,28 @@ fn ctrl_c_leaves_the_task_running_and_says_how_to_cancel_it() {
     assert_eq!((&tasks[0]["status"], &tasks[0]["to_move"]), (&Value::from("running"), &Value::from(30)));
     native(&aws, "--cancel").ended(0).stdout_starts("canceled; ");
     assert!(aws.counts(ORDERS).0 < 30);
+}
+
+#[test]
+fn ctrl_c_while_the_task_is_being_started_says_how_to_cancel_it() {
+    let aws = with_letters(5, &["panic"]);
+    let (begun, begins) = mpsc::channel();
+    let (answer, answers) = mpsc::channel::<()>();
+    let (begun, answers) = (Mutex::new(begun), Mutex::new(answers));
+    let proxy = Proxy::start(&aws.url, move |call, _| {
+        if call.action == "StartMessageMoveTask" {
+            begun.lock().unwrap().send(()).unwrap();
+            answers.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+        }
+        Fate::Answered
+    });
+    let line = "dlq retry --queue orders --native --to orders --yes --rate 1";
+    let mut terminal = Terminal::run(Terminal::command(&proxy.url, line));
+    begins.recv_timeout(PATIENCE).unwrap();
+    terminal.interrupt();
+    answer.send(()).unwrap();
+    terminal.ends(130);
+    terminal.shows("AWS continues the move");
 }
 
 #[test]
