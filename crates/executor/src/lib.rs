@@ -110,8 +110,12 @@ impl Executor {
     /// Waits until the thread that drives the front has polled all ready tasks. Returns at once if that thread does not poll tasks.
     pub async fn polled_inline(&self) {
         let mut has_waited = false;
-        poll_fn(|_| match !std::mem::replace(&mut has_waited, true) && self.0.queue.awaits_poll() {
-            true => Poll::Pending,
+        poll_fn(|context| match !std::mem::replace(&mut has_waited, true) && self.0.queue.awaits_poll() {
+            true => {
+                // The front is polled again after the tasks, but of many futures it polls only those that are woken.
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
             false => Poll::Ready(()),
         })
         .await;

@@ -74,7 +74,6 @@ enum Driver {
     Assigned {
         thread: ThreadId,
         waker: Option<Waker>,
-        awaits_poll: bool,
         /// True if this thread took over from a blocked one. The same task may block the next thread too, so other threads take
         /// the tasks until the queue is empty.
         only_drives: bool,
@@ -84,7 +83,7 @@ enum Driver {
 impl<T> RunQueue<T> {
     /// Creates a queue. With a front, the caller starts the thread with id 0, which drives the front.
     pub(crate) fn new(parallelism: usize, has_front: bool) -> Self {
-        let driver = Driver::Assigned { thread: 0, waker: None, awaits_poll: false, only_drives: false };
+        let driver = Driver::Assigned { thread: 0, waker: None, only_drives: false };
         let (driver, threads) =
             if has_front { (driver, vec![Thread::default()]) } else { (Driver::None, Vec::new()) };
         let state = State { queue: VecDeque::new(), threads, idle: 0, waking: 0, driver, closed: false };
@@ -161,7 +160,7 @@ impl<T> RunQueue<T> {
         loop {
             if matches!(state.driver, Driver::Wanted) {
                 state.driver =
-                    Driver::Assigned { thread: me, waker: None, awaits_poll: false, only_drives: true };
+                    Driver::Assigned { thread: me, waker: None, only_drives: true };
             }
             if state.is_driver(me) && (front_first || !state.driver_may_poll()) {
                 return Next::Drive;
@@ -209,31 +208,17 @@ impl<T> RunQueue<T> {
     pub(crate) fn poll_driver(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
         let may_leave = state.closed || state.driver_may_poll();
-        let Driver::Assigned { waker, awaits_poll, .. } = &mut state.driver else { return Poll::Ready(()) };
-        let awaited = std::mem::take(awaits_poll);
+        let Driver::Assigned { waker, .. } = &mut state.driver else { return Poll::Ready(()) };
         if may_leave {
             return Poll::Ready(());
-        }
-        if awaited {
-            // Another thread took the task: poll the front once more, now.
-            context.waker().wake_by_ref();
         }
         *waker = Some(context.waker().clone());
         Poll::Pending
     }
 
-    /// Returns true if the driver is about to leave the front to poll a task. The front calls this, and is then polled again
-    /// without a wake-up.
+    /// Returns true if the driver is about to leave the front to poll a task.
     pub(crate) fn awaits_poll(&self) -> bool {
-        let mut state = self.state();
-        let leaves = state.driver_may_poll();
-        match &mut state.driver {
-            Driver::Assigned { awaits_poll, .. } => {
-                *awaits_poll = leaves;
-                leaves
-            }
-            Driver::None | Driver::Wanted => false,
-        }
+        self.state().driver_may_poll()
     }
 
     /// Finds blocked threads at each tick of the watchdog: those in the same poll since the last tick. Replaces them if the queue

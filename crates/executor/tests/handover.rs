@@ -135,8 +135,11 @@ async fn front(model: Arc<Model>, batches: Vec<Vec<Item>>) {
             start(&model, model.queue.push(*item));
         }
         let mut has_waited = false;
-        poll_fn(|_| match !std::mem::replace(&mut has_waited, true) && model.queue.awaits_poll() {
-            true => Poll::Pending,
+        poll_fn(|context| match !std::mem::replace(&mut has_waited, true) && model.queue.awaits_poll() {
+            true => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
             false => Poll::Ready(()),
         })
         .await;
