@@ -159,8 +159,7 @@ impl<T> RunQueue<T> {
         let mut state = self.state();
         loop {
             if matches!(state.driver, Driver::Wanted) {
-                state.driver =
-                    Driver::Assigned { thread: me, waker: None, only_drives: true };
+                state.driver = Driver::Assigned { thread: me, waker: None, only_drives: true };
             }
             if state.is_driver(me) && (front_first || !state.driver_may_poll()) {
                 return Next::Drive;

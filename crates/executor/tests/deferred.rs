@@ -1,5 +1,6 @@
 //! Wakers that tokio keeps until the end of a turn of its runtime, which it drops if the runtime is left before.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::disallowed_methods, reason = "tests may read the clock")]
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use futures_util::stream::FuturesUnordered;
 use redrive_executor::{Host, front};
 use tokio::runtime::Handle;
 use tokio::task::yield_now;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_future_that_yields_goes_on_after_the_thread_has_polled_tasks() {
@@ -26,7 +27,8 @@ async fn a_future_that_yields_goes_on_after_the_thread_has_polled_tasks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_future_among_others_goes_on_after_its_code_has_ended() {
     let ended = front(Handle::current(), true, |executor| async move {
-        let (host, until) = (Host::Threads(executor.into()), Instant::now() + Duration::from_secs(5));
+        let (host, until) =
+            (Host::Threads(executor.into()), tokio::time::Instant::now() + Duration::from_secs(5));
         let mut futures: FuturesUnordered<_> = (0..3).map(|_| host.run(async {}, until)).collect();
         let all = async { while futures.next().await.is_some() {} };
         timeout(Duration::from_secs(10), all).await.is_ok()
