@@ -88,6 +88,11 @@ impl Account {
         Self::in_region(REGION, ACCOUNT)
     }
 
+    /// Creates an account with these queues.
+    pub(crate) fn with_queues(sqs: Sqs) -> Self {
+        Self { sqs, ..Self::new() }
+    }
+
     pub(crate) fn in_region(region: &str, account: &str) -> Self {
         let created = SystemTime::UNIX_EPOCH;
         Self {

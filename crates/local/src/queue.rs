@@ -28,6 +28,8 @@ mod window;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 pub(crate) use accept::size;
 pub(crate) use digest::md5_of_attributes;
 pub use digest::md5_of_body;
@@ -47,7 +49,7 @@ use window::Window;
 const MOST_IN_FLIGHT: usize = 120_000;
 
 /// One queue. The cost of an operation is at most logarithmic in the depth, for each message that it concerns.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Queue {
     name: String,
     settings: Settings,
@@ -67,6 +69,7 @@ pub(crate) struct Queue {
     /// Receipt handles of receives, by their attempt id.
     attempts: Window<String, Vec<Handle>>,
     purged_at: Option<SystemTime>,
+    #[serde(skip)]
     traffic: Traffic,
 }
 
@@ -234,16 +237,18 @@ fn first_due(index: &BTreeSet<(SystemTime, u64)>, now: SystemTime) -> Option<(Sy
 mod tests {
     use std::time::Duration;
 
-    use super::testing::{at, queue, text};
+    use super::testing::{at, id, queue, text};
     use super::*;
 
     #[test]
     fn the_next_change_is_the_end_of_the_earliest_delay_or_visibility_timeout() {
         let mut queue = queue(&[]);
         assert_eq!(queue.next_change(at(0)), None);
-        queue.send(text("a"), "", at(0)).unwrap();
+        queue.send(text("a"), id(), "", at(0)).unwrap();
         assert_eq!(queue.next_change(at(0)), None, "a visible message changes nothing by itself");
-        queue.send(NewMessage { delay: Some(Duration::from_secs(40)), ..text("b") }, "", at(0)).unwrap();
+        queue
+            .send(NewMessage { delay: Some(Duration::from_secs(40)), ..text("b") }, id(), "", at(0))
+            .unwrap();
         assert_eq!(queue.next_change(at(0)), Some(at(40)));
         queue.receive(1, None, None, at(0)).unwrap();
         assert_eq!(queue.next_change(at(0)), Some(at(30)));

@@ -12,6 +12,7 @@ mod server;
 mod settle;
 mod start;
 mod state;
+mod state_folder;
 mod worker;
 mod worked_queues;
 mod world;
@@ -94,7 +95,7 @@ impl Local {
     /// # Errors
     /// Returns SQS's error if the queue does not exist or refuses the message.
     pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, AwsError> {
-        self.world.act(|state, now| Ok(state.account.sqs.send(queue, message, now)?.message_id))
+        self.control().send(queue, message)
     }
 
     /// Sends messages, each to its queue and all at one moment, so that a receive sees all of them or none. Returns their
@@ -112,7 +113,9 @@ impl Local {
                 Ok(sent) => Ok(sent.message_id),
                 Err(error) => Err((place, error)),
             };
-            messages.map(send).collect()
+            let sent = messages.map(send).collect();
+            state.keep_queues(now);
+            sent
         })
     }
 

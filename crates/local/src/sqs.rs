@@ -6,6 +6,7 @@ mod archive;
 #[cfg(test)]
 mod differential;
 mod event;
+mod ids;
 mod move_task;
 mod moves;
 mod permission;
@@ -18,18 +19,21 @@ mod vitals;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 use crate::protocol::AwsError;
 use crate::queue::{NewMessage, Queue, Received, Sent, error};
 use archive::Archive;
 pub use archive::SentMessage;
 pub use event::QueueEvent;
+use ids::Ids;
 pub(crate) use move_task::{MoveTask, Status};
 use moves::MoveTasks;
 pub use resend::ResendError;
 pub(crate) use vitals::Measured;
 
 /// The queues of one account in one region, by name.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sqs {
     region: String,
     account: String,
@@ -37,11 +41,14 @@ pub struct Sqs {
     moves: MoveTasks,
     /// Deletion times of queues whose names cannot be used again yet.
     deleted: BTreeMap<String, SystemTime>,
+    ids: Ids,
+    #[serde(skip)]
     events: Vec<QueueEvent>,
+    #[serde(skip)]
     pub(crate) archive: Archive,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct OwnedQueue {
     queue: Queue,
     tags: BTreeMap<String, String>,
@@ -59,6 +66,7 @@ impl Sqs {
             entries: BTreeMap::new(),
             moves: MoveTasks::default(),
             deleted: BTreeMap::new(),
+            ids: Ids::default(),
             events: Vec::new(),
             archive: Archive::default(),
         }
@@ -84,6 +92,11 @@ impl Sqs {
 
     pub(crate) fn receive_wait(&self, name: &str) -> Option<Duration> {
         self.entries.get(name).map(|entry| entry.queue.settings().receive_wait)
+    }
+
+    /// Returns true if anything happened since [`take_events`](Self::take_events) was called.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// Returns everything that happened since the last call, in order.
@@ -114,7 +127,11 @@ impl Sqs {
         let attributes = message.attributes.clone();
         let kept = self.archive.copy(&message);
         let sender_id = self.account.clone();
-        let sending = self.with(queue, |queue| queue.send(message, &sender_id, now))?;
+        let mut ids = self.ids.clone();
+        let id = ids.take();
+        let sending = self.with(queue, |queue| queue.send(message, id, &sender_id, now))?;
+        // A refused message takes no id, so that refused calls need not be repeated.
+        self.ids = ids;
         let message_id = sending.sent.message_id.clone();
         if sending.is_new {
             self.archive.keep(&message_id, queue, kept);

@@ -36,6 +36,7 @@ mod new_project;
 mod other_services;
 mod real_queues;
 mod service;
+mod service_state;
 mod several_queues;
 mod several;
 mod stdin;

@@ -19,7 +19,7 @@ Examples:
       runs until Ctrl-C; meanwhile: aws --endpoint-url http://127.0.0.1:9324 sqs list-queues
       and: aws --endpoint-url http://127.0.0.1:9324 logs describe-log-groups
   redrive local --empty --listen 0.0.0.0:4566 --allow-host redrive
-      serves SQS to other containers, which call http://redrive:4566 and create their queues
+      serves SQS to other containers, which call http://redrive:4566 and create their queues; --state FOLDER keeps these
   redrive local --send events/demo.jsonl --speed 10 --ui
       serves a page with every message on a time axis, charts and alarms, where you can send, retry and pause the clock
   redrive local --example state --send examples/state.jsonl --speed max --until-idle
@@ -141,6 +141,11 @@ pub struct LocalArguments {
     /// Start without a template: clients create the queues
     #[arg(long, conflicts_with_all = ["template", "parameters", "set", "send", "queue", "worker", "until_idle", "binary", "example", "release", "demo", "real"])]
     pub empty: bool,
+
+    /// Folder that keeps the queues with their messages for the next start, for templates without functions [env:
+    /// REDRIVE_LOCAL_STATE; default: none, queues are in memory]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["worker", "until_idle", "demo", "real", "ui"])]
+    pub state: Option<PathBuf>,
 
     /// Serve a page on 127.0.0.1 that shows the run live, on this port or any free one
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]

@@ -72,13 +72,13 @@ impl QueuedMessage {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{at, queue, receive, text};
+    use super::super::testing::{at, id, queue, receive, text};
     use super::*;
 
     #[test]
     fn the_seconds_since_the_receive_are_rounded_up() {
         let mut queue = queue(&[]);
-        queue.send(text("a"), "", at(0)).unwrap();
+        queue.send(text("a"), id(), "", at(0)).unwrap();
         let handle = receive(&mut queue, at(0)).remove(0).receipt_handle;
         let later = at(4) + Duration::from_millis(1);
         let mut change = |seconds| queue.change_visibility(&handle, Duration::from_secs(seconds), later);

@@ -1,12 +1,13 @@
 //! Receipt handles: opaque to clients, and enough for the queue to find the message and the receive.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use serde::{Deserialize, Serialize};
 
 use super::error;
 use crate::protocol::AwsError;
 
 /// One receive of one message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Handle {
     /// The message's number in its queue.
     pub(super) number: u64,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A typed attribute beside the body of a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageAttribute {
     /// `String`, `Number` or `Binary`, optionally with a custom suffix: `Number.int`.
     pub data_type: String,
@@ -23,7 +23,7 @@ impl MessageAttribute {
 }
 
 /// The value of a [`MessageAttribute`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_enums, reason = "SQS has no other")]
 pub enum AttributeValue {
     /// The value of a `String` or a `Number`.
@@ -123,7 +123,7 @@ pub struct DeliveryPosition<'q> {
 }
 
 /// A message in a queue, with everything that survives a move to the dead-letter queue.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct QueuedMessage {
     pub(super) message_id: String,
     pub(super) body: String,
@@ -174,7 +174,7 @@ impl QueuedMessage {
 }
 
 /// The visibility of a message. If `until` has passed, the message is visible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Place {
     Visible { since: SystemTime },
     Delayed { until: SystemTime },

@@ -122,7 +122,7 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{at, bodies, fifo, grouped, queue, receive, text};
+    use super::super::testing::{at, bodies, fifo, grouped, id, queue, receive, text};
 
     #[test]
     fn above_the_in_flight_limit_only_a_standard_queue_refuses() {
@@ -131,8 +131,8 @@ mod tests {
         standard.limit_in_flight(3);
         fifo.limit_in_flight(3);
         for body in ["a", "b", "c", "d"] {
-            standard.send(text(body), "", at(0)).unwrap();
-            fifo.send(grouped(body, body), "", at(0)).unwrap();
+            standard.send(text(body), id(), "", at(0)).unwrap();
+            fifo.send(grouped(body, body), id(), "", at(0)).unwrap();
         }
         let received = receive(&mut standard, at(0));
         assert_eq!(bodies(&received), ["a", "b", "c"]);

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 /// The time since which a message is visible, and its number. The message that has waited longest is next.
 type ReceivePosition = (SystemTime, u64);
 
 /// The visible messages in order. The cost of a change is logarithmic in the depth.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum ReceiveOrder {
     Standard(BTreeSet<ReceivePosition>),
     Fifo(Groups),
@@ -79,14 +81,14 @@ impl ReceiveOrder {
 }
 
 /// The message groups of a FIFO queue that have messages.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Groups {
     groups: HashMap<String, Group>,
     /// The groups whose first message is visible, by the position of that message.
     ready: BTreeMap<ReceivePosition, String>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Group {
     /// Message numbers, in the order of sending, with the time since when each is visible.
     visible: BTreeMap<u64, SystemTime>,

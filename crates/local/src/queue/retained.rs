@@ -1,6 +1,6 @@
 //! Tests that a queue's memory depends on its present messages, not on those that passed through it.
 
-use super::testing::{at, fifo, grouped, queue, text};
+use super::testing::{at, fifo, grouped, id, queue, text};
 use super::{NewMessage, Queue};
 
 /// Returns the number of entries in all indexes of a queue.
@@ -19,7 +19,7 @@ fn retained(queue: &Queue) -> usize {
 fn pass_ten(queue: &mut Queue, round: u64, message: impl Fn(u64) -> NewMessage) {
     let now = at(round);
     for number in 10 * round..10 * round + 10 {
-        queue.send(message(number), "sender", now).unwrap();
+        queue.send(message(number), id(), "sender", now).unwrap();
     }
     let received = match queue.settings.fifo {
         true => queue.receive_attempt(&round.to_string(), 10, None, None, now),
@@ -57,8 +57,8 @@ fn a_fifo_queue_keeps_five_minutes_of_ids_and_nothing_of_its_groups() {
 fn messages_that_expire_or_move_away_leave_nothing_behind() {
     let mut queue = queue(&[("MessageRetentionPeriod", "60")]);
     for round in 0..1_000 {
-        queue.send(text("expires"), "", at(100 * round)).unwrap();
-        queue.send(text("moves"), "", at(100 * round)).unwrap();
+        queue.send(text("expires"), id(), "", at(100 * round)).unwrap();
+        queue.send(text("moves"), id(), "", at(100 * round)).unwrap();
         queue.receive(1, None, Some(0), at(100 * round)).unwrap();
         queue.take_expired();
     }

@@ -2,8 +2,6 @@
 
 use std::time::SystemTime;
 
-use uuid::Uuid;
-
 use super::message::{MessageAttribute, NewMessage, Place, QueuedMessage, Sent};
 use super::{Queue, accept, digest};
 use crate::protocol::AwsError;
@@ -26,6 +24,7 @@ impl Queue {
     pub(crate) fn send(
         &mut self,
         message: NewMessage,
+        message_id: String,
         sender_id: &str,
         now: SystemTime,
     ) -> Result<SendOutcome, AwsError> {
@@ -36,7 +35,7 @@ impl Queue {
         let trace_header = message.trace_header.as_deref().map(MessageAttribute::text);
         let name = "AWSTraceHeader".to_owned();
         let sent = Sent {
-            message_id: Uuid::new_v4().to_string(),
+            message_id,
             md5_of_body: md5_of_body.clone(),
             md5_of_attributes: md5_of_attributes.clone(),
             md5_of_system_attributes: digest::md5_of_attributes(

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use redrive_sqs::{InvalidPolicy, QUEUE_NUMBERS, RedriveAllowPolicy, RedrivePolicy, is_fifo, is_queue_name};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::encryption;
 use super::error;
 use crate::protocol::AwsError;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(into = "Given", try_from = "Given")]
 pub(crate) struct Settings {
     /// The given attributes by SQS's names, from which the fields below are read.
     given: BTreeMap<String, String>,
@@ -26,6 +28,32 @@ pub(crate) struct Settings {
     pub(super) content_based_deduplication: bool,
     /// True if a deduplication id counts within its group only.
     pub(super) deduplication_by_group: bool,
+}
+
+/// What all settings follow from.
+#[derive(Serialize, Deserialize)]
+struct Given {
+    fifo: bool,
+    attributes: BTreeMap<String, String>,
+    content_based_deduplication: bool,
+    deduplication_by_group: bool,
+}
+
+impl From<Settings> for Given {
+    fn from(settings: Settings) -> Self {
+        let Settings { fifo, given, content_based_deduplication, deduplication_by_group, .. } = settings;
+        Self { fifo, attributes: given, content_based_deduplication, deduplication_by_group }
+    }
+}
+
+impl TryFrom<Given> for Settings {
+    type Error = AwsError;
+
+    fn try_from(given: Given) -> Result<Self, AwsError> {
+        let Given { fifo, attributes, content_based_deduplication, deduplication_by_group } = given;
+        let read = Self::read(fifo, attributes)?;
+        Ok(Self { content_based_deduplication, deduplication_by_group, ..read })
+    }
 }
 
 /// Values of FIFO attributes, the default first. True and false can be written in any case on any queue.

@@ -31,6 +31,11 @@ pub(crate) fn text(body: &str) -> NewMessage {
     NewMessage { body: body.to_owned(), ..NewMessage::default() }
 }
 
+/// Returns an id that no other message has.
+pub(super) fn id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
 pub(super) fn grouped(group: &str, body: &str) -> NewMessage {
     NewMessage { group_id: Some(group.to_owned()), ..text(body) }
 }

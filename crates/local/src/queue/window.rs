@@ -4,11 +4,14 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html>
 const LENGTH: Duration = Duration::from_secs(300);
 
 /// A map whose entries expire five minutes after they were added.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound(deserialize = "K: Hash + Eq + Deserialize<'de>, V: Deserialize<'de>"))]
 pub(super) struct Window<K, V> {
     values: HashMap<K, (SystemTime, V)>,
     /// Ends of entries, which are added in the order of time. A replaced entry is here twice.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::clock::Speed;
@@ -34,6 +35,10 @@ pub struct Config {
     /// Names by which clients on other machines call the endpoint, without a port. It refuses any other `Host` that is not
     /// `localhost` or a loopback address, because a page in a browser could use it.
     pub hosts: Vec<String>,
+    /// The folder that keeps the queues with their messages, if there is one. Without it, they are lost when the process ends. They
+    /// survive its death, but not a power failure, and only as long as nothing but clients' calls changes them: not with
+    /// functions.
+    pub state: Option<PathBuf>,
     /// The stack that CloudFormation reports for these resources, if any.
     pub stack: Option<StackConfig>,
 }
@@ -52,6 +57,7 @@ impl Default for Config {
             speed: Speed::Times(1.0),
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
             hosts: Vec::new(),
+            state: None,
             stack: None,
         }
     }

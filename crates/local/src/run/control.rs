@@ -56,7 +56,11 @@ impl Control {
     /// # Errors
     /// Returns SQS's error if the queue does not exist or refuses the message.
     pub fn send(&self, queue: &str, message: NewMessage) -> Result<String, AwsError> {
-        self.world.act(|state, now| Ok(state.account.sqs.send(queue, message, now)?.message_id))
+        self.world.act(|state, now| {
+            let sent = state.account.sqs.send(queue, message, now)?;
+            state.keep_queues(now);
+            Ok(sent.message_id)
+        })
     }
 
     /// Sends the first visible message of a queue that `is_it` accepts to another queue with changes, and deletes it: both at
@@ -71,7 +75,11 @@ impl Control {
         is_it: impl Fn(&Letter<'_>) -> bool,
         change: impl FnOnce(&Letter<'_>, &mut NewMessage),
     ) -> Result<String, ResendError> {
-        self.world.act(|state, now| state.account.sqs.resend(from, to, is_it, change, now))
+        self.world.act(|state, now| {
+            let resent = state.account.sqs.resend(from, to, is_it, change, now);
+            state.keep_queues(now);
+            resent
+        })
     }
 
     /// Starts to keep copies of the latest sent messages, up to this many bytes.

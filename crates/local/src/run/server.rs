@@ -1,6 +1,7 @@
 //! The AWS endpoint: SQS, CloudWatch, Lambda, CloudWatch Logs, CloudFormation and STS on one port.
 
 use std::future::pending;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -52,7 +53,7 @@ async fn answer(extract::State(world): extract::State<Arc<World>>, request: Requ
     };
     let request = Request::from_parts(parts, body);
     let response = match ServiceCall::read(&request) {
-        Some(call) => of_service(&world, &call).await,
+        Some(call) => of_service(&world, &call, &request).await,
         None => unknown_service(&request),
     };
     response.map(Body::from)
@@ -60,7 +61,7 @@ async fn answer(extract::State(world): extract::State<Arc<World>>, request: Requ
 
 /// Answers immediately, or lets a receive wait for messages until its time is up. A worker's receive waits in real time,
 /// because its client gives up on a late answer, and would poll without pause after early ones.
-async fn of_service(world: &World, call: &ServiceCall<'_>) -> Response<Bytes> {
+async fn of_service(world: &World, call: &ServiceCall<'_>, request: &Request<Bytes>) -> Response<Bytes> {
     let mut changes = world.changes();
     let (begun, really_begun) = (world.clock.now(), Instant::now());
     let mut first = true;
@@ -74,7 +75,14 @@ async fn of_service(world: &World, call: &ServiceCall<'_>) -> Response<Bytes> {
             }
             let clock = ClientClock::showing(SystemTime::now(), now);
             let revision = state.account.lambda.revision();
-            let (response, wait) = state.account.perform(call, now, clock);
+            let (mut response, wait) = state.account.perform(call, now, clock);
+            if let (Some(folder), AwsService::Sqs) = (&mut state.folder, call.service)
+                && response.status().is_success()
+                && let Err(error) = folder.record(&call.call.operation, request, &state.account.sqs, now)
+            {
+                // It is done, but a restart would forget it.
+                response = not_recorded(&error);
+            }
             match call.service {
                 AwsService::Sqs => state.administered(&call.call.operation, now),
                 AwsService::CloudWatch if response.status().is_success() => state.change(),
@@ -121,6 +129,13 @@ async fn of_service(world: &World, call: &ServiceCall<'_>) -> Response<Bytes> {
             () = real_end => (),
         }
     }
+}
+
+fn not_recorded(error: &io::Error) -> Response<Bytes> {
+    let reason = json!({"__type": "ServiceUnavailable", "message": format!("the state folder: {error}")});
+    let mut response = Response::new(Bytes::from(reason.to_string()));
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    response
 }
 
 fn too_large() -> Response<Body> {

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use super::driver::Driver;
 use super::server;
+use super::state_folder::StateFolder;
 use super::worker::{Order, Worker};
 use super::{Config, Local, QueueConfig, WorkerConfig, World};
 use crate::account::Account;
@@ -26,6 +27,7 @@ use crate::mapping::MappingConfig;
 use crate::protocol::AwsError;
 use crate::runtime_api::FunctionConfig;
 use crate::runtime_api::{Access, AddressForm, Function};
+use crate::sqs::Sqs;
 
 /// The reason why a [`Local`] could not start.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +62,14 @@ pub enum StartError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The folder for the state cannot be used.
+    #[error("could not use the state folder {}", folder.display())]
+    State {
+        /// The folder.
+        folder: std::path::PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// Another setting is not allowed. The text names it and the allowed values.
     #[error("{0}")]
     Invalid(String),
@@ -69,8 +79,9 @@ pub enum StartError {
 pub(super) const ACCESS_KEY: &str = "redrive-local";
 
 pub(super) async fn start(config: Config) -> Result<Local, StartError> {
-    let clock = Clock::new(checked(config.speed)?, SystemTime::now());
-    let account = account(&config, clock.now())?;
+    let (sqs, start, folder) = queues(&config)?;
+    let clock = Clock::new(checked(config.speed)?, start);
+    let account = account(&config, sqs, clock.now())?;
     let warnings =
         check_mappings(&config.mappings, &config.functions, |queue| account.visibility_timeout(queue))?;
 
@@ -89,6 +100,14 @@ pub(super) async fn start(config: Config) -> Result<Local, StartError> {
 
     let (world, events) = World::new(clock, account);
     let world = Arc::new(world);
+    if let (Some(mut folder), Some(path)) = (folder, config.state) {
+        let kept = world.act(|state, now| {
+            let saved = folder.save(&state.account.sqs, now);
+            state.folder = Some(folder);
+            saved
+        });
+        kept.map_err(|source| StartError::State { folder: path, source })?;
+    }
     let mapped_queues = config.mappings.iter().map(|mapping| mapping.queue.clone());
     let worked_queues = config.workers.iter().map(|worker| worker.queue.clone());
     let mapped_queues: BTreeSet<_> = mapped_queues.chain(worked_queues).collect();
@@ -135,14 +154,39 @@ pub(super) fn checked(speed: Speed) -> Result<Speed, StartError> {
     }
 }
 
-fn account(config: &Config, now: SystemTime) -> Result<Account, StartError> {
+/// Returns the queues of the state folder, the time on the clock, and the folder.
+fn queues(config: &Config) -> Result<(Sqs, SystemTime, Option<StateFolder>), StartError> {
+    let (new, now) = (Sqs::new(&config.region, &config.account), SystemTime::now());
+    let Some(folder) = &config.state else { return Ok((new, now, None)) };
+    if !config.functions.is_empty() || !config.workers.is_empty() {
+        let reason = "a state folder keeps queues, and cannot be used with functions or workers";
+        return Err(StartError::Invalid(reason.to_owned()));
+    }
+    let opened = StateFolder::open(folder, new, now);
+    let (opened, sqs, at) = opened.map_err(|source| StartError::State { folder: folder.clone(), source })?;
+    match sqs.arn("") == Sqs::new(&config.region, &config.account).arn("") {
+        true => Ok((sqs, at, Some(opened))),
+        false => Err(StartError::Invalid(format!(
+            "the state folder {} has the queues of another region or account: {}*",
+            folder.display(),
+            sqs.arn("")
+        ))),
+    }
+}
+
+fn account(config: &Config, sqs: Sqs, now: SystemTime) -> Result<Account, StartError> {
     let Config { region, account: id, functions, mappings, workers, alarms, stack, .. } = config;
     let mut account = Account::in_region(region, id);
+    account.sqs = sqs;
     // A redrive policy can only name a queue that exists.
     let (sources, others): (Vec<_>, Vec<_>) =
         config.queues.iter().partition(|queue| queue.attributes.contains_key("RedrivePolicy"));
     for QueueConfig { name, attributes } in others.into_iter().chain(sources) {
-        let created = account.sqs.create(name, attributes, now);
+        // The state folder may have the queue, whose attributes the template may have changed.
+        let created = match account.sqs.exists(name) {
+            true => account.sqs.set_attributes(name, attributes, now),
+            false => account.sqs.create(name, attributes, now),
+        };
         created.map_err(|source| StartError::Queue { name: name.clone(), source })?;
     }
     for alarm in alarms {

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 
 use super::messages::Messages;
+use super::state_folder::StateFolder;
 use super::{Event, EventKind};
 use crate::account::Account;
 use crate::cloudwatch::AlarmChange;
@@ -20,6 +21,8 @@ const TO_RECEIVE: Duration = Duration::from_secs(60);
 pub(crate) struct WorldState {
     pub(crate) account: Account,
     pub(crate) messages: Messages,
+    /// The folder that keeps the queues.
+    pub(super) folder: Option<StateFolder>,
     /// The time of the present action.
     pub(super) now: SystemTime,
     /// True if something happened on which no alarm has been evaluated.
@@ -38,6 +41,7 @@ impl WorldState {
         Self {
             account,
             messages: Messages::default(),
+            folder: None,
             now: SystemTime::UNIX_EPOCH,
             unevaluated: false,
             rests: false,
@@ -126,6 +130,15 @@ impl WorldState {
         let events = self.messages.end_worker(queue, now);
         events.into_iter().for_each(|kind| self.report(kind));
         self.messages.worked.is_polled(queue)
+    }
+
+    /// Writes the queues into their folder after a change without a call of a client, which could be repeated.
+    pub(super) fn keep_queues(&mut self, now: SystemTime) {
+        if let Some(folder) = &mut self.folder
+            && let Err(error) = folder.save(&self.account.sqs, now)
+        {
+            tracing::error!(%error, "the state folder could not be written");
+        }
     }
 
     /// Updates the set of queues that redrive policies name.

@@ -4,11 +4,13 @@
 
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 /// Default rate in messages per second. AWS chooses it. This is the highest rate that a client may request.
 const USUAL_RATE: u32 = 500;
 
 /// A task that moves dead letters.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MoveTask {
     pub(crate) id: String,
     /// The name of the dead-letter queue.
@@ -24,7 +26,7 @@ pub(crate) struct MoveTask {
     pub(crate) to_move: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Status {
     Running,
     Completed,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::SystemTime;
 
-use uuid::Uuid;
+use serde::{Deserialize, Serialize};
 
 use super::move_task::{MoveTask, Status};
 use super::{QueueEvent, Sqs};
@@ -23,7 +23,7 @@ const MOST_ACTIVE: usize = 100;
 const NO_SOURCE: &str = "CouldNotDetermineMessageSource";
 
 /// The active tasks, and the latest ended ones.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct MoveTasks {
     active: Vec<MoveTask>,
     /// Ended tasks by source queue, the newest first.
@@ -132,7 +132,7 @@ impl Sqs {
             return Err(error::REQUEST_THROTTLED.error(message));
         }
         let to_move = self.counts(&source, now).unwrap_or_default().visible as u64;
-        let id = Uuid::new_v4().to_string();
+        let id = self.ids.take();
         self.moves.active.push(MoveTask::new(&id, &source, destination_arn, rate, to_move, now));
         Ok(id)
     }

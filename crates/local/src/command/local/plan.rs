@@ -32,6 +32,7 @@ pub(super) const REGION: &str = "us-east-1";
 /// The variables of a container that only serves.
 const LISTEN: &str = "REDRIVE_LOCAL_LISTEN";
 const ALLOW_HOST: &str = "REDRIVE_LOCAL_ALLOW_HOST";
+const STATE: &str = "REDRIVE_LOCAL_STATE";
 
 /// The template of an account that is empty at first.
 const EMPTY: &str = "Resources: {}\n";
@@ -60,6 +61,8 @@ pub(crate) struct Plan {
     pub(super) listen: SocketAddr,
     /// Names by which other machines call the endpoint.
     pub(super) hosts: Vec<String>,
+    /// The folder that keeps the queues.
+    pub(super) state: Option<PathBuf>,
     /// True if there is no template.
     is_empty: bool,
     pub(super) until_idle: bool,
@@ -111,6 +114,7 @@ impl Plan {
             QueuesAt::Here => listen(arguments).or_input()?,
             QueuesAt::Endpoint(_) | QueuesAt::Aws => (here_at(0), Vec::new()),
         };
+        let state = state(arguments, queues_at == QueuesAt::Here).or_input()?;
         let surroundings = here(arguments.region.as_deref(), &arguments.stack, listen, &arguments.set);
         let mut stack = read(&template, &source, &arguments.parameters, &surroundings).or_input()?;
         if arguments.worker {
@@ -122,6 +126,11 @@ impl Plan {
             || queues_at != QueuesAt::Here;
         if stack.mappings.is_empty() && needs_functions && !arguments.empty {
             let what = "no function in this template has an SQS event";
+            return Err(Problem::Input(anyhow!("{}: {what}", template.display())));
+        }
+        if state.is_some() && !stack.functions.is_empty() {
+            let what =
+                "--state keeps queues, and this template has functions, which change them without a call";
             return Err(Problem::Input(anyhow!("{}: {what}", template.display())));
         }
         let wanted = arguments.queue.as_deref();
@@ -146,6 +155,7 @@ impl Plan {
             speed: arguments.speed,
             listen,
             hosts,
+            state,
             is_empty: arguments.empty,
             until_idle: arguments.until_idle,
             worker: arguments.worker,
@@ -168,7 +178,7 @@ impl Plan {
         let (account, name) = (ACCOUNT.to_owned(), self.stack_name.clone());
         let stack = StackConfig { name, template: self.source.clone(), ..said };
         let stack = (!self.is_empty).then_some(stack);
-        let (speed, hosts) = (self.speed, self.hosts.clone());
+        let (speed, hosts, state) = (self.speed, self.hosts.clone(), self.state.clone());
         Ok(Config {
             region,
             account,
@@ -180,6 +190,7 @@ impl Plan {
             speed,
             listen,
             hosts,
+            state,
             stack,
         })
     }
@@ -237,6 +248,14 @@ fn listen(arguments: &LocalArguments) -> anyhow::Result<(SocketAddr, Vec<String>
         );
     }
     Ok((listen, hosts))
+}
+
+/// Returns the folder that keeps the queues.
+fn state(arguments: &LocalArguments, is_here: bool) -> anyhow::Result<Option<PathBuf>> {
+    match &arguments.state {
+        None if is_here => variable(STATE, |text| Ok(PathBuf::from(text))),
+        state => Ok(state.clone()),
+    }
 }
 
 fn here_at(port: u16) -> SocketAddr {

@@ -1,0 +1,219 @@
+//! After any calls and kills, the queues in the folder are those that the process had.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, UNIX_EPOCH};
+
+use ciborium::Value;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+
+/// What a client, or a kill, does next.
+#[derive(Debug, Clone)]
+enum Step {
+    Send {
+        queue: usize,
+        body: u8,
+        group: u8,
+    },
+    Receive {
+        queue: usize,
+    },
+    /// Of the latest received message.
+    Delete,
+    ChangeVisibility(u16),
+    Configure {
+        queue: usize,
+        delay: u8,
+    },
+    Move,
+    Purge {
+        queue: usize,
+    },
+    Forget {
+        queue: usize,
+    },
+    Pass(u8),
+    /// A call that writes only a part of itself into the file, and gets no answer.
+    CutOff,
+    Kill,
+    Snapshot,
+}
+
+const QUEUES: [&str; 3] = ["dead", "orders", "orders.fifo"];
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let queue = || 0..QUEUES.len();
+    let step = prop_oneof![
+        8 => (queue(), any::<u8>(), 0..3u8).prop_map(|(queue, body, group)| Step::Send { queue, body, group }),
+        8 => queue().prop_map(|queue| Step::Receive { queue }),
+        4 => Just(Step::Delete),
+        3 => (0..200u16).prop_map(Step::ChangeVisibility),
+        1 => (queue(), 0..20u8).prop_map(|(queue, delay)| Step::Configure { queue, delay }),
+        1 => Just(Step::Move),
+        1 => queue().prop_map(|queue| Step::Purge { queue }),
+        1 => queue().prop_map(|queue| Step::Forget { queue }),
+        6 => any::<u8>().prop_map(Step::Pass),
+        1 => Just(Step::CutOff),
+        3 => Just(Step::Kill),
+        1 => Just(Step::Snapshot),
+    ];
+    vec(step, 0..80)
+}
+
+/// A process with a folder.
+struct Process {
+    account: Account,
+    folder: StateFolder,
+    now: SystemTime,
+    /// The latest receipt handle, with its queue.
+    handle: Option<(String, String)>,
+}
+
+impl Process {
+    fn start(folder: &Path, now: SystemTime) -> Self {
+        let new = Sqs::new("eu-central-1", "123456789012");
+        let (mut opened, sqs, now) = StateFolder::open(folder, new, now).unwrap();
+        opened.save(&sqs, now).unwrap();
+        Self { account: Account::with_queues(sqs), folder: opened, now, handle: None }
+    }
+
+    fn call(&mut self, operation: &str, input: &serde_json::Value) -> serde_json::Value {
+        let request = Request::post("http://localhost/")
+            .header("host", "localhost")
+            .header("content-type", "application/x-amz-json-1.0")
+            .header("x-amz-target", format!("AmazonSQS.{operation}"))
+            .body(Bytes::from(input.to_string()))
+            .unwrap();
+        self.account.sqs.advance(self.now);
+        let response = self.account.answer(&request, self.now);
+        if response.status().is_success() {
+            self.folder.record(operation, &request, &self.account.sqs, self.now).unwrap();
+        }
+        self.account.take_events();
+        serde_json::from_slice(response.body()).unwrap_or_default()
+    }
+
+    fn create(&mut self) {
+        let policy = json!({"deadLetterTargetArn": self.account.queue_arn("dead"), "maxReceiveCount": 2});
+        for (name, attributes) in [
+            ("dead", json!({})),
+            ("orders", json!({"RedrivePolicy": policy.to_string(), "VisibilityTimeout": "60"})),
+            ("orders.fifo", json!({"FifoQueue": "true", "DeduplicationScope": "messageGroup"})),
+        ] {
+            self.call("CreateQueue", &json!({"QueueName": name, "Attributes": attributes}));
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        let url = |queue: usize| format!("http://localhost/123456789012/{}", QUEUES[queue]);
+        match *step {
+            Step::Send { queue, body, group } => {
+                let body = body.to_string();
+                let mut input = json!({"QueueUrl": url(queue), "MessageBody": body});
+                if QUEUES[queue].ends_with(".fifo") {
+                    input["MessageGroupId"] = group.to_string().into();
+                    input["MessageDeduplicationId"] = body.into();
+                }
+                self.call("SendMessage", &input);
+            }
+            Step::Receive { queue } => {
+                let received =
+                    self.call("ReceiveMessage", &json!({"QueueUrl": url(queue), "MaxNumberOfMessages": 3}));
+                let handle = received["Messages"][0]["ReceiptHandle"].as_str();
+                self.handle = handle.map(|handle| (url(queue), handle.to_owned())).or(self.handle.take());
+            }
+            Step::Delete => {
+                if let Some((url, handle)) = self.handle.clone() {
+                    self.call("DeleteMessage", &json!({"QueueUrl": url, "ReceiptHandle": handle}));
+                }
+            }
+            Step::ChangeVisibility(seconds) => {
+                if let Some((url, handle)) = self.handle.clone() {
+                    let input =
+                        json!({"QueueUrl": url, "ReceiptHandle": handle, "VisibilityTimeout": seconds});
+                    self.call("ChangeMessageVisibility", &input);
+                }
+            }
+            Step::Configure { queue, delay } => {
+                let attributes = json!({"DelaySeconds": delay.to_string()});
+                self.call("SetQueueAttributes", &json!({"QueueUrl": url(queue), "Attributes": attributes}));
+            }
+            Step::Move => {
+                let source = self.account.queue_arn("dead");
+                let input = json!({"SourceArn": source, "MaxNumberOfMessagesPerSecond": 1});
+                self.call("StartMessageMoveTask", &input);
+            }
+            Step::Purge { queue } => drop(self.call("PurgeQueue", &json!({"QueueUrl": url(queue)}))),
+            Step::Forget { queue } => {
+                self.call("DeleteQueue", &json!({"QueueUrl": url(queue)}));
+                self.create();
+            }
+            Step::Pass(seconds) => self.now += Duration::from_secs(seconds.into()),
+            Step::Snapshot => self.folder.save(&self.account.sqs, self.now).unwrap(),
+            Step::CutOff | Step::Kill => unreachable!("the test does it"),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_kill_changes_nothing(steps in steps()) {
+        let folder = TempDir::new().unwrap();
+        let mut process = Process::start(folder.path(), UNIX_EPOCH + Duration::from_secs(1_700_000_000));
+        process.create();
+        for step in &steps {
+            let kills = match step {
+                Step::CutOff => {
+                    let whole = std::fs::read(calls_of(folder.path(), process.folder.generation)).unwrap();
+                    let part = &whole[..whole.len().min(40)];
+                    (&process.folder.calls).write_all(part).unwrap();
+                    // The beginning of a call, unless it happens to be a whole one.
+                    part.len() == 40
+                }
+                Step::Kill => true,
+                step => {
+                    process.step(step);
+                    false
+                }
+            };
+            if kills {
+                let before = state(&process.account.sqs, process.now);
+                let (now, handle) = (process.now, process.handle.take());
+                drop(process);
+                process = Process { handle, ..Process::start(folder.path(), now) };
+                prop_assert_eq!(before, state(&process.account.sqs, now));
+            }
+        }
+    }
+}
+
+/// What the queues do next, and their state afterwards, with maps in a certain order. Before, a queue may not have noticed yet that a
+/// visibility timeout has ended.
+fn state(sqs: &Sqs, now: SystemTime) -> (String, Value) {
+    let mut later = sqs.clone();
+    let received = QUEUES.map(|queue| later.receive(queue, 10, None, now));
+    // It also forgets names that may be used again.
+    later.create("another", &BTreeMap::new(), now).unwrap();
+    later.take_events();
+    let mut value = Value::serialized(&later).unwrap();
+    sort(&mut value);
+    (format!("{received:?}"), value)
+}
+
+fn sort(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(sort),
+        Value::Map(entries) => {
+            entries.iter_mut().for_each(|(key, value)| {
+                sort(key);
+                sort(value);
+            });
+            entries.sort_by_key(|(key, _)| format!("{key:?}"));
+        }
+        _ => {}
+    }
+}
