@@ -14,6 +14,8 @@ BY_LAMBDA = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"
 BY_AGENT = {"ecs:GetTaskProtection", "ecs:UpdateTaskProtection"}
 # The calls of the function are in `src/`, and those of an operator's commands in the others.
 FUNCTION, OPERATOR = ("src",), ("crates/cli/src", "crates/local/src/command", "crates/local/src/remote")
+# The calls of `redrive verify` on its own queues. No operator needs them on others.
+VERIFY = "crates/cli/src/verify"
 # The calls of `redrive fleet`.
 FLEET = ("crates/cli/src/fleet", "crates/cli/src/find/queue.rs", "crates/cli/src/deployed/queues.rs")
 # Additional calls for payloads. No local service has S3.
@@ -53,6 +55,8 @@ def called(folders: tuple[str, ...], known: dict[str, str] | None = None) -> set
     found = set()
     for path in (path for folder in folders for path in sources(folder)):
         if path.stem.endswith("tests") or {"tests", "explorer"} & set(path.parts):
+            continue
+        if VERIFY not in folders and path.is_relative_to(ROOT / VERIFY):
             continue
         code = path.read_text().split("#[cfg(test)]\nmod tests {")[0]
         found |= {known[name] for name in re.findall(r"\.\s*([a-z_]+)\(\)", code) if name in known}
@@ -96,6 +100,7 @@ def problems(policies: dict[str, str]) -> Iterator[str]:
         "worker": called(FUNCTION) | BY_AGENT,
         "operator": called(OPERATOR),
         "fleet": called(FLEET),
+        "verify": called((VERIFY,)) | {name for name in called(FUNCTION) if name.startswith("sqs:")},
         "key": key,
         "idempotency": called(("crates/dynamodb/src",), OF_RECORDS),
         "journal": called(JOURNAL, OF_JOURNAL),

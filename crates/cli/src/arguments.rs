@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use redrive_local::command::arguments::LocalArguments;
 
-use crate::{completions, console, dlq, doctor, fleet, manual, plan, queue, schedule, send, work};
+use crate::{completions, console, dlq, doctor, fleet, manual, plan, queue, schedule, send, verify, work};
 
 /// Runs redrive consumers on your machine and manages their dead letters.
 #[derive(Debug, Parser)]
@@ -43,6 +43,7 @@ pub(crate) enum Verb {
     Queue(queue::Arguments),
     Send(send::Arguments),
     Work(work::Arguments),
+    Verify(verify::Arguments),
     Completions(completions::Arguments),
     Man(manual::Arguments),
 }

@@ -7,6 +7,7 @@
 // - `fleet`, `console`: all dead-letter queues of several accounts, in the terminal and on a page
 // - `sqs`: calls to SQS: batches, FIFO order (`guard`), hidden letters (`lease`), signals
 // - `plan`: `redrive plan`, which runs the real consumer on the kit; `work`: a worker that runs programs or posts to an app
+// - `verify`: sends messages to workers that it kills, and counts what happens to them (`tally`, pure)
 // - `queue`, `send`, `schedule`, `demo`: the other verbs; `target`, `aws`: what a verb acts on, and the clients
 // - `deployed`: stacks and functions, read from AWS; `find`: queues by stack, function or name
 // - `output`, `problem`, `ask` and `shell` are in `redrive_local::command`
@@ -40,6 +41,7 @@ mod sqs;
 mod store;
 mod target;
 mod tell;
+mod verify;
 mod wait;
 mod watch;
 mod width;
@@ -54,6 +56,9 @@ use arguments::{Arguments, Verb};
 
 fn main() -> ExitCode {
     if let Some(code) = demo::function() {
+        return code;
+    }
+    if let Some(code) = verify::worker() {
         return code;
     }
     let arguments: Arguments = match output::parse() {
@@ -71,6 +76,7 @@ fn main() -> ExitCode {
         Verb::Queue(arguments) => queue::run(arguments),
         Verb::Send(arguments) => send::run(arguments),
         Verb::Work(arguments) => work::run(arguments),
+        Verb::Verify(arguments) => verify::run(arguments),
         Verb::Completions(arguments) => completions::run(arguments),
         Verb::Man(arguments) => manual::run(arguments),
     };

@@ -41,6 +41,7 @@ mod several_queues;
 mod several;
 mod stdin;
 mod template;
+mod verify;
 mod worker;
 
 // `redrive doctor`

@@ -35,7 +35,14 @@ pub(crate) enum Fate {
     EntriesFail(Vec<usize>, &'static str),
     /// All entries are done, and the answer leaves those at these places out.
     EntriesUnmentioned(Vec<usize>),
+    /// It is done, and each message of the answer is changed by this.
+    MessagesChanged(fn(&mut Value)),
+    /// This makes the answer, from the call and from what the target answers to it or to another.
+    MadeBy(fn(&Value, &Ask<'_>) -> Value),
 }
+
+/// Asks the target something else.
+type Ask<'target> = dyn Fn(&Value) -> Value + 'target;
 
 /// Runs until the process of the test ends.
 #[derive(Debug)]
@@ -126,6 +133,18 @@ fn serve(
                 (&*client).write_all(&refusal(&head, status, code, "a fault of the test"))?;
             }
             Fate::Says(code, message) => (&*client).write_all(&refusal(&head, 400, code, message))?,
+            Fate::MessagesChanged(change) => {
+                let mut output = asked(target, &head, &body)?;
+                output["Messages"].as_array_mut().into_iter().flatten().for_each(change);
+                (&*client).write_all(&answer(200, JSON, output.to_string().as_bytes()))?;
+            }
+            Fate::MadeBy(make) => {
+                let ask = |input: &Value| {
+                    asked(target, &head, input.to_string().as_bytes()).expect("the target answers")
+                };
+                let made = make(&call.input, &ask).to_string();
+                (&*client).write_all(&answer(200, JSON, made.as_bytes()))?;
+            }
             Fate::Answers(body) => (&*client).write_all(&answer(200, JSON, body.to_string().as_bytes()))?,
             Fate::HungUp => return client.shutdown(Shutdown::Both),
             Fate::AnswerLost => {

@@ -1,0 +1,254 @@
+//! Counts what happened to the messages, in the words of Jepsen's checker of queues
+//! (<https://jepsen-io.github.io/jepsen/jepsen.checker.html#var-total-queue>). Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::history::{Step, What};
+use super::plan::{DELAY, Job, NEXT_DELAY, Plan, QUICK, SLOW, VISIBILITY};
+
+/// The difference between two clocks of one machine, at most.
+const CLOCKS: Duration = Duration::from_millis(100);
+
+/// What is known after a run.
+#[derive(Debug)]
+pub(super) struct Evidence<'a> {
+    pub(super) plan: &'a Plan,
+    /// What became of the send of each message, by its number.
+    pub(super) sends: &'a [Send],
+    /// The steps of each worker, and whether it was killed.
+    pub(super) workers: &'a [Worker],
+    pub(super) letters: &'a [Letter],
+    /// Messages that are still in the queues.
+    pub(super) left: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Send {
+    /// Calls that may have sent it.
+    pub(super) calls: usize,
+    pub(super) is_acknowledged: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Worker {
+    pub(super) steps: Vec<Step>,
+    pub(super) was_killed: bool,
+}
+
+/// A message of a dead-letter queue.
+#[derive(Debug, Clone)]
+pub(super) struct Letter {
+    pub(super) id: String,
+    pub(super) body: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Tally {
+    pub(super) attempted: usize,
+    /// Workers that were killed.
+    pub(super) kills: usize,
+    pub(super) acknowledged: usize,
+    /// Messages that arrived although SQS has not acknowledged them.
+    pub(super) recovered: usize,
+    pub(super) handled: usize,
+    pub(super) dead_lettered: usize,
+    /// Further successes or letters of a message, after a kill or a send without an answer.
+    pub(super) duplicated: usize,
+    pub(super) faults: Faults,
+}
+
+/// What must not happen: numbers of messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Faults {
+    pub(super) lost: BTreeSet<usize>,
+    pub(super) duplicated_without_cause: BTreeSet<usize>,
+    pub(super) out_of_order: BTreeSet<usize>,
+    pub(super) before_delay: BTreeSet<usize>,
+    pub(super) wrong_receive_count: BTreeSet<usize>,
+    pub(super) dead_lettered_by_mistake: BTreeSet<usize>,
+    /// Message ids: nobody sent them, or they changed.
+    pub(super) unexpected: BTreeSet<String>,
+    pub(super) left_in_queue: u64,
+}
+
+impl Faults {
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A delivery to a handler.
+#[derive(Debug)]
+struct Delivery<'a> {
+    number: usize,
+    id: &'a str,
+    attempt: u32,
+    began: u64,
+    /// When it ended, and whether it succeeded.
+    ended: Option<(u64, bool)>,
+    /// When SQS confirmed the outcome.
+    settled: Option<u64>,
+    was_killed: bool,
+}
+
+pub(super) fn tally(evidence: &Evidence<'_>) -> Tally {
+    let Evidence { plan, sends, letters, left, .. } = evidence;
+    let mut faults = Faults { left_in_queue: *left, ..Faults::default() };
+    let deliveries = deliveries(evidence, &mut faults);
+    let mut by_number: BTreeMap<usize, Vec<&Delivery<'_>>> = BTreeMap::new();
+    deliveries.iter().for_each(|each| by_number.entry(each.number).or_default().push(each));
+    let dead = letters_by_number(plan, letters, &mut faults);
+
+    let kills = evidence.workers.iter().filter(|worker| worker.was_killed).count();
+    let mut tally = Tally { kills, ..Tally::default() };
+    for planned in &plan.messages {
+        let number = planned.number;
+        let (send, none) = (&sends[number], Vec::new());
+        let of_it = by_number.get(&number).unwrap_or(&none);
+        let its_letters = dead.get(&number).copied().unwrap_or_default();
+        let successes = of_it.iter().filter(|each| each.has_succeeded()).count();
+        let (is_handled, is_dead) = (successes > 0, its_letters > 0);
+        tally.attempted += usize::from(send.calls > 0);
+        tally.acknowledged += usize::from(send.is_acknowledged);
+        tally.recovered += usize::from(!send.is_acknowledged && (is_handled || is_dead));
+        tally.handled += usize::from(is_handled);
+        tally.dead_lettered += usize::from(is_dead);
+        let has_ended = if planned.job.becomes_letter() { is_dead } else { is_handled };
+        if is_dead && !planned.job.becomes_letter() {
+            faults.dead_lettered_by_mistake.insert(number);
+        } else if send.is_acknowledged && !has_ended {
+            faults.lost.insert(number);
+        }
+        let again = (successes + its_letters).saturating_sub(1);
+        let was_cut =
+            |each: &Delivery<'_>| each.was_killed && each.settled.is_none() || each.is_late(planned.job);
+        if of_it.iter().any(|each| was_cut(each)) || planned.group.is_none() && send.calls > 1 {
+            tally.duplicated += again;
+        } else if again > 0 {
+            faults.duplicated_without_cause.insert(number);
+        }
+        judge_deliveries(of_it, planned.job, &mut faults);
+    }
+    judge_order(plan, &by_number, &mut faults);
+    Tally { faults, ..tally }
+}
+
+impl Delivery<'_> {
+    fn has_succeeded(&self) -> bool {
+        self.ended.is_some_and(|(_, succeeds)| succeeds)
+    }
+
+    /// Returns true if it took so long that the worker must have stood still: the visibility timeout may have ended.
+    fn is_late(&self, job: Job) -> bool {
+        let time = if job == Job::Slow { SLOW } else { QUICK };
+        let end = self.settled.or(self.ended.map(|(at, _)| at));
+        end.is_some_and(|end| end.saturating_sub(self.began) > millis(time + VISIBILITY / 2))
+    }
+
+    /// Returns when the next message of its group may begin, if it may after this delivery.
+    fn group_goes_on(&self, job: Job, max_receive_count: u32) -> Option<u64> {
+        let is_last = self.attempt >= max_receive_count;
+        match self.ended {
+            Some((at, succeeds)) => (succeeds || is_last || job == Job::Rejected).then_some(at),
+            None => is_last.then_some(self.began),
+        }
+    }
+}
+
+/// Returns the deliveries in the order in which they began.
+fn deliveries<'a>(evidence: &Evidence<'a>, faults: &mut Faults) -> Vec<Delivery<'a>> {
+    let mut all = Vec::new();
+    for Worker { steps, was_killed } in evidence.workers {
+        let mut of_worker: Vec<Delivery<'a>> = Vec::new();
+        for Step { at, id, attempt, what } in steps {
+            // Handlers of one worker never have the same message at the same time.
+            let open = of_worker.iter_mut().rev().find(|each| each.id == id);
+            match (what, open) {
+                (What::Began { body, attribute }, _) => {
+                    let found = evidence.plan.find(body);
+                    let is_whole = |number: usize| attribute.as_deref() == Some(&*number.to_string());
+                    match found.map(|planned| planned.number).filter(|number| is_whole(*number)) {
+                        Some(number) => of_worker.push(Delivery {
+                            number,
+                            id,
+                            attempt: *attempt,
+                            began: *at,
+                            ended: None,
+                            settled: None,
+                            was_killed: *was_killed,
+                        }),
+                        None => drop(faults.unexpected.insert(id.clone())),
+                    }
+                }
+                (What::Ended { succeeds }, Some(open)) => open.ended = Some((*at, *succeeds)),
+                (What::Settled { .. }, Some(open)) => open.settled = Some(*at),
+                // Its begin is among the unexpected ones.
+                (What::Ended { .. } | What::Settled { .. }, None) => {}
+            }
+        }
+        all.extend(of_worker);
+    }
+    all.sort_by_key(|each| each.began);
+    all
+}
+
+fn letters_by_number(plan: &Plan, letters: &[Letter], faults: &mut Faults) -> BTreeMap<usize, usize> {
+    let mut dead = BTreeMap::new();
+    for letter in letters {
+        match plan.find(&letter.body) {
+            Some(planned) => *dead.entry(planned.number).or_default() += 1,
+            None => drop(faults.unexpected.insert(letter.id.clone())),
+        }
+    }
+    dead
+}
+
+/// Compares each delivery of a message with the one before it.
+fn judge_deliveries(of_it: &[&Delivery<'_>], job: Job, faults: &mut Faults) {
+    for (at, next) in of_it.iter().enumerate() {
+        let Some(last) = of_it[..at].iter().rev().find(|last| last.id == next.id) else { continue };
+        if next.attempt <= last.attempt {
+            faults.wrong_receive_count.insert(next.number);
+        }
+        let delay = if last.attempt == 1 { DELAY } else { NEXT_DELAY };
+        match (last.ended, last.settled) {
+            (Some((at, false)), Some(_)) if next.began + millis(CLOCKS) < at + millis(delay) => {
+                faults.before_delay.insert(next.number);
+            }
+            // Its worker still had it.
+            (None, _) if !last.was_killed && !last.is_late(job) => {
+                faults.duplicated_without_cause.insert(next.number);
+            }
+            (Some((at, _)), _) if next.began < at && !last.is_late(job) => {
+                faults.duplicated_without_cause.insert(next.number);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A message of a group must not begin before those in front of it have ended.
+fn judge_order(plan: &Plan, by_number: &BTreeMap<usize, Vec<&Delivery<'_>>>, faults: &mut Faults) {
+    // The time at which all messages so far have ended.
+    let mut groups: BTreeMap<usize, u64> = BTreeMap::new();
+    for planned in &plan.messages {
+        let (Some(group), Some(of_it)) = (planned.group, by_number.get(&planned.number)) else { continue };
+        let free = groups.entry(group).or_default();
+        if of_it.iter().any(|each| each.began < *free) {
+            faults.out_of_order.insert(planned.number);
+        }
+        let end =
+            of_it.iter().filter_map(|each| each.group_goes_on(planned.job, plan.max_receive_count)).min();
+        *free = end.map_or(*free, |end| end.max(*free));
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;
