@@ -1,0 +1,1 @@
+//! Tests code that sends messages.
