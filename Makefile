@@ -18,7 +18,7 @@ MDBOOK := target/tools/bin/mdbook
 CARGO_DENY := target/tools/bin/cargo-deny
 CARGO_FUZZ := target/tools/bin/cargo-fuzz
 PYTHON := $(VENV)/bin/python
-DEMO := cargo build --locked --workspace --bin orders --bin demo
+DEMO := cargo build --locked --workspace --bin orders --bin redrive-local
 RELEASE := cargo build --locked --release --target-dir target --package
 # Prints how long a first build takes. The third argument is minutes of CPU time, to divide by the processors.
 NEW = @test -e $(TARGET)/debug/$(1) || echo "$(2), the AWS SDK with it: about $$(($(3) / $$(getconf _NPROCESSORS_ONLN) + 1)) minutes, the first time"
@@ -42,9 +42,9 @@ help: ## List these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 19
 
 run: ## Run the demo: real messages, retries, dead letters and an alarm
-	$(call NEW,demo,compiling the demo,4)
+	$(call NEW,redrive-local,compiling the demo,4)
 	$(DEMO)
-	$(TARGET)/debug/demo --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
+	$(TARGET)/debug/redrive-local --binary $(TARGET)/debug/orders --parameter MessageTimeLimit=2 \
 		--send events/demo.jsonl --speed $(SPEED) --until-idle
 
 # The unit tests of the library with those of the packages below it, or those of another package.

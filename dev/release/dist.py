@@ -1,4 +1,4 @@
-"""Makes what a release offers, in target/dist: wheels, archives of the command, Lambda layers, a project's template.
+"""Makes what a release offers, in target/dist: wheels, archives of the command and of the local SQS, Lambda layers, a project's template.
 
 maturin compiles the command once for each target: the archive has the executable of the wheel. On Linux zig links, static
 against musl or, if asked for, against glibc 2.17.
@@ -49,6 +49,12 @@ def main(asked: list[str]) -> None:
                 content.mkdir()
                 shutil.copy(layer(target), content / "redrive")
                 pack(DIST / f"redrive-layer-{machine}", "zip", content)
+            if target.endswith("-musl"):
+                alone = Path(folder, f"redrive-local-{version}-{target}")
+                alone.mkdir()
+                shutil.copy(local(target), alone)
+                shutil.copy(ROOT / "LICENSE", alone)
+                pack(DIST / alone.name, "gztar", alone.parent, alone.name)
     pack(DIST / "redrive-template", "zip", ROOT / "examples" / "project")
 
 
@@ -68,6 +74,13 @@ def layer(target: str) -> Path:
     oldest = "" if target.endswith("-musl") else ".2.17"
     run("cargo", "zigbuild", *options(f"{target}{oldest}"), "--package", "redrive-layer", env=environment(target))
     return built(target, "redrive-layer")
+
+
+def local(target: str) -> Path:
+    """Builds the executable of the image that serves SQS."""
+    what = ("--package", "redrive-local", "--features", "command", "--bin", "redrive-local")
+    run("cargo", "zigbuild", *options(target), *what, env=environment(target))
+    return built(target, "redrive-local")
 
 
 def options(target: str) -> list[str]:

@@ -22,7 +22,7 @@ done
 case ${0##*/} in
 rustc) echo "host: x86_64-unknown-linux-gnu" ;;
 maturin) name=redrive; touch "$out/redrive-$target.whl" ;;
-cargo) name=redrive-layer ;;
+cargo) case "$*" in *redrive-local*) name=redrive-local ;; *) name=redrive-layer ;; esac ;;
 esac
 [ -z "$name" ] && exit
 mkdir -p "$CARGO_TARGET_DIR/$target/command"
@@ -54,6 +54,14 @@ class Release(unittest.TestCase):
             texts = {"completions/_redrive", "completions/redrive.bash", "completions/redrive.fish", "man/man1/redrive.1"}
             self.assertEqual(found.keys(), {"redrive", "LICENSE", "README.md"} | texts)
             self.assertEqual((found["redrive"].mode & 0o777, found["redrive"].uid), (0o755, 0))
+
+    def test_the_image_gets_the_executable_that_it_copies(self):
+        for target in dist.STATIC:
+            name = f"redrive-local-{version()}-{target}"
+            with tarfile.open(self.dist / f"{name}.tar.gz") as tar:
+                found = {it.name.removeprefix(f"{name}/"): it.mode & 0o777 for it in tar.getmembers() if it.isfile()}
+            self.assertEqual(found["redrive-local"], 0o755)
+            self.assertEqual(found.keys(), {"redrive-local", "LICENSE"})
 
     def test_lambda_can_run_the_layers_that_pages_name(self):
         page, template = ((ROOT / path).read_text() for path in ("docs/layer.md", "examples/any/template.yaml"))

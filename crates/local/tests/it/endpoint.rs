@@ -143,7 +143,7 @@ async fn waiting_is_skipped_on_demand_and_every_minute_on_the_way_is_evaluated()
 #[tokio::test]
 async fn the_command_shows_the_body_of_a_message_that_a_client_sends() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_demo"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redrive-local"));
     command.current_dir(root).args(["--stack", "shop", "--binary", env!("CARGO_BIN_EXE_puppet")]);
     command.env_remove("AWS_PROFILE").stdin(Stdio::null()).kill_on_drop(true);
     let mut command = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Runs only `redrive local`, for `make run`: without the AWS SDKs of the other verbs, and without `--demo`.
+//! `redrive local` alone, for containers and `make run`: without the AWS SDKs of the other verbs, and without `--demo`.
 
 use std::process::ExitCode;
 
@@ -9,18 +9,18 @@ use redrive_local::command::problem::{self, Problem};
 use redrive_local::command::{local, output};
 
 #[derive(Debug, Parser)]
-#[command(name = "demo")]
-struct Demo {
+#[command(name = "redrive-local", version)]
+struct Alone {
     #[command(flatten)]
     arguments: LocalArguments,
 }
 
 fn main() -> ExitCode {
-    match output::parse::<Demo>() {
-        Ok(demo) if demo.arguments.demo => {
+    match output::parse::<Alone>() {
+        Ok(alone) if alone.arguments.demo => {
             problem::exit(Err(Problem::Input(anyhow!("--demo is a flag of the command redrive"))))
         }
-        Ok(demo) => problem::exit(local::run(&demo.arguments)),
+        Ok(alone) => problem::exit(local::run(&alone.arguments)),
         Err(code) => code,
     }
 }
