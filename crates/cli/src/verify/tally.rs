@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::history::{Step, What};
-use super::plan::{DELAY, Job, NEXT_DELAY, Plan, QUICK, SLOW, VISIBILITY};
+use super::plan::{DELAY, Job, NEXT_DELAY, Plan, Planned, QUICK, SLOW, VISIBILITY};
 
 /// The difference between two clocks of one machine, at most.
 const CLOCKS: Duration = Duration::from_millis(100);
@@ -109,8 +109,7 @@ pub(super) fn tally(evidence: &Evidence<'_>) -> Tally {
         let (send, none) = (&sends[number], Vec::new());
         let of_it = by_number.get(&number).unwrap_or(&none);
         let its_letters = dead.get(&number).copied().unwrap_or_default();
-        let successes = of_it.iter().filter(|each| each.has_succeeded()).count();
-        let (is_handled, is_dead) = (successes > 0, its_letters > 0);
+        let (is_handled, is_dead) = (of_it.iter().any(|each| each.has_succeeded()), its_letters > 0);
         tally.attempted += usize::from(send.calls > 0);
         tally.acknowledged += usize::from(send.is_acknowledged);
         tally.recovered += usize::from(!send.is_acknowledged && (is_handled || is_dead));
@@ -122,12 +121,9 @@ pub(super) fn tally(evidence: &Evidence<'_>) -> Tally {
         } else if send.is_acknowledged && !has_ended {
             faults.lost.insert(number);
         }
-        let again = (successes + its_letters).saturating_sub(1);
-        let was_cut =
-            |each: &Delivery<'_>| each.was_killed && each.settled.is_none() || each.is_late(planned.job);
-        if of_it.iter().any(|each| was_cut(each)) || planned.group.is_none() && send.calls > 1 {
-            tally.duplicated += again;
-        } else if again > 0 {
+        let duplicates = duplicates(planned, send, of_it, its_letters);
+        tally.duplicated += duplicates.with_cause;
+        if duplicates.has_others {
             faults.duplicated_without_cause.insert(number);
         }
         judge_deliveries(of_it, planned.job, &mut faults);
@@ -156,6 +152,36 @@ impl Delivery<'_> {
             None => is_last.then_some(self.began),
         }
     }
+}
+
+#[derive(Debug, Default)]
+struct Duplicates {
+    with_cause: usize,
+    has_others: bool,
+}
+
+/// Counts successes and letters beyond the first. A worker that was killed, or stood still, explains those of the messages that it
+/// had; a send without an answer explains copies with other ids.
+fn duplicates(planned: &Planned, send: &Send, of_it: &[&Delivery<'_>], letters: usize) -> Duplicates {
+    let was_cut =
+        |each: &Delivery<'_>| each.was_killed && each.settled.is_none() || each.is_late(planned.job);
+    let mut by_id: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
+    for each in of_it {
+        let (successes, has_cause) = by_id.entry(each.id).or_default();
+        *successes += usize::from(each.has_succeeded());
+        *has_cause |= was_cut(each);
+    }
+    let copies = if planned.group.is_some() { 1 } else { send.calls.max(1) };
+    let mut counted =
+        Duplicates { with_cause: by_id.len().saturating_sub(1), has_others: by_id.len() > copies };
+    let mut count = |extra: usize, has_cause: bool| {
+        counted.with_cause += if has_cause { extra } else { 0 };
+        counted.has_others |= extra > 0 && !has_cause;
+    };
+    by_id.values().for_each(|(successes, has_cause)| count(successes.saturating_sub(1), *has_cause));
+    let extra = letters.saturating_sub(by_id.len().max(1));
+    count(extra, by_id.values().any(|(_, has_cause)| *has_cause));
+    if counted.has_others { Duplicates { with_cause: 0, ..counted } } else { counted }
 }
 
 /// Returns the deliveries in the order in which they began.

@@ -183,7 +183,7 @@ fn each_planted_fault_is_found() {
             scope.spawn(move || {
                 let aws = Aws::start(vec![]);
                 let proxy = Proxy::start(&aws.url, planted.fault);
-                let mut command = command_at(&proxy.url, "verify --json --messages 300 --kills 2");
+                let mut command = command_at(&proxy.url, "verify --json --messages 100 --kills 1");
                 let output = command.env("TMPDIR", env!("CARGO_TARGET_TMPDIR")).output().expect("it runs");
                 let tally: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
                 let faults = &tally["faults"];

@@ -1,6 +1,5 @@
 //! Each fault is counted as itself, and a run without one as none.
 
-use super::super::plan::Planned;
 use super::*;
 
 /// A run whose messages all end as planned.
@@ -121,6 +120,22 @@ fn duplicates_with_a_cause_are_not_faults() {
     );
     run.sends[planned.number] = Send { calls: 5, is_acknowledged: false };
     assert_eq!((run.tally().acknowledged, run.tally().recovered), (999, 1));
+}
+
+/// A kill explains a second delivery of the same message, and not a copy with another id.
+#[test]
+fn a_copy_is_a_fault_although_a_worker_was_killed() {
+    let mut run = Run::perfect();
+    run.workers[1].was_killed = true;
+    let planned = one(&run.plan, Job::Done, false);
+    let began = 100_000 * planned.number as u64;
+    run.deliver(1, &planned, 1, began, None);
+    run.steps(&planned).for_each(|step| step.attempt = 2);
+    assert!(run.tally().faults.is_empty());
+    run.deliver(2, &planned, 1, began, Some(true));
+    run.workers[2].steps.iter_mut().for_each(|step| step.id = "its copy".to_owned());
+    let faults = run.tally().faults;
+    assert_eq!(faults.duplicated_without_cause.into_iter().collect::<Vec<_>>(), [planned.number]);
 }
 
 /// A fault, and what it does to a run.
