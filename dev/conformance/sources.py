@@ -63,6 +63,8 @@ X_RAY = f"{_DOCS}/xray/latest/devguide/xray-services-sqs.html"
 VISIBILITY_LIMIT = "https://github.com/aws/aws-sdk-net/issues/794"
 MISSING_DATA = cloudwatch_guide("alarms-and-missing-data")
 RPC_CBOR = "https://smithy.io/2.0/additional-specs/protocols/smithy-rpc-v2.html"
+_SMITHY = "https://github.com/smithy-lang/smithy/blob/28b3be5b935f36c4caa376e237e6afbe22be6e2b"
+NULLS = f"{_SMITHY}/smithy-aws-protocol-tests/model/awsJson1_1/null.smithy"
 QUERY_COMPATIBLE = "https://smithy.io/2.0/aws/protocols/aws-query-protocol.html"
 # The recordings of SQS are older than this header, so they show answers without it.
 QUERY_COMPATIBLE_CLIENTS = "https://github.com/boto/botocore/pull/3295"

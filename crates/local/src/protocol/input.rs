@@ -38,10 +38,32 @@ impl Input {
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
         match self {
             Self::Json(body) if body.is_empty() => serde_json::from_slice(b"{}").map_err(|e| e.to_string()),
-            Self::Json(body) => serde_json::from_slice(body).map_err(|error| error.to_string()),
+            Self::Json(body) => of_json(body).map_err(|error| error.to_string()),
             Self::Cbor(value) => value.deserialized().map_err(|error| error.to_string()),
             Self::Form(tree) => T::deserialize(tree).map_err(|error| error.to_string()),
         }
+    }
+}
+
+/// Reads JSON, in which a member that is null counts as left out.
+/// <https://github.com/smithy-lang/smithy/blob/28b3be5b935f36c4caa376e237e6afbe22be6e2b/smithy-aws-protocol-tests/model/awsJson1_1/null.smithy>
+fn of_json<T: DeserializeOwned>(body: &[u8]) -> serde_json::Result<T> {
+    if !body.windows(4).any(|word| word == b"null") {
+        return serde_json::from_slice(body);
+    }
+    let mut value = serde_json::from_slice(body)?;
+    leave_nulls_out(&mut value);
+    T::deserialize(value)
+}
+
+fn leave_nulls_out(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(leave_nulls_out);
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(leave_nulls_out),
+        _ => {}
     }
 }
 
