@@ -6,6 +6,7 @@ import struct
 import time
 import urllib.request
 import uuid
+from contextlib import suppress
 from functools import cached_property
 
 import boto3
@@ -23,11 +24,29 @@ KEYS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
 PATIENCE = 5
 
 
+class Access:
+    """How the checks call: an emulator takes any keys, and as many requests as there are."""
+
+    keys, region, prefix, budget, requests = KEYS, REGION, "q-", None, 0
+    # The URLs of all queues that were created.
+    created: set[str] = set()
+
+    @classmethod
+    def count(cls, **_) -> None:
+        cls.requests += 1
+        if cls.budget and cls.requests > cls.budget:
+            pytest.exit(f"more than {cls.budget} requests: raise --budget", returncode=1)
+
+    @classmethod
+    def note(cls, parsed, **_) -> None:
+        cls.created.update({parsed["QueueUrl"]} if "QueueUrl" in parsed else ())
+
+
 class Aws:
     """An endpoint of AWS or an emulator."""
 
-    def __init__(self, url: str, skips_time: bool, region: str = REGION):
-        self.url, self.region = url, region
+    def __init__(self, url: str, skips_time: bool, region: str | None = None):
+        self.url, self.region = url, region or Access.region
         self.clock = Clock(url if skips_time else None)
 
     @cached_property
@@ -47,7 +66,20 @@ class Aws:
             metadata.update(protocol=protocol, protocols=[protocol])
         once = {"retries": {"total_max_attempts": 1}, "connect_timeout": 5, "read_timeout": 30}
         config = Config(parameter_validation=False, **once, **options)
-        return session.client(service, endpoint_url=self.url, region_name=self.region, config=config, **KEYS)
+        client = session.client(service, endpoint_url=self.url, region_name=self.region, config=config, **Access.keys)
+        client.meta.events.register("before-send", Access.count)
+        client.meta.events.register("after-call.sqs.CreateQueue", Access.note)
+        return client
+
+    def delete_created(self) -> None:
+        """Deletes the queues that checks have left. A client does not see those that were created from bytes."""
+        budget, Access.budget = Access.budget, None  # which may be used up
+        left = Access.created | set(self.sqs.list_queues(QueueNamePrefix=Access.prefix).get("QueueUrls", []))
+        for url in left:
+            with suppress(ClientError):  # if a check has deleted it
+                self.sqs.delete_queue(QueueUrl=url)
+        Access.created.clear()
+        Access.budget = budget
 
     def queue(self, *bodies: str, fifo: bool = False, group: str | None = None, **attributes) -> "Queue":
         """Creates a queue with these messages."""
@@ -222,7 +254,7 @@ def refusal(error: str, fixture: str, call, *sources: str, cases=(), **expected)
 
 def unused() -> str:
     """Returns a name that no queue has."""
-    return f"q-{uuid.uuid4().hex[:12]}"
+    return f"{Access.prefix}{uuid.uuid4().hex[:12]}"
 
 
 def texts(attributes: dict) -> dict[str, str]:

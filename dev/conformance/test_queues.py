@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from aws import NO_QUEUE, refusal, refused, unused
+from aws import Access, NO_QUEUE, refusal, refused, unused
 from sources import MEASURED_SQS, MEASURED_SQS_TESTS, QUEUE_QUOTAS, source, sqs, sqs_guide
 
 CREATE = sqs("CreateQueue")
@@ -29,7 +29,7 @@ each_attribute = pytest.mark.parametrize("name", LIMITS)
 def test_a_queue_without_attributes_has_the_defaults(queue):
     found = queue.attributes()
     assert {name: found.get(name) for name in DEFAULTS} == DEFAULTS
-    assert found["QueueArn"].startswith("arn:aws:sqs:eu-west-1:")
+    assert found["QueueArn"].startswith(f"arn:aws:sqs:{Access.region}:")
     assert found["QueueArn"].endswith(f":{queue.name}")
     assert abs(int(found["CreatedTimestamp"]) - time.time()) < 86_400
     assert "FifoQueue" not in found

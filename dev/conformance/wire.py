@@ -10,7 +10,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from aws import REGION
+from aws import Access
 
 
 @dataclass
@@ -46,8 +46,12 @@ def get(url: str, service: str, path: str = "/", headers: dict | None = None, **
 
 def _send(method: str, url: str, service: str, headers: dict, body: bytes, path: str) -> Answer:
     request = AWSRequest(method, url + path, headers=headers, data=body)
-    SigV4Auth(Credentials("test", "test"), service, REGION).add_auth(request)
-    connection = http.client.HTTPConnection(urlparse(url).netloc, timeout=30)
+    keys = Access.keys
+    credentials = Credentials(keys["aws_access_key_id"], keys["aws_secret_access_key"], keys.get("aws_session_token"))
+    SigV4Auth(credentials, service, Access.region).add_auth(request)
+    Access.count()
+    kind = http.client.HTTPSConnection if urlparse(url).scheme == "https" else http.client.HTTPConnection
+    connection = kind(urlparse(url).netloc, timeout=30)
     try:
         connection.request(method, path, body, dict(request.headers))
         answer = connection.getresponse()
