@@ -172,7 +172,7 @@ impl Queue {
     }
 
     /// Lets time pass: drops expired messages, and shows messages whose delay or visibility timeout has ended.
-    fn catch_up(&mut self, now: SystemTime) {
+    pub(crate) fn catch_up(&mut self, now: SystemTime) {
         self.deduplication.forget(now);
         self.attempts.forget(now);
         while let Some(&(start, number)) = self.by_age.first()

@@ -95,7 +95,9 @@ fn the_queues_of_a_template_need_no_function() {
         ".yaml",
         "Resources:\n  Mails: {Type: AWS::SQS::Queue, Properties: {QueueName: mails, \
          RedrivePolicy: {deadLetterTargetArn: !GetAtt Dead.Arn, maxReceiveCount: 3}}}\n  \
-         Dead: {Type: AWS::SQS::Queue, Properties: {QueueName: mails-dead}}\n",
+         Dead: {Type: AWS::SQS::Queue, Properties: {QueueName: mails-dead, \
+         RedrivePolicy: {deadLetterTargetArn: !GetAtt Grave.Arn, maxReceiveCount: 3}}}\n  \
+         Grave: {Type: AWS::SQS::Queue, Properties: {QueueName: mails-grave}}\n",
     );
     let messages = file(".jsonl", "{\"body\": \"hello\"}\n");
     let port = free_port();

@@ -144,7 +144,7 @@ pub struct LocalArguments {
 
     /// Folder that keeps the queues with their messages for the next start, for templates without functions [env:
     /// REDRIVE_LOCAL_STATE; default: none, queues are in memory]
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["worker", "until_idle", "demo", "real", "ui"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["worker", "until_idle", "demo", "real", "ui", "speed"])]
     pub state: Option<PathBuf>,
 
     /// Serve a page on 127.0.0.1 that shows the run live, on this port or any free one

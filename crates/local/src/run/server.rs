@@ -75,12 +75,18 @@ async fn of_service(world: &World, call: &ServiceCall<'_>, request: &Request<Byt
             }
             let clock = ClientClock::showing(SystemTime::now(), now);
             let revision = state.account.lambda.revision();
-            let (mut response, wait) = state.account.perform(call, now, clock);
-            if let (Some(folder), AwsService::Sqs) = (&mut state.folder, call.service)
-                && response.status().is_success()
-                && let Err(error) = folder.record(&call.call.operation, request, &state.account.sqs, now)
+            let folder = state.folder.as_mut().filter(|_| call.service == AwsService::Sqs);
+            let operation = &call.call.operation;
+            if let Some(folder) = folder
+                && let Err(error) = folder.record(operation, request, &state.account.sqs, now)
             {
-                // It is done, but a restart would forget it.
+                return (not_recorded(&error), None);
+            }
+            let (mut response, wait) = state.account.perform(call, now, clock);
+            let folder = state.folder.as_mut().filter(|_| call.service == AwsService::Sqs);
+            if let Some(folder) = folder
+                && let Err(error) = folder.record_receive(operation, request, &state.account.sqs, now)
+            {
                 response = not_recorded(&error);
             }
             match call.service {
@@ -156,6 +162,7 @@ async fn skip(
 ) -> Result<String, (StatusCode, String)> {
     let seconds = seconds(&body).map_err(|reason| (StatusCode::BAD_REQUEST, reason))?;
     world.clock.skip(seconds).await;
+    world.act(|state, now| state.keep_queues(now));
     Ok(world.clock.now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64().to_string())
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aws_sdk_sqs::config::Credentials;
+use redrive_sqs::queue_name;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -156,13 +157,13 @@ pub(super) fn checked(speed: Speed) -> Result<Speed, StartError> {
 
 /// Returns the queues of the state folder, the time on the clock, and the folder.
 fn queues(config: &Config) -> Result<(Sqs, SystemTime, Option<StateFolder>), StartError> {
-    let (new, now) = (Sqs::new(&config.region, &config.account), SystemTime::now());
-    let Some(folder) = &config.state else { return Ok((new, now, None)) };
-    if !config.functions.is_empty() || !config.workers.is_empty() {
-        let reason = "a state folder keeps queues, and cannot be used with functions or workers";
+    let new = Sqs::new(&config.region, &config.account);
+    let Some(folder) = &config.state else { return Ok((new, SystemTime::now(), None)) };
+    if !config.functions.is_empty() || !config.workers.is_empty() || config.speed != Speed::Times(1.0) {
+        let reason = "a state folder keeps queues in real time, and cannot be used with functions, workers or another speed";
         return Err(StartError::Invalid(reason.to_owned()));
     }
-    let opened = StateFolder::open(folder, new, now);
+    let opened = StateFolder::open(folder, new);
     let (opened, sqs, at) = opened.map_err(|source| StartError::State { folder: folder.clone(), source })?;
     match sqs.arn("") == Sqs::new(&config.region, &config.account).arn("") {
         true => Ok((sqs, at, Some(opened))),
@@ -178,14 +179,14 @@ fn account(config: &Config, sqs: Sqs, now: SystemTime) -> Result<Account, StartE
     let Config { region, account: id, functions, mappings, workers, alarms, stack, .. } = config;
     let mut account = Account::in_region(region, id);
     account.sqs = sqs;
-    // A redrive policy can only name a queue that exists.
-    let (sources, others): (Vec<_>, Vec<_>) =
-        config.queues.iter().partition(|queue| queue.attributes.contains_key("RedrivePolicy"));
-    for QueueConfig { name, attributes } in others.into_iter().chain(sources) {
+    for QueueConfig { name, attributes } in dead_letter_queues_first(&config.queues) {
         // The state folder may have the queue, whose attributes the template may have changed.
         let created = match account.sqs.exists(name) {
             true => account.sqs.set_attributes(name, attributes, now),
-            false => account.sqs.create(name, attributes, now),
+            false => {
+                account.sqs.forget_deleted(name);
+                account.sqs.create(name, attributes, now)
+            }
         };
         created.map_err(|source| StartError::Queue { name: name.clone(), source })?;
     }
@@ -198,6 +199,25 @@ fn account(config: &Config, sqs: Sqs, now: SystemTime) -> Result<Account, StartE
     account.logs = Logs::new(region, id, groups, now);
     account.cloudformation = CloudFormation::new(region, id, stack.clone(), now);
     Ok(account)
+}
+
+/// Returns the queues in an order in which SQS accepts them: a redrive policy can only name a queue that exists.
+fn dead_letter_queues_first(queues: &[QueueConfig]) -> Vec<&QueueConfig> {
+    let (mut ordered, mut rest) = (Vec::new(), queues.iter().collect::<Vec<_>>());
+    while !rest.is_empty() {
+        let waits = |queue: &&QueueConfig| {
+            let policy = queue.attributes.get("RedrivePolicy").map_or("", String::as_str);
+            let policy = serde_json::from_str::<serde_json::Value>(policy).unwrap_or_default();
+            let target = queue_name(policy["deadLetterTargetArn"].as_str().unwrap_or_default());
+            rest.iter().any(|other| other.name == target && other.name != queue.name)
+        };
+        let (waiting, ready): (Vec<_>, Vec<_>) = rest.iter().copied().partition(waits);
+        // SQS refuses queues that wait for each other.
+        let is_stuck = ready.is_empty();
+        ordered.extend(if is_stuck { &waiting } else { &ready });
+        rest = if is_stuck { Vec::new() } else { waiting };
+    }
+    ordered
 }
 
 /// Returns the workers, after checking that their queues exist.

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use ciborium::Value;
 use ciborium::de::Error as ReadError;
+use ciborium::ser::Error as WriteError;
 use http::Request;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +18,11 @@ use crate::sqs::Sqs;
 
 /// Bytes of calls after which a new snapshot replaces them, unless the last one was larger.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// The beginning of the names of files with calls.
+const CALLS: &str = "calls-";
+
+const RECEIVE: &str = "ReceiveMessage";
 
 /// The operations that change no queue.
 const READS: [&str; 6] = [
@@ -28,7 +35,15 @@ const READS: [&str; 6] = [
 ];
 
 /// The headers that decide what a call does.
-const HEADERS: [&str; 5] = ["content-type", "host", "x-amz-target", "x-amzn-query-mode", "authorization"];
+const HEADERS: [&str; 7] = [
+    "content-encoding",
+    "content-type",
+    "host",
+    "smithy-protocol",
+    "x-amz-target",
+    "x-amzn-query-mode",
+    "x-amzn-trace-id",
+];
 
 #[derive(Debug)]
 pub(crate) struct StateFolder {
@@ -47,46 +62,70 @@ pub(crate) struct StateFolder {
 #[derive(Serialize, Deserialize)]
 struct Snapshot<'a> {
     generation: u64,
-    at: SystemTime,
+    at: Moment,
     sqs: Cow<'a, Sqs>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct RecordedCall {
-    at: SystemTime,
+    at: Moment,
     method: String,
     uri: String,
     headers: Vec<(String, String)>,
-    body: String,
+    body: Value,
+}
+
+/// A time on the clock of the queues, and how far that is ahead of the machine's.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Moment {
+    at: SystemTime,
+    ahead: Duration,
+}
+
+impl Moment {
+    fn new(at: SystemTime) -> Self {
+        Self { at, ahead: at.duration_since(SystemTime::now()).unwrap_or_default() }
+    }
+
+    /// Returns the time on the clock now. It goes on while no process runs, and never back.
+    fn now(self) -> SystemTime {
+        self.at.max(SystemTime::now() + self.ahead)
+    }
 }
 
 impl StateFolder {
-    /// Opens the folder, or creates it, and returns the queues with the time of the last call. [`save`](Self::save) them before
-    /// the first call.
+    /// Opens the folder, or creates it, and returns the queues, with the time on their clock. [`save`](Self::save) them before the
+    /// first call.
     ///
     /// # Errors
-    /// Another process has it. It cannot be read or written, or does not contain queues.
-    pub(super) fn open(folder: &Path, new: Sqs, now: SystemTime) -> io::Result<(Self, Sqs, SystemTime)> {
+    /// Another process has it. It cannot be read or written, or something in it is missing or damaged.
+    pub(super) fn open(folder: &Path, new: Sqs) -> io::Result<(Self, Sqs, SystemTime)> {
         fs::create_dir_all(folder)?;
-        let lock = File::create(folder.join("lock"))?;
+        let lock = File::options().create(true).append(true).open(folder.join("lock"))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => io::Error::other("another process uses it"),
             TryLockError::Error(error) => error,
         })?;
+        let calls = recorded(folder)?;
         let (generation, sqs, at) = match read(&folder.join("queues"))? {
-            Some(Snapshot { generation, at, sqs }) => repeat(folder, generation, at, sqs.into_owned())?,
-            None => (0, new, now),
+            Some(Snapshot { generation, at, sqs }) => {
+                let (sqs, at) = repeat(&calls_of(folder, generation), at, sqs.into_owned())?;
+                (generation, sqs, at.now())
+            }
+            None if calls.is_empty() => (0, new, SystemTime::now()),
+            None => return Err(damaged("the file queues is missing")),
         };
         let calls = File::options().append(true).create(true).open(calls_of(folder, generation))?;
         let (folder, bytes, most_bytes) = (folder.to_owned(), 0, MOST_BYTES);
         let opened = Self { folder, generation, calls, bytes, most_bytes, is_whole: true, _lock: lock };
-        Ok((opened, sqs, at.max(now)))
+        Ok((opened, sqs, at))
     }
 
-    /// Records a call that was done, before it is answered.
+    /// Records a call before it is done, unless it changes nothing. Receives are recorded afterwards, see
+    /// [`record_receive`](Self::record_receive).
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written, and so must not be done.
     pub(super) fn record(
         &mut self,
         operation: &str,
@@ -94,41 +133,90 @@ impl StateFolder {
         sqs: &Sqs,
         now: SystemTime,
     ) -> io::Result<()> {
-        if !self.is_whole {
-            return self.save(sqs, now);
+        if READS.contains(&operation) || operation == RECEIVE {
+            Ok(())
+        } else {
+            self.write(request, sqs, now)
         }
-        if READS.contains(&operation) || operation == "ReceiveMessage" && !sqs.has_events() {
-            return Ok(());
+    }
+
+    /// Records a receive that has changed something. Most receives wait, and would be recorded again and again.
+    ///
+    /// # Errors
+    /// It cannot be written. The messages return after their visibility timeout.
+    pub(super) fn record_receive(
+        &mut self,
+        operation: &str,
+        request: &Request<Bytes>,
+        sqs: &Sqs,
+        now: SystemTime,
+    ) -> io::Result<()> {
+        let is_done = operation == RECEIVE && sqs.has_events();
+        let is_whole = self.is_whole;
+        match is_done {
+            // The snapshot has what it has done.
+            true if !is_whole => self.save(sqs, now),
+            true => self.write(request, sqs, now),
+            false => Ok(()),
+        }
+    }
+
+    fn write(&mut self, request: &Request<Bytes>, sqs: &Sqs, now: SystemTime) -> io::Result<()> {
+        if !self.is_whole || self.bytes > self.most_bytes {
+            self.save(sqs, now)?;
         }
         let mut bytes = Vec::new();
         ciborium::into_writer(&RecordedCall::new(request, now), &mut bytes).map_err(io::Error::other)?;
         // A call that is cut off would hide those after it.
         self.is_whole = false;
         self.calls.write_all(&bytes)?;
-        self.is_whole = true;
-        self.bytes += bytes.len() as u64;
-        if self.bytes > self.most_bytes { self.save(sqs, now) } else { Ok(()) }
+        (self.is_whole, self.bytes) = (true, self.bytes + bytes.len() as u64);
+        Ok(())
     }
 
     /// Replaces the snapshot and forgets the calls before it.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub(super) fn save(&mut self, sqs: &Sqs, at: SystemTime) -> io::Result<()> {
         self.is_whole = false;
         let generation = self.generation + 1;
-        let calls = File::create(calls_of(&self.folder, generation))?;
         let new = self.folder.join("queues.new");
-        let mut file = BufWriter::new(File::create(&new)?);
-        let snapshot = Snapshot { generation, at, sqs: Cow::Borrowed(sqs) };
-        ciborium::into_writer(&snapshot, &mut file).map_err(io::Error::other)?;
-        let file = file.into_inner()?;
-        file.sync_all()?;
-        let size = file.metadata()?.len();
+        let size =
+            write_snapshot(&new, &Snapshot { generation, at: Moment::new(at), sqs: Cow::Borrowed(sqs) });
+        let size = size.inspect_err(|_| drop(fs::remove_file(&new)))?;
+        let calls = File::create(calls_of(&self.folder, generation))?;
         fs::rename(new, self.folder.join("queues"))?;
-        // The snapshot has all of them.
-        let _ = fs::remove_file(calls_of(&self.folder, self.generation));
         (self.generation, self.calls, self.bytes, self.is_whole) = (generation, calls, 0, true);
         self.most_bytes = size.max(MOST_BYTES);
+        // The snapshot has all calls before it.
+        for file in recorded(&self.folder)? {
+            if file != calls_of(&self.folder, generation) {
+                fs::remove_file(file)?;
+            }
+        }
         Ok(())
     }
+}
+
+fn write_snapshot(file: &Path, snapshot: &Snapshot<'_>) -> io::Result<u64> {
+    let mut file = BufWriter::new(File::create(file)?);
+    ciborium::into_writer(snapshot, &mut file).map_err(|error| match error {
+        WriteError::Io(error) => error,
+        WriteError::Value(why) => io::Error::other(why),
+    })?;
+    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()?;
+    Ok(file.metadata()?.len())
+}
+
+/// Returns the files of recorded calls.
+fn recorded(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let files = fs::read_dir(folder)?.map(|file| file.map(|file| file.path()));
+    let is_ours = |file: &PathBuf| {
+        file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(CALLS))
+    };
+    files.filter(|file| file.as_ref().map_or(true, is_ours)).collect()
 }
 
 impl RecordedCall {
@@ -136,62 +224,61 @@ impl RecordedCall {
         let header =
             |name: &str| Some((name.to_owned(), request.headers().get(name)?.to_str().ok()?.to_owned()));
         Self {
-            at,
+            at: Moment::new(at),
             method: request.method().to_string(),
             uri: request.uri().to_string(),
             headers: HEADERS.into_iter().filter_map(header).collect(),
-            // SQS accepts only text.
-            body: String::from_utf8_lossy(request.body()).into_owned(),
+            body: Value::Bytes(request.body().to_vec()),
         }
     }
 
     fn request(self) -> Result<Request<Bytes>, http::Error> {
         let request = Request::builder().method(&*self.method).uri(self.uri);
         let headers = self.headers.into_iter();
-        headers.fold(request, |request, (name, value)| request.header(name, value)).body(self.body.into())
+        let body = self.body.into_bytes().unwrap_or_default();
+        headers.fold(request, |request, (name, value)| request.header(name, value)).body(body.into())
     }
 }
 
 /// Repeats the calls after a snapshot, and returns the queues and the time of the last call.
-fn repeat(
-    folder: &Path,
-    generation: u64,
-    mut at: SystemTime,
-    sqs: Sqs,
-) -> io::Result<(u64, Sqs, SystemTime)> {
+fn repeat(calls: &Path, mut at: Moment, sqs: Sqs) -> io::Result<(Sqs, Moment)> {
     let mut account = Account::with_queues(sqs);
-    let mut calls = match File::open(calls_of(folder, generation)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((generation, account.sqs, at)),
+    let mut calls = match File::open(calls) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(damaged(&format!("the file {} is missing", calls.display())));
+        }
         calls => BufReader::new(calls?),
     };
     loop {
         let call: RecordedCall = match ciborium::from_reader(&mut calls) {
             Ok(call) => call,
-            // The end, or a call that a kill cut off and nobody got an answer to.
+            // The end, or a call that a kill cut off, which was not done.
             Err(ReadError::Io(error)) if error.kind() == ErrorKind::UnexpectedEof => break,
-            Err(error) => return Err(invalid(&error)),
+            Err(error) => return Err(damaged(&error)),
         };
         at = call.at;
-        account.answer(&call.request().map_err(|error| invalid(&error))?, at);
+        account.sqs.advance(at.at);
+        // A refused call is refused again.
+        account.answer(&call.request().map_err(|error| damaged(&error))?, at.at);
         // They have been reported.
         account.take_events();
     }
-    Ok((generation, account.sqs, at))
+    Ok((account.sqs, at))
 }
 
 fn read(snapshot: &Path) -> io::Result<Option<Snapshot<'static>>> {
     match File::open(snapshot) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        file => ciborium::from_reader(BufReader::new(file?)).map_err(|error| invalid(&error)).map(Some),
+        file => ciborium::from_reader(BufReader::new(file?)).map_err(|error| damaged(&error)).map(Some),
     }
 }
 
-fn invalid(why: &impl std::fmt::Display) -> io::Error {
+fn damaged(why: &(impl std::fmt::Display + ?Sized)) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("it is damaged, or another version wrote it: {why}"))
 }
 
 fn calls_of(folder: &Path, generation: u64) -> PathBuf {
-    folder.join(format!("calls-{generation}"))
+    folder.join(format!("{CALLS}{generation}"))
 }
 
 #[cfg(test)]

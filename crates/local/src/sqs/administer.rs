@@ -38,6 +38,11 @@ impl Sqs {
         Ok(())
     }
 
+    /// Lets a deleted queue be created again at once.
+    pub(crate) fn forget_deleted(&mut self, name: &str) {
+        self.deleted.remove(name);
+    }
+
     pub(crate) fn exists(&self, name: &str) -> bool {
         self.entries.contains_key(name)
     }
@@ -72,9 +77,14 @@ impl Sqs {
         if let Some(policy) = policy {
             self.check_redrive(queue, settings.fifo, policy)?;
         }
-        let entry = self.entry_mut(queue)?;
-        entry.queue.set(settings);
-        entry.modified_at = now;
+        // What was due until now happens by the former settings, whether or not a call has noticed it.
+        self.advance(now);
+        self.with(queue, |queue| {
+            queue.catch_up(now);
+            queue.set(settings);
+            Ok(())
+        })?;
+        self.entry_mut(queue)?.modified_at = now;
         Ok(())
     }
 
