@@ -23,7 +23,7 @@ use crate::flags::Output;
 use crate::output::Progress;
 use crate::problem::{OrProblem, Problem};
 use crate::sqs::Stop;
-use crate::tell::{print_json, print_line};
+use crate::tell::{print_json, print_line, tell};
 use crate::wait::wait;
 use crew::Crew;
 use letters::Letters;
@@ -49,8 +49,8 @@ handled, or be in the dead-letter queue if its handler always fails.
 
 Messages count as attempted, acknowledged (SQS confirmed the send), recovered (not acknowledged, but received) and duplicated
 (handled again because a worker was killed before it deleted the message, or because the message was sent again). Faults are
-messages that were lost, duplicated without such a cause, out of order, received before their delay was over, received with a wrong receive count,
-dead-lettered by mistake, unexpected, or left in the queue. SQS may rarely duplicate a message of a standard queue by itself.
+messages that SQS did not accept, that were lost, duplicated without such a cause, out of order, received before their delay was over,
+received with a wrong receive count, dead-lettered by mistake, unexpected, or left in the queue. SQS may rarely duplicate a message of a standard queue by itself.
 
 Exit codes: 0 no fault, 1 faults or failed, 2 wrong usage or input, 130 interrupted.")]
 pub(crate) struct Arguments {
@@ -85,6 +85,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Time in which a message that was not deleted returns.
 const LATE: Duration = Duration::from_secs(2 * VISIBILITY.as_secs());
 
+/// Time from the start in which SQS remembers all deduplication ids, with a minute to spare.
+const REPEATED: Duration = Duration::from_secs(240);
+
 /// Time after which the counts of a queue are right. AWS says that they take about a minute.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html>
 const COUNTED: Duration = Duration::from_secs(90);
@@ -92,15 +95,16 @@ const COUNTED: Duration = Duration::from_secs(90);
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     wait(async {
         let aws = Aws::connect(&arguments.place).await.or_input()?;
-        let requests =
-            counted(usize::try_from(arguments.messages * 4 + 1_000).unwrap_or(usize::MAX), "request");
+        let requests = arguments.messages * 4 + u64::from(arguments.kills) * 20 + 500;
+        let requests = counted(usize::try_from(requests).unwrap_or(usize::MAX), "request");
         if aws.is_aws() && !arguments.sure.yes {
-            let question = format!("create four queues and send up to {requests} to SQS in {}", aws.here());
+            let question = format!("create four queues and send about {requests} to SQS in {}", aws.here());
             confirm(&question, "The queues are deleted afterwards.", "nothing was created")?;
         }
         let stop = Stop::listen().or_failed()?;
         let run = format!("{}-{:08x}", arguments.prefix, fastrand::u32(..));
         let plan = Plan::new(usize::try_from(arguments.messages).unwrap_or(usize::MAX), arguments.kills);
+        tell(format_args!("redrive: the names of the queues begin with {run}"));
         let folder = tempfile::Builder::new().prefix("redrive-verify-").tempdir();
         let folder = folder.context("could not create a folder").or_failed()?;
         let queues = Queues::create(&aws, &run, plan.max_receive_count).await.or_failed()?;
@@ -110,12 +114,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let verified = verification.run(folder.path()).await;
         queues.delete(&aws).await;
         let tally = verified.map_err(|error| stop.or_failed(error))?;
-        report(arguments, &tally, began.elapsed())?;
-        if tally.faults.is_empty() {
-            return Ok(());
+        let reported = report(arguments, &tally, began.elapsed());
+        if !tally.faults.is_empty() {
+            let kept = folder.keep();
+            return Err(Problem::Failed(anyhow!(
+                "there were faults; what the workers did is in {}",
+                kept.display()
+            )));
         }
-        let kept = folder.keep();
-        Err(Problem::Failed(anyhow!("there were faults; what the workers did is in {}", kept.display())))
+        reported
     })
 }
 
@@ -139,7 +146,7 @@ impl Verification<'_> {
         let receiving = letters.receive(aws, queues);
         tokio::pin!(sending, receiving);
         let bar = Progress::bar(plan.messages.len() as u64, "handled {pos} of {len}  [{bar:40}]");
-        let mut sends = None;
+        let (began, mut sends) = (Instant::now(), None);
         // The number of messages that have not ended, and since when.
         let (mut open, mut finished) = ((usize::MAX, Instant::now()), None);
         while finished.is_none_or(|at: Instant| at.elapsed() < LATE) {
@@ -161,9 +168,11 @@ impl Verification<'_> {
             if left != open.0 {
                 open = (left, Instant::now());
             }
-            if finished.is_none()
-                && (left == 0 && crew.kills() == kills || open.1.elapsed() > self.patience())
-            {
+            let is_over = left == 0 && crew.kills() == kills || open.1.elapsed() > self.patience();
+            if finished.is_none() && is_over {
+                if began.elapsed() < REPEATED {
+                    send::repeat(&once, queues, plan, self.run).await;
+                }
                 finished = Some(Instant::now());
             }
         }
@@ -217,6 +226,7 @@ fn report(arguments: &Arguments, tally: &Tally, took: Duration) -> Result<(), Pr
     counts.iter().try_for_each(|(name, count)| line(name, **count, &[]))?;
     let Faults { unexpected, left_in_queue, .. } = faults;
     let numbers = [
+        ("not accepted by SQS", &faults.not_accepted),
         ("lost", &faults.lost),
         ("duplicated without a cause", &faults.duplicated_without_cause),
         ("out of order", &faults.out_of_order),

@@ -24,7 +24,7 @@ pub(super) struct Step {
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub(super) enum What {
     /// The handler was called.
-    Began { body: String, attribute: Option<String> },
+    Began { body: String, attribute: Option<String>, group: Option<String> },
     /// The handler returns.
     Ended { succeeds: bool },
     /// SQS has confirmed the outcome.

@@ -95,6 +95,11 @@ impl Planned {
         serde_json::to_string(self).expect("it has no map")
     }
 
+    /// Returns true if this is the value of its attribute.
+    pub(super) fn has(&self, attribute: Option<&str>) -> bool {
+        attribute == Some(&*self.number.to_string())
+    }
+
     pub(super) fn is_sent_twice(&self) -> bool {
         self.group.is_some() && (self.number / 4).is_multiple_of(REPEATED)
     }

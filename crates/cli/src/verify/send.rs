@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use futures_util::stream::{self, StreamExt};
 use tokio::time::sleep;
@@ -40,6 +41,14 @@ pub(super) async fn send(sqs: &Client, queues: &Queues, plan: &Plan, run: &str) 
     sends
 }
 
+/// Sends some messages of the FIFO queue again, which SQS must take for the same within five minutes.
+pub(super) async fn repeat(sqs: &Client, queues: &Queues, plan: &Plan, run: &str) {
+    for planned in plan.messages.iter().filter(|planned| planned.is_sent_twice()) {
+        // Whatever SQS answers, the message must not be there twice.
+        let _ = in_order(sqs, &queues.fifo, planned, run).send().await;
+    }
+}
+
 /// Sends messages of the standard queue, and those that SQS does not acknowledge again.
 async fn send_batch(sqs: &Client, url: &str, batch: &[&Planned]) -> Vec<(usize, Send)> {
     let mut sends: Vec<_> = batch.iter().map(|planned| (planned.number, Send::default())).collect();
@@ -71,10 +80,7 @@ async fn send_batch(sqs: &Client, url: &str, batch: &[&Planned]) -> Vec<(usize, 
 /// Sends a message of the FIFO queue. One that SQS does not acknowledge is sent again before the next one, which SQS takes for the
 /// same.
 async fn send_in_order(sqs: &Client, url: &str, planned: &Planned, run: &str) -> Send {
-    let group = planned.group.unwrap_or_default().to_string();
-    let call = sqs.send_message().queue_url(url).message_group_id(group).message_body(planned.body());
-    let call = call.message_attributes(ATTRIBUTE, attribute(planned));
-    let call = call.message_deduplication_id(format!("{run}-{}", planned.number));
+    let call = in_order(sqs, url, planned, run);
     let mut send = Send::default();
     while !send.is_acknowledged && send.calls < CALLS {
         if send.calls > 0 {
@@ -83,11 +89,14 @@ async fn send_in_order(sqs: &Client, url: &str, planned: &Planned, run: &str) ->
         send.calls += 1;
         send.is_acknowledged = call.clone().send().await.is_ok();
     }
-    if planned.is_sent_twice() {
-        // Whatever SQS answers, the message must not be there twice.
-        let _ = call.send().await;
-    }
     send
+}
+
+fn in_order(sqs: &Client, url: &str, planned: &Planned, run: &str) -> SendMessageFluentBuilder {
+    let group = planned.group.unwrap_or_default().to_string();
+    let call = sqs.send_message().queue_url(url).message_group_id(group).message_body(planned.body());
+    let call = call.message_attributes(ATTRIBUTE, attribute(planned));
+    call.message_deduplication_id(format!("{run}-{}", planned.number))
 }
 
 fn attribute(planned: &Planned) -> MessageAttributeValue {

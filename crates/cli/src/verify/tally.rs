@@ -43,6 +43,8 @@ pub(super) struct Worker {
 pub(super) struct Letter {
     pub(super) id: String,
     pub(super) body: String,
+    pub(super) attribute: Option<String>,
+    pub(super) is_fifo: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -63,6 +65,8 @@ pub(super) struct Tally {
 /// What must not happen: numbers of messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Faults {
+    /// SQS acknowledged no send of them.
+    pub(super) not_accepted: BTreeSet<usize>,
     pub(super) lost: BTreeSet<usize>,
     pub(super) duplicated_without_cause: BTreeSet<usize>,
     pub(super) out_of_order: BTreeSet<usize>,
@@ -115,6 +119,9 @@ pub(super) fn tally(evidence: &Evidence<'_>) -> Tally {
         tally.recovered += usize::from(!send.is_acknowledged && (is_handled || is_dead));
         tally.handled += usize::from(is_handled);
         tally.dead_lettered += usize::from(is_dead);
+        if !send.is_acknowledged {
+            faults.not_accepted.insert(number);
+        }
         let has_ended = if planned.job.becomes_letter() { is_dead } else { is_handled };
         if is_dead && !planned.job.becomes_letter() {
             faults.dead_lettered_by_mistake.insert(number);
@@ -122,11 +129,13 @@ pub(super) fn tally(evidence: &Evidence<'_>) -> Tally {
             faults.lost.insert(number);
         }
         let duplicates = duplicates(planned, send, of_it, its_letters);
-        tally.duplicated += duplicates.with_cause;
         if duplicates.has_others {
             faults.duplicated_without_cause.insert(number);
+        } else {
+            tally.duplicated += duplicates.with_cause;
         }
         judge_deliveries(of_it, planned.job, &mut faults);
+        judge_counts(plan, of_it, kills, is_dead && planned.job == Job::Failed, &mut faults);
     }
     judge_order(plan, &by_number, &mut faults);
     Tally { faults, ..tally }
@@ -140,8 +149,7 @@ impl Delivery<'_> {
     /// Returns true if it took so long that the worker must have stood still: the visibility timeout may have ended.
     fn is_late(&self, job: Job) -> bool {
         let time = if job == Job::Slow { SLOW } else { QUICK };
-        let end = self.settled.or(self.ended.map(|(at, _)| at));
-        end.is_some_and(|end| end.saturating_sub(self.began) > millis(time + VISIBILITY / 2))
+        self.ended.is_some_and(|(end, _)| end.saturating_sub(self.began) > millis(time + VISIBILITY / 2))
     }
 
     /// Returns when the next message of its group may begin, if it may after this delivery.
@@ -160,28 +168,25 @@ struct Duplicates {
     has_others: bool,
 }
 
-/// Counts successes and letters beyond the first. A worker that was killed, or stood still, explains those of the messages that it
-/// had; a send without an answer explains copies with other ids.
+/// Counts successes and letters beyond the first. Each delivery whose worker was killed, or stood still, before SQS confirmed the
+/// outcome explains one more of the same message. A send without an answer explains a copy with another id, also of a letter.
 fn duplicates(planned: &Planned, send: &Send, of_it: &[&Delivery<'_>], letters: usize) -> Duplicates {
     let was_cut =
         |each: &Delivery<'_>| each.was_killed && each.settled.is_none() || each.is_late(planned.job);
-    let mut by_id: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
+    let mut by_id: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for each in of_it {
-        let (successes, has_cause) = by_id.entry(each.id).or_default();
+        let (successes, cuts) = by_id.entry(each.id).or_default();
         *successes += usize::from(each.has_succeeded());
-        *has_cause |= was_cut(each);
+        *cuts += usize::from(was_cut(each));
     }
     let copies = if planned.group.is_some() { 1 } else { send.calls.max(1) };
-    let mut counted =
-        Duplicates { with_cause: by_id.len().saturating_sub(1), has_others: by_id.len() > copies };
-    let mut count = |extra: usize, has_cause: bool| {
-        counted.with_cause += if has_cause { extra } else { 0 };
-        counted.has_others |= extra > 0 && !has_cause;
-    };
-    by_id.values().for_each(|(successes, has_cause)| count(successes.saturating_sub(1), *has_cause));
-    let extra = letters.saturating_sub(by_id.len().max(1));
-    count(extra, by_id.values().any(|(_, has_cause)| *has_cause));
-    if counted.has_others { Duplicates { with_cause: 0, ..counted } } else { counted }
+    let again = |(successes, _): &(usize, usize)| successes.saturating_sub(1);
+    Duplicates {
+        with_cause: by_id.values().map(again).sum::<usize>()
+            + by_id.len().saturating_sub(1)
+            + letters.saturating_sub(1),
+        has_others: by_id.len() > copies || by_id.values().any(|each| again(each) > each.1),
+    }
 }
 
 /// Returns the deliveries in the order in which they began.
@@ -193,10 +198,10 @@ fn deliveries<'a>(evidence: &Evidence<'a>, faults: &mut Faults) -> Vec<Delivery<
             // Handlers of one worker never have the same message at the same time.
             let open = of_worker.iter_mut().rev().find(|each| each.id == id);
             match (what, open) {
-                (What::Began { body, attribute }, _) => {
-                    let found = evidence.plan.find(body);
-                    let is_whole = |number: usize| attribute.as_deref() == Some(&*number.to_string());
-                    match found.map(|planned| planned.number).filter(|number| is_whole(*number)) {
+                (What::Began { body, attribute, group }, _) => {
+                    let found = evidence.plan.find(body).filter(|planned| planned.has(attribute.as_deref()));
+                    let found = found.filter(|planned| planned.group.map(|it| it.to_string()) == *group);
+                    match found.map(|planned| planned.number) {
                         Some(number) => of_worker.push(Delivery {
                             number,
                             id,
@@ -221,11 +226,14 @@ fn deliveries<'a>(evidence: &Evidence<'a>, faults: &mut Faults) -> Vec<Delivery<
     all
 }
 
+/// Returns how many letters each message has. A letter that returns after it was deleted is a fault.
 fn letters_by_number(plan: &Plan, letters: &[Letter], faults: &mut Faults) -> BTreeMap<usize, usize> {
-    let mut dead = BTreeMap::new();
+    let (mut dead, mut ids) = (BTreeMap::new(), BTreeSet::new());
     for letter in letters {
-        match plan.find(&letter.body) {
-            Some(planned) => *dead.entry(planned.number).or_default() += 1,
+        let found = plan.find(&letter.body).filter(|planned| planned.has(letter.attribute.as_deref()));
+        match found.filter(|planned| planned.group.is_some() == letter.is_fifo) {
+            Some(planned) if ids.insert(&letter.id) => *dead.entry(planned.number).or_default() += 1,
+            Some(planned) => drop(faults.duplicated_without_cause.insert(planned.number)),
             None => drop(faults.unexpected.insert(letter.id.clone())),
         }
     }
@@ -241,7 +249,11 @@ fn judge_deliveries(of_it: &[&Delivery<'_>], job: Job, faults: &mut Faults) {
         }
         let delay = if last.attempt == 1 { DELAY } else { NEXT_DELAY };
         match (last.ended, last.settled) {
-            (Some((at, false)), Some(_)) if next.began + millis(CLOCKS) < at + millis(delay) => {
+            (Some((at, false)), Some(settled))
+                if job != Job::Rejected
+                    && settled < next.began
+                    && next.began + millis(CLOCKS) < at + millis(delay) =>
+            {
                 faults.before_delay.insert(next.number);
             }
             // Its worker still had it.
@@ -253,6 +265,24 @@ fn judge_deliveries(of_it: &[&Delivery<'_>], job: Job, faults: &mut Faults) {
             }
             _ => {}
         }
+    }
+}
+
+/// Receive counts rise by one. A worker that is killed may have received a message without having begun it.
+fn judge_counts(plan: &Plan, of_it: &[&Delivery<'_>], kills: usize, was_moved: bool, faults: &mut Faults) {
+    let Some(first) = of_it.first() else { return };
+    let unseen = u32::try_from(kills).unwrap_or(u32::MAX);
+    let mut by_id: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut jumps = false;
+    for each in of_it {
+        let last = by_id.insert(each.id, each.attempt).unwrap_or_default();
+        jumps |= each.attempt > last + 1 + unseen;
+    }
+    // The redrive policy moves it after its last receive, and not before.
+    let last = of_it.iter().map(|each| each.attempt).max().unwrap_or_default();
+    let most = plan.max_receive_count;
+    if jumps || last > most || was_moved && last + unseen < most {
+        faults.wrong_receive_count.insert(first.number);
     }
 }
 

@@ -78,20 +78,22 @@ struct Delivery {
     attempt: u32,
     body: String,
     attribute: Option<String>,
+    group: Option<String>,
 }
 
 impl FromMessage for Delivery {
     fn from_message(record: &Record<'_>) -> Result<Self, BoxError> {
         let attribute = record.attributes().get(ATTRIBUTE).and_then(|it| it.as_str().map(str::to_owned));
         let (id, body) = (record.id().to_owned(), record.body().to_owned());
-        Ok(Self { id, attempt: record.attempt(), body, attribute })
+        let group = record.group().map(str::to_owned);
+        Ok(Self { id, attempt: record.attempt(), body, attribute, group })
     }
 }
 
 async fn handle(history: Arc<History>, delivery: Delivery) -> Result<(), Failure> {
-    let Delivery { id, attempt, body, attribute } = delivery;
+    let Delivery { id, attempt, body, attribute, group } = delivery;
     let job = serde_json::from_str(&body).map_or(Job::Done, |planned: Planned| planned.job);
-    history.write(&id, attempt, What::Began { body, attribute })?;
+    history.write(&id, attempt, What::Began { body, attribute, group })?;
     tokio::time::sleep(if job == Job::Slow { SLOW } else { QUICK }).await;
     let result = match job {
         Job::Done | Job::Slow => Ok(()),

@@ -47,7 +47,8 @@ impl Run {
         let steps = &mut self.workers[worker].steps;
         let mut step = |at, what| steps.push(Step { at, id: id.clone(), attempt, what });
         let attribute = Some(planned.number.to_string());
-        step(began, What::Began { body: planned.body(), attribute });
+        let group = planned.group.map(|group| group.to_string());
+        step(began, What::Began { body: planned.body(), attribute, group });
         if let Some(succeeds) = ends {
             step(began + took, What::Ended { succeeds });
             step(began + took, What::Settled { outcome: String::new() });
@@ -72,7 +73,8 @@ impl Run {
 }
 
 fn letter(planned: &Planned) -> Letter {
-    Letter { id: format!("l-{}", planned.number), body: planned.body() }
+    let (number, is_fifo) = (planned.number, planned.group.is_some());
+    Letter { id: format!("l-{number}"), body: planned.body(), attribute: Some(number.to_string()), is_fifo }
 }
 
 #[test]
@@ -136,6 +138,55 @@ fn a_copy_is_a_fault_although_a_worker_was_killed() {
     run.workers[2].steps.iter_mut().for_each(|step| step.id = "its copy".to_owned());
     let faults = run.tally().faults;
     assert_eq!(faults.duplicated_without_cause.into_iter().collect::<Vec<_>>(), [planned.number]);
+}
+
+/// One delivery that a kill cut off explains one more success, and no third one.
+#[test]
+fn a_kill_explains_one_delivery() {
+    let mut run = Run::perfect();
+    run.workers[1].was_killed = true;
+    let planned = one(&run.plan, Job::Done, false);
+    let began = 100_000 * planned.number as u64;
+    run.deliver(1, &planned, 1, began, Some(true));
+    run.workers[1].steps.pop();
+    run.steps(&planned).for_each(|step| step.attempt = 2);
+    assert!(run.tally().faults.is_empty());
+    run.deliver(2, &planned, 3, began + 50_000, Some(true));
+    let faults = run.tally().faults;
+    assert_eq!(faults.duplicated_without_cause.into_iter().collect::<Vec<_>>(), [planned.number]);
+}
+
+#[test]
+fn receive_counts_begin_with_one_and_reach_the_redrive_policy() {
+    let plants: [fn(&mut Run) -> usize; 2] = [
+        |run| {
+            let planned = one(&run.plan, Job::Done, false);
+            run.steps(&planned).for_each(|step| step.attempt = 10);
+            planned.number
+        },
+        |run| {
+            let planned = one(&run.plan, Job::Failed, false);
+            let id = format!("m-{}", planned.number);
+            run.workers[0].steps.retain(|step| step.id != id || step.attempt <= 3);
+            planned.number
+        },
+    ];
+    for plant in plants {
+        let mut run = Run::perfect();
+        let number = plant(&mut run);
+        let faults = run.tally().faults;
+        assert_eq!(faults.wrong_receive_count.iter().copied().collect::<Vec<_>>(), [number], "{faults:?}");
+    }
+}
+
+#[test]
+fn a_message_that_sqs_never_accepted_is_a_fault() {
+    let mut run = Run::perfect();
+    let planned = one(&run.plan, Job::Done, true);
+    run.forget(&planned);
+    run.sends[planned.number] = Send { calls: 5, is_acknowledged: false };
+    let faults = Faults { not_accepted: [planned.number].into(), ..Faults::default() };
+    assert_eq!(run.tally().faults, faults);
 }
 
 /// A fault, and what it does to a run.
@@ -260,10 +311,15 @@ fn each_fault_is_counted_as_itself() {
 
 #[test]
 fn messages_that_nobody_sent_or_that_changed_are_unexpected() {
-    let changes: [fn(&mut Step); 3] = [
+    let changes: [fn(&mut Step); 4] = [
         |step| {
             if let What::Began { body, .. } = &mut step.what {
                 body.push(' ')
+            }
+        },
+        |step| {
+            if let What::Began { group, .. } = &mut step.what {
+                *group = Some("another".to_owned());
             }
         },
         |step| {
@@ -283,6 +339,17 @@ fn messages_that_nobody_sent_or_that_changed_are_unexpected() {
         run.steps(&planned).for_each(change);
         let faults = run.tally().faults;
         assert_eq!(faults.unexpected.into_iter().collect::<Vec<_>>(), [format!("m-{}", planned.number)]);
+    }
+    let changed_letters: [fn(&mut Letter); 3] = [
+        |letter| letter.body.push(' '),
+        |letter| letter.attribute = None,
+        |letter| letter.is_fifo = !letter.is_fifo,
+    ];
+    for change in changed_letters {
+        let mut run = Run::perfect();
+        change(&mut run.letters[0]);
+        let id = run.letters[0].id.clone();
+        assert_eq!(run.tally().faults.unexpected.into_iter().collect::<Vec<_>>(), [id]);
     }
     let mut run = Run::perfect();
     run.left = 1;
