@@ -104,6 +104,7 @@ pub(super) fn tally(evidence: &Evidence<'_>) -> Tally {
     let deliveries = deliveries(evidence, &mut faults);
     let mut by_number: BTreeMap<usize, Vec<&Delivery<'_>>> = BTreeMap::new();
     deliveries.iter().for_each(|each| by_number.entry(each.number).or_default().push(each));
+    let received = received(evidence.workers);
     let dead = letters_by_number(plan, letters, &mut faults);
 
     let kills = evidence.workers.iter().filter(|worker| worker.was_killed).count();
@@ -135,7 +136,7 @@ pub(super) fn tally(evidence: &Evidence<'_>) -> Tally {
             tally.duplicated += duplicates.with_cause;
         }
         judge_deliveries(of_it, planned.job, &mut faults);
-        judge_counts(plan, of_it, kills, is_dead && planned.job == Job::Failed, &mut faults);
+        judge_counts(plan, &received, of_it, kills, is_dead && planned.job == Job::Failed, &mut faults);
     }
     judge_order(plan, &by_number, &mut faults);
     Tally { faults, ..tally }
@@ -189,6 +190,17 @@ fn duplicates(planned: &Planned, send: &Send, of_it: &[&Delivery<'_>], letters: 
     }
 }
 
+/// The receive counts that workers have seen, by message id.
+type Received<'a> = BTreeMap<&'a str, BTreeSet<u32>>;
+
+fn received(workers: &[Worker]) -> Received<'_> {
+    let mut received = Received::new();
+    for step in workers.iter().flat_map(|worker| &worker.steps) {
+        received.entry(&step.id).or_default().insert(step.attempt);
+    }
+    received
+}
+
 /// Returns the deliveries in the order in which they began.
 fn deliveries<'a>(evidence: &Evidence<'a>, faults: &mut Faults) -> Vec<Delivery<'a>> {
     let mut all = Vec::new();
@@ -196,7 +208,7 @@ fn deliveries<'a>(evidence: &Evidence<'a>, faults: &mut Faults) -> Vec<Delivery<
         let mut of_worker: Vec<Delivery<'a>> = Vec::new();
         for Step { at, id, attempt, what } in steps {
             // Handlers of one worker never have the same message at the same time.
-            let open = of_worker.iter_mut().rev().find(|each| each.id == id);
+            let open = of_worker.iter_mut().rev().find(|each| each.id == id && each.attempt == *attempt);
             match (what, open) {
                 (What::Began { body, attribute, group }, _) => {
                     let found = evidence.plan.find(body).filter(|planned| planned.has(attribute.as_deref()));
@@ -216,7 +228,7 @@ fn deliveries<'a>(evidence: &Evidence<'a>, faults: &mut Faults) -> Vec<Delivery<
                 }
                 (What::Ended { succeeds }, Some(open)) => open.ended = Some((*at, *succeeds)),
                 (What::Settled { .. }, Some(open)) => open.settled = Some(*at),
-                // Its begin is among the unexpected ones.
+                // Its begin is among the unexpected ones, or it was returned without having begun.
                 (What::Ended { .. } | What::Settled { .. }, None) => {}
             }
         }
@@ -268,18 +280,26 @@ fn judge_deliveries(of_it: &[&Delivery<'_>], job: Job, faults: &mut Faults) {
     }
 }
 
-/// Receive counts rise by one. A worker that is killed may have received a message without having begun it.
-fn judge_counts(plan: &Plan, of_it: &[&Delivery<'_>], kills: usize, was_moved: bool, faults: &mut Faults) {
+/// Receive counts begin with one and rise by one. A worker that is killed may have received a message without a trace.
+fn judge_counts(
+    plan: &Plan,
+    received: &Received<'_>,
+    of_it: &[&Delivery<'_>],
+    kills: usize,
+    was_moved: bool,
+    faults: &mut Faults,
+) {
     let Some(first) = of_it.first() else { return };
     let unseen = u32::try_from(kills).unwrap_or(u32::MAX);
-    let mut by_id: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut jumps = false;
-    for each in of_it {
-        let last = by_id.insert(each.id, each.attempt).unwrap_or_default();
-        jumps |= each.attempt > last + 1 + unseen;
-    }
+    let jumps = of_it.iter().any(|each| {
+        let counts = received.get(each.id).into_iter().flatten();
+        counts
+            .scan(0, |last, count| Some(count - std::mem::replace(last, *count)))
+            .any(|step| step > 1 + unseen)
+    });
     // The redrive policy moves it after its last receive, and not before.
-    let last = of_it.iter().map(|each| each.attempt).max().unwrap_or_default();
+    let last =
+        of_it.iter().filter_map(|each| received.get(each.id)?.last().copied()).max().unwrap_or_default();
     let most = plan.max_receive_count;
     if jumps || last > most || was_moved && last + unseen < most {
         faults.wrong_receive_count.insert(first.number);
