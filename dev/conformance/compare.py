@@ -1,7 +1,7 @@
 """Runs the checks against redrive-local and other emulators, measures, and writes README.md beside this file.
 
-Usage: compare.py SERVE THROUGHPUT MINISTACK MOTO with dev/emulators on the path, where SERVE and THROUGHPUT are the examples of redrive-local, built for
-release, and the others are virtual environments.
+Usage: compare.py SERVE THROUGHPUT MINISTACK MOTO FAKECLOUD with dev/emulators on the path, where SERVE and THROUGHPUT are the examples of
+redrive-local, built for release, and the others are executables.
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from emulators import ministack, moto
+from emulators import fakecloud, ministack, moto
 from servers import redrive_local
 from table import Emulator, write
 
@@ -23,13 +23,13 @@ MEASURING_MAY_TAKE = 170
 PASSED = (100_000, 1_000_000)
 
 
-def main(serve: str, throughput: str, *environments: str) -> None:
+def main(serve: str, throughput: str, *executables: str) -> None:
     WORK.mkdir(parents=True, exist_ok=True)
-    executables = [Path(environments[0], "bin/ministack").absolute(), Path(environments[1], "bin/moto_server").absolute()]
-    others = [Emulator("MiniStack", version("ministack")), Emulator("moto", version("moto"))]
+    executables = [Path(executable).absolute() for executable in executables]
+    others = [Emulator("MiniStack", version("ministack")), Emulator("moto", version("moto")), Emulator("fakecloud", installed(executables[2]))]
     ours = Emulator("redrive-local", re.search(r'version = "(.+?)"', (ROOT / "Cargo.toml").read_text())[1])
     ours.rows = check(ours.name, "--serve", serve)
-    for other, start, executable in zip(others, [ministack, moto], executables, strict=True):
+    for other, start, executable in zip(others, [ministack, moto, fakecloud], executables, strict=True):
         with start(executable, WORK) as url:
             other.rows = check(other.name, "--url", url)
     with redrive_local(serve) as (url, _), ministack(executables[0], WORK) as other_url:
@@ -42,6 +42,11 @@ def main(serve: str, throughput: str, *environments: str) -> None:
 def version(package: str) -> str:
     pins = (ROOT / "dev" / "emulators" / f"requirements-{package}.in").read_text()
     return re.search(rf"^{package}.*==(.+)$", pins, re.MULTILINE)[1]
+
+
+def installed(executable: Path) -> str:
+    """Returns the version that a program tells."""
+    return subprocess.run([executable, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1]
 
 
 def check(name: str, *target: str) -> list[dict]:

@@ -35,6 +35,14 @@ def moto(executable: Path, work: Path) -> Iterator[str]:
 
 
 @contextmanager
+def fakecloud(executable: Path, work: Path) -> Iterator[str]:
+    """Runs https://crates.io/crates/fakecloud."""
+    port = free_port()
+    with emulator([executable, "--addr", f"127.0.0.1:{port}", "--log-level", "warn"], port, {}, work) as endpoint:
+        yield endpoint
+
+
+@contextmanager
 def emulator(command: list, port: int, variables: dict[str, str], work: Path) -> Iterator[str]:
     """Starts an emulator. Its log and other files go to the existing folder `work`."""
     (work / "home").mkdir(exist_ok=True)

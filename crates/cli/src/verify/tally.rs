@@ -12,11 +12,11 @@ use super::plan::{DELAY, Job, NEXT_DELAY, Plan, Planned, QUICK, SLOW, VISIBILITY
 /// The difference between two clocks of one machine, at most.
 const CLOCKS: Duration = Duration::from_millis(100);
 
-/// What is known after a run.
+/// The results of a run.
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
     pub(super) plan: &'a Plan,
-    /// What became of the send of each message, by its number.
+    /// The result of sending each message, by its number.
     pub(super) sends: &'a [Send],
     /// The steps of each worker, and whether it was killed.
     pub(super) workers: &'a [Worker],
