@@ -112,6 +112,31 @@ fn the_queues_of_a_template_need_no_function() {
     assert_eq!(service.stop(stdout)["messages"], 1);
 }
 
+/// Clients in a network namespace of their own, as in a container, call the service by its name. A web page may not.
+#[test]
+fn clients_in_another_network_namespace_call_it_by_name() {
+    let isolated = || {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--net", "--mount"]);
+        command
+    };
+    if !isolated().args(["ip", "link", "set", "lo", "up"]).status().is_ok_and(|status| status.success()) {
+        println!("skipped: this system has no `ip`, or lets no user create namespaces");
+        return;
+    }
+    let folder = tempfile::TempDir::new().expect("it is ours");
+    let script = root().join("crates/cli/tests/it/two_namespaces.sh");
+    let ran = isolated()
+        .arg("sh")
+        .arg(script)
+        .args([env!("CARGO_BIN_EXE_redrive").as_ref(), built("orders").as_path()])
+        .args([root().join("target/venv/bin/python").as_path(), folder.path()])
+        .output()
+        .expect("it runs");
+    let stdout = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && stdout == "10\n", "{stdout} {}", String::from_utf8_lossy(&ran.stderr));
+}
+
 /// Runs what the compose file says, without containers: `redrive` is `localhost` here.
 #[test]
 fn the_containers_of_the_compose_file_work_together() {
