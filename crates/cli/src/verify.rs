@@ -29,7 +29,7 @@ use crew::Crew;
 use letters::Letters;
 use plan::{DELAY, NEXT_DELAY, Plan, VISIBILITY};
 use queues::Queues;
-use tally::{Evidence, Faults, Send, Tally, tally};
+use tally::{Evidence, Faults, Sent, Tally, tally};
 
 pub(crate) use worker::worker;
 
@@ -187,7 +187,7 @@ impl Verification<'_> {
         PATIENCE + DELAY + (NEXT_DELAY + LOOK * 2) * self.plan.max_receive_count
     }
 
-    fn tally(&self, sends: &[Send], crew: &Crew<'_>, letters: &Letters, left: u64) -> Tally {
+    fn tally(&self, sends: &[Sent], crew: &Crew<'_>, letters: &Letters, left: u64) -> Tally {
         let letters = letters.all();
         tally(&Evidence { plan: self.plan, sends, workers: &crew.workers, letters: &letters, left })
     }

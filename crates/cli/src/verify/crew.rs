@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
-use super::history::{self, What};
+use super::history::{self, StepKind};
 use super::queues::Queues;
 use super::tally::Worker;
 use super::worker::{Orders, VARIABLE};
@@ -103,7 +103,7 @@ impl<'a> Crew<'a> {
     pub(super) fn look(&mut self) -> anyhow::Result<usize> {
         for number in 0..self.workers.len() {
             let (steps, end) = history::read(&self.history(number), self.read[number])?;
-            self.ended += steps.iter().filter(|step| matches!(step.what, What::Ended { .. })).count();
+            self.ended += steps.iter().filter(|step| matches!(step.what, StepKind::Ended { .. })).count();
             self.workers[number].steps.extend(steps);
             self.read[number] = end;
         }

@@ -17,12 +17,12 @@ pub(super) struct Step {
     /// The receive count.
     pub(super) attempt: u32,
     #[serde(flatten)]
-    pub(super) what: What,
+    pub(super) what: StepKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
-pub(super) enum What {
+pub(super) enum StepKind {
     /// The handler was called.
     Began { body: String, attribute: Option<String>, group: Option<String> },
     /// The handler returns.
@@ -41,7 +41,7 @@ impl History {
     }
 
     /// Writes a step, which a kill of the process cannot undo.
-    pub(super) fn write(&self, id: &str, attempt: u32, what: What) -> io::Result<()> {
+    pub(super) fn write(&self, id: &str, attempt: u32, what: StepKind) -> io::Result<()> {
         let step = Step { at: now(), id: id.to_owned(), attempt, what };
         let mut line = serde_json::to_vec(&step)?;
         line.push(b'\n');

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::plan::{Plan, Planned};
 use super::queues::Queues;
-use super::tally::Send;
+use super::tally::Sent;
 use super::worker::ATTRIBUTE;
 
 /// Calls for a message that SQS does not acknowledge.
@@ -22,7 +22,7 @@ const ENTRIES: usize = 10;
 const AT_A_TIME: usize = 4;
 
 /// Sends all messages. The client must attempt each call once, so that all calls are counted.
-pub(super) async fn send(sqs: &Client, queues: &Queues, plan: &Plan, run: &str) -> Vec<Send> {
+pub(super) async fn send(sqs: &Client, queues: &Queues, plan: &Plan, run: &str) -> Vec<Sent> {
     let standard: Vec<&Planned> = plan.messages.iter().filter(|each| each.group.is_none()).collect();
     let batches = stream::iter(standard.chunks(ENTRIES))
         .map(|batch| send_batch(sqs, &queues.standard, batch))
@@ -36,7 +36,7 @@ pub(super) async fn send(sqs: &Client, queues: &Queues, plan: &Plan, run: &str) 
         sent
     };
     let (batches, in_order) = tokio::join!(batches, in_order);
-    let mut sends = vec![Send::default(); plan.messages.len()];
+    let mut sends = vec![Sent::default(); plan.messages.len()];
     batches.into_iter().flatten().chain(in_order).for_each(|(number, send)| sends[number] = send);
     sends
 }
@@ -50,8 +50,8 @@ pub(super) async fn repeat(sqs: &Client, queues: &Queues, plan: &Plan, run: &str
 }
 
 /// Sends messages of the standard queue, and those that SQS does not acknowledge again.
-async fn send_batch(sqs: &Client, url: &str, batch: &[&Planned]) -> Vec<(usize, Send)> {
-    let mut sends: Vec<_> = batch.iter().map(|planned| (planned.number, Send::default())).collect();
+async fn send_batch(sqs: &Client, url: &str, batch: &[&Planned]) -> Vec<(usize, Sent)> {
+    let mut sends: Vec<_> = batch.iter().map(|planned| (planned.number, Sent::default())).collect();
     for _ in 0..CALLS {
         let open: Vec<_> =
             batch.iter().zip(&mut sends).filter(|(_, (_, send))| !send.is_acknowledged).collect();
@@ -79,9 +79,9 @@ async fn send_batch(sqs: &Client, url: &str, batch: &[&Planned]) -> Vec<(usize, 
 
 /// Sends a message of the FIFO queue. One that SQS does not acknowledge is sent again before the next one, which SQS takes for the
 /// same.
-async fn send_in_order(sqs: &Client, url: &str, planned: &Planned, run: &str) -> Send {
+async fn send_in_order(sqs: &Client, url: &str, planned: &Planned, run: &str) -> Sent {
     let call = in_order(sqs, url, planned, run);
-    let mut send = Send::default();
+    let mut send = Sent::default();
     while !send.is_acknowledged && send.calls < CALLS {
         if send.calls > 0 {
             sleep(PAUSE).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::history::{Step, What};
+use super::history::{Step, StepKind};
 use super::plan::{DELAY, Job, NEXT_DELAY, Plan, Planned, QUICK, SLOW, VISIBILITY};
 
 /// The difference between two clocks of one machine, at most.
@@ -17,7 +17,7 @@ const CLOCKS: Duration = Duration::from_millis(100);
 pub(super) struct Evidence<'a> {
     pub(super) plan: &'a Plan,
     /// The result of sending each message, by its number.
-    pub(super) sends: &'a [Send],
+    pub(super) sends: &'a [Sent],
     /// The steps of each worker, and whether it was killed.
     pub(super) workers: &'a [Worker],
     pub(super) letters: &'a [Letter],
@@ -26,7 +26,7 @@ pub(super) struct Evidence<'a> {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Send {
+pub(super) struct Sent {
     /// Calls that may have sent it.
     pub(super) calls: usize,
     pub(super) is_acknowledged: bool,
@@ -135,10 +135,17 @@ pub(super) fn tally(evidence: &Evidence<'_>) -> Tally {
         } else {
             tally.duplicated += duplicates.with_cause;
         }
-        judge_deliveries(of_it, planned.job, &mut faults);
-        judge_counts(plan, &received, of_it, kills, is_dead && planned.job == Job::Failed, &mut faults);
+        check_redeliveries(of_it, planned.job, &mut faults);
+        check_receive_counts(
+            plan,
+            &received,
+            of_it,
+            kills,
+            is_dead && planned.job == Job::Failed,
+            &mut faults,
+        );
     }
-    judge_order(plan, &by_number, &mut faults);
+    check_order(plan, &by_number, &mut faults);
     Tally { faults, ..tally }
 }
 
@@ -171,7 +178,7 @@ struct Duplicates {
 
 /// Counts successes and letters beyond the first. Each delivery whose worker was killed, or stood still, before SQS confirmed the
 /// outcome explains one more of the same message. A send without an answer explains a copy with another id, also of a letter.
-fn duplicates(planned: &Planned, send: &Send, of_it: &[&Delivery<'_>], letters: usize) -> Duplicates {
+fn duplicates(planned: &Planned, send: &Sent, of_it: &[&Delivery<'_>], letters: usize) -> Duplicates {
     let was_cut =
         |each: &Delivery<'_>| each.was_killed && each.settled.is_none() || each.is_late(planned.job);
     let mut by_id: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -210,7 +217,7 @@ fn deliveries<'a>(evidence: &Evidence<'a>, faults: &mut Faults) -> Vec<Delivery<
             // Handlers of one worker never have the same message at the same time.
             let open = of_worker.iter_mut().rev().find(|each| each.id == id && each.attempt == *attempt);
             match (what, open) {
-                (What::Began { body, attribute, group }, _) => {
+                (StepKind::Began { body, attribute, group }, _) => {
                     let found = evidence.plan.find(body).filter(|planned| planned.has(attribute.as_deref()));
                     let found = found.filter(|planned| planned.group.map(|it| it.to_string()) == *group);
                     match found.map(|planned| planned.number) {
@@ -226,10 +233,10 @@ fn deliveries<'a>(evidence: &Evidence<'a>, faults: &mut Faults) -> Vec<Delivery<
                         None => drop(faults.unexpected.insert(id.clone())),
                     }
                 }
-                (What::Ended { succeeds }, Some(open)) => open.ended = Some((*at, *succeeds)),
-                (What::Settled { .. }, Some(open)) => open.settled = Some(*at),
+                (StepKind::Ended { succeeds }, Some(open)) => open.ended = Some((*at, *succeeds)),
+                (StepKind::Settled { .. }, Some(open)) => open.settled = Some(*at),
                 // Its begin is among the unexpected ones, or it was returned without having begun.
-                (What::Ended { .. } | What::Settled { .. }, None) => {}
+                (StepKind::Ended { .. } | StepKind::Settled { .. }, None) => {}
             }
         }
         all.extend(of_worker);
@@ -253,7 +260,7 @@ fn letters_by_number(plan: &Plan, letters: &[Letter], faults: &mut Faults) -> BT
 }
 
 /// Compares each delivery of a message with the one before it.
-fn judge_deliveries(of_it: &[&Delivery<'_>], job: Job, faults: &mut Faults) {
+fn check_redeliveries(of_it: &[&Delivery<'_>], job: Job, faults: &mut Faults) {
     for (at, next) in of_it.iter().enumerate() {
         let Some(last) = of_it[..at].iter().rev().find(|last| last.id == next.id) else { continue };
         if next.attempt <= last.attempt {
@@ -281,7 +288,7 @@ fn judge_deliveries(of_it: &[&Delivery<'_>], job: Job, faults: &mut Faults) {
 }
 
 /// Receive counts begin with one and rise by one. A worker that is killed may have received a message without a trace.
-fn judge_counts(
+fn check_receive_counts(
     plan: &Plan,
     received: &Received<'_>,
     of_it: &[&Delivery<'_>],
@@ -307,7 +314,7 @@ fn judge_counts(
 }
 
 /// A message of a group must not begin before those in front of it have ended.
-fn judge_order(plan: &Plan, by_number: &BTreeMap<usize, Vec<&Delivery<'_>>>, faults: &mut Faults) {
+fn check_order(plan: &Plan, by_number: &BTreeMap<usize, Vec<&Delivery<'_>>>, faults: &mut Faults) {
     // The time at which all messages so far have ended.
     let mut groups: BTreeMap<usize, u64> = BTreeMap::new();
     for planned in &plan.messages {

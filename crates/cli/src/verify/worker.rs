@@ -13,7 +13,7 @@ use redrive::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::history::{History, What};
+use super::history::{History, StepKind};
 use super::plan::{DELAY, Job, NEXT_DELAY, Planned, QUICK, SLOW, VISIBILITY};
 use crate::aws::{Aws, Place};
 use crate::problem::{self, OrProblem, Problem};
@@ -93,7 +93,7 @@ impl FromMessage for Delivery {
 async fn handle(history: Arc<History>, delivery: Delivery) -> Result<(), Failure> {
     let Delivery { id, attempt, body, attribute, group } = delivery;
     let job = serde_json::from_str(&body).map_or(Job::Done, |planned: Planned| planned.job);
-    history.write(&id, attempt, What::Began { body, attribute, group })?;
+    history.write(&id, attempt, StepKind::Began { body, attribute, group })?;
     tokio::time::sleep(if job == Job::Slow { SLOW } else { QUICK }).await;
     let result = match job {
         Job::Done | Job::Slow => Ok(()),
@@ -101,7 +101,7 @@ async fn handle(history: Arc<History>, delivery: Delivery) -> Result<(), Failure
         Job::Retried | Job::Failed => Err(Failure::retry("a failure of the plan")),
         Job::Rejected => Err(Failure::reject("a rejection of the plan")),
     };
-    history.write(&id, attempt, What::Ended { succeeds: result.is_ok() })?;
+    history.write(&id, attempt, StepKind::Ended { succeeds: result.is_ok() })?;
     result
 }
 
@@ -113,7 +113,7 @@ impl Hook for Settled {
         if message.confirmed || message.outcome == MessageOutcome::Succeeded {
             let outcome = message.outcome.as_str().to_owned();
             // Without it, the message counts as one whose outcome SQS has not confirmed.
-            let _ = self.0.write(&message.id, message.attempt, What::Settled { outcome });
+            let _ = self.0.write(&message.id, message.attempt, StepKind::Settled { outcome });
         }
     }
 }

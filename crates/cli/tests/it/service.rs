@@ -112,7 +112,7 @@ fn the_queues_of_a_template_need_no_function() {
     assert_eq!(service.stop(stdout)["messages"], 1);
 }
 
-/// Clients in a network namespace of their own, as in a container, call the service by its name. A web page may not.
+/// Clients in their own network namespace, as in a container, call the service by name. Requests of web pages are refused.
 #[test]
 fn clients_in_another_network_namespace_call_it_by_name() {
     let isolated = || {

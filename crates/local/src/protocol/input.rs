@@ -48,12 +48,12 @@ impl Input {
 /// Reads JSON, in which a member that is null counts as left out.
 /// <https://github.com/smithy-lang/smithy/blob/28b3be5b935f36c4caa376e237e6afbe22be6e2b/smithy-aws-protocol-tests/model/awsJson1_1/null.smithy>
 fn of_json<T: DeserializeOwned>(body: &[u8]) -> serde_json::Result<T> {
-    if !body.windows(4).any(|word| word == b"null") {
-        return serde_json::from_slice(body);
-    }
-    let mut value = serde_json::from_slice(body)?;
-    leave_nulls_out(&mut value);
-    T::deserialize(value)
+    serde_json::from_slice(body).or_else(|error| {
+        let mut value = serde_json::from_slice(body)?;
+        leave_nulls_out(&mut value);
+        // The first error says where it is.
+        T::deserialize(value).map_err(|_| error)
+    })
 }
 
 fn leave_nulls_out(value: &mut serde_json::Value) {

@@ -35,9 +35,8 @@ pub struct Config {
     /// Names by which clients on other machines call the endpoint, without a port. It refuses any other `Host` that is not
     /// `localhost` or a loopback address, because a page in a browser could use it.
     pub hosts: Vec<String>,
-    /// The folder that keeps the queues with their messages, if there is one. Without it, they are lost when the process ends. They
-    /// survive its death, but not a power failure, and only as long as nothing but clients' calls changes them: not with
-    /// functions.
+    /// The folder that keeps the queues with their messages, even if the process is killed, but not over a power failure. Default:
+    /// none, so they are lost when the process ends. It cannot be used with functions, workers or a speed.
     pub state: Option<PathBuf>,
     /// The stack that CloudFormation reports for these resources, if any.
     pub stack: Option<StackConfig>,

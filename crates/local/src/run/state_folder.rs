@@ -87,7 +87,7 @@ impl Moment {
         Self { at, ahead: at.duration_since(SystemTime::now()).unwrap_or_default() }
     }
 
-    /// Returns the time on the clock now. It goes on while no process runs, and never back.
+    /// Returns the present time on the clock, which continues while no process runs and never moves back.
     fn now(self) -> SystemTime {
         self.at.max(SystemTime::now() + self.ahead)
     }
@@ -121,7 +121,7 @@ impl StateFolder {
         Ok((opened, sqs, at))
     }
 
-    /// Records a call before it is done, unless it changes nothing. Receives are recorded afterwards, see
+    /// Records a call before it is done, unless it changes nothing. A receive is recorded afterwards, see
     /// [`record_receive`](Self::record_receive).
     ///
     /// # Errors
@@ -134,10 +134,12 @@ impl StateFolder {
         now: SystemTime,
     ) -> io::Result<()> {
         if READS.contains(&operation) || operation == RECEIVE {
-            Ok(())
-        } else {
-            self.write(request, sqs, now)
+            return Ok(());
         }
+        if self.needs_snapshot() {
+            self.save(sqs, now)?;
+        }
+        self.append(request, now)
     }
 
     /// Records a receive that has changed something. Most receives wait, and would be recorded again and again.
@@ -151,20 +153,18 @@ impl StateFolder {
         sqs: &Sqs,
         now: SystemTime,
     ) -> io::Result<()> {
-        let is_done = operation == RECEIVE && sqs.has_events();
-        let is_whole = self.is_whole;
-        match is_done {
-            // The snapshot has what it has done.
-            true if !is_whole => self.save(sqs, now),
-            true => self.write(request, sqs, now),
-            false => Ok(()),
+        if operation != RECEIVE || !sqs.has_events() {
+            return Ok(());
         }
+        // A snapshot contains what it has changed, so repeating it as well would receive further messages.
+        if self.needs_snapshot() { self.save(sqs, now) } else { self.append(request, now) }
     }
 
-    fn write(&mut self, request: &Request<Bytes>, sqs: &Sqs, now: SystemTime) -> io::Result<()> {
-        if !self.is_whole || self.bytes > self.most_bytes {
-            self.save(sqs, now)?;
-        }
+    fn needs_snapshot(&self) -> bool {
+        !self.is_whole || self.bytes > self.most_bytes
+    }
+
+    fn append(&mut self, request: &Request<Bytes>, now: SystemTime) -> io::Result<()> {
         let mut bytes = Vec::new();
         ciborium::into_writer(&RecordedCall::new(request, now), &mut bytes).map_err(io::Error::other)?;
         // A call that is cut off would hide those after it.

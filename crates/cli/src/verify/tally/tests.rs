@@ -5,7 +5,7 @@ use super::*;
 /// A run whose messages all end as planned.
 struct Run {
     plan: Plan,
-    sends: Vec<Send>,
+    sends: Vec<Sent>,
     workers: Vec<Worker>,
     letters: Vec<Letter>,
     left: u64,
@@ -20,7 +20,7 @@ fn one(plan: &Plan, job: Job, is_fifo: bool) -> Planned {
 impl Run {
     fn perfect() -> Self {
         let plan = Plan::new(1_000, 2);
-        let sends = vec![Send { calls: 1, is_acknowledged: true }; plan.messages.len()];
+        let sends = vec![Sent { calls: 1, is_acknowledged: true }; plan.messages.len()];
         let mut run = Self { plan, sends, workers: vec![Worker::default(); 3], letters: vec![], left: 0 };
         for planned in run.plan.messages.clone() {
             let began = 100_000 * planned.number as u64;
@@ -48,10 +48,10 @@ impl Run {
         let mut step = |at, what| steps.push(Step { at, id: id.clone(), attempt, what });
         let attribute = Some(planned.number.to_string());
         let group = planned.group.map(|group| group.to_string());
-        step(began, What::Began { body: planned.body(), attribute, group });
+        step(began, StepKind::Began { body: planned.body(), attribute, group });
         if let Some(succeeds) = ends {
-            step(began + took, What::Ended { succeeds });
-            step(began + took, What::Settled { outcome: String::new() });
+            step(began + took, StepKind::Ended { succeeds });
+            step(began + took, StepKind::Settled { outcome: String::new() });
         }
     }
 
@@ -120,7 +120,7 @@ fn duplicates_with_a_cause_are_not_faults() {
         "{:?}",
         run.tally().faults
     );
-    run.sends[planned.number] = Send { calls: 5, is_acknowledged: false };
+    run.sends[planned.number] = Sent { calls: 5, is_acknowledged: false };
     assert_eq!((run.tally().acknowledged, run.tally().recovered), (999, 1));
 }
 
@@ -184,7 +184,7 @@ fn a_message_that_sqs_never_accepted_is_a_fault() {
     let mut run = Run::perfect();
     let planned = one(&run.plan, Job::Done, true);
     run.forget(&planned);
-    run.sends[planned.number] = Send { calls: 5, is_acknowledged: false };
+    run.sends[planned.number] = Sent { calls: 5, is_acknowledged: false };
     let faults = Faults { not_accepted: [planned.number].into(), ..Faults::default() };
     assert_eq!(run.tally().faults, faults);
 }
@@ -211,7 +211,7 @@ fn each_fault_is_counted_as_itself() {
             |run| {
                 let planned = one(&run.plan, Job::Slow, true);
                 run.steps(&planned).for_each(|step| {
-                    if let What::Ended { succeeds } = &mut step.what {
+                    if let StepKind::Ended { succeeds } = &mut step.what {
                         *succeeds = false
                     }
                 });
@@ -313,22 +313,22 @@ fn each_fault_is_counted_as_itself() {
 fn messages_that_nobody_sent_or_that_changed_are_unexpected() {
     let changes: [fn(&mut Step); 4] = [
         |step| {
-            if let What::Began { body, .. } = &mut step.what {
+            if let StepKind::Began { body, .. } = &mut step.what {
                 body.push(' ')
             }
         },
         |step| {
-            if let What::Began { group, .. } = &mut step.what {
+            if let StepKind::Began { group, .. } = &mut step.what {
                 *group = Some("another".to_owned());
             }
         },
         |step| {
-            if let What::Began { attribute, .. } = &mut step.what {
+            if let StepKind::Began { attribute, .. } = &mut step.what {
                 *attribute = None
             }
         },
         |step| {
-            if let What::Began { body, .. } = &mut step.what {
+            if let StepKind::Began { body, .. } = &mut step.what {
                 *body = "not ours".to_owned()
             }
         },
