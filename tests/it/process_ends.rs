@@ -111,10 +111,10 @@ async fn a_process_that_is_to_end_answers_for_every_batch_in_hand_first() {
     let variables = [("AWS_ENDPOINT_URL", sqs.url.as_str()), ("AWS_LAMBDA_MAX_CONCURRENCY", "3")];
     let mut function = start(&variables).await;
     function.offer("slow", event(["timer:1000"]), SECOND * 10);
-    let mut bodies = vec!["panic"; 12];
-    bodies.push("block:300");
-    function.offer("panics", event(&bodies), SECOND * 10);
     function.offer("quick", event(["fail", "timer:100"]), SECOND * 10);
+    // However the three successes fall between them, ten are in a row.
+    let bodies = [vec!["block:300"], vec!["panic"; 40]].concat();
+    function.offer("panics", event(&bodies), SECOND * 10);
     let mut answered = Vec::new();
     for _ in 0..3 {
         let answer = function.answer().await;
@@ -130,10 +130,11 @@ async fn a_process_that_is_to_end_answers_for_every_batch_in_hand_first() {
 async fn ten_panics_end_the_process_even_if_a_later_message_succeeds() {
     let mut function = start(&[("REDRIVE_CONCURRENCY", "3")]).await;
     let mut bodies = vec!["timer:300"];
-    bodies.extend(["panic"; 10]);
+    // On a busy machine the success may fall between them.
+    bodies.extend(["panic"; 19]);
     bodies.extend(["timer:10"; 20]);
     let (ids, _) = failed(&mut function, &bodies, SECOND * 10).await;
-    assert!(!ids.contains(&0) && ids.len() >= 25, "{ids:?}");
+    assert!(!ids.contains(&0) && ids.len() >= 34, "{ids:?}");
     assert_eq!(function.exit().await.0, Some(1));
 }
 
