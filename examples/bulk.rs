@@ -8,7 +8,7 @@
 //! character, so the database refuses the whole statement. redrive calls the handler with halves until that order is alone, and
 //! dead-letters it as `refused`.
 
-use redrive::{Bulk, Consumer, Failure, Message};
+use redrive::{Bulk, Chunks, Consumer, Failure, Message};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -46,5 +46,5 @@ fn execute(statement: &str, rows: &[(String, u64, String)]) -> Result<(), Failur
 async fn main() -> Result<(), redrive::Error> {
     // A row has three parameters, and the database takes 65,535 in a statement.
     let rows = 5_000;
-    Consumer::bulk(insert).chunk_size(rows).halve_on_failure().run().await
+    Consumer::new(insert).chunks(Chunks::of(rows).halve_on_failure()).run().await
 }

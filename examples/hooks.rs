@@ -91,7 +91,7 @@ async fn main() -> Result<(), redrive::Error> {
         .hook(Timing)
         .hook(Tenants)
         .hook(RateLimit::per_second(50))
-        .observe_messages(log_outcome)
+        .observe(log_outcome)
         .run()
         .await
 }

@@ -48,5 +48,5 @@ async fn work(job: Message<Job>) -> Result<(), Failure> {
 #[tokio::main]
 async fn main() -> Result<(), redrive::Error> {
     let totals = Totals::default();
-    Consumer::new(work).observe(move |report| totals.add(report)).run().await
+    Consumer::new(work).observe(move |report: &BatchReport| totals.add(report)).run().await
 }

@@ -35,8 +35,10 @@ use crate::once::Rules;
 use crate::runners::{Chunks, Host, Input};
 use crate::settings::{InvalidSetting, Metrics, Settings};
 use crate::telemetry::log;
+use crate::telemetry::message_report::MessageReport;
 use crate::tokens::AnyTokens;
 use redrive_executor::Executor;
+use redrive_observers::BatchReport;
 
 /// A handler and its settings.
 ///
@@ -76,7 +78,7 @@ pub(crate) struct Setup {
     pub(crate) settings: Settings,
     pub(crate) sqs: Option<Sqs>,
     pub(crate) cloudwatch: Option<CloudWatch>,
-    observer: Option<Observer>,
+    observers: Vec<Observer>,
     classifier: FailureClassifier,
     hooks: Hooks,
     bodies: Option<Arc<dyn AnyBodies>>,
@@ -337,7 +339,7 @@ impl Setup {
             settings: &self.settings,
             sqs: self.sqs.as_ref(),
             cloudwatch: self.cloudwatch.as_ref(),
-            observer: self.observer.as_ref(),
+            observers: &self.observers,
             classifier: &self.classifier,
             hooks: &self.hooks,
             bodies: self.bodies.as_ref(),
@@ -352,6 +354,23 @@ impl Setup {
             shutdown: self.shutdown.as_deref(),
             is_console_test: false,
         }
+    }
+}
+
+/// Reports that [`Consumer::observe`] passes on.
+pub(crate) trait Report: Sized {
+    fn observe(setup: &mut Setup, observer: impl Fn(&Self) + Send + Sync + 'static);
+}
+
+impl Report for BatchReport {
+    fn observe(setup: &mut Setup, observer: impl Fn(&Self) + Send + Sync + 'static) {
+        setup.observers.push(Arc::new(observer));
+    }
+}
+
+impl Report for MessageReport {
+    fn observe(setup: &mut Setup, observer: impl Fn(&Self) + Send + Sync + 'static) {
+        setup.hooks.observe(observer);
     }
 }
 

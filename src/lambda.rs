@@ -61,7 +61,7 @@ pub(crate) struct LambdaShell<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) sqs: Option<&'a Sqs>,
     pub(crate) cloudwatch: Option<&'a CloudWatch>,
-    pub(crate) observer: Option<&'a Observer>,
+    pub(crate) observers: &'a [Observer],
     pub(crate) classifier: &'a FailureClassifier,
     pub(crate) hooks: &'a Hooks,
     pub(crate) bodies: Option<&'a Arc<dyn AnyBodies>>,
@@ -211,16 +211,15 @@ impl LambdaShell<'_> {
         Ok(handled.instrument(log::batch_span(invocation.request_id(), records.len())).await)
     }
 
-    /// Calls the observer, and publishes the metrics of a Lambda batch. A worker publishes them once a minute instead.
+    /// Calls the observers, and publishes the metrics of a Lambda batch. A worker publishes them once a minute instead.
     pub(crate) async fn publish(&self, report: &BatchReport, until: Instant, is_worker: bool) {
         if self.is_console_test {
             return;
         }
-        let observed = async {
-            let Some(observer) = self.observer.cloned() else { return };
-            let report = report.clone();
-            self.told("the observer", async move { observer(&report) }, until).await;
-        };
+        let observed = join_all(self.observers.iter().map(|observer| {
+            let (observer, report) = (Arc::clone(observer), report.clone());
+            self.told("an observer", async move { observer(&report) }, until)
+        }));
         let published = async {
             if !is_worker {
                 metrics::publish(report, None, self.settings, self.cloudwatch, until).await;
@@ -231,7 +230,7 @@ impl LambdaShell<'_> {
 
     /// Returns true if there is neither an observer nor a hook.
     pub(crate) fn nobody_listens(&self) -> bool {
-        self.observer.is_none() && self.hooks.nobody_listens()
+        self.observers.is_empty() && self.hooks.nobody_listens()
     }
 
     pub(crate) async fn tell_hooks(

@@ -68,7 +68,7 @@ pub use redrive_engine::{Backoff, InvalidBackoff, Jitter, LastDelivery, OnFailur
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
-/// let consumer = redrive::Consumer::new(place).observe(|report| {
+/// let consumer = redrive::Consumer::new(place).observe(|report: &redrive::BatchReport| {
 ///     if report.dead_lettered > 0 {
 ///         tracing::warn!(report.queue, report.dead_lettered, report.records, "dead letters");
 ///     }
@@ -78,8 +78,8 @@ pub use redrive_engine::{Backoff, InvalidBackoff, Jitter, LastDelivery, OnFailur
 pub use redrive_observers::BatchReport;
 #[doc(inline)]
 pub use redrive_sqs::{Attribute, Attributes, DeadLetter, Origin};
-pub use run::{run, run_bulk};
-pub use runners::Input;
+pub use run::run;
+pub use runners::{Chunks, Input};
 pub use settings::Metrics;
 pub use telemetry::message_report::{MessageOutcome, MessageReport, Timing};
 #[cfg(feature = "worker")]

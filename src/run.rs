@@ -19,9 +19,7 @@ use crate::consumer::{Consumer, Response};
 use crate::error::{Error, Kind};
 use crate::failure::BoxError;
 use crate::handler::Handler;
-use crate::handler::bulk::Bulk;
 use crate::lambda::Shutdown;
-use crate::message::FromMessage;
 use crate::message::invocation::Invocation;
 use crate::message::records::Received;
 use crate::runners::Input;
@@ -63,34 +61,6 @@ where
     M: Input,
 {
     Consumer::new(handler).run().await
-}
-
-/// Handles many messages of a queue in one call, see [`Bulk`].
-///
-/// This is [`run`] for a bulk handler, with [`Consumer::bulk`] instead of [`Consumer::new`].
-///
-/// ```no_run
-/// use redrive::{Bulk, Failure, Message};
-///
-/// #[tokio::main]
-/// async fn main() -> Result<(), redrive::Error> {
-///     redrive::run_bulk(insert).await
-/// }
-///
-/// async fn insert(names: Bulk<Message<String>>) -> Result<(), Failure> {
-///     tracing::info!(names = names.len(), "hello");
-///     Ok(())
-/// }
-/// ```
-///
-/// # Errors
-/// The errors of [`Consumer::run`].
-pub async fn run_bulk<H, M>(handler: H) -> Result<(), Error>
-where
-    H: Handler<Bulk<M>>,
-    M: FromMessage,
-{
-    Consumer::bulk(handler).run().await
 }
 
 impl<H, M> Consumer<H, M>

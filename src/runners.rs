@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Span;
 
-pub(crate) use self::chunk::Chunks;
+pub use self::chunk::Chunks;
 pub(crate) use self::lease::Lease;
 pub(crate) use self::once::OnceTerms;
 use self::once::Recording;

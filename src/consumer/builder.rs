@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::consumer::{Consumer, QueueSettings, Setup};
+use crate::consumer::{Consumer, QueueSettings, Report, Setup};
 use crate::failure::{BoxError, Failure};
-use crate::handler::Handler;
 use crate::handler::bulk::Bulk;
 use crate::handler::hook::Hook;
 use crate::handler::other_event::{OtherEvent, TakeOther};
@@ -17,12 +16,10 @@ use crate::message::FromMessage;
 use crate::message::bodies::Bodies;
 use crate::message::record::Record;
 use crate::once::Once;
-use crate::runners::Input;
+use crate::runners::{Chunks, Input};
 use crate::settings::{ChunkBytes, ChunkSize, Settings};
-use crate::telemetry::message_report::MessageReport;
 use crate::tokens::Tokens;
 use redrive_engine::Rate;
-use redrive_observers::BatchReport;
 
 impl<H, M> Consumer<H, M> {
     /// Computes the delay of a failed message from the attempt and the failure. [`backoff`](Self::backoff) still applies to
@@ -118,16 +115,21 @@ impl<H, M> Consumer<H, M> {
         })
     }
 
-    /// Calls `observer` with the report of each batch, for your own metrics. It may take 2 s, and must end 100 ms
-    /// before the function's deadline; the response waits for it.
-    pub fn observe(self, observer: impl Fn(&BatchReport) + Send + Sync + 'static) -> Self {
-        self.set(|setup| setup.observer = Some(Arc::new(observer)))
-    }
-
-    /// Calls `observer` with the result of each message, once the whole batch is settled. It has 2 s per batch, like
-    /// [`Hook::settled`].
-    pub fn observe_messages(self, observer: impl Fn(&MessageReport) + Send + Sync + 'static) -> Self {
-        self.set(|setup| setup.hooks.observe(observer))
+    /// Calls `observer` with each [`BatchReport`](crate::BatchReport) or each [`MessageReport`](crate::MessageReport), for your own
+    /// metrics. Reports of messages come once their whole batch is settled. An observer may take 2 s for a batch, and must end 100 ms
+    /// before the function's deadline; the response waits for it. There may be several.
+    ///
+    /// ```
+    /// use redrive::{BatchReport, Consumer, MessageReport};
+    ///
+    /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
+    /// let consumer = Consumer::new(place)
+    ///     .observe(|batch: &BatchReport| tracing::info!(batch.records, batch.dead_lettered, "batch"))
+    ///     .observe(|message: &MessageReport| tracing::info!(message.id, message.attempt, "message"));
+    /// ```
+    #[expect(private_bounds, reason = "a report is one of the two above")]
+    pub fn observe<R: Report>(self, observer: impl Fn(&R) + Send + Sync + 'static) -> Self {
+        self.set(|setup| R::observe(setup, observer))
     }
 
     /// Adds code around each call of the handler, inside the hooks added before.
@@ -219,69 +221,26 @@ impl<H, M> Consumer<H, M> {
     }
 }
 
-/// Settings of bulk handlers, which take several messages at a time.
-impl<H, M> Consumer<H, Bulk<M>>
-where
-    H: Handler<Bulk<M>>,
-    M: FromMessage,
-{
-    /// Creates a consumer whose handler gets several messages at a time, see [`Bulk`]. Its defaults are those of
-    /// [`new`](Self::new).
-    ///
-    /// [`concurrency`](Self::concurrency) limits the number of calls that run at the same time (default: 10). Each may need its
-    /// own connection. [`time_limit`](Self::time_limit) limits the time of one call.
+impl<H, M: FromMessage> Consumer<H, Bulk<M>> {
+    /// The size of the calls of a bulk handler, and whether a call that fails is repeated in halves. Default: at most 100
+    /// messages, and no halves.
     ///
     /// ```
-    /// use redrive::{Bulk, Consumer, Failure, Message};
+    /// use redrive::{Bulk, Chunks, Consumer, Failure, Message};
     ///
     /// async fn insert(names: Bulk<Message<String>>) -> Result<(), Failure> {
     ///     tracing::info!(names = names.len(), "inserted");
     ///     Ok(())
     /// }
-    /// let consumer = Consumer::bulk(insert).chunk_size(25).halve_on_failure();
+    /// let consumer = Consumer::new(insert).chunks(Chunks::of(25).halve_on_failure());
     /// ```
-    pub fn bulk(handler: H) -> Self {
-        Self::new(handler)
-    }
-
-    /// The maximum number of messages in one call, 1 to 10,000. Default: 100, because many APIs have limits, such as the number
-    /// of parameters of an SQL statement. `COPY` and `unnest` accept thousands. A batch has at most 10,000
-    /// messages, and 10 on a FIFO queue.
-    pub fn chunk_size(self, messages: usize) -> Self {
+    pub fn chunks(self, chunks: Chunks) -> Self {
         self.set(|setup| {
-            if let Some(messages) = setup.settings.keep::<ChunkSize>(messages) {
-                setup.chunks.messages = *messages;
+            setup.settings.keep::<ChunkSize>(chunks.messages);
+            if let Some(bytes) = chunks.bytes {
+                setup.settings.keep::<ChunkBytes>(bytes);
             }
+            setup.chunks = chunks;
         })
-    }
-
-    /// The maximum total size of the bodies in one call, in bytes, 1 to 4,294,967,295, as received. A larger message is handled alone.
-    /// Default on Lambda: no limit, because a batch has at most 6 MB. Default in a worker: 64 MiB divided by the
-    /// concurrency, but at least 1 MiB. Bodies from [`bodies`](Self::bodies) do not count. All bodies of a call
-    /// are in memory at the same time, so choose the chunk size for the largest.
-    pub fn chunk_bytes(self, bytes: usize) -> Self {
-        self.set(|setup| {
-            if let Some(bytes) = setup.settings.keep::<ChunkBytes>(bytes) {
-                setup.chunks.bytes = *bytes;
-            }
-        })
-    }
-
-    /// Splits a call that failed as a whole into halves and repeats them, until it finds the messages that fail
-    /// alone. Default: all open messages of the call have failed.
-    ///
-    /// A call fails as a whole if it leaves several messages open and panics, or returns an error or a rejection.
-    /// Results that concern all its messages are not repeated: `retry_after`, `defer`, `discard` and a timeout.
-    /// Halves run one after the other, with the messages that are still open. They run only while at least as much
-    /// time is left as the first call took. Messages of a half that succeeded are done. If time runs out, the
-    /// remaining messages are retried. Each call decodes its messages again.
-    ///
-    /// Return an error or a rejection if one of the messages may be at fault. Return
-    /// [`Failure::retry_after`](crate::Failure::retry_after) if no message is, for example when the database is down.
-    ///
-    /// The handler must be a transaction: a call that failed must leave nothing behind.
-    pub const fn halve_on_failure(mut self) -> Self {
-        self.setup.chunks.halves = true;
-        self
     }
 }

@@ -19,6 +19,7 @@ macro_rules! methods {
             $each:ident($each_given:ident: $each_from:ty => $each_value:expr): $each_type:ty;)*}
         of_the_process {$($(#[$all_doc:meta])* $all_variable:literal
             $all:ident($all_given:ident: $all_from:ty => $all_value:expr): $all_type:ty;)*}
+        of_the_deployment {$($own:tt)*}
     ) => {
         impl<H, M> Consumer<H, M> {
             $($(#[$one_doc])* pub fn $one(self, $one_given: $one_from) -> Self {

@@ -34,7 +34,7 @@ use crate::failure::Failure;
 ///     tracing::info!(?rows, "inserting");
 ///     Ok(())
 /// }
-/// let consumer = redrive::Consumer::bulk(insert);
+/// let consumer = redrive::Consumer::new(insert);
 /// ```
 ///
 /// To test a handler, create a `Bulk`:

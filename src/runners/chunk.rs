@@ -9,18 +9,57 @@ use redrive_engine::{Disposition, ErrorSummary, Outcome, Ran, Worked};
 /// The default number of messages in a call.
 const MESSAGES: usize = 100;
 
-/// The limits of a call. With `halves`, a call that fails as a whole is tried again in halves.
+/// The size of the calls of a bulk handler, for [`Consumer::chunks`](crate::Consumer::chunks).
+///
+/// [`concurrency`](crate::Consumer::concurrency) limits the number of calls that run at the same time (default: 10). Each may need
+/// its own connection. [`time_limit`](crate::Consumer::time_limit) limits the time of one call.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Chunks {
+#[must_use]
+pub struct Chunks {
     pub(crate) messages: usize,
-    /// The maximum size of the received bodies, in bytes.
-    pub(crate) bytes: usize,
+    /// The maximum size of the received bodies.
+    pub(crate) bytes: Option<usize>,
+    /// Whether a call that fails as a whole is tried again in halves.
     pub(crate) halves: bool,
 }
 
 impl Default for Chunks {
     fn default() -> Self {
-        Self { messages: MESSAGES, bytes: usize::MAX, halves: false }
+        Self::of(MESSAGES)
+    }
+}
+
+impl Chunks {
+    /// The maximum number of messages in one call, 1 to 10,000. Default: 100, because many APIs have limits, such as the number
+    /// of parameters of an SQL statement. `COPY` and `unnest` accept thousands. A batch has at most 10,000 messages, and 10 on a
+    /// FIFO queue.
+    pub const fn of(messages: usize) -> Self {
+        Self { messages, bytes: None, halves: false }
+    }
+
+    /// The maximum total size of the bodies in one call, in bytes, 1 to 4,294,967,295, as received. A larger message is handled
+    /// alone. Default on Lambda: no limit, because a batch has at most 6 MB. Default in a worker: 64 MiB divided by the
+    /// concurrency, but at least 1 MiB. Bodies from [`Consumer::bodies`](crate::Consumer::bodies) do not count. All bodies of a
+    /// call are in memory at the same time, so choose the number of messages for the largest.
+    pub const fn bytes(self, bytes: usize) -> Self {
+        Self { bytes: Some(bytes), ..self }
+    }
+
+    /// Splits a call that failed as a whole into halves and repeats them, until it finds the messages that fail
+    /// alone. Default: all open messages of the call have failed.
+    ///
+    /// A call fails as a whole if it leaves several messages open and panics, or returns an error or a rejection.
+    /// Results that concern all its messages are not repeated: `retry_after`, `defer`, `discard` and a timeout.
+    /// Halves run one after the other, with the messages that are still open. They run only while at least as much
+    /// time is left as the first call took. Messages of a half that succeeded are done. If time runs out, the
+    /// remaining messages are retried. Each call decodes its messages again.
+    ///
+    /// Return an error or a rejection if one of the messages may be at fault. Return
+    /// [`Failure::retry_after`](crate::Failure::retry_after) if no message is, for example when the database is down.
+    ///
+    /// The handler must be a transaction: a call that failed must leave nothing behind.
+    pub const fn halve_on_failure(self) -> Self {
+        Self { halves: true, ..self }
     }
 }
 
@@ -42,7 +81,7 @@ pub(crate) fn cut(
         let mut end = lane.start;
         while end < lane.end && messages < limits.messages {
             let more = bytes.saturating_add(bytes_of(end));
-            if messages > 0 && more > limits.bytes {
+            if messages > 0 && limits.bytes.is_some_and(|most| more > most) {
                 break;
             }
             (messages, bytes, end) = (messages + 1, more, end + 1);

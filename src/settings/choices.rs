@@ -6,7 +6,7 @@
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
 /// use redrive::{Consumer, Metrics};
 ///
-/// let consumer = Consumer::new(place).metrics(Metrics::Emf).metrics_namespace("Shop");
+/// let consumer = Consumer::new(place).metrics(Metrics::Emf);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]

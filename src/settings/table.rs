@@ -118,9 +118,6 @@ macro_rules! for_all_settings {
                 /// The destination of the metrics. Default: `PutMetricData`, if there is a client for it.
                 "REDRIVE_METRICS" metrics(metrics: Metrics => metrics): Metrics;
 
-                /// The namespace of the metrics. Default: `Redrive`.
-                "REDRIVE_METRICS_NAMESPACE" metrics_namespace(namespace: impl Into<String> => namespace.into()): Namespace;
-
                 /// The time that a worker's handlers have to finish after shutdown begins. Default: 25 s. The platform must wait 5 s longer
                 /// before it kills the process.
                 ///
@@ -133,18 +130,22 @@ macro_rules! for_all_settings {
                 /// In the variable, `:8080` without a host means all interfaces.
                 "REDRIVE_HEALTH" health(address: SocketAddr => address): SocketAddr;
 
-                /// Protects the ECS task of a worker from scale-in and deployments while it handles messages. Default: off.
-                ///
-                /// Outside ECS, redrive only logs a warning.
-                /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>
-                "REDRIVE_TASK_PROTECTION" task_protection(protects: bool => protects): bool;
-
                 /// Lets a worker handle fewer messages at a time while handlers take longer than this on average. Default: off.
                 ///
                 /// At most 5,400 s. On Lambda it has no effect. The worker starts with one message at a time, and doubles that up to the
                 /// [`concurrency`](Self::concurrency) as long as handlers are faster. If they are slower, or more than one in ten has an
                 /// outage or a timeout, it continues with 70 %, and then adds one at a time.
                 "REDRIVE_ADAPTIVE_CONCURRENCY" adaptive_concurrency(slow: Duration => slow): SlowTime;
+            }
+            of_the_deployment {
+                /// The namespace of the metrics, in which alarms look for them. Default: `Redrive`.
+                "REDRIVE_METRICS_NAMESPACE" metrics_namespace: Namespace;
+
+                /// Protects the ECS task of a worker from scale-in and deployments while it handles messages. Default: off.
+                ///
+                /// Outside ECS, redrive only logs a warning.
+                /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>
+                "REDRIVE_TASK_PROTECTION" task_protection: bool;
             }
         }
     };
@@ -159,6 +160,7 @@ macro_rules! fields {
             $each:ident($each_given:ident: $each_from:ty => $each_value:expr): $each_type:ty;)*}
         of_the_process {$($(#[$all_doc:meta])* $all_variable:literal
             $all:ident($all_given:ident: $all_from:ty => $all_value:expr): $all_type:ty;)*}
+        of_the_deployment {$($(#[$own_doc:meta])* $own_variable:literal $own:ident: $own_type:ty;)*}
     ) => {
         /// Every setting; `None` if it is not set.
         #[derive(Debug, Clone, Default)]
@@ -166,6 +168,7 @@ macro_rules! fields {
             $(pub(crate) $one: Option<$one_type>,)*
             $(pub(crate) $each: Option<$each_type>,)*
             $(pub(crate) $all: Option<$all_type>,)*
+            $(pub(crate) $own: Option<$own_type>,)*
             /// The rate of each key of `Consumer::rate_by`.
             pub(crate) rate_of_key: Option<LimitOfKey>,
             /// True if the process outlives a handler that ends, see `tools::outlives_handlers`.
@@ -183,7 +186,7 @@ macro_rules! fields {
         pub(crate) const VARIABLES_OF_QUEUES: &[&str] = &[$($one_variable,)* $($each_variable,)*];
 
         /// The variables of all settings.
-        pub(crate) const VARIABLES: &[&str] = &[$($one_variable,)* $($each_variable,)* $($all_variable,)*];
+        pub(crate) const VARIABLES: &[&str] = &[$($one_variable,)* $($each_variable,)* $($all_variable,)* $($own_variable,)*];
 
         impl Settings {
             /// Reads the settings that may differ from queue to queue.
@@ -196,6 +199,7 @@ macro_rules! fields {
             /// Reads the others.
             pub(super) fn fill_others(&mut self, fill: &Fill<'_>) -> Result<(), InvalidSetting> {
                 $(fill.setting(&mut self.$all, $all_variable)?;)*
+                $(fill.setting(&mut self.$own, $own_variable)?;)*
                 Ok(())
             }
 
@@ -204,6 +208,7 @@ macro_rules! fields {
                 Self {
                     $($each: self.$each.or_else(|| others.$each.clone()),)*
                     $($all: others.$all.clone(),)*
+                    $($own: others.$own.clone(),)*
                     rate_of_key: others.rate_of_key.clone(),
                     outlives_handlers: others.outlives_handlers,
                     ..self

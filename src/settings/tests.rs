@@ -83,11 +83,11 @@ fn a_time_limit_of_the_code_is_within_what_the_variable_allows() {
 
 #[tokio::test]
 async fn all_numbers_that_the_code_sets_are_refused_in_the_same_words() {
-    let consumer = || crate::Consumer::bulk(|_: crate::Bulk<u8>| async { Ok::<_, crate::Failure>(()) });
+    let consumer = || crate::Consumer::new(|_: crate::Bulk<u8>| async { Ok::<_, crate::Failure>(()) });
     for (consumer, name, allowed) in [
         (consumer().concurrency(0), "concurrency", "1 to 10000"),
-        (consumer().chunk_size(0), "chunk size", "1 to 10000"),
-        (consumer().chunk_bytes(0), "chunk bytes", "1 to 4294967295"),
+        (consumer().chunks(crate::Chunks::of(0)), "chunk size", "1 to 10000"),
+        (consumer().chunks(crate::Chunks::default().bytes(0)), "chunk bytes", "1 to 4294967295"),
         (consumer().max_receive_count(0), "max receive count", "1 to 1000"),
         (consumer().rate(Rate::per_second(0)), "rate", "1 to 1000000 messages a second, minute or hour"),
     ] {

@@ -8,12 +8,12 @@ use redrive_engine::{Description, Disposition, NextStep, Outcome, Ran, Settlemen
 
 use crate::message::record::Record;
 
-/// The result of one delivery of a message, see [`Consumer::observe_messages`](crate::Consumer::observe_messages) and
+/// The result of one delivery of a message, see [`Consumer::observe`](crate::Consumer::observe) and
 /// [`Hook::settled`](crate::hook::Hook::settled).
 ///
 /// ```
 /// # async fn place(order: String) -> Result<(), redrive::Failure> { Ok(()) }
-/// let consumer = redrive::Consumer::new(place).observe_messages(|message| {
+/// let consumer = redrive::Consumer::new(place).observe(|message: &redrive::MessageReport| {
 ///     tracing::info!(message.id, outcome = message.outcome.as_str(), reason = message.reason.as_deref(), "settled");
 /// });
 /// ```

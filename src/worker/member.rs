@@ -146,7 +146,7 @@ impl Member {
             visibility: queue.visibility,
             concurrency: settings.concurrency(),
             slow: settings.adaptive_concurrency.as_deref().copied(),
-            chunk: M::IS_BULK.then_some((shell.chunks.messages, shell.chunks.bytes)),
+            chunk: M::IS_BULK.then_some((shell.chunks.messages, shell.chunks.bytes.unwrap_or(usize::MAX))),
             drain: settings.drain(),
             rate: settings.rate.as_deref().copied(),
             is_rate_shared: setup.tokens.is_some(),

@@ -8,7 +8,7 @@ mod threads;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redrive::{Bulk, Consumer, Failure, Handler, Message, OnFailure, Text};
+use redrive::{Bulk, Consumer, Failure, Handler, Message, MessageReport, OnFailure, Text};
 use tokio::time::sleep;
 
 use crate::support::Aws;
@@ -119,7 +119,7 @@ async fn items_count_as_messages_and_a_call_as_one_duration() {
     let (consumer, calls) = noted(&aws, "orders");
     let told = Arc::new(Mutex::new(Vec::new()));
     let tell = Arc::clone(&told);
-    let consumer = consumer.observe_messages(move |message| {
+    let consumer = consumer.observe(move |message: &MessageReport| {
         tell.lock().unwrap().push((message.id.clone(), message.handler.is_some()));
     });
     let handled = aws.handle(&consumer, "orders", 10).await;

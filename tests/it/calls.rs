@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsEvent;
-use redrive::Failure;
+use redrive::{BatchReport, Failure};
 use redrive_local::QueueEvent;
 use redrive_local::kit::Fault;
 use serde_json::json;
@@ -169,9 +169,10 @@ fn an_observer_that_blocks_cannot_push_the_response_past_the_deadline() {
     let event = event(&aws, 2);
     let (release, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = std::sync::Mutex::new(blocked);
-    let consumer = aws.consumer("orders", fail).workers(runtimes.workers()).observe(move |_| {
-        let _ = blocked.lock().unwrap().recv_timeout(Duration::from_secs(30));
-    });
+    let consumer =
+        aws.consumer("orders", fail).workers(runtimes.workers()).observe(move |_: &BatchReport| {
+            let _ = blocked.lock().unwrap().recv_timeout(Duration::from_secs(30));
+        });
     let began = std::time::Instant::now();
     let handled = async { consumer.handle(event, Instant::now() + Duration::from_secs(1)).await };
     assert_eq!(runtimes.block_on(handled).unwrap().batch_item_failures.len(), 2);

@@ -198,7 +198,8 @@ async fn an_observer_gets_the_result_of_each_message() {
             _ => Err(Failure::from(std::fmt::Error)),
         }
     });
-    let consumer = consumer.observe_messages(move |message| noted.lock().unwrap().push(message.clone()));
+    let consumer =
+        consumer.observe(move |message: &MessageReport| noted.lock().unwrap().push(message.clone()));
     aws.handle(&consumer, "orders", 10).await;
     let seen = seen.lock().unwrap();
     let of = |at: usize| seen.iter().find(|message| message.id == ids[at]).unwrap();

@@ -726,7 +726,7 @@ fn bulk_of(
             Ok::<_, Failure>(())
         }
     };
-    Consumer::bulk(handler)
+    Consumer::new(handler)
         .once(Once::new(store).key(key))
         .sqs(shop.aws.sqs())
         .dead_letter_queue_url(shop.queue.dead_letter_queue().url())

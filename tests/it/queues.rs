@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redrive::{Consumer, Failure, FromMessage, Handler, QueueSettings, Text};
+use redrive::{BatchReport, Consumer, Failure, FromMessage, Handler, QueueSettings, Text};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -89,7 +89,8 @@ async fn a_batch_of_several_queues_is_handled_by_the_settings_of_each() {
     let event = serde_json::from_value(json!({ "Records": records })).unwrap();
     let reports = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let observed = std::sync::Arc::clone(&reports);
-    let consumer = consumer(&aws, reject).observe(move |it| observed.lock().unwrap().push(it.clone()));
+    let consumer =
+        consumer(&aws, reject).observe(move |it: &BatchReport| observed.lock().unwrap().push(it.clone()));
     let response = consumer.handle(event, Instant::now() + Duration::from_secs(30)).await.unwrap();
     assert_eq!(response.batch_item_failures, [], "{ids:?}");
     assert_eq!((letters(&aws, "orders-dead"), letters(&aws, "returns-dead")), (2, 1));

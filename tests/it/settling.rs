@@ -33,7 +33,8 @@ async fn fail(_: u64) -> Result<(), Failure> {
 async fn handle<H: redrive::Handler<u64>>(consumer: Consumer<H, u64>, event: Value) -> BatchReport {
     let report = Arc::new(Mutex::new(None));
     let observed = Arc::clone(&report);
-    let consumer = consumer.observe(move |report| *observed.lock().unwrap() = Some(report.clone()));
+    let consumer =
+        consumer.observe(move |report: &BatchReport| *observed.lock().unwrap() = Some(report.clone()));
     let event = serde_json::from_value(event).unwrap();
     let handled = consumer.handle(event, Instant::now() + Duration::from_secs(20));
     timeout(PATIENCE, handled).await.unwrap().unwrap();

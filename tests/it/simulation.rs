@@ -26,7 +26,8 @@ use std::time::{Duration, SystemTime};
 use aws_lambda_events::sqs::SqsBatchResponse;
 use fastrand::Rng;
 use redrive::{
-    Backoff, BatchReport, Bulk, Consumer, Failure, Handler, Input, Jitter, LastDelivery, Message, OnFailure,
+    Backoff, BatchReport, Bulk, Chunks, Consumer, Failure, Handler, Input, Jitter, LastDelivery, Message,
+    OnFailure,
 };
 use redrive_local::kit::Fault;
 use redrive_local::{Account, Delivery, QueueEvent};
@@ -218,8 +219,9 @@ fn function(actor: &Actor, aws: &Aws, report: &Report) -> Function {
     let Some(bulk) = actor.scenario.bulk else {
         return Function::One(set_up(Consumer::new(actor.clone()), actor, aws, report));
     };
-    let consumer = Consumer::bulk(actor.clone()).chunk_size(bulk.chunk);
-    let consumer = if bulk.halves { consumer.halve_on_failure() } else { consumer };
+    let chunks = Chunks::of(bulk.chunk);
+    let chunks = if bulk.halves { chunks.halve_on_failure() } else { chunks };
+    let consumer = Consumer::new(actor.clone()).chunks(chunks);
     Function::Many(set_up(consumer, actor, aws, report))
 }
 
@@ -237,7 +239,7 @@ where
         .sqs(aws.sqs())
         .visibility_timeout(Duration::from_secs(scenario.visibility))
         .concurrency(scenario.concurrency)
-        .observe(move |it| *report.lock().unwrap() = Some(it.clone()));
+        .observe(move |it: &BatchReport| *report.lock().unwrap() = Some(it.clone()));
     if scenario.messages.len().is_multiple_of(3) {
         consumer = consumer.cloudwatch(aws.cloudwatch());
     }

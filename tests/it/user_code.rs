@@ -1,9 +1,10 @@
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use redrive::{Consumer, Failure, Metrics, Text};
+use redrive::tools::simulated;
+use redrive::{BatchReport, Consumer, Failure, Metrics, Text};
 use tokio::time::Instant;
 
 use crate::support::Aws;
@@ -54,7 +55,7 @@ async fn an_error_that_panics_when_it_is_printed_is_a_panic_of_its_own_message()
 async fn an_observer_that_panics_changes_nothing() {
     let aws = Aws::standard();
     aws.send_all("orders", ["ok", "fail"]);
-    let consumer = aws.consumer("orders", obey).observe(|_| std::panic::panic_any(Landmine));
+    let consumer = aws.consumer("orders", obey).observe(|_: &BatchReport| std::panic::panic_any(Landmine));
     let event = aws.event("orders", 2);
     let response = consumer.handle(event, Instant::now() + Duration::from_secs(9)).await.unwrap();
     assert_eq!(response.batch_item_failures.len(), 1);
@@ -76,16 +77,19 @@ async fn a_panic_in_a_closure_counts_as_a_panic_of_its_message() {
 
 #[tokio::test(start_paused = true)]
 async fn the_order_of_metrics_settings_does_not_matter() {
-    let sums = async |said: fn(Consumer<_, Text>) -> Consumer<_, Text>| {
+    let sums = async |said: fn(Consumer<_, Text>) -> Consumer<_, Text>,
+                      variable: fn(&str) -> Option<String>| {
         let aws = Aws::standard();
         aws.send_all("orders", ["x"]);
         let consumer = said(aws.consumer("orders", |_: Text| async { Err::<(), Failure>("down".into()) }));
+        let consumer = simulated(consumer, variable, SystemTime::now).unwrap();
         aws.handle(&consumer, "orders", 10).await;
         ["Redrive", "Mine"].map(|namespace| aws.metric_sum(namespace, "WorkerErrors"))
     };
-    assert_eq!(sums(|consumer| consumer).await, [1.0, 0.0]);
-    assert_eq!(sums(|consumer| consumer.metrics_namespace("Mine")).await, [0.0, 1.0]);
-    assert_eq!(sums(|consumer| consumer.metrics(Metrics::Off)).await, [0.0, 0.0]);
+    let mine = |name: &str| (name == "REDRIVE_METRICS_NAMESPACE").then(|| "Mine".to_owned());
+    assert_eq!(sums(|consumer| consumer, |_| None).await, [1.0, 0.0]);
+    assert_eq!(sums(|consumer| consumer, mine).await, [0.0, 1.0]);
+    assert_eq!(sums(|consumer| consumer.metrics(Metrics::Off), mine).await, [0.0, 0.0]);
 }
 
 #[tokio::test]
@@ -99,10 +103,6 @@ async fn values_out_of_range_in_code_are_refused_at_the_start() {
         (
             refused(consumer().time_limit(Duration::ZERO)).await,
             "time limit is 0ns, allowed: more than 0 s, at most 5400 s",
-        ),
-        (
-            refused(consumer().metrics_namespace("AWS/x")).await,
-            "metrics namespace is \"AWS/x\", allowed: 1 to 255",
         ),
         (
             refused(consumer().dead_letter_queue_url("dead")).await,

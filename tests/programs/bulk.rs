@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use redrive::{Bodies, Body, BoxError, Bulk, Consumer, Failure, FromMessage, Record, Text};
+use redrive::{Bodies, Body, BoxError, Bulk, Chunks, Consumer, Failure, FromMessage, Record, Text};
 
 /// A body whose decoder may panic.
 struct Word(String);
@@ -56,7 +56,7 @@ async fn obey(bulk: Bulk<Word>) -> Result<(), Failure> {
 #[tokio::main]
 async fn main() -> Result<(), redrive::Error> {
     match std::env::var("CHUNK_SIZE") {
-        Ok(size) => Consumer::bulk(obey).chunk_size(size.parse().unwrap()).run().await,
-        Err(_) => Consumer::bulk(obey).bodies(Store).run().await,
+        Ok(size) => Consumer::new(obey).chunks(Chunks::of(size.parse().unwrap())).run().await,
+        Err(_) => Consumer::new(obey).bodies(Store).run().await,
     }
 }

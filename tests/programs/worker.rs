@@ -79,7 +79,7 @@ async fn obey_all(bulk: Bulk<Told>) -> Result<(), Failure> {
 #[tokio::main]
 async fn main() -> Result<(), redrive::Error> {
     match std::env::var("MODE").as_deref() {
-        Ok("bulk") => Consumer::bulk(obey_all).run().await,
+        Ok("bulk") => Consumer::new(obey_all).run().await,
         Ok("twice") => {
             Consumer::new(obey).run().await?;
             Consumer::new(obey).run().await

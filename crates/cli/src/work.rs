@@ -24,7 +24,7 @@ use http::uri::PathAndQuery;
 use http::{Uri, Version};
 use redrive::reexports::lambda_runtime::Diagnostic;
 use redrive::tools::work_when;
-use redrive::{BoxError, Bulk, Consumer, Failure, FromMessage, Handler, Input, Record};
+use redrive::{BoxError, Bulk, Chunks, Consumer, Failure, FromMessage, Handler, Input, Record};
 use redrive_sqs::is_fifo;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
@@ -241,7 +241,7 @@ fn post(arguments: &Arguments, url: &Uri) -> Result<(), Problem> {
                     async move { post_events(&app, &judge, messages).await }
                 };
                 work(
-                    Consumer::bulk(handler).chunk_size(most.get()).chunk_bytes(MOST_BYTES),
+                    Consumer::new(handler).chunks(Chunks::of(most.get()).bytes(MOST_BYTES)),
                     is_ready,
                     concurrency,
                     &aws,

@@ -24,7 +24,7 @@ use std::time::Duration;
 use redrive::reexports::lambda_runtime::{Config, Context, Diagnostic, LambdaEvent};
 use redrive::reexports::serde_json;
 use redrive::tools::outlives_handlers;
-use redrive::{Bulk, Consumer};
+use redrive::{Bulk, Chunks, Consumer};
 use serde_json::value::RawValue;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
@@ -140,7 +140,8 @@ async fn prepare(program: &Program) -> Result<(Consumer<Function, Bulk<Delivery>
     let settings = Settings::read(|name| std::env::var(name).ok())?;
     redrive::tools::start_log().map_err(|error| error.to_string())?;
     let function = Function::new(program.clone(), settings.rules);
-    let consumer = outlives_handlers(Consumer::bulk(function.clone()).chunk_size(settings.batch.get()));
+    let consumer =
+        outlives_handlers(Consumer::new(function.clone()).chunks(Chunks::of(settings.batch.get())));
     let consumer = consumer.concurrency(1).connect().await;
     Ok((consumer.map_err(|error| error.to_string())?, function))
 }

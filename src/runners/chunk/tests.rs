@@ -6,7 +6,7 @@ use super::*;
 use crate::failure::Failure;
 
 fn limits(messages: usize, bytes: usize) -> Chunks {
-    Chunks { messages, bytes, halves: false }
+    Chunks::of(messages).bytes(bytes)
 }
 
 #[test]

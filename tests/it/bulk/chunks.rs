@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redrive::hook::{Delivery, Hook, Next};
-use redrive::{Bodies, Body, Bulk, Failure, Record, Text};
+use redrive::{Bodies, Body, Bulk, Chunks, Failure, Record, Text};
 use tokio::time::sleep;
 
 use super::{noted, taken};
@@ -20,10 +20,10 @@ async fn a_call_keeps_its_limits_and_a_larger_message_is_alone() {
     let handled = aws.handle(&consumer.clone().concurrency(1), "orders", 250).await;
     assert_eq!((handled.report.succeeded, lengths()), (250, vec![100, 100, 50]));
     aws.send_all("orders", (0..10).map(|_| "a"));
-    aws.handle(&consumer.clone().concurrency(1).chunk_size(4), "orders", 10).await;
+    aws.handle(&consumer.clone().concurrency(1).chunks(Chunks::of(4)), "orders", 10).await;
     assert_eq!(lengths(), [4, 4, 2]);
     aws.send_all("orders", ["aaaa", "aaaa", "aaaa", "aaaaaaaaaaaaaaaaaaaa", "aaaa"]);
-    aws.handle(&consumer.concurrency(1).chunk_bytes(10), "orders", 10).await;
+    aws.handle(&consumer.concurrency(1).chunks(Chunks::default().bytes(10)), "orders", 10).await;
     assert_eq!(lengths(), [2, 1, 1, 1]);
 }
 
@@ -42,7 +42,7 @@ async fn concurrency_is_the_number_of_calls_at_a_time() {
             Ok::<_, Failure>(())
         }
     };
-    let consumer = aws.consumer("orders", handler).chunk_size(2).concurrency(3);
+    let consumer = aws.consumer("orders", handler).chunks(Chunks::of(2)).concurrency(3);
     let handled = aws.handle(&consumer, "orders", 12).await;
     assert_eq!((handled.report.succeeded, most.load(Ordering::Relaxed)), (12, 3));
 }

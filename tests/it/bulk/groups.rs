@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use redrive::Chunks;
 use redrive_local::NewMessage;
 
 use super::{ends, noted, taken};
@@ -70,7 +71,7 @@ async fn a_group_is_in_one_call_at_a_time_and_in_order() {
     let aws = Aws::fifo();
     send(&aws, &["A1", "A2", "A3", "B1", "A4", "B2"]);
     let (consumer, calls) = noted(&aws, QUEUE);
-    let consumer = consumer.chunk_size(2);
+    let consumer = consumer.chunks(Chunks::of(2));
     let handled = aws.handle(&consumer, QUEUE, 10).await;
     assert_eq!(handled.report.succeeded, 6);
     let mut calls = taken(&calls);
@@ -85,7 +86,7 @@ async fn the_rest_of_a_group_is_not_started_if_its_first_call_fails() {
     let aws = Aws::fifo();
     send(&aws, &["A1", "A2 fail", "A3", "A4"]);
     let (consumer, calls) = noted(&aws, QUEUE);
-    let consumer = consumer.chunk_size(2);
+    let consumer = consumer.chunks(Chunks::of(2));
     let handled = aws.handle(&consumer, QUEUE, 10).await;
     assert_eq!(taken(&calls), [["A1", "A2 fail"]]);
     assert_eq!(

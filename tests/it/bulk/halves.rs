@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redrive::{Bulk, Failure, Text};
+use redrive::{Bulk, Chunks, Failure, Text};
 use redrive_local::NewMessage;
 use tokio::time::{Instant, sleep};
 
@@ -16,7 +16,7 @@ async fn the_message_that_fails_a_call_is_found_and_the_others_are_done() {
         let aws = Aws::standard();
         let ids = aws.send_all("orders", ["a", "b", "c", poison, "d", "e", "done", "f"]);
         let (consumer, calls) = noted(&aws, "orders");
-        let handled = aws.handle(&consumer.halve_on_failure(), "orders", 10).await;
+        let handled = aws.handle(&consumer.chunks(Chunks::default().halve_on_failure()), "orders", 10).await;
         assert_eq!(
             taken(&calls),
             [
@@ -41,7 +41,8 @@ async fn a_result_for_all_messages_is_not_halved() {
         let aws = Aws::standard();
         aws.send_all("orders", ["a", whole, "b"]);
         let (consumer, calls) = noted(&aws, "orders");
-        let consumer = consumer.halve_on_failure().time_limit(Duration::from_secs(1));
+        let consumer =
+            consumer.chunks(Chunks::default().halve_on_failure()).time_limit(Duration::from_secs(1));
         aws.handle(&consumer, "orders", 10).await;
         assert_eq!(taken(&calls).len(), 1, "{whole}");
     }
@@ -53,7 +54,7 @@ async fn in_a_group_nothing_behind_the_poison_is_tried_before_its_letter() {
     let send = |body: &str| aws.send("orders.fifo", NewMessage::from(body).group(&body[..1]));
     let ids: Vec<_> = ["A1", "A2 all-reject", "A3", "A4", "B1"].map(send).into();
     let (consumer, calls) = noted(&aws, "orders.fifo");
-    let handled = aws.handle(&consumer.halve_on_failure(), "orders.fifo", 10).await;
+    let handled = aws.handle(&consumer.chunks(Chunks::default().halve_on_failure()), "orders.fifo", 10).await;
     assert_eq!(
         taken(&calls),
         [
@@ -74,7 +75,7 @@ async fn in_a_group_nothing_behind_the_poison_is_tried_before_its_letter() {
         send(body);
     }
     let (consumer, _) = noted(&aws, "orders.fifo");
-    let handled = aws.handle(&consumer.halve_on_failure(), "orders.fifo", 10).await;
+    let handled = aws.handle(&consumer.chunks(Chunks::default().halve_on_failure()), "orders.fifo", 10).await;
     let report = &handled.report;
     assert_eq!((report.succeeded, report.worker_errors, report.not_started), (1, 1, 2));
 }
@@ -92,7 +93,10 @@ async fn a_half_runs_only_while_the_time_of_the_last_call_is_left() {
             if bulk.iter().any(|number| **number >= 2) { Err("poison") } else { Ok(()) }
         }
     };
-    let consumer = aws.consumer("orders", handler).halve_on_failure().reserve(Duration::from_secs(1));
+    let consumer = aws
+        .consumer("orders", handler)
+        .chunks(Chunks::default().halve_on_failure())
+        .reserve(Duration::from_secs(1));
     let handled = aws.handle_within(Duration::from_secs(20), &consumer, "orders", 10).await;
     assert_eq!(*calls.lock().unwrap(), [(4, 0), (2, 9)]);
     assert_eq!(handled.failed, ids[2..], "they failed with the whole");
@@ -111,7 +115,7 @@ async fn a_rejection_of_several_without_time_to_halve_is_retried() {
             false => Ok(()),
         }
     });
-    let consumer = consumer.halve_on_failure().reserve(Duration::from_secs(1));
+    let consumer = consumer.chunks(Chunks::default().halve_on_failure()).reserve(Duration::from_secs(1));
     // Time for the whole and one half, whose rejection is of two.
     let handled = aws.handle_within(Duration::from_secs(8), &consumer, "orders", 10).await;
     assert_eq!((handled.report.retried, handled.report.dead_lettered), (4, 0));

@@ -69,7 +69,8 @@ async fn the_time_of_the_handler_is_its_own() {
         Ok::<_, Failure>(())
     });
     let consumer = consumer.hook(Waits).bodies(Elsewhere).time_limit(Duration::from_secs(10));
-    let consumer = consumer.observe_messages(move |message| noted.lock().unwrap().push(message.clone()));
+    let consumer =
+        consumer.observe(move |message: &MessageReport| noted.lock().unwrap().push(message.clone()));
     let handled = aws.handle(&consumer, "orders", 10).await;
     let of = |at: usize| seen.lock().unwrap().iter().find(|message| message.id == ids[at]).unwrap().handler;
     let took = |at| of(at).map(|handler| handler.took.as_secs());

@@ -160,8 +160,9 @@ impl Aws {
         let before = self.events().len();
         let report = Arc::new(Mutex::new(None));
         let observed = Arc::clone(&report);
-        let consumer =
-            consumer.clone().observe(move |report| *observed.lock().unwrap() = Some(report.clone()));
+        let consumer = consumer
+            .clone()
+            .observe(move |report: &BatchReport| *observed.lock().unwrap() = Some(report.clone()));
 
         let failed = Mutex::new(Vec::new());
         // Lambda leaves it alone for longer, so that the consumer has to keep its deadline by itself.

@@ -88,7 +88,7 @@ async fn a_bulk_handler_has_no_effect_after_a_stop_beyond_its_leases() {
             Ok::<_, Failure>(())
         }
     };
-    stop_one_of_two(&aws, &queue, Consumer::bulk(handle)).await;
+    stop_one_of_two(&aws, &queue, Consumer::new(handle)).await;
     let mut effects = effects.lock().unwrap().clone();
     effects.sort_unstable();
     assert_eq!(effects, [(1, 2), (2, 2), (3, 2)]);

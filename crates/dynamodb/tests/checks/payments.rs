@@ -34,7 +34,7 @@ pub(crate) async fn handle(store: DynamoDb, ids: &[&str]) -> Value {
     };
     let consumer = Consumer::new(charge)
         .once(Once::new(store.prefix(PREFIX)).key(|payment: &Payment| key(&payment.id)))
-        .observe_messages(move |MessageReport { outcome, .. }| {
+        .observe(move |MessageReport { outcome, .. }: &MessageReport| {
             ending.lock().unwrap().push(format!("{outcome:?}"));
         });
     let records: Vec<_> = ids.iter().enumerate().map(|(n, id)| record(n, id)).collect();

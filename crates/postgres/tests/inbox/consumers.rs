@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
-use redrive::{Consumer, Failure, Handler, Message, MessageOutcome, OnFailure};
+use redrive::{Consumer, Failure, Handler, Message, MessageOutcome, MessageReport, OnFailure};
 use redrive_local::kit::{Queue, TestAws};
 use redrive_postgres::Inbox;
 
@@ -54,7 +54,7 @@ fn consumer(aws: &TestAws, database: &Database) -> (Queue, Consumer<Payments, Me
         .max_receive_count(10)
         .on_panic(OnFailure::Retry)
         .time_limit(Duration::from_secs(5))
-        .observe_messages(move |report| {
+        .observe(move |report: &MessageReport| {
             reported.lock().unwrap().push((report.outcome, report.error.clone()));
         });
     (queue, consumer, reports)

@@ -56,7 +56,7 @@ impl Batch {
             .dead_letter_queue_url(queue.dead_letter_queue().url())
             .max_receive_count(10)
             .time_limit(Duration::from_secs(2))
-            .observe_messages(move |report| told.lock().unwrap().push(report.clone()))
+            .observe(move |report: &MessageReport| told.lock().unwrap().push(report.clone()))
             .bodies(payloads);
         queue.invokes(|event, deadline| consumer.handle(event, deadline)).once().await;
         let mut taken = std::mem::take(&mut *taken.lock().unwrap());
