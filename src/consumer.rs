@@ -32,7 +32,7 @@ use crate::message::invocation::Invocation;
 use crate::message::record_fn::RecordFn;
 use crate::message::records::Received;
 use crate::once::Rules;
-use crate::runners::{Chunks, Host, Input};
+use crate::runners::{AnyHandler, Chunks, Host, Input};
 use crate::settings::{InvalidSetting, Metrics, Settings};
 use crate::telemetry::log;
 use crate::telemetry::message_report::MessageReport;
@@ -67,9 +67,8 @@ use redrive_observers::BatchReport;
 /// ```
 #[must_use = "it handles nothing until it runs"]
 pub struct Consumer<H, M> {
-    pub(crate) handler: Arc<H>,
+    handler: Arc<(Arc<H>, PhantomData<fn(M)>)>,
     pub(crate) setup: Setup,
-    message: PhantomData<fn(M)>,
 }
 
 /// Everything in a consumer except its handler.
@@ -107,7 +106,7 @@ where
     ///
     /// Without an SQS client, redrive reports failed messages but neither delays nor dead-letters them.
     pub fn new(handler: H) -> Self {
-        Self { handler: Arc::new(handler), setup: Setup::default(), message: PhantomData }
+        Self { handler: Arc::new((Arc::new(handler), PhantomData)), setup: Setup::default() }
     }
 
     /// Handles one batch and returns before the deadline of its invocation: a `lambda_runtime::Context`, or in a test
@@ -157,6 +156,10 @@ where
         answer.inspect_err(|error| log::refused(error, invocation))
     }
 
+    pub(crate) fn any_handler(&self) -> Arc<dyn AnyHandler> {
+        Arc::clone(&self.handler) as Arc<dyn AnyHandler>
+    }
+
     pub(crate) async fn handle_batch(
         &self,
         received: Received,
@@ -167,7 +170,7 @@ where
             self.setup.check_workers()?;
         }
         self.setup.warning.iter().for_each(|once| once.call_once(|| log::settings(&self.setup.settings)));
-        self.setup.shell().run(received, invocation, &self.handler).await
+        self.setup.shell().run(received, invocation, &self.any_handler()).await
     }
 }
 
@@ -384,7 +387,7 @@ pub(crate) enum Response {
 
 impl<H, M> Clone for Consumer<H, M> {
     fn clone(&self) -> Self {
-        Self { handler: Arc::clone(&self.handler), setup: self.setup.clone(), message: PhantomData }
+        Self { handler: Arc::clone(&self.handler), setup: self.setup.clone() }
     }
 }
 

@@ -23,7 +23,6 @@ use redrive_engine::{Secret, Settlement, Shared};
 use redrive_event::Entry;
 
 use crate::failure::classifier::FailureClassifier;
-use crate::handler::Handler;
 use crate::handler::hook::Hooks;
 pub(crate) use crate::lambda::follow::make_call;
 use crate::message::console_test;
@@ -33,7 +32,7 @@ use crate::message::record_fn::RecordFn;
 use crate::message::records::{Received, Records};
 use crate::once::Rules;
 use crate::runners::wall::Wall;
-use crate::runners::{Chunks, Host, Input, OnceTerms, Terms, Work};
+use crate::runners::{AnyHandler, Chunks, Host, OnceTerms, Terms, Work};
 use crate::settings::{InvalidSetting, Settings};
 use crate::telemetry::message_report::MessageReport;
 use crate::telemetry::report::{report, response};
@@ -84,16 +83,12 @@ impl LambdaShell<'_> {
     }
 
     /// Handles the records of all queues at the same time, each queue with its own settings.
-    pub(crate) async fn run<H, M>(
+    pub(crate) async fn run(
         &self,
         received: Received,
         invocation: &Invocation,
-        handler: &Arc<H>,
-    ) -> Result<SqsBatchResponse, Error>
-    where
-        H: Handler<M>,
-        M: Input,
-    {
+        handler: &Arc<dyn AnyHandler>,
+    ) -> Result<SqsBatchResponse, Error> {
         self.settings.check_function()?;
         let (began, wall) = (Instant::now(), self.wall());
         let deadline = Instant::from_std(invocation.deadline());
@@ -159,17 +154,13 @@ impl LambdaShell<'_> {
     }
 
     /// Handles the records of one queue, and reports the results to metrics, log, hooks and observers.
-    async fn of_queue<H, M>(
+    async fn of_queue(
         &self,
         records: Records,
         (began, wall, until): (Instant, SystemTime, Instant),
         invocation: &Invocation,
-        handler: &Arc<H>,
-    ) -> Result<SqsBatchResponse, Error>
-    where
-        H: Handler<M>,
-        M: Input,
-    {
+        handler: &Arc<dyn AnyHandler>,
+    ) -> Result<SqsBatchResponse, Error> {
         if console_test::is_untouched(records.list()) {
             log::sample(invocation, "the test message of SQS was answered without the handler");
             return Ok(SqsBatchResponse::default());

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 use tracing::Span;
 
@@ -76,22 +77,41 @@ pub(crate) trait Runs: Sized + Send + 'static {
     const IS_BULK: bool;
 
     /// Runs one lane after the other, until there is none.
-    fn run<H: Handler<Self>>(runner: Runner<H, Self>) -> impl Future<Output = ()> + Send + 'static;
+    fn run<H: Handler<Self>>(handler: Arc<H>, runner: Runner) -> impl Future<Output = ()> + Send + 'static;
+}
+
+/// A [`Handler`] of any type. All else that runs a batch is compiled once, and not for each handler.
+pub(crate) trait AnyHandler: Send + Sync {
+    /// Returns true if a call takes several messages.
+    fn is_bulk(&self) -> bool;
+
+    /// Runs one lane after the other, until there is none.
+    fn run(&self, runner: Runner) -> BoxFuture<'static, ()>;
+}
+
+impl<H: Handler<M>, M: Input> AnyHandler for (Arc<H>, PhantomData<fn(M)>) {
+    fn is_bulk(&self) -> bool {
+        M::IS_BULK
+    }
+
+    fn run(&self, runner: Runner) -> BoxFuture<'static, ()> {
+        Box::pin(M::run(Arc::clone(&self.0), runner))
+    }
 }
 
 impl<M: FromMessage> Runs for M {
     const IS_BULK: bool = false;
 
-    fn run<H: Handler<Self>>(runner: Runner<H, Self>) -> impl Future<Output = ()> + Send + 'static {
-        runner::run(runner)
+    fn run<H: Handler<Self>>(handler: Arc<H>, runner: Runner) -> impl Future<Output = ()> + Send + 'static {
+        runner::run(handler, runner)
     }
 }
 
 impl<M: FromMessage> Runs for Bulk<M> {
     const IS_BULK: bool = true;
 
-    fn run<H: Handler<Self>>(runner: Runner<H, Self>) -> impl Future<Output = ()> + Send + 'static {
-        chunk_runner::run(runner)
+    fn run<H: Handler<Self>>(handler: Arc<H>, runner: Runner) -> impl Future<Output = ()> + Send + 'static {
+        chunk_runner::run(handler, runner)
     }
 }
 
@@ -162,29 +182,24 @@ impl Begun {
 }
 
 /// The state that the runners share.
-struct Job<H, M> {
-    handler: Arc<H>,
+struct Job {
+    handler: Arc<dyn AnyHandler>,
     terms: Terms,
     queue: ReadyQueue,
     tasks: Tasks,
     recording: Arc<Recording>,
-    message: PhantomData<fn(M)>,
 }
 
 /// The running handlers of a consumer. Dropping it cancels them.
-pub(crate) struct Work<H, M>(Arc<Job<H, M>>);
+pub(crate) struct Work(Arc<Job>);
 
-impl<H, M> Work<H, M>
-where
-    H: Handler<M>,
-    M: Input,
-{
-    pub(crate) fn new(handler: &Arc<H>, terms: Terms, host: &Host) -> Self {
+impl Work {
+    pub(crate) fn new(handler: &Arc<dyn AnyHandler>, terms: Terms, host: &Host) -> Self {
         let (handler, tasks) = (Arc::clone(handler), Tasks::new(host));
         let teller = tasks.executor().filter(|_| terms.tells_all).map(Arc::clone);
         let queue = ReadyQueue::new(terms.concurrency.max(1), terms.tells_all, teller);
         let recording = Arc::default();
-        Self(Arc::new(Job { handler, terms, queue, tasks, recording, message: PhantomData }))
+        Self(Arc::new(Job { handler, terms, queue, tasks, recording }))
     }
 
     /// Adds lanes of a batch, which run after [`Self::start`]; may be called at any time.
@@ -249,7 +264,7 @@ where
     }
 }
 
-impl<H, M> Drop for Work<H, M> {
+impl Drop for Work {
     fn drop(&mut self) {
         self.0.queue.close();
         self.0.tasks.clear();

@@ -12,11 +12,10 @@ use tracing::{Span, warn};
 use super::LambdaShell;
 use crate::aws::Sqs;
 use crate::aws::settle::{Entries, Failed};
-use crate::handler::Handler;
 use crate::message::invocation::Invocation;
 use crate::message::meta::Known;
 use crate::message::records::Records;
-use crate::runners::{Begun, Input, Phase, Work};
+use crate::runners::{Begun, Phase, Work};
 use crate::telemetry::log;
 use redrive_engine::{
     BatchLimits, Call, Command, Event, LambdaEngine, Message, Note, SettleCall, Settlement,
@@ -24,17 +23,13 @@ use redrive_engine::{
 
 impl LambdaShell<'_> {
     /// Runs the batch until every message that was started has ended and is settled, or time is up.
-    pub(super) async fn follow<H, M>(
+    pub(super) async fn follow(
         &self,
-        work: &Work<H, M>,
+        work: &Work,
         shared: &Arc<Records>,
         invocation: &Invocation,
         (began, until, settle_until): (Instant, Instant, Instant),
-    ) -> Vec<Settlement>
-    where
-        H: Handler<M>,
-        M: Input,
-    {
+    ) -> Vec<Settlement> {
         let records = shared.list();
         let has_dead_letter_queue =
             records.first().is_some_and(|record| record.context().has_dead_letter_queue);

@@ -92,7 +92,7 @@ impl<'a> OwnChunk<'a> {
     }
 }
 
-pub(super) async fn run<H, M>(mut runner: Runner<H, Bulk<M>>)
+pub(super) async fn run<H, M>(handler: Arc<H>, mut runner: Runner)
 where
     H: Handler<Bulk<M>>,
     M: FromMessage,
@@ -117,7 +117,7 @@ where
                 continue;
             }
             let times = Times::default();
-            let handled = || job.handle_all(&chunk, &items, &times);
+            let handled = || job.handle_all(&*handler, &chunk, &items, &times);
             let (ended, has_waited) = runner.call(&of, handled, &times).await;
             let begun = std::mem::replace(&mut now, Instant::now());
             took = now.duration_since(begun);
@@ -137,11 +137,7 @@ where
     }
 }
 
-impl<H, M> Runner<H, Bulk<M>>
-where
-    H: Handler<Bulk<M>>,
-    M: FromMessage,
-{
+impl Runner {
     /// Records how those messages of a chunk ended that have their keys.
     async fn record_chunk(&self, chunk: &OwnChunk<'_>) {
         let held = std::mem::take(&mut *chunk.held());
@@ -154,21 +150,23 @@ where
     }
 }
 
-impl<H, M> Job<H, Bulk<M>>
-where
-    H: Handler<Bulk<M>>,
-    M: FromMessage,
-{
+impl Job {
     /// Calls the handler within the hooks. Returns the outcomes of the messages that it left open.
-    async fn handle_all(
+    async fn handle_all<H, M>(
         &self,
+        handler: &H,
         chunk: &OwnChunk<'_>,
         items: &[usize],
         times: &Times,
-    ) -> Vec<(usize, Outcome)> {
+    ) -> Vec<(usize, Outcome)>
+    where
+        H: Handler<Bulk<M>>,
+        M: FromMessage,
+    {
         let records: Vec<_> = items.iter().map(|&item| chunk.records[item]).collect();
         let handled = async {
-            let result = self.terms.hooks.around(&records, || self.call_with_all(chunk, times)).await;
+            let result =
+                self.terms.hooks.around(&records, || self.call_with_all(handler, chunk, times)).await;
             let open = chunk.shared.results().open();
             let Err(failure) = result else {
                 return open.into_iter().map(|item| (item, Outcome::Done)).collect();
@@ -186,7 +184,16 @@ where
         handled.instrument(log::bulk_span(&chunk.of.span, &records)).await
     }
 
-    async fn call_with_all(&self, chunk: &OwnChunk<'_>, times: &Times) -> Result<(), Failure> {
+    async fn call_with_all<H, M>(
+        &self,
+        handler: &H,
+        chunk: &OwnChunk<'_>,
+        times: &Times,
+    ) -> Result<(), Failure>
+    where
+        H: Handler<Bulk<M>>,
+        M: FromMessage,
+    {
         let began = Instant::now();
         let bodies = chunk.bodies.get_or_init(|| self.fetch(chunk)).await;
         let open = chunk.shared.results().open();
@@ -219,12 +226,12 @@ where
         }
         let call = chunk.shared.results().call();
         let rulings: Arc<dyn Rule> = Arc::new(OfCall { chunk: Arc::clone(&chunk.shared), call });
-        times.of(|| self.handler.call(Bulk::on(&rulings, messages.into_iter())).map_err(Into::into)).await
+        times.of(|| handler.call(Bulk::on(&rulings, messages.into_iter())).map_err(Into::into)).await
     }
 
     /// Claims the keys of messages, and returns the messages that have them. The rest of a lane waits behind a message without
     /// its key.
-    async fn with_keys(
+    async fn with_keys<M: FromMessage>(
         &self,
         once: &OnceTerms,
         chunk: &OwnChunk<'_>,

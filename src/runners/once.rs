@@ -18,13 +18,11 @@ use tokio::time::{Duration, Instant, sleep, sleep_until, timeout, timeout_at};
 use super::runner::Runner;
 use super::{Begun, Job, Work};
 use crate::failure::{BoxError, Failure};
-use crate::handler::Handler;
 use crate::message::record::Record;
 use crate::once::claim::{
     ANSWER, MARGIN, Next, TimeLeft, after_change, after_claim, change_after, origin_of_anybody, patience,
 };
 use crate::once::{Change, Claim, Claimed, Rules};
-use crate::runners::Input;
 use crate::telemetry::log;
 use redrive_engine::Outcome;
 use redrive_executor::panic_text;
@@ -113,11 +111,7 @@ impl Drop for Open {
     }
 }
 
-impl<H, M> Work<H, M>
-where
-    H: Handler<M>,
-    M: Input,
-{
+impl Work {
     /// Waits until the store has answered how messages ended that were canceled or given up meanwhile.
     pub(crate) async fn recorded(&self, until: Instant) {
         let recording = &self.0.recording;
@@ -214,16 +208,14 @@ impl<'a> OnceGuard<'a> {
     }
 
     /// Runs the handler if its message gets its key, for a lease until the deadline of the batch.
-    pub(super) async fn run<H, M, F>(
+    pub(super) async fn run<F>(
         &self,
-        job: &Job<H, M>,
+        job: &Job,
         once: &OnceTerms,
         (claim, record): (Claim, &Record<'_>),
         handler: impl FnOnce() -> F,
     ) -> Result<(), Failure>
     where
-        H: Handler<M>,
-        M: Input,
         F: Future<Output = Result<(), Failure>>,
     {
         let deadline = Instant::from_std(record.deadline());
@@ -257,11 +249,7 @@ impl<'a> OnceGuard<'a> {
     }
 }
 
-impl<H, M> Job<H, M>
-where
-    H: Handler<M>,
-    M: Input,
-{
+impl Job {
     /// Claims the key of a message, for a lease until the first time, to be handled until the second one. The error is the
     /// outcome of a message whose handler does not run, for example because its batch was stopped, unless this is its last
     /// delivery.
@@ -330,11 +318,7 @@ where
     }
 }
 
-impl<H, M> Runner<H, M>
-where
-    H: Handler<M>,
-    M: Input,
-{
+impl Runner {
     /// Records how a message ended, if it has its key.
     pub(super) async fn record(&self, guard: OnceGuard<'_>, outcome: Outcome) -> Outcome {
         match guard.held.into_inner() {

@@ -15,7 +15,7 @@ use tracing::Instrument;
 
 use super::once::OnceGuard;
 use super::ready_queue::{ReadyQueue, What};
-use super::{Begun, Input, Job, SLOW, ran};
+use super::{Begun, Job, SLOW, ran};
 use crate::failure::Failure;
 use crate::handler::Handler;
 use crate::message::FromMessage;
@@ -26,14 +26,14 @@ use redrive_engine::{Outcome, Ran};
 use redrive_executor::{catch, panic_text};
 
 /// Makes one call of the handler after the other. Dropping it frees its slot, however it ends.
-pub(crate) struct Runner<H, M> {
-    pub(super) job: Arc<Job<H, M>>,
+pub(crate) struct Runner {
+    pub(super) job: Arc<Job>,
     pub(super) slot: usize,
     /// The last time that it made way for other tasks.
     polled_since: Instant,
 }
 
-impl<H, M> Drop for Runner<H, M> {
+impl Drop for Runner {
     fn drop(&mut self) {
         let dropped = match std::thread::panicking() {
             true => Outcome::panicked("a panic while it was canceled"),
@@ -43,16 +43,12 @@ impl<H, M> Drop for Runner<H, M> {
     }
 }
 
-impl<H, M> Runner<H, M>
-where
-    H: Handler<M>,
-    M: Input,
-{
+impl Runner {
     /// Starts one more runner if there is a lane for it.
-    pub(super) fn start(job: &Arc<Job<H, M>>) {
+    pub(super) fn start(job: &Arc<Job>) {
         if let Some(slot) = job.queue.claim_slot() {
             let runner = Self { job: Arc::clone(job), slot, polled_since: Instant::now() };
-            job.tasks.spawn(M::run(runner));
+            job.tasks.spawn(job.handler.run(runner));
         }
     }
 
@@ -142,7 +138,7 @@ where
     }
 }
 
-pub(super) async fn run<H, M>(mut runner: Runner<H, M>)
+pub(super) async fn run<H, M>(handler: Arc<H>, mut runner: Runner)
 where
     H: Handler<M>,
     M: FromMessage,
@@ -160,7 +156,7 @@ where
             let times = Times::default();
             let span = || log::message_span(&of.span, record);
             let guard = OnceGuard::new(&of);
-            let handled = || async { job.handle(record, &times, &guard).instrument(span()).await };
+            let handled = || async { job.handle(&*handler, record, &times, &guard).instrument(span()).await };
             let (handled, has_waited) = runner.call(&of, handled, &times).await;
             let mut outcome = handled.unwrap_or_else(|ended| ended);
             now = Instant::now();
@@ -181,7 +177,7 @@ where
     }
 }
 
-impl<H, M> Job<H, M> {
+impl Job {
     /// Returns the record with the time limit of a call that begins now, if there is one.
     pub(super) fn limited<'r>(&self, record: &'r Record<'_>, now: Instant) -> Option<Record<'r>> {
         let limit = self.terms.time_limit.and_then(|limit| now.checked_add(limit))?;
@@ -196,14 +192,20 @@ impl<H, M> Job<H, M> {
     }
 }
 
-impl<H, M> Job<H, M>
-where
-    H: Handler<M>,
-    M: FromMessage,
-{
+impl Job {
     /// Calls the handler within the hooks.
-    async fn handle(&self, record: &Record<'_>, times: &Times, guard: &OnceGuard<'_>) -> Outcome {
-        let result = self.terms.hooks.around(&[record], || self.call(record, times, guard)).await;
+    async fn handle<H, M>(
+        &self,
+        handler: &H,
+        record: &Record<'_>,
+        times: &Times,
+        guard: &OnceGuard<'_>,
+    ) -> Outcome
+    where
+        H: Handler<M>,
+        M: FromMessage,
+    {
+        let result = self.terms.hooks.around(&[record], || self.call(handler, record, times, guard)).await;
         if let Some(outcome) = guard.ended() {
             return outcome;
         }
@@ -213,7 +215,17 @@ where
         }
     }
 
-    async fn call(&self, record: &Record<'_>, times: &Times, guard: &OnceGuard<'_>) -> Result<(), Failure> {
+    async fn call<H, M>(
+        &self,
+        handler: &H,
+        record: &Record<'_>,
+        times: &Times,
+        guard: &OnceGuard<'_>,
+    ) -> Result<(), Failure>
+    where
+        H: Handler<M>,
+        M: FromMessage,
+    {
         let once = self.terms.once.as_ref();
         let (message, claim) = times
             .reads(async {
@@ -229,7 +241,7 @@ where
                 Ok::<_, Failure>((message, claim))
             })
             .await?;
-        let handler = || times.of(|| self.handler.call(message).map_err(Into::into));
+        let handler = || times.of(|| handler.call(message).map_err(Into::into));
         match once.zip(claim) {
             Some((once, claim)) => Box::pin(guard.run(self, once, (claim, record), handler)).await,
             None => handler().await,

@@ -1,12 +1,10 @@
 //! A consumer with its queue: the worker of one queue.
 #![expect(clippy::disallowed_methods, reason = "impure: it reads the clock")]
 
-use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt};
 use redrive_observers::protection::ProtectionShare;
 use redrive_observers::vitals::Vitals;
@@ -24,7 +22,7 @@ use crate::consumer::{Consumer, Setup};
 use crate::error::{Error, Kind};
 use crate::handler::Handler;
 use crate::lambda::LambdaShell;
-use crate::runners::Input;
+use crate::runners::{AnyHandler, Input};
 use crate::settings::{InvalidSetting, QueueUrl, Value};
 use crate::telemetry::{log, metrics};
 use redrive_engine::Receiving;
@@ -39,7 +37,7 @@ pub(super) struct Member {
     pub(super) weight: usize,
     pub(super) setup: Setup,
     pub(super) vitals: Arc<Vitals>,
-    handler: Box<dyn AnyHandler>,
+    handler: Arc<dyn AnyHandler>,
 }
 
 /// What a worker has from the other workers of its process.
@@ -50,21 +48,6 @@ pub(super) struct Surroundings {
     pub(super) places: Option<SharedPlaces>,
     /// True if the process has no other worker.
     pub(super) is_alone: bool,
-}
-
-/// [`Handler`] of any type.
-trait AnyHandler: Send + Sync {
-    fn poll<'a>(&'a self, member: &'a Member, with: Surroundings) -> BoxFuture<'a, Result<bool, Error>>;
-}
-
-impl<H, M> AnyHandler for (Arc<H>, PhantomData<fn(M)>)
-where
-    H: Handler<M>,
-    M: Input,
-{
-    fn poll<'a>(&'a self, member: &'a Member, with: Surroundings) -> BoxFuture<'a, Result<bool, Error>> {
-        Box::pin(member.poll_with::<H, M>(&self.0, with))
-    }
 }
 
 /// Marks a worker as ended, also if its future is dropped.
@@ -82,8 +65,7 @@ impl Member {
         H: Handler<M>,
         M: Input,
     {
-        let Consumer { handler, setup, .. } = consumer;
-        Self { url, weight, setup, vitals, handler: Box::new((handler, PhantomData::<fn(M)>)) }
+        Self { url, weight, vitals, handler: consumer.any_handler(), setup: consumer.setup }
     }
 
     /// Checks the settings that need no call.
@@ -101,15 +83,7 @@ impl Member {
     /// Polls the queue until a signal or a fault ends it. Returns true if handlers were canceled.
     pub(super) async fn poll(&self, with: Surroundings) -> Result<bool, Error> {
         let _ended = Ended(&self.vitals);
-        self.handler.poll(self, with).await
-    }
-
-    async fn poll_with<H, M>(&self, handler: &Arc<H>, with: Surroundings) -> Result<bool, Error>
-    where
-        H: Handler<M>,
-        M: Input,
-    {
-        let Self { url, setup, vitals, .. } = self;
+        let Self { url, setup, vitals, handler, .. } = self;
         let sqs = self.sqs()?;
         let Surroundings { mut signals, protection, places, is_alone } = with;
         let mut stops = stream::poll_fn(move |context| signals.poll_recv(context)).chain(stream::pending());
@@ -146,7 +120,9 @@ impl Member {
             visibility: queue.visibility,
             concurrency: settings.concurrency(),
             slow: settings.adaptive_concurrency.as_deref().copied(),
-            chunk: M::IS_BULK.then_some((shell.chunks.messages, shell.chunks.bytes.unwrap_or(usize::MAX))),
+            chunk: handler
+                .is_bulk()
+                .then_some((shell.chunks.messages, shell.chunks.bytes.unwrap_or(usize::MAX))),
             drain: settings.drain(),
             rate: settings.rate.as_deref().copied(),
             is_rate_shared: setup.tokens.is_some(),
@@ -174,7 +150,7 @@ impl Member {
             dead_letter_queue = settings.dead_letter_queue_url.as_deref(),
             "the worker polls"
         );
-        let mut worker_loop = WorkerLoop::<H, M>::new(worker, policy);
+        let mut worker_loop = WorkerLoop::new(worker, policy);
         let (ends, ended) = oneshot::channel();
         let mut publishing =
             pin!(metrics::publish_minutes(vitals, &settings, setup.cloudwatch.as_ref(), ended));

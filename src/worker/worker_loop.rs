@@ -23,14 +23,13 @@ use super::queue::SourceQueue;
 use crate::aws::Sqs;
 use crate::aws::settle::{Entries, Failed};
 use crate::error::Error;
-use crate::handler::Handler;
 use crate::lambda::{LambdaShell, make_call};
 use crate::message::invocation::Invocation;
 use crate::message::received::{ReceiveContext, ReceivedMessage};
 use crate::message::record::BatchContext;
 use crate::message::records::{Received, Records};
 use crate::runners::wall::Wall;
-use crate::runners::{Begun, Input, Lease, Phase, Work};
+use crate::runners::{AnyHandler, Begun, Lease, Phase, Work};
 use crate::telemetry::log;
 use crate::telemetry::report::report;
 use crate::tokens::AnyTokens;
@@ -49,9 +48,9 @@ const TO_SETTLE: Duration = Duration::from_secs(5);
 const TO_REPORT: Duration = Duration::from_secs(1);
 
 /// The parts of a worker.
-pub(super) struct Worker<'a, H> {
+pub(super) struct Worker<'a> {
     pub(super) shell: LambdaShell<'a>,
-    pub(super) handler: &'a Arc<H>,
+    pub(super) handler: &'a Arc<dyn AnyHandler>,
     pub(super) sqs: &'a Sqs,
     pub(super) queue: &'a SourceQueue,
     pub(super) vitals: &'a Vitals,
@@ -83,12 +82,12 @@ struct Batch {
     wall: SystemTime,
 }
 
-pub(super) struct WorkerLoop<'a, H, M> {
-    worker: Worker<'a, H>,
+pub(super) struct WorkerLoop<'a> {
+    worker: Worker<'a>,
     wall: Wall,
     clock: Clock,
     engine: WorkerEngine<'a, Arc<ReceivedMessage>>,
-    work: Work<H, M>,
+    work: Work,
     /// Lanes that were added in this turn.
     added: usize,
     polled: HashMap<LeaseKey, Arc<ReceivedMessage>>,
@@ -105,12 +104,8 @@ pub(super) struct WorkerLoop<'a, H, M> {
     signal: &'static str,
 }
 
-impl<'a, H, M> WorkerLoop<'a, H, M>
-where
-    H: Handler<M>,
-    M: Input,
-{
-    pub(super) fn new(worker: Worker<'a, H>, policy: redrive_engine::decide::Policy<'a>) -> Self {
+impl<'a> WorkerLoop<'a> {
+    pub(super) fn new(worker: Worker<'a>, policy: redrive_engine::decide::Policy<'a>) -> Self {
         let wall = Wall::new();
         let now = wall.now();
         let epoch = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
