@@ -36,6 +36,7 @@ fn no_example_prints_what_a_sender_wrote() {
         "crates/http/src",
         "crates/observers/src",
         "crates/s3/src",
+        "crates/send/src",
         "crates/local/src",
         "crates/opentelemetry/src",
         "crates/postgres/src",

@@ -19,6 +19,19 @@ pub struct MessageOverrides {
 }
 
 impl MessageOverrides {
+    /// Returns the attribute with which a sender asks for this many attempts.
+    #[must_use]
+    pub fn attempts_attribute(attempts: u32) -> (String, Attribute) {
+        (MAX_ATTEMPTS.to_owned(), Attribute::text("Number", attempts.to_string()))
+    }
+
+    /// Returns the attribute with which a sender asks for this backoff.
+    #[must_use]
+    pub fn backoff_attribute(backoff: &Backoff) -> (String, Attribute) {
+        let json = serde_json::to_string(backoff).expect("a backoff is made of texts and numbers");
+        (BACKOFF.to_owned(), json.into())
+    }
+
     /// Reads the overrides of a message. An invalid value is a warning, never a failure.
     pub fn read(
         attributes: &Attributes,
@@ -85,6 +98,15 @@ mod tests {
         assert_eq!(warnings, [""; 0]);
         let backoff = overrides.backoff.unwrap();
         [1, 2, 3, 4].map(|attempt| backoff.delay(attempt, 1.0).as_secs())
+    }
+
+    #[test]
+    fn what_a_sender_writes_is_read() {
+        let backoff = Backoff::fixed(Duration::from_secs(7)).unwrap();
+        let attributes =
+            [MessageOverrides::attempts_attribute(3), MessageOverrides::backoff_attribute(&backoff)].into();
+        let read = MessageOverrides::read(&attributes, &Backoff::default(), Some(5));
+        assert_eq!(read, (MessageOverrides { max_attempts: Some(3), backoff: Some(backoff) }, vec![]));
     }
 
     #[test]

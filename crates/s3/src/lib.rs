@@ -1,6 +1,6 @@
-//! Bodies that are too big for SQS, read from S3 as the [SQS Extended
+//! Bodies that are too big for SQS, in S3, as the [SQS Extended
 //! Client](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-managing-large-messages.html) of
-//! Java and Python writes them.
+//! Java and Python reads and writes them.
 //!
 //! ```no_run
 //! use redrive::{Consumer, Failure};
@@ -17,6 +17,8 @@
 //! # }
 //! ```
 //!
+//! [`Uploads`] stores the bodies that a `redrive_send::Sender` sends.
+//!
 //! The handler is the same as for small messages. [`Payloads`] says which failures are retried and which are not.
 #![warn(clippy::exhaustive_enums)]
 
@@ -24,6 +26,7 @@ mod payloads;
 mod error;
 mod client;
 mod names;
+mod uploads;
 #[cfg(doctest)]
 mod book_tests;
 
@@ -34,3 +37,4 @@ pub use error::PayloadError;
 pub use payloads::Payloads;
 #[doc(inline)]
 pub use redrive_sqs::{InvalidPointer, PayloadPointer};
+pub use uploads::Uploads;

@@ -26,6 +26,15 @@ impl Lanes {
     /// Takes up to `most` messages to send next, only one of each group because it might fail alone. Empty when no messages
     /// are left.
     pub fn next_batch(&mut self, most: usize) -> Vec<(usize, LaneMessage)> {
+        self.next_batch_of(most, |_| true)
+    }
+
+    /// Takes up to `most` messages to send next that are free. A message that is not also blocks those behind it in its group.
+    pub fn next_batch_of(
+        &mut self,
+        most: usize,
+        is_free: impl Fn(usize) -> bool,
+    ) -> Vec<(usize, LaneMessage)> {
         let (mut numbers, mut bytes) = (Vec::new(), 0);
         let mut groups: HashSet<&str> = HashSet::new();
         for (number, LaneMessage { group, size }) in &self.0 {
@@ -34,7 +43,7 @@ impl Lanes {
             }
             // A message that is too large for this batch also blocks later messages of its group.
             let is_first = group.as_deref().is_none_or(|group| groups.insert(group));
-            if is_first && (numbers.is_empty() || bytes + size <= MAX_BYTES) {
+            if is_first && is_free(*number) && (numbers.is_empty() || bytes + size <= MAX_BYTES) {
                 numbers.push(*number);
                 bytes += size;
             }

@@ -5,4 +5,5 @@ mod store;
 mod messages;
 mod consumers;
 mod limits;
+mod uploads;
 mod guide;

@@ -80,12 +80,17 @@ pub(crate) async fn store_at(host: &str) -> (Client, Asked) {
     };
     let router = Router::new().fallback(answer);
     tokio::spawn(async { axum::serve(listener, router).await });
+    (client_of(format!("http://{host}:{port}")), asked)
+}
+
+/// Returns a client of the S3 at this URL.
+pub(crate) fn client_of(url: String) -> Client {
     let config = aws_sdk_s3::Config::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("eu-west-1"))
         .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
-        .endpoint_url(format!("http://{host}:{port}"))
+        .endpoint_url(url)
         .http_client(Builder::new().build_http())
         .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(1)));
-    (Client::from_conf(config.build()), asked)
+    Client::from_conf(config.build())
 }

@@ -1,0 +1,49 @@
+//! The result of a message.
+
+use std::sync::Arc;
+
+/// A message that SQS has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sent {
+    /// The id that SQS gave the message.
+    pub message_id: String,
+    /// True if the queue may have the message twice: the answer to an earlier call was lost, and the queue is not FIFO.
+    pub may_be_twice: bool,
+}
+
+/// The reason why a message is not known to be sent.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The value could not be written as JSON. SQS was not asked.
+    #[error("the message could not be written as JSON: {0}")]
+    Json(#[source] Arc<serde_json::Error>),
+    /// SQS would not accept such a message, and was not asked.
+    #[error("the message was not sent: {0}")]
+    Invalid(String),
+    /// The body is too large for SQS, and could not be stored elsewhere.
+    #[error("the message was not sent: its body could not be stored: {0}")]
+    Body(#[source] Arc<dyn std::error::Error + Send + Sync>),
+    /// SQS refused the message, and would refuse it again.
+    #[error("SQS refused the message: {0}")]
+    Refused(String),
+    /// SQS refused the call for a reason that concerns all messages, such as a missing permission.
+    #[error("SQS refused the call: {0}")]
+    Denied(String),
+    /// SQS refused the message for as long as the sender tried.
+    #[error("the message was not sent in time: {0}")]
+    NotInTime(String),
+    /// No answer says whether SQS has the message. It may have been sent.
+    #[error("the message may have been sent: {0}")]
+    Unconfirmed(String),
+    /// An earlier message of the same group of a FIFO queue was not sent, so this one was not tried.
+    #[error("the message was not sent, because an earlier message of its group was not")]
+    Behind,
+}
+
+impl From<serde_json::Error> for SendError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(Arc::new(error))
+    }
+}

@@ -1,0 +1,25 @@
+#![doc = include_str!("crate.md")]
+#![warn(clippy::exhaustive_enums)]
+
+mod error;
+mod large;
+mod message;
+mod run;
+mod sender;
+#[cfg(feature = "opentelemetry")]
+mod trace;
+mod waiting;
+
+#[cfg(doctest)]
+mod book_tests;
+
+/// The SDK whose client is in this interface.
+pub use aws_sdk_sqs;
+pub use error::{SendError, Sent};
+pub use large::LargeBodies;
+pub use message::{NewMessage, ToMessage};
+#[doc(inline)]
+pub use redrive_engine::{Backoff, InvalidBackoff, Jitter};
+#[doc(inline)]
+pub use redrive_sqs::{Attribute, Attributes, PayloadPointer};
+pub use sender::Sender;

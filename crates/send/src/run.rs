@@ -1,0 +1,260 @@
+//! A run: it takes messages from a stream, makes the calls, and returns the results in order.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use aws_sdk_sqs::config::Builder;
+use aws_sdk_sqs::config::http::HttpResponse;
+use aws_sdk_sqs::config::retry::RetryConfig;
+use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_sqs::operation::send_message_batch::{SendMessageBatchError, SendMessageBatchOutput};
+use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchRequestEntry};
+use futures_util::FutureExt;
+use futures_util::stream::{Fuse, FuturesOrdered, FuturesUnordered, Stream, StreamExt};
+use redrive_sqs::batch::Reply;
+use redrive_sqs::{MAX_BYTES, MAX_ENTRIES, PayloadPointer, is_expired_or_skewed};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::SendError;
+use crate::message::NewMessage;
+use crate::sender::Sender;
+use crate::waiting::{Answer, Fate, Waiting};
+
+/// The most messages from the first one without a result to the last one that was taken.
+const WINDOW: usize = 1_000;
+
+/// The time after which a call counts as unanswered. The SDK alone would wait for as long as the connection is open.
+const CALL: Duration = Duration::from_secs(10);
+
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// The answer of SQS, or none if there was none in time.
+type Called = Option<Result<SendMessageBatchOutput, SdkError<SendMessageBatchError, HttpResponse>>>;
+
+/// A message whose body was stored elsewhere.
+type Stored = (usize, Result<NewMessage, (Option<String>, SendError)>);
+
+pub(crate) struct Run<S> {
+    sender: Sender,
+    source: Fuse<S>,
+    began: Instant,
+    waiting: Waiting<NewMessage>,
+    calls: FuturesUnordered<BoxFuture<(Vec<usize>, Called)>>,
+    /// In the order of their messages, because a later message of a group must not overtake.
+    storing: FuturesOrdered<BoxFuture<Stored>>,
+    /// The number of the next message from the source.
+    next: usize,
+    /// The number of the next message whose result is returned.
+    returned: usize,
+}
+
+impl<S> Run<S>
+where
+    S: Stream<Item = Result<NewMessage, serde_json::Error>> + Unpin,
+{
+    pub(crate) fn new(sender: Sender, source: S) -> Self {
+        Self {
+            waiting: Waiting::new(sender.is_fifo, sender.patience),
+            sender,
+            source: source.fuse(),
+            began: Instant::now(),
+            calls: FuturesUnordered::new(),
+            storing: FuturesOrdered::new(),
+            next: 0,
+            returned: 0,
+        }
+    }
+
+    /// Returns the next result, or none after the last one. If it is dropped meanwhile, nothing is lost.
+    pub(crate) async fn next(&mut self) -> Option<Fate> {
+        loop {
+            let is_idle = self.take_ready();
+            self.start_calls(is_idle);
+            if let Some(fate) = self.waiting.take(self.returned) {
+                self.returned += 1;
+                return Some(fate);
+            }
+            if self.returned == self.next && self.source.is_done() {
+                return None;
+            }
+            let now = self.now();
+            let due = self.waiting.due_at(now).map(|due| self.began + due);
+            let has_room = self.has_room();
+            tokio::select! {
+                biased;
+                Some((numbers, called)) = self.calls.next(), if !self.calls.is_empty() => self.answered(&numbers, called),
+                Some(stored) = self.storing.next(), if !self.storing.is_empty() => self.stored(stored),
+                message = self.source.next(), if has_room && !self.source.is_done() => {
+                    if let Some(message) = message {
+                        self.add(message);
+                    }
+                }
+                () = sleep_until(due.unwrap_or(self.began)), if due.is_some() => {}
+            }
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Returns true if more messages may be taken: twice as many as the calls can carry.
+    fn has_room(&self) -> bool {
+        let (messages, bytes) = self.waiting.load();
+        let calls = 2 * self.sender.concurrency;
+        messages + self.storing.len() < calls * MAX_ENTRIES
+            && bytes < calls * MAX_BYTES
+            && self.next - self.returned < WINDOW
+    }
+
+    /// Takes the messages that are there. Returns true if no more of them will make the next call larger: what comes while a call
+    /// is under way shares the next one.
+    fn take_ready(&mut self) -> bool {
+        while self.has_room() {
+            match self.source.next().now_or_never() {
+                Some(Some(message)) => self.add(message),
+                Some(None) => return self.storing.is_empty(),
+                None => break,
+            }
+        }
+        self.calls.is_empty() && self.storing.is_empty()
+    }
+
+    fn add(&mut self, message: Result<NewMessage, serde_json::Error>) {
+        let number = self.next;
+        self.next += 1;
+        let message = match message {
+            Ok(message) => message,
+            Err(error) => return self.waiting.refuse(number, None, error.into()),
+        };
+        #[cfg(feature = "opentelemetry")]
+        let message = NewMessage { trace: message.trace.clone().or_else(crate::trace::header), ..message };
+        match self.sender.large.clone() {
+            Some(store) if PayloadPointer::is_due(&message.body, &message.attributes, store.threshold()) => {
+                self.storing.push_back(Box::pin(async move { (number, offload(&*store, message).await) }));
+            }
+            // What follows a body that is being stored may be of its group.
+            Some(_) if self.sender.is_fifo && !self.storing.is_empty() => {
+                self.storing.push_back(Box::pin(std::future::ready((number, Ok(message)))));
+            }
+            _ => self.stored((number, Ok(message))),
+        }
+    }
+
+    fn stored(&mut self, (number, stored): Stored) {
+        let message = match stored {
+            Ok(message) => message,
+            Err((group, error)) => return self.waiting.refuse(number, group.as_deref(), error),
+        };
+        let group = message.group.as_deref();
+        match message.check(self.sender.is_fifo) {
+            Ok(()) => {
+                let (group, size) = (message.group.clone(), message.size());
+                self.waiting.add(number, group.as_deref(), size, message);
+            }
+            Err(error) => self.waiting.refuse(number, group, error),
+        }
+    }
+
+    fn start_calls(&mut self, flush: bool) {
+        while self.calls.len() < self.sender.concurrency {
+            let numbers = self.waiting.next_call(self.now(), flush);
+            if numbers.is_empty() {
+                break;
+            }
+            let is_fifo = self.sender.is_fifo;
+            let entries =
+                numbers.iter().map(|number| self.waiting.message(*number).entry(*number, is_fifo)).collect();
+            let call = call(self.sender.clone(), entries);
+            self.calls.push(Box::pin(async move { (numbers, call.await) }));
+        }
+    }
+
+    fn answered(&mut self, numbers: &[usize], called: Called) {
+        let now = self.now();
+        let entries = numbers.len();
+        match called {
+            Some(Ok(output)) => {
+                let mut sent: HashMap<_, _> =
+                    output.successful.into_iter().map(|entry| (entry.id, entry.message_id)).collect();
+                for &number in numbers {
+                    let id = number.to_string();
+                    let failed = output.failed.iter().find(|entry| entry.id == id);
+                    let answer = match (sent.remove(&id), failed) {
+                        (Some(message_id), _) => Answer { reply: Reply::Confirmed, text: message_id },
+                        (None, Some(entry)) => of_entry(entry),
+                        (None, None) => {
+                            Answer { reply: Reply::Lost, text: "SQS gave no result for it".to_owned() }
+                        }
+                    };
+                    self.waiting.answered(number, answer, now, fastrand::f64());
+                }
+            }
+            Some(Err(error)) => {
+                let text = match error.as_service_error().and_then(ProvideErrorMetadata::message) {
+                    Some(message) => format!("{}: {message}", error.code().unwrap_or_default()),
+                    None => DisplayErrorContext(&error).to_string(),
+                };
+                for &number in numbers {
+                    let answer = Answer { reply: of_error(&error, entries), text: text.clone() };
+                    self.waiting.answered(number, answer, now, fastrand::f64());
+                }
+            }
+            None => {
+                let text = format!("SQS did not answer within {} s", CALL.as_secs());
+                for &number in numbers {
+                    let answer = Answer { reply: Reply::Lost, text: text.clone() };
+                    self.waiting.answered(number, answer, now, fastrand::f64());
+                }
+            }
+        }
+    }
+}
+
+async fn offload(
+    store: &dyn crate::large::AnyLargeBodies,
+    mut message: NewMessage,
+) -> Result<NewMessage, (Option<String>, SendError)> {
+    let body = std::mem::take(&mut message.body);
+    let bytes = body.len();
+    match store.store(body).await {
+        Ok(pointer) => {
+            message.body = pointer.body();
+            message.attributes.extend([PayloadPointer::attribute(bytes)]);
+            Ok(message)
+        }
+        Err(error) => Err((message.group, SendError::Body(error.into()))),
+    }
+}
+
+/// Makes a call once, because the SDK would repeat the entries that were accepted too.
+async fn call(sender: Sender, entries: Vec<SendMessageBatchRequestEntry>) -> Called {
+    let once = Builder::new().retry_config(RetryConfig::disabled());
+    let call = sender.client.send_message_batch().queue_url(&*sender.queue_url).set_entries(Some(entries));
+    timeout(CALL, call.customize().config_override(once).send()).await.ok()
+}
+
+fn of_entry(entry: &BatchResultErrorEntry) -> Answer<'_> {
+    let text = match &entry.message {
+        Some(message) => format!("{}: {message}", entry.code),
+        None => entry.code.clone(),
+    };
+    Answer { reply: Reply::Failed { code: &entry.code, sender_fault: entry.sender_fault }, text }
+}
+
+fn of_error(error: &SdkError<SendMessageBatchError, HttpResponse>, entries: usize) -> Reply<'_> {
+    match (error, error.code()) {
+        // The SDK asks for new credentials before the next call.
+        (_, Some(code)) if is_expired_or_skewed(code) => {
+            Reply::Failed { code: "InternalError", sender_fault: false }
+        }
+        (SdkError::ServiceError(answer), code) => {
+            Reply::Refused { status: answer.raw().status().as_u16(), code, entries }
+        }
+        // The call could not be made, for example without credentials.
+        (SdkError::ConstructionFailure(_), _) => Reply::Failed { code: "AccessDenied", sender_fault: true },
+        _ => Reply::Lost,
+    }
+}

@@ -1,0 +1,111 @@
+//! [`Sender`]: sends messages to one queue.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use futures_util::stream::{self, Stream, StreamExt};
+use redrive_sqs::is_fifo;
+
+use crate::large::{AnyLargeBodies, LargeBodies};
+use crate::message::ToMessage;
+use crate::run::Run;
+use crate::{SendError, Sent};
+
+/// Sends messages to one queue. It is cheap to clone.
+///
+/// It sends again what failed for a moment, and what it got no answer for, for up to a [minute](Self::patience). So it sends
+/// each message at least once, like SQS itself: [`Sent::may_be_twice`] says which messages may have arrived twice. A FIFO queue drops the
+/// second one.
+#[derive(Clone)]
+pub struct Sender {
+    pub(crate) client: Client,
+    pub(crate) queue_url: Arc<str>,
+    pub(crate) is_fifo: bool,
+    pub(crate) concurrency: usize,
+    pub(crate) patience: Duration,
+    pub(crate) large: Option<Arc<dyn AnyLargeBodies>>,
+}
+
+impl Sender {
+    /// Creates a sender for the queue with this URL. Its calls are those of the client, but the sender repeats them itself.
+    #[must_use]
+    pub fn new(client: Client, queue_url: impl Into<String>) -> Self {
+        let queue_url = queue_url.into();
+        Self {
+            client,
+            is_fifo: is_fifo(&queue_url),
+            queue_url: queue_url.into(),
+            concurrency: 8,
+            patience: Duration::from_secs(60),
+            large: None,
+        }
+    }
+
+    /// The maximum number of calls at a time in [`send_all`](Self::send_all) and [`send_stream`](Self::send_stream), at least 1.
+    /// Default: 8. Each call has at most ten messages and 1 MiB.
+    #[must_use]
+    pub fn concurrency(mut self, calls: usize) -> Self {
+        self.concurrency = calls.max(1);
+        self
+    }
+
+    /// The time for which a message is sent again while SQS fails, throttles or does not answer. Default: 60 s. On a FIFO
+    /// queue, at most 4 minutes, because SQS knows a message again for five.
+    /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html>
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        let most = if self.is_fifo { Duration::from_secs(240) } else { Duration::MAX };
+        self.patience = patience.min(most);
+        self
+    }
+
+    /// Stores bodies that are too large for SQS. Default: the sender refuses them.
+    #[must_use]
+    pub fn large_bodies(mut self, store: impl LargeBodies) -> Self {
+        self.large = Some(Arc::new(store));
+        self
+    }
+
+    /// Sends one message, and waits for SQS to confirm it.
+    ///
+    /// # Errors
+    /// SQS has not confirmed the message. Only [`SendError::Unconfirmed`] means that it may have been sent.
+    pub async fn send(&self, message: impl ToMessage) -> Result<Sent, SendError> {
+        let message = stream::iter([message.to_message()]);
+        Run::new(self.clone(), message).next().await.expect("a message has a result")
+    }
+
+    /// Sends all messages, and returns their results in the same order. Messages of a FIFO group are sent one after the other. If one
+    /// of them is not sent, those behind it are not tried ([`SendError::Behind`]).
+    pub async fn send_all<M>(&self, messages: impl IntoIterator<Item = M>) -> Vec<Result<Sent, SendError>>
+    where
+        M: ToMessage,
+    {
+        // Written one by one, as the calls need them.
+        let messages = stream::iter(messages.into_iter().map(ToMessage::to_message));
+        let mut run = Run::new(self.clone(), messages);
+        let mut results = Vec::new();
+        while let Some(result) = run.next().await {
+            results.push(result);
+        }
+        results
+    }
+
+    /// Sends the messages of a stream as they come, and returns a stream of their results in the same order. It holds at most 1,000
+    /// messages. They are sent only while the results are taken. A message waits for others only as long as a call is under way.
+    pub fn send_stream<S>(&self, messages: S) -> impl Stream<Item = Result<Sent, SendError>> + use<S>
+    where
+        S: Stream<Item: ToMessage> + Unpin,
+    {
+        let run = Run::new(self.clone(), messages.map(ToMessage::to_message));
+        stream::unfold(run, async |mut run| run.next().await.map(|result| (result, run)))
+    }
+}
+
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").field("queue_url", &self.queue_url).finish_non_exhaustive()
+    }
+}
