@@ -153,7 +153,7 @@ def installs():
         return
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     own = {"docs/install-released.md", "docs/install.md", "dev/release/README.md", "CHANGELOG.md", "examples/testcontainers/tests/queue.rs"}
-    ours = ("crates/cli/Cargo.toml", "crates/cli/pyproject.toml", "crates/local/Cargo.toml")
+    ours = ("crates/cli/Cargo.toml", "crates/cli/pyproject.toml", "crates/local/Cargo.toml", "crates/postgres/Cargo.toml")
     folders = (*ours, "crates/cli/tests/", "dev/bench/", "dev/emulators/", "dev/fuzz/", "dev/release/", "dev/tools/")
     for name in sorted(set(listed) - own):
         path = ROOT / name

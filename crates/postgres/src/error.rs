@@ -26,6 +26,26 @@ pub enum InboxError {
     Database(#[source] BoxError),
 }
 
+/// The reason why a message is not in the outbox, or was not sent from it.
+#[cfg(feature = "tokio-postgres")]
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutboxError {
+    /// SQS would refuse the message.
+    #[error("the outbox cannot take the message")]
+    Message(#[from] redrive_send::SendError),
+    /// Postgres refused the query or did not answer.
+    #[error("the query of the outbox failed")]
+    Database(#[source] BoxError),
+}
+
+#[cfg(feature = "tokio-postgres")]
+impl OutboxError {
+    pub(crate) fn database(error: impl Into<BoxError>) -> Self {
+        Self::Database(error.into())
+    }
+}
+
 impl InboxError {
     pub(crate) fn key(fault: &str) -> Self {
         Self::Key(Verdict::reject(format!("the key {fault}")).with_reason("inbox-key"))

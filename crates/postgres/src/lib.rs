@@ -6,6 +6,8 @@
 mod inbox;
 #[cfg(feature = "sqlx")]
 pub mod sqlx;
+#[cfg(feature = "tokio-postgres")]
+mod outbox;
 mod error;
 mod last_delivery;
 mod names;
@@ -16,7 +18,11 @@ mod book_tests;
 
 pub use error::InboxError;
 #[cfg(feature = "tokio-postgres")]
+pub use error::OutboxError;
+#[cfg(feature = "tokio-postgres")]
 pub use inbox::Inbox;
+#[cfg(feature = "tokio-postgres")]
+pub use outbox::{OUTBOX_SCHEMA, Outbox, Relay};
 pub use statements::SCHEMA;
 /// The client whose transactions are in this interface.
 #[cfg(feature = "tokio-postgres")]

@@ -1,6 +1,7 @@
 #![doc = include_str!("crate.md")]
 #![warn(clippy::exhaustive_enums)]
 
+mod client;
 mod error;
 mod large;
 mod message;
@@ -15,6 +16,7 @@ mod book_tests;
 
 /// The SDK whose client is in this interface.
 pub use aws_sdk_sqs;
+pub use client::client;
 pub use error::{SendError, Sent};
 pub use large::LargeBodies;
 pub use message::{NewMessage, ToMessage};

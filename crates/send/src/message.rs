@@ -1,5 +1,7 @@
 //! [`NewMessage`]: a message and what its sender chooses for it.
 
+mod stored;
+
 use std::time::Duration;
 
 use aws_sdk_sqs::primitives::Blob;
@@ -133,7 +135,7 @@ impl NewMessage {
     }
 
     /// Returns the reason why SQS would refuse the message, if there is one.
-    pub(crate) fn check(&self, is_fifo: bool) -> Result<(), SendError> {
+    pub(crate) fn check_for(&self, is_fifo: bool) -> Result<(), SendError> {
         let outgoing = Outgoing {
             body: &self.body,
             attributes: &self.attributes,

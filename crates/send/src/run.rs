@@ -149,7 +149,7 @@ where
             Err((group, error)) => return self.waiting.refuse(number, group.as_deref(), error),
         };
         let group = message.group.as_deref();
-        match message.check(self.sender.is_fifo) {
+        match message.check_for(self.sender.is_fifo) {
             Ok(()) => {
                 let (group, size) = (message.group.clone(), message.size());
                 self.waiting.add(number, group.as_deref(), size, message);

@@ -4,7 +4,7 @@ use crate::server::Database;
 
 #[path = "../../../../tests/it/support/function.rs"]
 #[allow(dead_code, reason = "the tests of redrive use the rest")]
-mod function;
+pub(crate) mod function;
 
 use function::{Function, example, response};
 

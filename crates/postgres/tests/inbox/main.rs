@@ -18,5 +18,7 @@ mod pruning;
 mod sqlx;
 /// Real consumers, on the queues of the test kit.
 mod consumers;
+/// Messages that are sent if a transaction commits.
+mod outbox;
 /// The examples as processes.
 mod example;
