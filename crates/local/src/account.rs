@@ -15,6 +15,7 @@ use crate::logs::{Logs, api as logs};
 use crate::mapping::{Capacity, Poller, Step, event, filtered, settle};
 use crate::protocol::{AwsError, Call, Wait, unknown_service};
 use crate::queue::{Counts, NewMessage, Received};
+use crate::scheduler::{Scheduler, api as scheduler};
 use crate::sqs::{QueueEvent, Sqs, api as sqs};
 use crate::sts::{self, Sts};
 
@@ -44,6 +45,7 @@ pub struct Account {
     pub(crate) lambda: Lambda,
     pub(crate) logs: Logs,
     pub(crate) cloudformation: CloudFormation,
+    pub(crate) scheduler: Scheduler,
     sts: Sts,
     /// Time at which metrics were last published and alarms evaluated.
     pub(crate) ticked_at: Option<SystemTime>,
@@ -64,6 +66,7 @@ pub(crate) enum AwsService {
     Lambda,
     Logs,
     CloudFormation,
+    Scheduler,
     Sts,
 }
 
@@ -101,6 +104,7 @@ impl Account {
             lambda: Lambda::new(region, account, &[], &[], created),
             logs: Logs::new(region, account, [], created),
             cloudformation: CloudFormation::new(region, account, None, created),
+            scheduler: Scheduler::new(region, account),
             sts: Sts::new(account),
             ticked_at: None,
             calls: BTreeMap::new(),
@@ -177,6 +181,7 @@ impl Account {
             AwsService::CloudFormation => {
                 cloudformation::SERVICE.answer(call, &mut self.cloudformation, now, clock)
             }
+            AwsService::Scheduler => scheduler::SERVICE.answer(call, &mut self.scheduler, now, clock),
             AwsService::Sts => sts::SERVICE.answer(call, &mut self.sts, now, clock),
         }
     }
@@ -273,18 +278,32 @@ impl Account {
         self.cloudwatch.take_changes()
     }
 
-    /// Does the first thing that is due without a call, and returns when it was due: moves a message of a move task, or
-    /// publishes metrics and evaluates alarms. The first call begins to count the minutes.
+    /// Does the first thing that is due without a call, and returns when it was due: moves a message of a move task, sends the
+    /// message of a schedule, or publishes metrics and evaluates alarms. The first call begins to count the minutes.
     pub(crate) fn step(&mut self, now: SystemTime) -> Option<SystemTime> {
         self.ticked_at.get_or_insert(now);
         let tick = self.next_tick(now);
-        let due = self.sqs.next_move().map_or(tick, |next| next.min(tick));
+        let due = self.next_action().map_or(tick, |next| next.min(tick));
         if due > now {
             return None;
+        }
+        if let Some((_, request)) = self.scheduler.take_due(due) {
+            self.send_scheduled(&request, due);
         }
         self.sqs.advance(due);
         self.tick(due);
         Some(due)
+    }
+
+    /// Makes a schedule's call to SQS. A message that SQS refuses is gone, as without a dead-letter queue of the schedule.
+    pub(crate) fn send_scheduled(&mut self, request: &Request<Bytes>, now: SystemTime) {
+        let call = ServiceCall::read(request).expect("it is a call to SQS");
+        self.perform(&call, now, ClientClock::default());
+    }
+
+    /// Returns the time at which a message of a move task or of a schedule is next sent.
+    pub(crate) fn next_action(&self) -> Option<SystemTime> {
+        self.sqs.next_move().into_iter().chain(self.scheduler.next()).min()
     }
 
     /// Returns the time at which metrics are next published or alarms evaluated.
@@ -308,9 +327,9 @@ impl Account {
         self.cloudwatch.rests(&self.sqs, from)
     }
 
-    /// Returns true if a queue is empty, and no move task can move a message into it.
+    /// Returns true if a queue is empty, and neither a move task nor a schedule can send a message to it.
     pub(crate) fn is_at_rest(&self, queue: &str, now: SystemTime) -> bool {
-        self.sqs.next_move().is_none() && self.sqs.counts(queue, now).unwrap_or_default() == Counts::default()
+        self.next_action().is_none() && self.sqs.counts(queue, now).unwrap_or_default() == Counts::default()
     }
 
     /// Returns the time at which the next hidden message can be received.
@@ -345,12 +364,13 @@ impl Account {
 
 impl<'request> ServiceCall<'request> {
     /// The names of the services.
-    pub(crate) const SERVICES: [&'static str; 6] = [
+    pub(crate) const SERVICES: [&'static str; 7] = [
         sqs::SERVICE.name,
         cloudwatch::SERVICE.name,
         lambda::SERVICE.name,
         logs::SERVICE.name,
         cloudformation::SERVICE.name,
+        scheduler::SERVICE.name,
         sts::SERVICE.name,
     ];
 
@@ -362,6 +382,7 @@ impl<'request> ServiceCall<'request> {
             .or_else(|| lambda::SERVICE.read(request).map(of(AwsService::Lambda)))
             .or_else(|| logs::SERVICE.read(request).map(of(AwsService::Logs)))
             .or_else(|| cloudformation::SERVICE.read(request).map(of(AwsService::CloudFormation)))
+            .or_else(|| scheduler::SERVICE.read(request).map(of(AwsService::Scheduler)))
             .or_else(|| sts::SERVICE.read(request).map(of(AwsService::Sts)))
     }
 
@@ -373,6 +394,7 @@ impl<'request> ServiceCall<'request> {
             AwsService::Lambda => lambda::SERVICE.name,
             AwsService::Logs => logs::SERVICE.name,
             AwsService::CloudFormation => cloudformation::SERVICE.name,
+            AwsService::Scheduler => scheduler::SERVICE.name,
             AwsService::Sts => sts::SERVICE.name,
         };
         format!("{service}.{}", self.call.operation)

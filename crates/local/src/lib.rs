@@ -42,6 +42,7 @@ mod queue;
 mod remote;
 mod run;
 mod runtime_api;
+mod scheduler;
 mod sqs;
 mod sts;
 mod values;

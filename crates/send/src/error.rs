@@ -6,10 +6,12 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sent {
-    /// The id that SQS gave the message.
+    /// The id that SQS gave the message, or the name of its schedule.
     pub message_id: String,
     /// True if the queue may have the message twice: the answer to an earlier call was lost, and the queue is not FIFO.
     pub may_be_twice: bool,
+    /// True if a schedule has the message, and sends it when its delay is over.
+    pub is_scheduled: bool,
 }
 
 /// The reason why a message is not known to be sent.

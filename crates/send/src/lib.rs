@@ -6,6 +6,8 @@ mod error;
 mod large;
 mod message;
 mod run;
+#[cfg(feature = "schedules")]
+mod schedules;
 mod sender;
 #[cfg(feature = "opentelemetry")]
 mod trace;
@@ -14,6 +16,9 @@ mod waiting;
 #[cfg(doctest)]
 mod book_tests;
 
+/// The SDK of the client of [`Schedules`].
+#[cfg(feature = "schedules")]
+pub use aws_sdk_scheduler;
 /// The SDK whose client is in this interface.
 pub use aws_sdk_sqs;
 pub use client::client;
@@ -24,4 +29,6 @@ pub use message::{NewMessage, ToMessage};
 pub use redrive_engine::{Backoff, InvalidBackoff, Jitter};
 #[doc(inline)]
 pub use redrive_sqs::{Attribute, Attributes, PayloadPointer};
+#[cfg(feature = "schedules")]
+pub use schedules::Schedules;
 pub use sender::Sender;

@@ -95,7 +95,7 @@ impl NewMessage {
     }
 
     /// The time until the message can be received, in whole seconds, at most 15 minutes. Default: the queue's own delay. A FIFO
-    /// queue has one delay for all messages.
+    /// queue has one delay for all messages. With `Schedules` of the cargo feature `schedules`, any delay on any queue.
     pub const fn delay(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
         self
@@ -110,7 +110,8 @@ impl NewMessage {
     }
 
     /// The deduplication id, for FIFO queues: SQS accepts a second message with the same id within five minutes, and drops it. A queue
-    /// without content-based deduplication requires one.
+    /// without content-based deduplication requires one. For a message with a schedule, on any queue: it is scheduled once for each id,
+    /// until it is sent.
     pub fn deduplication(mut self, id: impl Into<String>) -> Self {
         self.deduplication = Some(id.into());
         self

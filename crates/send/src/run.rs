@@ -18,6 +18,7 @@ use redrive_sqs::{MAX_BYTES, MAX_ENTRIES, PayloadPointer, is_expired_or_skewed};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::SendError;
+use crate::large::AnyLargeBodies;
 use crate::message::NewMessage;
 use crate::sender::Sender;
 use crate::waiting::{Answer, Fate, Waiting};
@@ -33,8 +34,14 @@ type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// The answer of SQS, or none if there was none in time.
 type Called = Option<Result<SendMessageBatchOutput, SdkError<SendMessageBatchError, HttpResponse>>>;
 
-/// A message whose body was stored elsewhere.
-type Stored = (usize, Result<NewMessage, (Option<String>, SendError)>);
+/// A message that something was done for before it can be sent.
+enum Prepared {
+    Message(NewMessage),
+    #[cfg(feature = "schedules")]
+    Scheduled(Fate),
+    /// A message that is not sent, with its group.
+    Failed(Option<String>, SendError),
+}
 
 pub(crate) struct Run<S> {
     sender: Sender,
@@ -43,7 +50,7 @@ pub(crate) struct Run<S> {
     waiting: Waiting<NewMessage>,
     calls: FuturesUnordered<BoxFuture<(Vec<usize>, Called)>>,
     /// In the order of their messages, because a later message of a group must not overtake.
-    storing: FuturesOrdered<BoxFuture<Stored>>,
+    storing: FuturesOrdered<BoxFuture<(usize, Prepared)>>,
     /// The number of the next message from the source.
     next: usize,
     /// The number of the next message whose result is returned.
@@ -85,7 +92,7 @@ where
             tokio::select! {
                 biased;
                 Some((numbers, called)) = self.calls.next(), if !self.calls.is_empty() => self.answered(&numbers, called),
-                Some(stored) = self.storing.next(), if !self.storing.is_empty() => self.stored(stored),
+                Some(prepared) = self.storing.next(), if !self.storing.is_empty() => self.prepared(prepared),
                 message = self.source.next(), if has_room && !self.source.is_done() => {
                     if let Some(message) = message {
                         self.add(message);
@@ -131,22 +138,30 @@ where
         };
         #[cfg(feature = "opentelemetry")]
         let message = NewMessage { trace: message.trace.clone().or_else(crate::trace::header), ..message };
+        #[cfg(feature = "schedules")]
+        if let Some((schedules, delay)) = self.sender.schedule_of(&message) {
+            let sender = self.sender.clone();
+            let scheduled = async move { (number, schedule(&sender, &schedules, message, delay).await) };
+            return self.storing.push_back(Box::pin(scheduled));
+        }
         match self.sender.large.clone() {
             Some(store) if PayloadPointer::is_due(&message.body, &message.attributes, store.threshold()) => {
                 self.storing.push_back(Box::pin(async move { (number, offload(&*store, message).await) }));
             }
             // What follows a body that is being stored may be of its group.
             Some(_) if self.sender.is_fifo && !self.storing.is_empty() => {
-                self.storing.push_back(Box::pin(std::future::ready((number, Ok(message)))));
+                self.storing.push_back(Box::pin(std::future::ready((number, Prepared::Message(message)))));
             }
-            _ => self.stored((number, Ok(message))),
+            _ => self.prepared((number, Prepared::Message(message))),
         }
     }
 
-    fn stored(&mut self, (number, stored): Stored) {
-        let message = match stored {
-            Ok(message) => message,
-            Err((group, error)) => return self.waiting.refuse(number, group.as_deref(), error),
+    fn prepared(&mut self, (number, prepared): (usize, Prepared)) {
+        let message = match prepared {
+            Prepared::Message(message) => message,
+            #[cfg(feature = "schedules")]
+            Prepared::Scheduled(fate) => return self.waiting.settled(number, fate),
+            Prepared::Failed(group, error) => return self.waiting.refuse(number, group.as_deref(), error),
         };
         let group = message.group.as_deref();
         match message.check_for(self.sender.is_fifo) {
@@ -213,20 +228,44 @@ where
     }
 }
 
-async fn offload(
-    store: &dyn crate::large::AnyLargeBodies,
-    mut message: NewMessage,
-) -> Result<NewMessage, (Option<String>, SendError)> {
+async fn offload(store: &dyn AnyLargeBodies, mut message: NewMessage) -> Prepared {
     let body = std::mem::take(&mut message.body);
     let bytes = body.len();
     match store.store(body).await {
         Ok(pointer) => {
             message.body = pointer.body();
             message.attributes.extend([PayloadPointer::attribute(bytes)]);
-            Ok(message)
+            Prepared::Message(message)
         }
-        Err(error) => Err((message.group, SendError::Body(error.into()))),
+        Err(error) => Prepared::Failed(message.group, SendError::Body(error.into())),
     }
+}
+
+/// Lets a schedule send the message. Its group has no order.
+#[cfg(feature = "schedules")]
+async fn schedule(
+    sender: &Sender,
+    schedules: &crate::Schedules,
+    message: NewMessage,
+    delay: Duration,
+) -> Prepared {
+    // On a standard queue, the id is only for the schedule.
+    let id = message.deduplication.clone();
+    let message = NewMessage { delay: None, deduplication: id.clone().filter(|_| sender.is_fifo), ..message };
+    let prepared = match &sender.large {
+        Some(store) if PayloadPointer::is_due(&message.body, &message.attributes, store.threshold()) => {
+            offload(&**store, message).await
+        }
+        _ => Prepared::Message(message),
+    };
+    Prepared::Scheduled(match prepared {
+        Prepared::Message(message) => match message.check_for(sender.is_fifo) {
+            Ok(()) => schedules.create(&sender.queue_url, id, message, delay).await,
+            Err(error) => Err(error),
+        },
+        Prepared::Failed(_, error) => Err(error),
+        Prepared::Scheduled(fate) => fate,
+    })
 }
 
 /// Makes a call once, because the SDK would repeat the entries that were accepted too.

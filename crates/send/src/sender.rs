@@ -26,6 +26,8 @@ pub struct Sender {
     pub(crate) concurrency: usize,
     pub(crate) patience: Duration,
     pub(crate) large: Option<Arc<dyn AnyLargeBodies>>,
+    #[cfg(feature = "schedules")]
+    schedules: Option<crate::Schedules>,
 }
 
 impl Sender {
@@ -40,6 +42,8 @@ impl Sender {
             concurrency: 8,
             patience: Duration::from_secs(60),
             large: None,
+            #[cfg(feature = "schedules")]
+            schedules: None,
         }
     }
 
@@ -66,6 +70,22 @@ impl Sender {
     pub fn large_bodies(mut self, store: impl LargeBodies) -> Self {
         self.large = Some(Arc::new(store));
         self
+    }
+
+    /// Sends messages whose delay is too long for SQS by schedules. Default: the sender refuses them.
+    #[cfg(feature = "schedules")]
+    #[must_use]
+    pub fn schedules(mut self, schedules: crate::Schedules) -> Self {
+        self.schedules = Some(schedules);
+        self
+    }
+
+    /// Returns the delay of a message that needs a schedule, if there are schedules.
+    #[cfg(feature = "schedules")]
+    pub(crate) fn schedule_of(&self, message: &crate::NewMessage) -> Option<(crate::Schedules, Duration)> {
+        let delay = message.delay.filter(|delay| !delay.is_zero())?;
+        let is_too_long = self.is_fifo || delay > redrive_sqs::LONGEST_DELAY;
+        Some((self.schedules.clone()?, delay)).filter(|_| is_too_long)
     }
 
     /// Sends one message, and waits for SQS to confirm it.

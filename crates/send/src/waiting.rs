@@ -96,6 +96,12 @@ impl<M> Waiting<M> {
         self.stopped.extend(group.filter(|_| self.is_fifo).map(str::to_owned));
     }
 
+    /// Records the result of a message in place of adding it.
+    #[cfg(feature = "schedules")]
+    pub(crate) fn settled(&mut self, number: usize, fate: Fate) {
+        self.fates.insert(number, fate);
+    }
+
     /// Returns the number of messages that are not settled, and their bytes.
     pub(crate) fn load(&self) -> (usize, usize) {
         (self.messages.len(), self.bytes)
@@ -155,7 +161,7 @@ impl<M> Waiting<M> {
         let fate = match next {
             Next::Done => {
                 let may_be_twice = state.unclear && !self.is_fifo;
-                Ok(Sent { message_id: answer.text, may_be_twice })
+                Ok(Sent { message_id: answer.text, may_be_twice, is_scheduled: false })
             }
             Next::Again | Next::Unclear | Next::Alone => {
                 state.unclear |= next == Next::Unclear;

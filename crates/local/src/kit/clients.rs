@@ -46,6 +46,12 @@ impl TestAws {
         aws_sdk_cloudwatch::Client::from_conf(config.build())
     }
 
+    /// Returns an HTTP client that reaches this account, for a client of another service that the account has, such as the Scheduler.
+    #[must_use]
+    pub fn http_client(&self) -> aws_smithy_runtime_api::client::http::SharedHttpClient {
+        aws_smithy_runtime_api::client::http::SharedHttpClient::new(self.clone())
+    }
+
     /// Answers a call. A long poll waits for messages until its time is up.
     pub(super) async fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
         let (began, mut changes) = (self.now(), self.shared.changes.subscribe());

@@ -50,6 +50,7 @@ impl Driver {
             changes.mark_unchanged();
             let known = changes.clone();
             self.tick();
+            self.send_scheduled();
             self.apply_changes();
             for index in 0..self.mappings.len() {
                 self.advance(index);
@@ -79,6 +80,19 @@ impl Driver {
             }
             world.evaluated(|state, now| self.is_at_rest(state, now));
         }
+    }
+
+    /// Sends the messages of schedules that are due. A state folder records them as calls of a client.
+    fn send_scheduled(&self) {
+        self.world.act(|state, now| {
+            while let Some((due, request)) = state.account.scheduler.take_due(now) {
+                if let Some(folder) = &mut state.folder {
+                    // After a failure, the next call saves a snapshot with this message.
+                    let _ = folder.record("SendMessage", &request, &state.account.sqs, due);
+                }
+                state.account.send_scheduled(&request, due);
+            }
+        });
     }
 
     /// Applies changes that clients made through Lambda's API. Running invocations continue.
@@ -167,7 +181,7 @@ impl Driver {
                 .chain(worked)
                 .chain(windows)
                 .chain(throttled)
-                .chain(state.account.sqs.next_move())
+                .chain(state.account.next_action())
                 .chain(ticked)
                 .min();
             (next, tick)
@@ -177,7 +191,7 @@ impl Driver {
     /// Returns true if no invocation runs, no message moves, and all queues that feed functions or workers are empty.
     fn is_at_rest(&self, state: &WorldState, now: SystemTime) -> bool {
         self.invocations.is_empty()
-            && state.account.sqs.next_move().is_none()
+            && state.account.next_action().is_none()
             && state.messages.worked.names().all(|queue| state.held(queue, now) == 0)
             && self
                 .active()

@@ -93,6 +93,7 @@ async fn of_service(world: &World, call: &ServiceCall<'_>, request: &Request<Byt
                 AwsService::Sqs => state.administered(&call.call.operation, now),
                 AwsService::CloudWatch if response.status().is_success() => state.change(),
                 AwsService::Lambda if state.account.lambda.revision() != revision => state.change(),
+                AwsService::Scheduler => state.change(),
                 AwsService::CloudWatch
                 | AwsService::Lambda
                 | AwsService::Logs

@@ -57,8 +57,14 @@ impl Invoker<'_> {
     /// Returns the next time at which a batch may start, because a message becomes visible or the window of a batch ends.
     fn next_change(&self, poller: &Poller) -> Option<Instant> {
         let aws = &self.queue.aws;
-        let shown = aws.with(|account, now| account.next_change(&self.queue.name, now));
-        let next = shown.into_iter().chain(poller.due()).filter(|_| poller.room(Capacity::Room) > 0).min()?;
+        let [shown, sent] =
+            aws.with(|account, now| [account.next_change(&self.queue.name, now), account.next_action()]);
+        let next = shown
+            .into_iter()
+            .chain(sent)
+            .chain(poller.due())
+            .filter(|_| poller.room(Capacity::Room) > 0)
+            .min()?;
         Some(Instant::now() + next.duration_since(aws.now()).unwrap_or_default())
     }
 

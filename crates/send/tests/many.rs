@@ -1,7 +1,9 @@
 //! Many messages to a server that fails 1 % of the entries and loses 1 % of the answers.
+#![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
 use std::sync::{Arc, Mutex};
 
+use aws_sdk_sqs::config::{BehaviorVersion, Config, Credentials, Region};
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -53,7 +55,6 @@ async fn no_message_is_lost_over_failing_entries_and_lost_answers() {
     let router = Router::new().route("/", post(send_message_batch)).with_state(Arc::clone(&counts));
     let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
 
-    use aws_sdk_sqs::config::{BehaviorVersion, Config, Credentials, Region};
     let config = Config::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("eu-west-1"))
