@@ -62,8 +62,8 @@ macro_rules! for_all_settings {
                 "REDRIVE_OVERRIDES" overrides(allowed: Overrides => allowed): Overrides;
 
                 /// The senders that may set `redrive.origin`, and with it [`Message::key`](crate::Message::key): the unique ids of the IAM
-                /// users and roles that run `redrive dlq retry`. Default: everyone who may send to the queue. A role's id covers all its
-                /// sessions; anyone who may assume the role chooses the session name.
+                /// users and roles that run `redrive dlq retry`, or a `Relay` of `redrive-postgres`. Default: everyone who may send to the
+                /// queue. A role's id covers all its sessions; anyone who may assume the role chooses the session name.
                 ///
                 /// An account's 12 digits cover its root user and its federated users. redrive removes the origin that any other sender set,
                 /// and the key is then the message id. redrive rejects an empty variable, because it would trust everyone. Set this if the

@@ -5,11 +5,12 @@ use std::future::Future;
 use std::time::Duration;
 
 use aws_sdk_sqs::Client as Sqs;
+use futures_util::future::join_all;
 use redrive::Origin;
 use redrive_send::{NewMessage, SendError, Sender, Sent, ToMessage};
 use tokio::time::sleep;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Row, Transaction};
+use tokio_postgres::{Client, IsolationLevel, Row, Transaction};
 
 use crate::OutboxError;
 
@@ -27,16 +28,15 @@ const GROUPS: &str = include_str!("outbox_groups.sql");
 const TAKE: &str = include_str!("outbox_take.sql");
 const TAKE_GROUPS: &str = include_str!("outbox_take_groups.sql");
 const DELETE: &str = "DELETE FROM redrive_outbox WHERE id = ANY ($1)";
-const POSTPONE: &str =
-    "UPDATE redrive_outbox SET due_at = now() + interval '30 seconds', error = $2 WHERE id = $1";
+const POSTPONE: &str = include_str!("outbox_postpone.sql");
 
 type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// The number of messages that [`TAKE`] and [`TAKE_GROUPS`] take at most.
+/// The number of messages that [`TAKE`] takes at most. A round with half as many is followed by another one at once.
 const AT_A_TIME: usize = 100;
 
 /// The time for which a message is sent again before its row waits. The transaction is open meanwhile.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Writes messages in your transactions, for a [`Relay`] to send.
 ///
@@ -68,7 +68,7 @@ impl Outbox {
         let message = message.to_message().map_err(SendError::from)?;
         // With a key of the usual length.
         with_key(message.clone(), queue_url, &"k".repeat(36)).check(queue_url)?;
-        let group = message.fifo_group(queue_url);
+        let group = message.fifo_group(queue_url).map(str::to_owned);
         let text = message.to_stored();
         let parameters: [Parameter<'_>; 3] =
             [(&queue_url, Type::TEXT), (&group, Type::TEXT), (&text, Type::TEXT)];
@@ -88,10 +88,14 @@ impl Outbox {
 ///
 /// Each message is sent at least once: if a relay dies between the answer of SQS and its commit, the next one sends the message again.
 /// Both copies have the same [`Message::key`](redrive::Message::key), with which the consumer's `once` or inbox recognizes them,
-/// and on a FIFO queue the same deduplication id, unless you have set one.
+/// and on a FIFO queue the same deduplication id, unless you have set one. The consumer must trust the relay's role with keys
+/// ([`Consumer::origin_senders`](redrive::Consumer::origin_senders)). With [`once`](redrive::Consumer::once), it dead-letters the
+/// messages otherwise.
 ///
-/// The messages of a FIFO group are sent in the order in which they were written. A message that cannot be sent is tried again every
-/// 30 s. Its row has the error, and those behind it in its group wait.
+/// The messages of a FIFO group are sent in the order in which they were written. Transactions that overlap have no order.
+///
+/// A message that cannot be sent waits for 30 s, then a minute and so on, up to an hour. Its row in `redrive_outbox` has the error, and
+/// those behind it in its group wait. A message to a queue that does not exist waits too: delete its row if nobody needs it.
 ///
 /// ```no_run
 /// use redrive_postgres::Relay;
@@ -121,7 +125,8 @@ impl Relay {
         self
     }
 
-    /// Sends messages until `stop` is ready. It ends between two [rounds](Self::round).
+    /// Sends messages until `stop` is ready. It ends between two [rounds](Self::round). A round takes up to 15 s if SQS does not
+    /// answer, and its transaction is open meanwhile.
     ///
     /// # Errors
     /// Postgres refuses or does not answer. What was sent in the last round may be sent again.
@@ -133,7 +138,7 @@ impl Relay {
         let mut stop = std::pin::pin!(stop);
         loop {
             let sent = self.round(client).await?;
-            let pause = if sent >= AT_A_TIME { Duration::ZERO } else { self.every };
+            let pause = if sent >= AT_A_TIME / 2 { Duration::ZERO } else { self.every };
             tokio::select! {
                 biased;
                 () = &mut stop => return Ok(()),
@@ -142,12 +147,15 @@ impl Relay {
         }
     }
 
-    /// Sends up to 100 messages of standard queues and 100 of FIFO queues, and returns the number of those that SQS has confirmed.
+    /// Sends up to 100 messages of standard queues and 10 of each of 20 FIFO groups. Returns the number of those that SQS has
+    /// confirmed.
     ///
     /// # Errors
     /// Postgres refuses or does not answer. What was sent may be sent again.
     pub async fn round(&self, client: &mut Client) -> Result<usize, OutboxError> {
-        let transaction = client.transaction().await.map_err(OutboxError::database)?;
+        // Each statement must see what others have committed, whatever the default is.
+        let transaction = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
+        let transaction = transaction.start().await.map_err(OutboxError::database)?;
         let groups = transaction.query_typed(GROUPS, &[]).await.map_err(OutboxError::database)?;
         let [urls, groups] =
             [0, 1].map(|column| groups.iter().map(|row| row.get::<_, String>(column)).collect::<Vec<_>>());
@@ -185,7 +193,8 @@ impl Relay {
         for row in rows {
             let (id, url): (i64, &str) = (row.get("id"), row.get("queue_url"));
             let group: Option<&str> = row.get("fifo_group");
-            if !row.get::<_, bool>("is_due") || behind.contains(&(url, group)) {
+            let is_behind = group.is_some() && behind.contains(&(url, group));
+            if is_behind || !row.get::<_, bool>("is_due") {
                 behind.insert((url, group));
                 continue;
             }
@@ -193,14 +202,19 @@ impl Relay {
                 Ok(message) => {
                     queues.entry(url).or_default().push((id, with_key(message, url, row.get("key"))))
                 }
-                Err(error) => results.push((id, Err(error.into()))),
+                Err(error) => {
+                    results.push((id, Err(error.into())));
+                    behind.insert((url, group));
+                }
             }
         }
-        for (url, messages) in queues {
+        // At the same time, so that a queue that does not answer delays no other.
+        let sent = queues.into_iter().map(async |(url, messages)| {
             let (ids, messages): (Vec<_>, Vec<_>) = messages.into_iter().unzip();
             let sender = Sender::new(self.sqs.clone(), url).patience(PATIENCE);
-            results.extend(ids.into_iter().zip(sender.send_all(messages).await));
-        }
+            ids.into_iter().zip(sender.send_all(messages).await).collect::<Vec<_>>()
+        });
+        results.extend(join_all(sent).await.into_iter().flatten());
         results
     }
 }

@@ -6,4 +6,5 @@ SELECT queue_url, fifo_group FROM (
     ORDER BY queue_url, fifo_group, id
 ) AS firsts
 WHERE due_at <= now() AND pg_try_advisory_xact_lock(hashtextextended(fifo_group, hashtextextended(queue_url, 0)))
-LIMIT 100
+ORDER BY due_at
+LIMIT 20

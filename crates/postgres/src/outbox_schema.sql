@@ -6,6 +6,8 @@ CREATE TABLE IF NOT EXISTS redrive_outbox (
     message text NOT NULL,
     key text NOT NULL DEFAULT gen_random_uuid()::text,
     due_at timestamptz NOT NULL DEFAULT now(),
+    failures integer NOT NULL DEFAULT 0,
     error text
 );
+CREATE INDEX IF NOT EXISTS redrive_outbox_by_time ON redrive_outbox (due_at, id) WHERE fifo_group IS NULL;
 CREATE INDEX IF NOT EXISTS redrive_outbox_by_group ON redrive_outbox (queue_url, fifo_group, id) WHERE fifo_group IS NOT NULL;

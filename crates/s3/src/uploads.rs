@@ -1,12 +1,17 @@
 //! Writes bodies to S3.
 
 use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
 
 use aws_sdk_s3::Client;
+use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::error::DisplayErrorContext;
 use aws_sdk_s3::primitives::ByteStream;
 use redrive_send::LargeBodies;
 use redrive_sqs::PayloadPointer;
+
+/// The longest time of a try.
+const ATTEMPT: Duration = Duration::from_secs(120);
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -57,7 +62,15 @@ impl LargeBodies for Uploads {
         let key = format!("{}{first:016x}{second:016x}", self.key_prefix);
         let call = self.client.put_object().bucket(&self.bucket).key(&key);
         let call = call.content_type("text/plain; charset=UTF-8").body(ByteStream::from(body.into_bytes()));
-        call.send().await.map_err(|error| DisplayErrorContext(error).to_string())?;
+        // The time until the first byte of the answer includes that of the upload.
+        let timeouts =
+            TimeoutConfig::builder().disable_read_timeout().operation_attempt_timeout(ATTEMPT).build();
+        let config = aws_sdk_s3::config::Builder::new().timeout_config(timeouts);
+        call.customize()
+            .config_override(config)
+            .send()
+            .await
+            .map_err(|error| DisplayErrorContext(error).to_string())?;
         Ok(PayloadPointer { bucket: self.bucket.clone(), key })
     }
 }

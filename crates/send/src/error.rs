@@ -30,7 +30,8 @@ pub enum SendError {
     /// SQS refused the message, and would refuse it again.
     #[error("SQS refused the message: {0}")]
     Refused(String),
-    /// SQS refused the call for a reason that concerns all messages, such as a missing permission.
+    /// SQS refused the call for a reason that concerns all messages, such as a missing permission, or there are no credentials. For
+    /// 5 s, further messages are not tried.
     #[error("SQS refused the call: {0}")]
     Denied(String),
     /// SQS refused the message for as long as the sender tried.
@@ -39,8 +40,8 @@ pub enum SendError {
     /// No answer says whether SQS has the message. It may have been sent.
     #[error("the message may have been sent: {0}")]
     Unconfirmed(String),
-    /// An earlier message of the same group of a FIFO queue was not sent, so this one was not tried.
-    #[error("the message was not sent, because an earlier message of its group was not")]
+    /// An earlier message of the same group of a FIFO queue is not known to be sent, so this one was not tried.
+    #[error("the message was not sent, because an earlier message of its group is not known to be")]
     Behind,
 }
 

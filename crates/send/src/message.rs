@@ -82,9 +82,9 @@ impl NewMessage {
         self
     }
 
-    /// The number of times that a consumer tries the message, from 1 on. The queue's `maxReceiveCount` is a limit too.
+    /// The number of times that a consumer tries the message, at least 1. The queue's `maxReceiveCount` is a limit too.
     pub fn max_attempts(self, attempts: u32) -> Self {
-        let (name, value) = MessageOverrides::attempts_attribute(attempts);
+        let (name, value) = MessageOverrides::attempts_attribute(attempts.max(1));
         self.attribute(name, value)
     }
 
@@ -122,6 +122,15 @@ impl NewMessage {
     pub fn trace_header(mut self, header: impl Into<String>) -> Self {
         self.trace = Some(header.into());
         self
+    }
+
+    /// Adds the trace header of the current span, unless there is one.
+    pub(crate) fn traced(self) -> Self {
+        #[cfg(feature = "opentelemetry")]
+        let trace = self.trace.clone().or_else(crate::trace::header);
+        #[cfg(not(feature = "opentelemetry"))]
+        let trace = self.trace.clone();
+        Self { trace, ..self }
     }
 
     /// Returns the body.

@@ -1,10 +1,12 @@
 //! A run: it takes messages from a stream, makes the calls, and returns the results in order.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sqs::config::Builder;
 use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::config::retry::RetryConfig;
@@ -28,6 +30,9 @@ const WINDOW: usize = 1_000;
 
 /// The time after which a call counts as unanswered. The SDK alone would wait for as long as the connection is open.
 const CALL: Duration = Duration::from_secs(10);
+
+/// The time that the body of a message has to be stored.
+const STORE: Duration = Duration::from_secs(300);
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -78,7 +83,9 @@ where
     pub(crate) async fn next(&mut self) -> Option<Fate> {
         loop {
             let is_idle = self.take_ready();
-            self.start_calls(is_idle);
+            // Read once: what is due later than this has a timer below.
+            let now = self.now();
+            self.start_calls(is_idle, now);
             if let Some(fate) = self.waiting.take(self.returned) {
                 self.returned += 1;
                 return Some(fate);
@@ -86,7 +93,6 @@ where
             if self.returned == self.next && self.source.is_done() {
                 return None;
             }
-            let now = self.now();
             let due = self.waiting.due_at(now).map(|due| self.began + due);
             let has_room = self.has_room();
             tokio::select! {
@@ -111,7 +117,8 @@ where
     fn has_room(&self) -> bool {
         let (messages, bytes) = self.waiting.load();
         let calls = 2 * self.sender.concurrency;
-        messages + self.storing.len() < calls * MAX_ENTRIES
+        messages < calls * MAX_ENTRIES
+            && self.storing.len() < self.sender.concurrency
             && bytes < calls * MAX_BYTES
             && self.next - self.returned < WINDOW
     }
@@ -122,11 +129,11 @@ where
         while self.has_room() {
             match self.source.next().now_or_never() {
                 Some(Some(message)) => self.add(message),
-                Some(None) => return self.storing.is_empty(),
+                Some(None) => return true,
                 None => break,
             }
         }
-        self.calls.is_empty() && self.storing.is_empty()
+        self.calls.is_empty()
     }
 
     fn add(&mut self, message: Result<NewMessage, serde_json::Error>) {
@@ -136,8 +143,7 @@ where
             Ok(message) => message,
             Err(error) => return self.waiting.refuse(number, None, error.into()),
         };
-        #[cfg(feature = "opentelemetry")]
-        let message = NewMessage { trace: message.trace.clone().or_else(crate::trace::header), ..message };
+        let message = message.traced();
         #[cfg(feature = "schedules")]
         if let Some((schedules, delay)) = self.sender.schedule_of(&message) {
             let sender = self.sender.clone();
@@ -146,7 +152,9 @@ where
         }
         match self.sender.large.clone() {
             Some(store) if PayloadPointer::is_due(&message.body, &message.attributes, store.threshold()) => {
-                self.storing.push_back(Box::pin(async move { (number, offload(&*store, message).await) }));
+                let is_fifo = self.sender.is_fifo;
+                self.storing
+                    .push_back(Box::pin(async move { (number, offload(&*store, message, is_fifo).await) }));
             }
             // What follows a body that is being stored may be of its group.
             Some(_) if self.sender.is_fifo && !self.storing.is_empty() => {
@@ -167,15 +175,16 @@ where
         match message.check_for(self.sender.is_fifo) {
             Ok(()) => {
                 let (group, size) = (message.group.clone(), message.size());
-                self.waiting.add(number, group.as_deref(), size, message);
+                let now = self.now();
+                self.waiting.add(number, group.as_deref(), size, message, now);
             }
             Err(error) => self.waiting.refuse(number, group, error),
         }
     }
 
-    fn start_calls(&mut self, flush: bool) {
+    fn start_calls(&mut self, flush: bool, now: Duration) {
         while self.calls.len() < self.sender.concurrency {
-            let numbers = self.waiting.next_call(self.now(), flush);
+            let numbers = self.waiting.next_call(now, flush);
             if numbers.is_empty() {
                 break;
             }
@@ -228,15 +237,19 @@ where
     }
 }
 
-async fn offload(store: &dyn AnyLargeBodies, mut message: NewMessage) -> Prepared {
-    let body = std::mem::take(&mut message.body);
-    let bytes = body.len();
-    match store.store(body).await {
-        Ok(pointer) => {
-            message.body = pointer.body();
-            message.attributes.extend([PayloadPointer::attribute(bytes)]);
-            Prepared::Message(message)
-        }
+/// Stores the body elsewhere, unless SQS would refuse the message anyway.
+async fn offload(store: &dyn AnyLargeBodies, mut message: NewMessage, is_fifo: bool) -> Prepared {
+    let body = std::mem::replace(&mut message.body, "a pointer".to_owned());
+    message.attributes.extend([PayloadPointer::attribute(body.len())]);
+    if let Err(error) = message.check_for(is_fifo) {
+        return Prepared::Failed(message.group, error);
+    }
+    let stored = match timeout(STORE, store.store(body)).await {
+        Ok(stored) => stored,
+        Err(_) => Err(format!("it was not stored within {} s", STORE.as_secs()).into()),
+    };
+    match stored {
+        Ok(pointer) => Prepared::Message(NewMessage { body: pointer.body(), ..message }),
         Err(error) => Prepared::Failed(message.group, SendError::Body(error.into())),
     }
 }
@@ -254,7 +267,7 @@ async fn schedule(
     let message = NewMessage { delay: None, deduplication: id.clone().filter(|_| sender.is_fifo), ..message };
     let prepared = match &sender.large {
         Some(store) if PayloadPointer::is_due(&message.body, &message.attributes, store.threshold()) => {
-            offload(&**store, message).await
+            offload(&**store, message, sender.is_fifo).await
         }
         _ => Prepared::Message(message),
     };
@@ -275,6 +288,14 @@ async fn call(sender: Sender, entries: Vec<SendMessageBatchRequestEntry>) -> Cal
     timeout(CALL, call.customize().config_override(once).send()).await.ok()
 }
 
+fn is_without_credentials(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next.filter(|error| !error.is::<CredentialsError>()) {
+        next = error.source();
+    }
+    next.is_some()
+}
+
 fn of_entry(entry: &BatchResultErrorEntry) -> Answer<'_> {
     let text = match &entry.message {
         Some(message) => format!("{}: {message}", entry.code),
@@ -285,14 +306,17 @@ fn of_entry(entry: &BatchResultErrorEntry) -> Answer<'_> {
 
 fn of_error(error: &SdkError<SendMessageBatchError, HttpResponse>, entries: usize) -> Reply<'_> {
     match (error, error.code()) {
-        // The SDK asks for new credentials before the next call.
+        // Until the SDK has new credentials, or the clock is set.
         (_, Some(code)) if is_expired_or_skewed(code) => {
             Reply::Failed { code: "InternalError", sender_fault: false }
         }
         (SdkError::ServiceError(answer), code) => {
             Reply::Refused { status: answer.raw().status().as_u16(), code, entries }
         }
-        // The call could not be made, for example without credentials.
+        (_, None) if is_without_credentials(error) => {
+            Reply::Failed { code: "AccessDenied", sender_fault: true }
+        }
+        // The call could not be made.
         (SdkError::ConstructionFailure(_), _) => Reply::Failed { code: "AccessDenied", sender_fault: true },
         _ => Reply::Lost,
     }

@@ -47,11 +47,11 @@ impl Sender {
         }
     }
 
-    /// The maximum number of calls at a time in [`send_all`](Self::send_all) and [`send_stream`](Self::send_stream), at least 1.
+    /// The maximum number of calls at a time in [`send_all`](Self::send_all) and [`send_stream`](Self::send_stream), 1 to 1,000.
     /// Default: 8. Each call has at most ten messages and 1 MiB.
     #[must_use]
     pub fn concurrency(mut self, calls: usize) -> Self {
-        self.concurrency = calls.max(1);
+        self.concurrency = calls.clamp(1, 1_000);
         self
     }
 

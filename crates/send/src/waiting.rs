@@ -12,6 +12,9 @@ use crate::{SendError, Sent};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// The time after a refusal that concerns all messages in which further ones are not tried.
+const DENIED_FOR: Duration = Duration::from_secs(5);
+
 /// The result of a message.
 pub(crate) type Fate = Result<Sent, SendError>;
 
@@ -35,8 +38,8 @@ pub(crate) struct Waiting<M> {
     busy: HashSet<String>,
     /// FIFO groups in which a message was not sent.
     stopped: HashSet<String>,
-    /// The reason for which SQS would refuse every call.
-    denied: Option<String>,
+    /// The reason for which SQS would refuse every call, and until when that is taken for granted.
+    denied: Option<(String, Duration)>,
     /// The results by message that nobody has taken yet.
     fates: HashMap<usize, Fate>,
     bytes: usize,
@@ -52,6 +55,8 @@ struct State<M> {
     /// Start of the first call.
     since: Option<Duration>,
     due: Duration,
+    /// The reason of the last failure.
+    reason: String,
     /// True once an answer was lost, so that the queue may have the message.
     unclear: bool,
     /// True if it must be the only entry of its call.
@@ -74,18 +79,27 @@ impl<M> Waiting<M> {
     }
 
     /// Adds a message, which counts as this many bytes.
-    pub(crate) fn add(&mut self, number: usize, group: Option<&str>, size: usize, message: M) {
+    pub(crate) fn add(&mut self, number: usize, group: Option<&str>, size: usize, message: M, now: Duration) {
         let group = group.filter(|_| self.is_fifo).map(str::to_owned);
-        if let Some(why) = &self.denied {
+        if let Some((why, _)) = self.denied.as_ref().filter(|(_, until)| now < *until) {
             self.fates.insert(number, Err(SendError::Denied(why.clone())));
         } else if group.as_ref().is_some_and(|group| self.stopped.contains(group)) {
             self.fates.insert(number, Err(SendError::Behind));
         } else {
             self.lanes.push(number, LaneMessage { group: group.clone(), size });
             self.bytes += size;
-            let due = Duration::ZERO;
-            let state =
-                State { message, group, size, failures: 0, since: None, due, unclear: false, alone: false };
+            let (due, reason) = (Duration::ZERO, String::new());
+            let state = State {
+                message,
+                group,
+                size,
+                failures: 0,
+                since: None,
+                due,
+                reason,
+                unclear: false,
+                alone: false,
+            };
             self.messages.insert(number, state);
         }
     }
@@ -120,6 +134,7 @@ impl<M> Waiting<M> {
     /// Returns the numbers of the entries of the next call, in order. Without `flush`, only a full call is due: ten entries, or as many
     /// as fit.
     pub(crate) fn next_call(&mut self, now: Duration, flush: bool) -> Vec<usize> {
+        self.give_up(now);
         let (messages, busy) = (&self.messages, &self.busy);
         let is_free = |number: usize, alone: bool| {
             let state = &messages[&number];
@@ -143,6 +158,24 @@ impl<M> Waiting<M> {
             self.busy.extend(state.group.clone());
         }
         numbers
+    }
+
+    /// Settles messages whose time is over: nobody has asked for results for a while.
+    fn give_up(&mut self, now: Duration) {
+        let is_over =
+            |number: &usize| self.messages[number].since.is_some_and(|since| self.is_over(since, now));
+        let late: Vec<_> = self.lanes.waiting().map(|(number, _)| number).filter(is_over).collect();
+        for number in late {
+            self.lanes.remove(number);
+            if let Some(mut state) = self.messages.remove(&number) {
+                let reason = std::mem::take(&mut state.reason);
+                self.settle(number, &state, Err(SendError::NotInTime(reason)));
+            }
+        }
+    }
+
+    fn is_over(&self, since: Duration, now: Duration) -> bool {
+        since.checked_add(self.patience).is_some_and(|end| end < now)
     }
 
     /// Returns when the next message is due that waits for another try.
@@ -169,8 +202,9 @@ impl<M> Waiting<M> {
                 let pause = if next == Next::Alone { Duration::ZERO } else { pause(state.failures, random) };
                 state.failures += u32::from(next != Next::Alone);
                 state.due = now + pause;
-                let ends = state.since.unwrap_or(now) + self.patience;
-                if state.due <= ends && self.denied.is_none() {
+                let is_over = self.is_over(state.since.unwrap_or(now), state.due);
+                if !is_over && self.denied.as_ref().is_none_or(|(_, until)| *until <= now) {
+                    state.reason = answer.text;
                     self.lanes.push(number, LaneMessage { group: state.group.clone(), size: state.size });
                     self.messages.insert(number, state);
                     return;
@@ -179,7 +213,7 @@ impl<M> Waiting<M> {
             }
             Next::Bad => Err(SendError::Refused(answer.text)),
             Next::Denied => {
-                self.deny(&answer.text);
+                self.deny(&answer.text, now);
                 Err(SendError::Denied(answer.text))
             }
         };
@@ -187,8 +221,8 @@ impl<M> Waiting<M> {
     }
 
     /// Settles all messages that wait, because SQS would refuse every call.
-    fn deny(&mut self, why: &str) {
-        self.denied.get_or_insert_with(|| why.to_owned());
+    fn deny(&mut self, why: &str, now: Duration) {
+        self.denied = Some((why.to_owned(), now + DENIED_FOR));
         let waiting: Vec<_> = self.lanes.waiting().map(|(number, _)| number).collect();
         self.lanes = Lanes::default();
         for number in waiting {
@@ -244,7 +278,10 @@ mod tests {
 
     fn waiting(is_fifo: bool, groups: &[&str]) -> Waiting<()> {
         let mut waiting = Waiting::new(is_fifo, seconds(60));
-        groups.iter().enumerate().for_each(|(number, group)| waiting.add(number, Some(group), 1, ()));
+        groups
+            .iter()
+            .enumerate()
+            .for_each(|(number, group)| waiting.add(number, Some(group), 1, (), seconds(0)));
         waiting
     }
 
@@ -321,9 +358,9 @@ mod tests {
         assert_eq!(waiting.next_call(seconds(1), true), [0]);
         answer(&mut waiting, 0, BAD, seconds(1));
         assert_eq!(told(&mut waiting, 0), "SQS refused the message");
-        let behind = "the message was not sent, because an earlier message of its group was not";
+        let behind = "the message was not sent, because an earlier message of its group is not known to be";
         assert_eq!([told(&mut waiting, 1), told(&mut waiting, 3)], [behind, behind]);
-        waiting.add(4, Some("a"), 1, ());
+        waiting.add(4, Some("a"), 1, (), seconds(1));
         assert_eq!((told(&mut waiting, 4).as_str(), waiting.load()), (behind, (0, 0)));
     }
 
@@ -351,10 +388,12 @@ mod tests {
             Reply::Refused { status: 403, code: Some("AccessDenied"), entries: 10 },
             seconds(0),
         );
-        waiting.add(12, None, 1, ());
+        waiting.add(12, None, 1, (), seconds(4));
         for number in [0, 10, 11, 12] {
             assert_eq!(told(&mut waiting, number), "SQS refused the call", "{number}");
         }
+        waiting.add(13, None, 1, (), seconds(5));
+        assert_eq!(waiting.next_call(seconds(5), true), [13], "it is tried again after a while");
         answer(&mut waiting, 1, AGAIN, seconds(0));
         answer(&mut waiting, 2, Reply::Lost, seconds(0));
         assert_eq!(told(&mut waiting, 1), "the message was not sent in time");
@@ -364,6 +403,31 @@ mod tests {
         waiting.next_call(seconds(0), true);
         answer(&mut waiting, 0, AGAIN, seconds(60));
         assert_eq!(told(&mut waiting, 0), "the message was not sent in time");
+    }
+
+    /// A FIFO queue would not know it any more.
+    #[test]
+    fn a_message_is_not_tried_again_after_its_time() {
+        for (reply, expected) in
+            [(Reply::Lost, "the message may have been sent"), (AGAIN, "the message was not sent in time")]
+        {
+            let mut waiting = waiting(true, &["a", "a"]);
+            waiting.next_call(seconds(0), true);
+            answer(&mut waiting, 0, reply, seconds(1));
+            assert_eq!(waiting.next_call(seconds(400), true), [0; 0]);
+            let behind =
+                "the message was not sent, because an earlier message of its group is not known to be";
+            assert_eq!([told(&mut waiting, 0), told(&mut waiting, 1)], [expected, behind]);
+        }
+    }
+
+    #[test]
+    fn there_is_no_end_to_endless_patience() {
+        let mut waiting = Waiting::new(false, Duration::MAX);
+        waiting.add(0, None, 1, (), seconds(1));
+        waiting.next_call(seconds(1), true);
+        answer(&mut waiting, 0, AGAIN, seconds(86_400));
+        assert_eq!(waiting.next_call(seconds(86_500), true), [0]);
     }
 
     proptest! {

@@ -51,6 +51,11 @@ impl Lanes {
         numbers.into_iter().filter_map(|number| self.0.remove_entry(&number)).collect()
     }
 
+    /// Removes a waiting message.
+    pub fn remove(&mut self, number: usize) {
+        self.0.remove(&number);
+    }
+
     /// Removes the waiting messages of a group, and returns their numbers.
     pub fn stop(&mut self, group: &str) -> Vec<usize> {
         let stopped = self.0.extract_if(.., |_, message| message.group.as_deref() == Some(group));

@@ -52,12 +52,12 @@ impl Outgoing<'_> {
     fn fault_of_delay(&self, is_fifo: bool) -> Option<String> {
         let delay = self.delay.unwrap_or_default();
         if is_fifo && !delay.is_zero() {
-            let seconds = delay.as_secs();
+            let seconds = delay.as_secs_f64();
             return Some(format!(
                 "delay is {seconds}, allowed for standard queues only: a FIFO queue has one delay for all messages"
             ));
         }
-        let (seconds, most) = (delay.as_secs(), LONGEST_DELAY.as_secs());
+        let (seconds, most) = (delay.as_secs_f64(), LONGEST_DELAY.as_secs());
         (delay > LONGEST_DELAY).then(|| format!("delay is {seconds}, allowed: 0 to {most} seconds"))
     }
 }

@@ -96,6 +96,10 @@ async fn both_copies_of_a_message_have_one_key() {
     }
 }
 
+/// Makes messages due that failed, unless a relay has them.
+const AT_ONCE: &str = "UPDATE redrive_outbox SET due_at = now() WHERE id IN (
+    SELECT id FROM redrive_outbox WHERE random() < 0.5 ORDER BY id FOR UPDATE SKIP LOCKED)";
+
 #[tokio::test]
 async fn relays_keep_the_order_of_groups_also_over_failures() {
     let Some(database) = database().await else { return };
@@ -113,10 +117,7 @@ async fn relays_keep_the_order_of_groups_also_over_failures() {
             let mut client = database.connect().await;
             while database.count("SELECT count(*) FROM redrive_outbox").await > 0 {
                 Relay::new(aws.sqs()).round(&mut client).await.unwrap();
-                client
-                    .batch_execute("UPDATE redrive_outbox SET due_at = now() WHERE random() < 0.5")
-                    .await
-                    .unwrap();
+                client.batch_execute(AT_ONCE).await.unwrap();
             }
         }
     };
@@ -135,6 +136,64 @@ async fn relays_keep_the_order_of_groups_also_over_failures() {
         seen.len() == 3 && seen.values().all(|bodies| bodies.len() == 50 && bodies.is_sorted()),
         "{seen:?}"
     );
+}
+
+/// More than a relay takes at a time, with a queue that does not exist, one that does not answer, and a row that nobody can read.
+#[tokio::test]
+async fn messages_that_cannot_be_sent_delay_no_others() {
+    let Some(database) = database().await else { return };
+    let (aws, mut client) = (TestAws::new(), database.connect().await);
+    let [good, fifo] = ["orders", "orders.fifo"].map(|name| aws.queue(name).create());
+    let numbered = |count: usize| (0..count).map(|number| NewMessage::text(number.to_string()));
+    let missing = "https://sqs.eu-central-1.amazonaws.com/123456789012/missing";
+    write(&mut client, missing, numbered(250)).await;
+    write(&mut client, &format!("{missing}.fifo"), numbered(50).map(|message| message.group("a"))).await;
+    write(&mut client, &fifo.url(), numbered(50).map(|message| message.group("long"))).await;
+    for group in 0..30 {
+        write(&mut client, &fifo.url(), [NewMessage::text("of many").group(format!("group-{group}"))]).await;
+    }
+    write(
+        &mut client,
+        &fifo.url(),
+        ["1", "unreadable", "3"].map(|body| NewMessage::text(body).group("torn")),
+    )
+    .await;
+    client
+        .batch_execute("UPDATE redrive_outbox SET message = '{' WHERE message LIKE '%unreadable%'")
+        .await
+        .unwrap();
+    write(&mut client, &good.url(), numbered(1)).await;
+    let waits = "SELECT count(*) FROM redrive_outbox WHERE queue_url NOT LIKE '%missing%'";
+    let relay = Relay::new(aws.sqs()).every(Duration::from_millis(10));
+    let sent = async {
+        while database.count(waits).await > 2 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), relay.run_until(&mut client, sent)).await.unwrap().unwrap();
+    assert_eq!((good.messages().len(), fifo.messages().len()), (1, 50 + 30 + 1));
+    let told =
+        "SELECT count(*) FROM redrive_outbox WHERE failures > 0 AND error IS NOT NULL AND due_at > now()";
+    assert!(database.count(told).await > 100);
+}
+
+/// Under a stricter default, relays would refuse each other's commits, after they have sent.
+#[tokio::test]
+async fn relays_send_nothing_twice_whatever_the_default_isolation_is() {
+    let Some(database) = database().await else { return };
+    let (aws, mut client) = (TestAws::new(), database.connect().await);
+    let queue = aws.queue("orders").create();
+    write(&mut client, &queue.url(), (0..300).map(|number| NewMessage::text(number.to_string()))).await;
+    let relay = |_| {
+        let (aws, database) = (aws.clone(), database.clone());
+        async move {
+            let mut client = database.connect().await;
+            client.batch_execute("SET default_transaction_isolation = serializable").await.unwrap();
+            while Relay::new(aws.sqs()).round(&mut client).await.unwrap() > 0 {}
+        }
+    };
+    join_all((0..3).map(relay)).await;
+    assert_eq!(queue.messages().len(), 300);
 }
 
 /// Bodies by the number of times that they were sent.

@@ -31,20 +31,22 @@ struct StoredAttribute {
 /// For `redrive-postgres` alone.
 #[doc(hidden)]
 impl NewMessage {
+    /// Returns the message as text, with the trace of its writer.
     #[must_use]
-    pub fn to_stored(&self) -> String {
+    pub fn to_stored(self) -> String {
+        let message = self.traced();
         let attribute = |(name, attribute): (&String, &Attribute)| {
             let text = attribute.as_str().map(str::to_owned);
             let bytes = if text.is_some() { Vec::new() } else { attribute.as_bytes().to_vec() };
             (name.clone(), StoredAttribute { data_type: attribute.data_type().to_owned(), text, bytes })
         };
         let stored = Stored {
-            body: self.body.clone(),
-            attributes: self.attributes.iter().map(attribute).collect(),
-            group: self.group.clone(),
-            deduplication: self.deduplication.clone(),
-            delay: self.delay,
-            trace: self.trace.clone(),
+            attributes: message.attributes.iter().map(attribute).collect(),
+            body: message.body,
+            group: message.group,
+            deduplication: message.deduplication,
+            delay: message.delay,
+            trace: message.trace,
         };
         serde_json::to_string(&stored).expect("it is made of texts and numbers")
     }
@@ -100,7 +102,7 @@ mod tests {
             .deduplication("d")
             .delay(Duration::from_millis(1_500))
             .trace_header("Root=1");
-        assert_eq!(NewMessage::from_stored(&message.to_stored()).unwrap(), message);
+        assert_eq!(NewMessage::from_stored(&message.clone().to_stored()).unwrap(), message);
         assert!(NewMessage::from_stored("{}").is_err());
     }
 }

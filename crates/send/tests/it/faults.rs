@@ -159,6 +159,9 @@ impl LargeBodies for Shelf {
         if body.contains("fail") {
             return Err("the shelf is full".into());
         }
+        if body.contains("hang") {
+            std::future::pending::<()>().await;
+        }
         Ok(PayloadPointer { bucket: "shelf".to_owned(), key: body.len().to_string() })
     }
 }
@@ -178,4 +181,46 @@ async fn large_bodies_are_stored_and_pointers_are_sent() {
     let pointer =
         r#"["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"shelf","s3Key":"202"}]"#;
     assert_eq!(bodies(&queue), ["\"small\"", pointer]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_not_stored_delays_no_small_message_and_ends_after_five_minutes() {
+    let aws = TestAws::new();
+    let queue = aws.queue("orders").create();
+    let sender = sender(&aws, &queue).large_bodies(Shelf);
+    let sending = sender.send_all(["small".to_owned(), format!("hang{}", "x".repeat(200))]);
+    let soon = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(queue.messages().len(), 1);
+    };
+    let (results, ()) = tokio::join!(sending, soon);
+    assert!(matches!(&results[..], [Ok(_), Err(SendError::Body(_))]), "{results:?}");
+    assert_eq!(aws.elapsed(), Duration::from_secs(300));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_is_not_stored_for_a_message_that_sqs_would_refuse() {
+    let aws = TestAws::new();
+    let queue = aws.queue("orders").create();
+    let sender = sender(&aws, &queue).large_bodies(Shelf);
+    // With the attribute of a stored body, there would be eleven.
+    let ten = (0..10).map(|number| (format!("a{number}"), "x"));
+    let message = NewMessage::text(format!("hang{}", "x".repeat(200)));
+    let message = ten.fold(message, |message, (name, value)| message.attribute(name, value));
+    assert!(matches!(sender.send(message).await, Err(SendError::Invalid(_))));
+    assert_eq!(aws.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_goes_on_once_the_permission_is_back() {
+    let aws = TestAws::new();
+    let queue = aws.queue("orders").create();
+    aws.faults(|_, number| (number == 0).then_some(Fault::Denied));
+    let ticks = stream::unfold(0, async |number| {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        (number < 5).then_some((number, number + 1))
+    });
+    let sender = sender(&aws, &queue);
+    let results: Vec<_> = sender.send_stream(Box::pin(ticks)).map(|result| result.is_ok()).collect().await;
+    assert_eq!(results, [false, false, false, true, true], "for five seconds, nothing is tried");
 }
