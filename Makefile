@@ -94,6 +94,7 @@ explore: ## Explore what may happen to messages within larger bounds than make t
 	REDRIVE_EXPLORE=1 cargo test --locked --workspace --lib $(EXPLORED) explorer -- --nocapture --test-threads 2
 	REDRIVE_EXPLORE=1 REDRIVE_RUNS=$(RUNS) cargo test --locked --workspace --test it $(EXPLORED) \
 		a_function_loses a_worker_spends whatever_happens adaptive_concurrency -- --nocapture
+	REDRIVE_MESSAGES=1000000 REDRIVE_KILLS=1000 cargo test --locked --workspace --test many --test inbox no_message_is_lost -- --nocapture
 
 # New inputs stay below target, apart from the committed ones. The versions are those of the workspace.
 SEEDS = $$(case $$fuzzer in event | messages) echo events;; template | plan) echo crates/cli/tests/doctor/corpus;; esac)
@@ -105,7 +106,7 @@ fuzz: $(CARGO_FUZZ) ## Run each fuzzer for ten minutes, with nightly Rust; MINUT
 			$$fuzzer target/fuzz/corpus/$$fuzzer dev/fuzz/corpus/$$fuzzer $(SEEDS) -- -max_total_time=$$((60 * $(MINUTES))) -timeout=10 || exit; \
 	done
 
-bench: ## Measure against the hand-written consumer; ONLY=worker or ONLY=instructions for others, ROUNDS=2 for a short run
+bench: ## Measure against the hand-written consumer; ONLY=worker, sending or instructions for others, ROUNDS=2 for a short run
 	dev/bench/run $(or $(ONLY),functions) $(ROUNDS)
 
 emulators: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Run our stack and the dead-letter verbs in AWS emulators that others wrote

@@ -32,7 +32,7 @@ use crate::message::invocation::Invocation;
 use crate::message::record_fn::RecordFn;
 use crate::message::records::Received;
 use crate::once::Rules;
-use crate::runners::{AnyHandler, Chunks, Host, Input};
+use crate::runners::{AnyHandler, Chunks, Host, Input, TypedHandler};
 use crate::settings::{InvalidSetting, Metrics, Settings};
 use crate::telemetry::log;
 use crate::telemetry::message_report::MessageReport;
@@ -67,7 +67,7 @@ use redrive_observers::BatchReport;
 /// ```
 #[must_use = "it handles nothing until it runs"]
 pub struct Consumer<H, M> {
-    handler: Arc<(Arc<H>, PhantomData<fn(M)>)>,
+    handler: Arc<TypedHandler<H, M>>,
     pub(crate) setup: Setup,
 }
 

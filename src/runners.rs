@@ -89,7 +89,10 @@ pub(crate) trait AnyHandler: Send + Sync {
     fn run(&self, runner: Runner) -> BoxFuture<'static, ()>;
 }
 
-impl<H: Handler<M>, M: Input> AnyHandler for (Arc<H>, PhantomData<fn(M)>) {
+/// A handler with the type of its messages.
+pub(crate) type TypedHandler<H, M> = (Arc<H>, PhantomData<fn(M)>);
+
+impl<H: Handler<M>, M: Input> AnyHandler for TypedHandler<H, M> {
     fn is_bulk(&self) -> bool {
         M::IS_BULK
     }

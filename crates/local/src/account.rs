@@ -329,7 +329,9 @@ impl Account {
 
     /// Returns true if a queue is empty, and neither a move task nor a schedule can send a message to it.
     pub(crate) fn is_at_rest(&self, queue: &str, now: SystemTime) -> bool {
-        self.next_action().is_none() && self.sqs.counts(queue, now).unwrap_or_default() == Counts::default()
+        self.sqs.next_move().is_none()
+            && !self.scheduler.sends_to(queue)
+            && self.sqs.counts(queue, now).unwrap_or_default() == Counts::default()
     }
 
     /// Returns the time at which the next hidden message can be received.

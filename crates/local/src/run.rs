@@ -29,7 +29,9 @@ pub(crate) use invocation::{Finished, Invocation, Judgement};
 pub(crate) use note::Note;
 pub(crate) use pool::{Pools, START_FAILURES};
 pub use start::StartError;
-pub(crate) use start::{check_mappings, located, reachable};
+#[cfg(feature = "command")]
+pub(crate) use start::reachable;
+pub(crate) use start::{check_mappings, located};
 use worker::Order;
 pub(crate) use world::World;
 

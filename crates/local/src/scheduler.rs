@@ -41,6 +41,17 @@ impl Scheduler {
         self.schedules.values().filter(|schedule| !schedule.is_done).map(|schedule| schedule.due).min()
     }
 
+    /// Returns true if a schedule will send to this queue.
+    pub(crate) fn sends_to(&self, queue: &str) -> bool {
+        let input = |schedule: &Schedule| {
+            let input = schedule.input["Target"]["Input"].as_str().unwrap_or_default();
+            serde_json::from_str::<Value>(input).unwrap_or_default()
+        };
+        self.schedules.values().filter(|schedule| !schedule.is_done).any(|schedule| {
+            input(schedule)["QueueUrl"].as_str().is_some_and(|url| redrive_sqs::queue_name(url) == queue)
+        })
+    }
+
     /// Takes the first schedule that is due. Returns its time, and its call to SQS.
     pub(crate) fn take_due(&mut self, now: SystemTime) -> Option<(SystemTime, Request<Bytes>)> {
         let due = self.next().filter(|due| *due <= now)?;

@@ -137,8 +137,8 @@ impl Relay {
     ) -> Result<(), OutboxError> {
         let mut stop = std::pin::pin!(stop);
         loop {
-            let sent = self.round(client).await?;
-            let pause = if sent >= AT_A_TIME / 2 { Duration::ZERO } else { self.every };
+            let (taken, _) = self.take_and_send(client).await?;
+            let pause = if taken >= AT_A_TIME / 2 { Duration::ZERO } else { self.every };
             tokio::select! {
                 biased;
                 () = &mut stop => return Ok(()),
@@ -153,6 +153,11 @@ impl Relay {
     /// # Errors
     /// Postgres refuses or does not answer. What was sent may be sent again.
     pub async fn round(&self, client: &mut Client) -> Result<usize, OutboxError> {
+        self.take_and_send(client).await.map(|(_, sent)| sent)
+    }
+
+    /// Returns the numbers of the messages that were taken and sent.
+    async fn take_and_send(&self, client: &mut Client) -> Result<(usize, usize), OutboxError> {
         // Each statement must see what others have committed, whatever the default is.
         let transaction = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
         let transaction = transaction.start().await.map_err(OutboxError::database)?;
@@ -170,6 +175,8 @@ impl Relay {
         for (id, result) in self.send(&rows).await {
             match result {
                 Ok(_) => sent.push(id),
+                // It waits for the first of its group, which is postponed.
+                Err(SendError::Behind) => {}
                 Err(error) => {
                     let error = error.to_string();
                     let parameters: [Parameter<'_>; 2] = [(&id, Type::INT8), (&error, Type::TEXT)];
@@ -182,7 +189,7 @@ impl Relay {
             .await
             .map_err(OutboxError::database)?;
         transaction.commit().await.map_err(OutboxError::database)?;
-        Ok(sent.len())
+        Ok((rows.len(), sent.len()))
     }
 
     /// Sends the messages of rows, and returns their results by id.

@@ -12,6 +12,8 @@ pub struct Sent {
     pub may_be_twice: bool,
     /// True if a schedule has the message, and sends it when its delay is over.
     pub is_scheduled: bool,
+    /// True if a schedule with the same deduplication id was there already. That one stays, with its own message and time.
+    pub was_scheduled_before: bool,
 }
 
 /// The reason why a message is not known to be sent.

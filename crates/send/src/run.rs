@@ -1,8 +1,10 @@
 //! A run: it takes messages from a stream, makes the calls, and returns the results in order.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
 use std::collections::HashMap;
 use std::error::Error;
 use std::future::Future;
+use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -14,9 +16,10 @@ use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::operation::send_message_batch::{SendMessageBatchError, SendMessageBatchOutput};
 use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchRequestEntry};
 use futures_util::FutureExt;
-use futures_util::stream::{Fuse, FuturesOrdered, FuturesUnordered, Stream, StreamExt};
+use futures_util::stream::{Fuse, FuturesOrdered, Stream, StreamExt};
 use redrive_sqs::batch::Reply;
 use redrive_sqs::{MAX_BYTES, MAX_ENTRIES, PayloadPointer, is_expired_or_skewed};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::SendError;
@@ -53,7 +56,8 @@ pub(crate) struct Run<S> {
     source: Fuse<S>,
     began: Instant,
     waiting: Waiting<NewMessage>,
-    calls: FuturesUnordered<BoxFuture<(Vec<usize>, Called)>>,
+    /// Tasks, so that a call whose time has come leaves even if nobody takes results meanwhile.
+    calls: JoinSet<(Vec<usize>, Called)>,
     /// In the order of their messages, because a later message of a group must not overtake.
     storing: FuturesOrdered<BoxFuture<(usize, Prepared)>>,
     /// The number of the next message from the source.
@@ -72,7 +76,7 @@ where
             sender,
             source: source.fuse(),
             began: Instant::now(),
-            calls: FuturesUnordered::new(),
+            calls: JoinSet::new(),
             storing: FuturesOrdered::new(),
             next: 0,
             returned: 0,
@@ -97,7 +101,10 @@ where
             let has_room = self.has_room();
             tokio::select! {
                 biased;
-                Some((numbers, called)) = self.calls.next(), if !self.calls.is_empty() => self.answered(&numbers, called),
+                Some(ended) = self.calls.join_next(), if !self.calls.is_empty() => match ended {
+                    Ok((numbers, called)) => self.answered(&numbers, called),
+                    Err(error) => resume_unwind(error.into_panic()),
+                },
                 Some(prepared) = self.storing.next(), if !self.storing.is_empty() => self.prepared(prepared),
                 message = self.source.next(), if has_room && !self.source.is_done() => {
                     if let Some(message) = message {
@@ -192,7 +199,7 @@ where
             let entries =
                 numbers.iter().map(|number| self.waiting.message(*number).entry(*number, is_fifo)).collect();
             let call = call(self.sender.clone(), entries);
-            self.calls.push(Box::pin(async move { (numbers, call.await) }));
+            self.calls.spawn(async move { (numbers, call.await) });
         }
     }
 
@@ -273,7 +280,7 @@ async fn schedule(
     };
     Prepared::Scheduled(match prepared {
         Prepared::Message(message) => match message.check_for(sender.is_fifo) {
-            Ok(()) => schedules.create(&sender.queue_url, id, message, delay).await,
+            Ok(()) => schedules.create(&sender.queue_url, id, message, delay, sender.patience).await,
             Err(error) => Err(error),
         },
         Prepared::Failed(_, error) => Err(error),

@@ -1,21 +1,27 @@
 //! Delays above 15 minutes: one-time schedules of EventBridge Scheduler.
+#![expect(clippy::disallowed_methods, reason = "impure: it reads the clock, and random numbers")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_scheduler::Client;
+use aws_sdk_scheduler::config::Builder;
+use aws_sdk_scheduler::config::retry::RetryConfig;
 use aws_sdk_scheduler::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::primitives::{DateTime, DateTimeFormat};
-use aws_sdk_scheduler::types::{ActionAfterCompletion, FlexibleTimeWindow, FlexibleTimeWindowMode, Target};
+use aws_sdk_scheduler::types::{
+    ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode, Target,
+};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use redrive_sqs::{Attribute, Refusal, is_fifo};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::message::NewMessage;
 use crate::waiting::Fate;
@@ -25,8 +31,9 @@ use crate::{SendError, Sent};
 /// <https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html>
 const SEND_MESSAGE: &str = "arn:aws:scheduler:::aws-sdk:sqs:sendMessage";
 
-/// The time for which the SDK may try to create a schedule.
-const CALL: Duration = Duration::from_secs(30);
+const CALL: Duration = Duration::from_secs(10);
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Schedules for messages with a delay above 15 minutes, and on a FIFO queue with any delay: one-time schedules of EventBridge
 /// Scheduler, which are deleted once they have sent their message. They send within 60 s of their time.
@@ -40,8 +47,23 @@ pub struct Schedules {
     role_arn: Arc<str>,
     most: usize,
     clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
-    /// The times of the schedules that wait.
-    waiting: Arc<Mutex<Vec<SystemTime>>>,
+    dead_letter_queue_arn: Option<Arc<str>>,
+    /// The names of the schedules that wait, with their times.
+    waiting: Arc<Mutex<BTreeMap<String, SystemTime>>>,
+}
+
+/// A schedule that counts. It counts no more if it is dropped before it is made.
+struct Reserved<'a> {
+    schedules: &'a Schedules,
+    name: Option<&'a str>,
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = self.name {
+            self.schedules.waiting().remove(name);
+        }
+    }
 }
 
 impl Schedules {
@@ -49,7 +71,14 @@ impl Schedules {
     #[must_use]
     pub fn new(client: Client, role_arn: impl Into<Arc<str>>) -> Self {
         let clock = Arc::new(SystemTime::now);
-        Self { client, role_arn: role_arn.into(), most: 10_000, clock, waiting: Arc::default() }
+        Self {
+            client,
+            role_arn: role_arn.into(),
+            most: 10_000,
+            clock,
+            dead_letter_queue_arn: None,
+            waiting: Arc::default(),
+        }
     }
 
     /// The maximum number of schedules of this process that wait at a time. Default: 10,000. A further message is
@@ -58,6 +87,15 @@ impl Schedules {
     #[must_use]
     pub const fn at_most(mut self, schedules: usize) -> Self {
         self.most = schedules;
+        self
+    }
+
+    /// The ARN of the standard queue to which the Scheduler sends what it cannot send to the queue itself, because its role may not, for
+    /// example. Default: none, and such a message is lost after 24 hours. The role needs `sqs:SendMessage` for this queue too.
+    /// <https://docs.aws.amazon.com/scheduler/latest/UserGuide/configuring-schedule-dlq.html>
+    #[must_use]
+    pub fn dead_letter_queue(mut self, arn: impl Into<Arc<str>>) -> Self {
+        self.dead_letter_queue_arn = Some(arn.into());
         self
     }
 
@@ -75,6 +113,7 @@ impl Schedules {
         id: Option<String>,
         mut message: NewMessage,
         delay: Duration,
+        patience: Duration,
     ) -> Fate {
         let now = (self.clock)();
         let due = now.checked_add(delay).and_then(|due| Some((due, at(due)?)));
@@ -84,56 +123,87 @@ impl Schedules {
         let name = name(queue_url, id.as_deref());
         // Without an id, the same schedule cannot send twice.
         message.deduplication = is_fifo(queue_url).then(|| id.unwrap_or_else(|| name.clone()));
-        self.reserve(now, due)?;
-        let target = Target::builder().arn(SEND_MESSAGE).role_arn(&*self.role_arn);
-        let target = target.input(input(queue_url, &message).to_string()).build();
-        let window = FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build();
-        let call = self
-            .client
-            .create_schedule()
-            .name(&name)
-            .client_token(&name)
-            .schedule_expression(at)
-            .flexible_time_window(window.expect("it has a mode"))
-            .target(target.expect("it has an ARN and a role"))
-            .action_after_completion(ActionAfterCompletion::Delete);
-        let fate = match timeout(CALL, call.send()).await {
-            Ok(Ok(_)) => Ok(()),
-            // An earlier call with this name has created it.
-            Ok(Err(error)) if error.code() == Some("ConflictException") => Ok(()),
-            Ok(Err(error)) => Err(refused(&error)),
-            Err(_) => Err(SendError::Unconfirmed(format!(
-                "the Scheduler did not answer within {} s",
-                CALL.as_secs()
-            ))),
+        let mut reserved = self.reserve(&name, now, due)?;
+        let dead =
+            self.dead_letter_queue_arn.as_deref().map(|arn| DeadLetterConfig::builder().arn(arn).build());
+        let target =
+            Target::builder().arn(SEND_MESSAGE).role_arn(&*self.role_arn).set_dead_letter_config(dead);
+        let target =
+            target.input(input(queue_url, &message).to_string()).build().expect("it has an ARN and a role");
+        let window = FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off);
+        let window = window.build().expect("it has a mode");
+        let (mut unclear, mut pause, began) = (false, FIRST_PAUSE, Instant::now());
+        let error = loop {
+            let once = Builder::new().retry_config(RetryConfig::disabled());
+            let call = self
+                .client
+                .create_schedule()
+                .name(&name)
+                .schedule_expression(&at)
+                .flexible_time_window(window.clone())
+                .target(target.clone())
+                .action_after_completion(ActionAfterCompletion::Delete)
+                .customize()
+                .config_override(once);
+            let scheduled = |was_scheduled_before| Sent {
+                message_id: name.clone(),
+                may_be_twice: false,
+                is_scheduled: true,
+                was_scheduled_before,
+            };
+            let error = match timeout(CALL, call.send()).await {
+                Ok(Ok(_)) => {
+                    reserved.name = None;
+                    return Ok(scheduled(false));
+                }
+                Ok(Err(error)) if error.code() == Some("ConflictException") => {
+                    reserved.name = None;
+                    // Perhaps by a call of ours whose answer was lost.
+                    return Ok(scheduled(!unclear));
+                }
+                Ok(Err(error)) => refused(&error),
+                Err(_) => SendError::Unconfirmed(format!(
+                    "the Scheduler did not answer within {} s",
+                    CALL.as_secs()
+                )),
+            };
+            unclear |= matches!(error, SendError::Unconfirmed(_));
+            let goes_on = matches!(error, SendError::Unconfirmed(_) | SendError::NotInTime(_));
+            if !goes_on || began.elapsed() + pause > patience {
+                break error;
+            }
+            sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
         };
-        if fate.is_err() {
-            self.release(due);
-        }
-        fate.map(|()| Sent { message_id: name, may_be_twice: false, is_scheduled: true })
+        // A later refusal says nothing of a call whose answer was lost.
+        let is_unclear = unclear && !matches!(error, SendError::Unconfirmed(_));
+        Err(if is_unclear { SendError::Unconfirmed(error.to_string()) } else { error })
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, SystemTime>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a schedule, unless too many wait.
-    fn reserve(&self, now: SystemTime, due: SystemTime) -> Result<(), SendError> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() >= self.most {
-            waiting.retain(|due| *due > now);
+    fn reserve<'a>(
+        &'a self,
+        name: &'a str,
+        now: SystemTime,
+        due: SystemTime,
+    ) -> Result<Reserved<'a>, SendError> {
+        let mut waiting = self.waiting();
+        let is_known = waiting.contains_key(name);
+        if !is_known && waiting.len() >= self.most {
+            waiting.retain(|_, due| *due > now);
         }
-        if waiting.len() >= self.most {
+        if !is_known && waiting.len() >= self.most {
             let most = self.most;
             return Err(SendError::Refused(format!(
                 "{most} schedules of this process wait, allowed: {most}"
             )));
         }
-        waiting.push(due);
-        Ok(())
-    }
-
-    fn release(&self, due: SystemTime) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = waiting.iter().position(|waits| *waits == due) {
-            waiting.swap_remove(place);
-        }
+        waiting.entry(name.to_owned()).or_insert(due);
+        Ok(Reserved { schedules: self, name: (!is_known).then_some(name) })
     }
 }
 
@@ -196,6 +266,10 @@ fn input(queue_url: &str, message: &NewMessage) -> Value {
         "MessageBody": message.body,
         "MessageAttributes": attributes.collect::<Map<_, _>>(),
     });
+    if !is_fifo(queue_url) {
+        // The schedule has the whole delay.
+        input["DelaySeconds"] = json!(0);
+    }
     if let Some(header) = &message.trace {
         input["MessageSystemAttributes"] = json!({ "AWSTraceHeader": text(header) });
     }

@@ -65,7 +65,8 @@ impl Sender {
         self
     }
 
-    /// Stores bodies that are too large for SQS. Default: the sender refuses them.
+    /// Stores bodies that are too large for SQS. Default: the sender refuses them. As many bodies as [calls](Self::concurrency) are
+    /// stored at a time, for at most 5 minutes each; while there are so many, the sender takes no further messages.
     #[must_use]
     pub fn large_bodies(mut self, store: impl LargeBodies) -> Self {
         self.large = Some(Arc::new(store));
@@ -84,8 +85,9 @@ impl Sender {
     #[cfg(feature = "schedules")]
     pub(crate) fn schedule_of(&self, message: &crate::NewMessage) -> Option<(crate::Schedules, Duration)> {
         let delay = message.delay.filter(|delay| !delay.is_zero())?;
-        let is_too_long = self.is_fifo || delay > redrive_sqs::LONGEST_DELAY;
-        Some((self.schedules.clone()?, delay)).filter(|_| is_too_long)
+        // A standard queue knows no ids, but a schedule does.
+        let needs_one = self.is_fifo || delay > redrive_sqs::LONGEST_DELAY || message.deduplication.is_some();
+        Some((self.schedules.clone()?, delay)).filter(|_| needs_one)
     }
 
     /// Sends one message, and waits for SQS to confirm it.

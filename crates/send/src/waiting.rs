@@ -83,6 +83,7 @@ impl<M> Waiting<M> {
         let group = group.filter(|_| self.is_fifo).map(str::to_owned);
         if let Some((why, _)) = self.denied.as_ref().filter(|(_, until)| now < *until) {
             self.fates.insert(number, Err(SendError::Denied(why.clone())));
+            self.stopped.extend(group);
         } else if group.as_ref().is_some_and(|group| self.stopped.contains(group)) {
             self.fates.insert(number, Err(SendError::Behind));
         } else {
@@ -194,7 +195,12 @@ impl<M> Waiting<M> {
         let fate = match next {
             Next::Done => {
                 let may_be_twice = state.unclear && !self.is_fifo;
-                Ok(Sent { message_id: answer.text, may_be_twice, is_scheduled: false })
+                Ok(Sent {
+                    message_id: answer.text,
+                    may_be_twice,
+                    is_scheduled: false,
+                    was_scheduled_before: false,
+                })
             }
             Next::Again | Next::Unclear | Next::Alone => {
                 state.unclear |= next == Next::Unclear;
@@ -419,6 +425,22 @@ mod tests {
                 "the message was not sent, because an earlier message of its group is not known to be";
             assert_eq!([told(&mut waiting, 0), told(&mut waiting, 1)], [expected, behind]);
         }
+    }
+
+    #[test]
+    fn nothing_follows_a_message_of_its_group_that_was_denied_without_a_call() {
+        let mut waiting = waiting(true, &["a"]);
+        waiting.next_call(seconds(0), true);
+        answer(
+            &mut waiting,
+            0,
+            Reply::Refused { status: 403, code: Some("AccessDenied"), entries: 1 },
+            seconds(0),
+        );
+        waiting.add(1, Some("b"), 1, (), seconds(1));
+        waiting.add(2, Some("b"), 1, (), seconds(9));
+        let behind = "the message was not sent, because an earlier message of its group is not known to be";
+        assert_eq!([told(&mut waiting, 1), told(&mut waiting, 2)], ["SQS refused the call", behind]);
     }
 
     #[test]

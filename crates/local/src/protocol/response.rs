@@ -65,7 +65,8 @@ impl Format<'_> {
             (Self::Json(_), Err(error)) => described(&error, error.name()).to_string().into(),
             (Self::Rest(_), Err(error)) => {
                 // The message's key differs between exceptions of the model.
-                let key = if error.name().starts_with("Resource") { "Message" } else { "message" };
+                let is_capital = error.name().starts_with("Resource") || error.name() == "ConflictException";
+                let key = if is_capital { "Message" } else { "message" };
                 json!({ "Type": "User", key: error.message() }).to_string().into()
             }
         };

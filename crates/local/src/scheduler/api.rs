@@ -65,7 +65,6 @@ impl Context<'_> {
     }
 }
 
-/// A second schedule with the same name is a conflict, unless it is the same request again.
 fn create(context: &mut Context<'_>) -> Answer {
     let (name, input): (String, Value) = (context.schedule_name(), context.input()?);
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -94,20 +93,21 @@ fn create(context: &mut Context<'_>) -> Answer {
             "Invalid Schedule Expression {expression}. redrive-local supports at(…) in UTC"
         )));
     };
-    let due = context.clock.to_simulated(due);
-    let arn = context.schedule_arn(&name);
-    match context.service.schedules.get(&name) {
-        Some(known)
-            if !input["ClientToken"].is_string() || known.input["ClientToken"] != input["ClientToken"] =>
-        {
-            return Err(CONFLICT.error(format!("Schedule {name} already exists.")));
-        }
-        Some(_) => {}
-        None => {
-            let schedule = Schedule { input, created: context.now, due, is_done: false };
-            context.service.schedules.insert(name, schedule);
-        }
+    if input["State"].as_str().is_some_and(|state| state != "ENABLED") {
+        return Err(INVALID.error("redrive-local supports only the State ENABLED"));
     }
+    let is_json = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    if !input["Target"]["Input"].as_str().is_some_and(is_json) {
+        return Err(INVALID.error("Invalid RequestJson provided. Reason: the Input is not JSON"));
+    }
+    // A moment that has passed is due now.
+    let due = context.clock.to_simulated(due).max(context.now);
+    let arn = context.schedule_arn(&name);
+    if context.service.schedules.contains_key(&name) {
+        return Err(CONFLICT.error(format!("Schedule {name} already exists.")));
+    }
+    let schedule = Schedule { input, created: context.now, due, is_done: false };
+    context.service.schedules.insert(name, schedule);
     context.output(&json!({ "ScheduleArn": arn }))
 }
 
@@ -148,5 +148,6 @@ fn list(context: &mut Context<'_>) -> Answer {
 /// <https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#one-time>
 fn time_of(expression: &str) -> Option<SystemTime> {
     let text = expression.strip_prefix("at(")?.strip_suffix(')')?;
-    humantime::parse_rfc3339(&format!("{text}Z")).ok()
+    let is_whole = text.len() == "2026-12-24T18:00:00".len();
+    humantime::parse_rfc3339(&format!("{text}Z")).ok().filter(|_| is_whole)
 }

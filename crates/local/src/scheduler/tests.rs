@@ -21,7 +21,6 @@ fn input(due: u64) -> Value {
         "ScheduleExpression": format!("at({})", due.trim_end_matches('Z')),
         "FlexibleTimeWindow": { "Mode": "OFF" },
         "ActionAfterCompletion": "DELETE",
-        "ClientToken": "token",
         "Target": {
             "Arn": "arn:aws:scheduler:::aws-sdk:sqs:sendMessage",
             "RoleArn": "arn:aws:iam::123456789012:role/schedules",
@@ -61,21 +60,24 @@ fn a_schedule_sends_its_message_when_it_is_due_and_is_gone() {
 }
 
 #[test]
-fn a_name_is_given_once_and_the_same_request_again_is_no_conflict() {
+fn a_name_is_given_once_until_its_schedule_is_gone() {
     let mut account = account();
     let mut create = |input: &Value| call(&mut account, Method::POST, "/schedules/tea", input, 0).0;
-    assert_eq!([create(&input(60)), create(&input(60))], [200, 200]);
-    let mut other = input(60);
-    other["ClientToken"] = json!("another");
-    assert_eq!(create(&other), 409);
+    assert_eq!([create(&input(60)), create(&input(60))], [200, 409]);
     let (status, listed) = call(&mut account, Method::GET, "/schedules?NamePrefix=t", &json!({}), 0);
     assert_eq!((status, &listed["Schedules"][0]["Name"]), (200, &json!("tea")));
-    assert_eq!(
-        call(&mut account, Method::GET, "/schedules/tea", &json!({}), 0).1["ScheduleExpression"],
-        input(60)["ScheduleExpression"]
-    );
+    let found = call(&mut account, Method::GET, "/schedules/tea", &json!({}), 0).1;
+    assert_eq!(found["ScheduleExpression"], input(60)["ScheduleExpression"]);
     assert_eq!(call(&mut account, Method::DELETE, "/schedules/tea", &json!({}), 0).0, 200);
     assert_eq!(account.next_action(), None);
+    assert_eq!(call(&mut account, Method::POST, "/schedules/tea", &input(60), 0).0, 200);
+}
+
+#[test]
+fn a_moment_that_has_passed_is_now() {
+    let mut account = account();
+    assert_eq!(call(&mut account, Method::POST, "/schedules/tea", &input(60), 600).0, 200);
+    assert_eq!(account.next_action(), Some(at(600)));
 }
 
 #[test]
@@ -86,6 +88,8 @@ fn what_is_not_supported_is_refused() {
         ("ScheduleExpressionTimezone", json!("Europe/Berlin"), "in UTC"),
         ("FlexibleTimeWindow", json!({ "Mode": "FLEXIBLE" }), "FlexibleTimeWindow"),
         ("Target", json!({ "Arn": "arn:aws:lambda:::f", "RoleArn": "r" }), "only the target"),
+        ("ScheduleExpression", json!("at(2027-01-15T12:00:00Z)"), "Invalid Schedule Expression"),
+        ("State", json!("DISABLED"), "ENABLED"),
         ("GroupName", json!("others"), "Schedule group others does not exist."),
     ] {
         let mut input = input(60);

@@ -224,3 +224,22 @@ async fn a_stream_goes_on_once_the_permission_is_back() {
     let results: Vec<_> = sender.send_stream(Box::pin(ticks)).map(|result| result.is_ok()).collect().await;
     assert_eq!(results, [false, false, false, true, true], "for five seconds, nothing is tried");
 }
+
+/// SQS knows a message of a FIFO queue again for five minutes only.
+#[tokio::test(start_paused = true)]
+async fn a_fifo_queue_has_each_message_once_however_slowly_results_are_taken() {
+    for _ in 0..20 {
+        let aws = TestAws::new();
+        aws.latency(Duration::from_millis(200));
+        let queue = aws.queue("orders.fifo").attribute("ContentBasedDeduplication", "true").create();
+        aws.faults(|_, number| (number == 0).then_some(Fault::AnswerLost));
+        let messages = ["a", "b"].map(|group| NewMessage::text(group).group(group));
+        let sender = sender(&aws, &queue);
+        let mut results = std::pin::pin!(sender.send_stream(stream::iter(messages)));
+        let first = results.next().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(301)).await;
+        let second = results.next().await.unwrap();
+        assert!(queue.messages().len() == 2 || second.is_err(), "{first:?} {second:?}");
+        assert_eq!(queue.messages().len(), 2);
+    }
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_scheduler::config::{BehaviorVersion, Config, Credentials, Region};
 use redrive::{Consumer, Failure};
-use redrive_local::kit::{Queue, TestAws};
+use redrive_local::kit::{Fault, Queue, TestAws};
 use redrive_local::{Config as LocalConfig, Local, QueueConfig, Speed};
 use redrive_send::{NewMessage, Schedules, SendError, Sender};
 
@@ -56,11 +56,39 @@ async fn a_message_with_an_id_is_scheduled_once() {
     let sender = scheduling(&aws, &queue);
     let message = || NewMessage::json("A-1").unwrap().delay(DAY);
     let known = || message().deduplication("A-1");
-    let results = sender.send_all([known(), known(), message(), message()]).await;
-    let names: Vec<_> = results.into_iter().map(|result| result.unwrap().message_id).collect();
+    let results = sender.concurrency(1).send_all([known(), known(), message(), message()]).await;
+    let sent: Vec<_> = results.into_iter().map(Result::unwrap).collect();
+    assert_eq!(
+        sent.iter().map(|sent| sent.was_scheduled_before).collect::<Vec<_>>(),
+        [false, true, false, false]
+    );
+    let names: Vec<_> = sent.into_iter().map(|sent| sent.message_id).collect();
     assert!(names[0] == names[1] && names[1] != names[2] && names[2] != names[3], "{names:?}");
     run(&aws, &queue, 2 * DAY).await;
     assert_eq!(queue.messages().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_schedule_that_may_exist_is_not_reported_as_missing() {
+    for (then, expected) in [(Fault::Denied, "may have been sent"), (Fault::Throttled, "may have been sent")]
+    {
+        let aws = TestAws::new();
+        let queue = aws.queue("reminders").create();
+        aws.faults(move |_, number| Some(if number == 0 { Fault::AnswerLost } else { then }));
+        let message = NewMessage::json("A-1").unwrap().delay(DAY);
+        let error = scheduling(&aws, &queue).send(message).await.unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        run(&aws, &queue, 2 * DAY).await;
+        assert_eq!(queue.messages().len(), 1);
+    }
+    // It goes on until it knows.
+    let aws = TestAws::new();
+    let queue = aws.queue("reminders").create();
+    let faults = [Fault::AnswerLost, Fault::Throttled, Fault::Refused];
+    aws.faults(move |_, number| faults.get(number).copied());
+    let message = NewMessage::json("A-1").unwrap().delay(DAY);
+    let sent = scheduling(&aws, &queue).send(message).await.unwrap();
+    assert!(sent.is_scheduled && !sent.was_scheduled_before);
 }
 
 #[tokio::test(start_paused = true)]
