@@ -204,43 +204,33 @@ where
     }
 
     fn answered(&mut self, numbers: &[usize], called: Called) {
-        let now = self.now();
-        let entries = numbers.len();
-        match called {
-            Some(Ok(output)) => {
-                let mut sent: HashMap<_, _> =
-                    output.successful.into_iter().map(|entry| (entry.id, entry.message_id)).collect();
-                for &number in numbers {
-                    let id = number.to_string();
-                    let failed = output.failed.iter().find(|entry| entry.id == id);
-                    let answer = match (sent.remove(&id), failed) {
-                        (Some(message_id), _) => Answer { reply: Reply::Confirmed, text: message_id },
-                        (None, Some(entry)) => of_entry(entry),
-                        (None, None) => {
-                            Answer { reply: Reply::Lost, text: "SQS gave no result for it".to_owned() }
-                        }
-                    };
-                    self.waiting.answered(number, answer, now, fastrand::f64());
-                }
+        let output = match called {
+            Some(Ok(output)) => output,
+            failed => {
+                let lost = || (Reply::Lost, format!("SQS did not answer within {} s", CALL.as_secs()));
+                let error = failed.as_ref().and_then(|failed| failed.as_ref().err());
+                let (reply, text) =
+                    error.map_or_else(lost, |error| (of_error(error, numbers.len()), text_of(error)));
+                numbers.iter().for_each(|&number| self.settle(number, Answer { reply, text: text.clone() }));
+                return;
             }
-            Some(Err(error)) => {
-                let text = match error.as_service_error().and_then(ProvideErrorMetadata::message) {
-                    Some(message) => format!("{}: {message}", error.code().unwrap_or_default()),
-                    None => DisplayErrorContext(&error).to_string(),
-                };
-                for &number in numbers {
-                    let answer = Answer { reply: of_error(&error, entries), text: text.clone() };
-                    self.waiting.answered(number, answer, now, fastrand::f64());
-                }
-            }
-            None => {
-                let text = format!("SQS did not answer within {} s", CALL.as_secs());
-                for &number in numbers {
-                    let answer = Answer { reply: Reply::Lost, text: text.clone() };
-                    self.waiting.answered(number, answer, now, fastrand::f64());
-                }
-            }
+        };
+        let mut sent: HashMap<_, _> =
+            output.successful.into_iter().map(|entry| (entry.id, entry.message_id)).collect();
+        for &number in numbers {
+            let id = number.to_string();
+            let failed = output.failed.iter().find(|entry| entry.id == id);
+            let answer = match (sent.remove(&id), failed) {
+                (Some(message_id), _) => Answer { reply: Reply::Confirmed, text: message_id },
+                (None, Some(entry)) => of_entry(entry),
+                (None, None) => Answer { reply: Reply::Lost, text: "SQS gave no result for it".to_owned() },
+            };
+            self.settle(number, answer);
         }
+    }
+
+    fn settle(&mut self, number: usize, answer: Answer<'_>) {
+        self.waiting.answered(number, answer, self.now(), fastrand::f64());
     }
 }
 
@@ -301,6 +291,13 @@ fn is_without_credentials(error: &(dyn Error + 'static)) -> bool {
         next = error.source();
     }
     next.is_some()
+}
+
+fn text_of(error: &SdkError<SendMessageBatchError, HttpResponse>) -> String {
+    match error.as_service_error().and_then(ProvideErrorMetadata::message) {
+        Some(message) => format!("{}: {message}", error.code().unwrap_or_default()),
+        None => DisplayErrorContext(error).to_string(),
+    }
 }
 
 fn of_entry(entry: &BatchResultErrorEntry) -> Answer<'_> {
