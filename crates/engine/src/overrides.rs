@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sender_writes_is_read() {
+    fn overrides_that_a_sender_writes_can_be_read() {
         let backoff = Backoff::fixed(Duration::from_secs(7)).unwrap();
         let attributes =
             [MessageOverrides::attempts_attribute(3), MessageOverrides::backoff_attribute(&backoff)].into();

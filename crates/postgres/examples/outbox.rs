@@ -8,7 +8,7 @@
 //! cargo run -p redrive-postgres --example outbox relay
 //! ```
 //!
-//! Each part may be killed at any time, and run more than once. It reads the address of your own database from `DATABASE_URL`.
+//! You can kill either part at any time, and run several of each. Set `DATABASE_URL` to use your own database.
 
 #![allow(clippy::disallowed_methods, reason = "it reads the environment")]
 

@@ -18,7 +18,7 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Stores bodies that are too large for SQS in a bucket, as the SQS Extended Client does, for
 /// [`Sender::large_bodies`](redrive_send::Sender::large_bodies).
 ///
-/// Each body is an object of its own, whose key is random. redrive never deletes an object.
+/// Each body becomes one object with a random key. redrive never deletes objects.
 #[derive(Debug, Clone)]
 pub struct Uploads {
     client: Client,

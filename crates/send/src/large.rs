@@ -5,6 +5,8 @@ use std::pin::Pin;
 
 use redrive_sqs::PayloadPointer;
 
+use crate::message::NewMessage;
+
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Stores bodies that are too large for SQS. `redrive_s3::Uploads` stores them in S3, where consumers with `redrive_s3::Payloads` and
@@ -26,6 +28,13 @@ pub trait LargeBodies: Send + Sync + 'static {
 pub(crate) trait AnyLargeBodies: Send + Sync {
     fn threshold(&self) -> usize;
     fn store(&self, body: String) -> Storing<'_>;
+}
+
+impl dyn AnyLargeBodies {
+    /// Returns true if the body of this message is to be stored.
+    pub(crate) fn takes(&self, message: &NewMessage) -> bool {
+        PayloadPointer::is_due(&message.body, &message.attributes, self.threshold())
+    }
 }
 
 pub(crate) type Storing<'a> = Pin<Box<dyn Future<Output = Result<PayloadPointer, BoxError>> + Send + 'a>>;

@@ -158,7 +158,7 @@ where
             return self.storing.push_back(Box::pin(scheduled));
         }
         match self.sender.large.clone() {
-            Some(store) if PayloadPointer::is_due(&message.body, &message.attributes, store.threshold()) => {
+            Some(store) if store.takes(&message) => {
                 let is_fifo = self.sender.is_fifo;
                 self.storing
                     .push_back(Box::pin(async move { (number, offload(&*store, message, is_fifo).await) }));
@@ -263,9 +263,7 @@ async fn schedule(
     let id = message.deduplication.clone();
     let message = NewMessage { delay: None, deduplication: id.clone().filter(|_| sender.is_fifo), ..message };
     let prepared = match &sender.large {
-        Some(store) if PayloadPointer::is_due(&message.body, &message.attributes, store.threshold()) => {
-            offload(&**store, message, sender.is_fifo).await
-        }
+        Some(store) if store.takes(&message) => offload(&**store, message, sender.is_fifo).await,
         _ => Prepared::Message(message),
     };
     Prepared::Scheduled(match prepared {

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_overtakes_a_message_of_its_group_and_nothing_follows_one_that_was_not_sent() {
+    fn a_fifo_group_keeps_its_order_and_stops_at_an_unsent_message() {
         let mut waiting = waiting(true, &["a", "a", "b", "a"]);
         assert_eq!(waiting.next_call(seconds(0), true), [0, 2]);
         assert_eq!(waiting.next_call(seconds(0), true), [0; 0], "the others wait for the answer");

@@ -81,7 +81,7 @@ fn a_moment_that_has_passed_is_now() {
 }
 
 #[test]
-fn what_is_not_supported_is_refused() {
+fn unsupported_schedules_are_refused() {
     let mut account = account();
     for (field, value, expected) in [
         ("ScheduleExpression", json!("rate(1 day)"), "Invalid Schedule Expression rate(1 day)"),

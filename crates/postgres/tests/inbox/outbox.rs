@@ -36,7 +36,7 @@ async fn write(client: &mut Client, url: &str, messages: impl IntoIterator<Item 
 }
 
 #[tokio::test]
-async fn what_commits_is_sent_once_and_what_does_not_is_never_sent() {
+async fn only_committed_messages_are_sent_and_each_once() {
     let Some(database) = database().await else { return };
     let (aws, mut client) = (TestAws::new(), database.connect().await);
     let queue = aws.queue("orders").create();
@@ -63,7 +63,7 @@ async fn a_message_that_sqs_would_refuse_is_refused_in_the_transaction() {
     assert!(matches!(error, OutboxError::Message(_)));
     let expected = "the message was not sent: group_id is missing: a FIFO queue requires one";
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), expected);
-    // The transaction goes on.
+    // The transaction is still usable.
     Outbox::write(&transaction, url, NewMessage::text("grouped").group("g")).await.unwrap();
     transaction.commit().await.unwrap();
 }

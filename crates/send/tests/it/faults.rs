@@ -46,7 +46,7 @@ async fn only_failed_entries_are_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_got_no_answer_is_sent_again_and_a_fifo_queue_has_it_once() {
+async fn a_message_without_an_answer_is_sent_again_but_once_on_a_fifo_queue() {
     for (name, copies) in [("orders", 2), ("orders.fifo", 1)] {
         let aws = TestAws::new();
         let queue = aws.queue(name).create();
@@ -120,7 +120,7 @@ async fn bodies_in_order(queue: &Queue) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_sqs_would_refuse_is_not_sent_and_nothing_of_its_group_is() {
+async fn an_invalid_message_stops_its_fifo_group() {
     let aws = TestAws::new();
     let queue = aws.queue("orders.fifo").attribute("ContentBasedDeduplication", "true").create();
     let in_group = |body: &str, group: &str| NewMessage::text(body).group(group);
@@ -184,7 +184,7 @@ async fn large_bodies_are_stored_and_pointers_are_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_is_not_stored_delays_no_small_message_and_ends_after_five_minutes() {
+async fn a_body_that_cannot_be_stored_delays_no_small_message() {
     let aws = TestAws::new();
     let queue = aws.queue("orders").create();
     let sender = sender(&aws, &queue).large_bodies(Shelf);

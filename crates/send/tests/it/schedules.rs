@@ -81,7 +81,7 @@ async fn a_schedule_that_may_exist_is_not_reported_as_missing() {
         run(&aws, &queue, 2 * DAY).await;
         assert_eq!(queue.messages().len(), 1);
     }
-    // It goes on until it knows.
+    // The sender tries again until the Scheduler answers.
     let aws = TestAws::new();
     let queue = aws.queue("reminders").create();
     let faults = [Fault::AnswerLost, Fault::Throttled, Fault::Refused];
