@@ -171,18 +171,21 @@ impl Relay {
                 transaction.query_typed(TAKE_GROUPS, &parameters).await.map_err(OutboxError::database)?,
             );
         }
-        let mut sent = Vec::new();
-        for (id, result) in self.send(&rows).await {
-            match result {
-                Ok(_) => sent.push(id),
-                // It waits for the first of its group, which is postponed.
-                Err(SendError::Behind) => {}
-                Err(error) => {
-                    let error = error.to_string();
-                    let parameters: [Parameter<'_>; 2] = [(&id, Type::INT8), (&error, Type::TEXT)];
-                    transaction.execute_typed(POSTPONE, &parameters).await.map_err(OutboxError::database)?;
-                }
+        let (mut sent, mut failed) = (Vec::new(), BTreeSet::new());
+        for (row, result) in self.send(&rows).await {
+            let id: i64 = row.get("id");
+            let Err(error) = result else {
+                sent.push(id);
+                continue;
+            };
+            // The others of a group wait for the first one that failed.
+            let group: Option<&str> = row.get("fifo_group");
+            if group.is_some() && !failed.insert((row.get::<_, &str>("queue_url"), group)) {
+                continue;
             }
+            let error = error.to_string();
+            let parameters: [Parameter<'_>; 2] = [(&id, Type::INT8), (&error, Type::TEXT)];
+            transaction.execute_typed(POSTPONE, &parameters).await.map_err(OutboxError::database)?;
         }
         transaction
             .execute_typed(DELETE, &[(&sent, Type::INT8_ARRAY)])
@@ -192,14 +195,12 @@ impl Relay {
         Ok((rows.len(), sent.len()))
     }
 
-    /// Sends the messages of rows, and returns their results by id.
-    async fn send(&self, rows: &[Row]) -> Vec<(i64, Result<Sent, SendError>)> {
-        let mut queues: BTreeMap<&str, Vec<(i64, NewMessage)>> = BTreeMap::new();
-        let mut results = Vec::new();
-        let mut behind = BTreeSet::new();
+    /// Sends the messages of rows, and returns the results of those that were tried, in the order of their ids.
+    async fn send<'rows>(&self, rows: &'rows [Row]) -> Vec<(&'rows Row, Result<Sent, SendError>)> {
+        let mut queues: BTreeMap<&str, (Vec<&Row>, Vec<NewMessage>)> = BTreeMap::new();
+        let (mut results, mut behind) = (Vec::new(), BTreeSet::new());
         for row in rows {
-            let (id, url): (i64, &str) = (row.get("id"), row.get("queue_url"));
-            let group: Option<&str> = row.get("fifo_group");
+            let (url, group): (&str, Option<&str>) = (row.get("queue_url"), row.get("fifo_group"));
             let is_behind = group.is_some() && behind.contains(&(url, group));
             if is_behind || !row.get::<_, bool>("is_due") {
                 behind.insert((url, group));
@@ -207,21 +208,23 @@ impl Relay {
             }
             match NewMessage::from_stored(row.get("message")) {
                 Ok(message) => {
-                    queues.entry(url).or_default().push((id, with_key(message, url, row.get("key"))))
+                    let (rows, messages) = queues.entry(url).or_default();
+                    rows.push(row);
+                    messages.push(with_key(message, url, row.get("key")));
                 }
                 Err(error) => {
-                    results.push((id, Err(error.into())));
+                    results.push((row, Err(error.into())));
                     behind.insert((url, group));
                 }
             }
         }
         // At the same time, so that a queue that does not answer delays no other.
-        let sent = queues.into_iter().map(async |(url, messages)| {
-            let (ids, messages): (Vec<_>, Vec<_>) = messages.into_iter().unzip();
+        let sent = queues.into_iter().map(async |(url, (rows, messages))| {
             let sender = Sender::new(self.sqs.clone(), url).patience(PATIENCE);
-            ids.into_iter().zip(sender.send_all(messages).await).collect::<Vec<_>>()
+            rows.into_iter().zip(sender.send_all(messages).await).collect::<Vec<_>>()
         });
         results.extend(join_all(sent).await.into_iter().flatten());
+        results.sort_by_key(|(row, _)| row.get::<_, i64>("id"));
         results
     }
 }

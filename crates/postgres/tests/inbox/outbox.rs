@@ -174,7 +174,40 @@ async fn messages_that_cannot_be_sent_delay_no_others() {
     assert_eq!((good.messages().len(), fifo.messages().len()), (1, 50 + 30 + 1));
     let told =
         "SELECT count(*) FROM redrive_outbox WHERE failures > 0 AND error IS NOT NULL AND due_at > now()";
-    assert!(database.count(told).await > 100);
+    assert!(database.count(told).await > 100, "each of the standard queue");
+}
+
+#[tokio::test]
+async fn messages_take_turns_by_the_time_at_which_they_are_due() {
+    let Some(database) = database().await else { return };
+    let (aws, mut client) = (TestAws::new(), database.connect().await);
+    let queue = aws.queue("orders").create();
+    let missing = "https://sqs.eu-central-1.amazonaws.com/123456789012/missing";
+    write(&mut client, missing, (0..150).map(|number| NewMessage::text(number.to_string()))).await;
+    write(&mut client, &queue.url(), [NewMessage::text("good")]).await;
+    // Those that failed are due again, for less time than the other waits.
+    let again =
+        "UPDATE redrive_outbox SET due_at = now() - interval '1 second' WHERE queue_url LIKE '%missing';
+        UPDATE redrive_outbox SET due_at = now() - interval '9 seconds' WHERE queue_url NOT LIKE '%missing'";
+    client.batch_execute(again).await.unwrap();
+    assert_eq!(Relay::new(aws.sqs()).round(&mut client).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_round_takes_ten_messages_of_a_group_and_postpones_at_most_one() {
+    let Some(database) = database().await else { return };
+    let (aws, mut client) = (TestAws::new(), database.connect().await);
+    let queue = aws.queue("orders.fifo").create();
+    let missing = "https://sqs.eu-central-1.amazonaws.com/123456789012/missing.fifo";
+    for url in [missing, &queue.url()] {
+        let messages = (0..25).map(|number| NewMessage::text(number.to_string()).group("g"));
+        write(&mut client, url, messages).await;
+    }
+    // The second one fails too, for its own reason.
+    client.batch_execute("UPDATE redrive_outbox SET message = '{' WHERE id = 2").await.unwrap();
+    assert_eq!(Relay::new(aws.sqs()).round(&mut client).await.unwrap(), 10);
+    assert_eq!(database.count("SELECT count(*) FROM redrive_outbox WHERE failures > 0").await, 1);
+    assert_eq!(database.count("SELECT id FROM redrive_outbox WHERE failures > 0").await, 1);
 }
 
 /// Under a stricter default, relays would refuse each other's commits, after they have sent.

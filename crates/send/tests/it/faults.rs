@@ -199,6 +199,18 @@ async fn a_body_that_cannot_be_stored_delays_no_small_message() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_body_that_hangs_delays_no_small_message_of_a_stream() {
+    let aws = TestAws::new();
+    let queue = aws.queue("orders").create();
+    let sender = sender(&aws, &queue).large_bodies(Shelf);
+    let messages = ["small".to_owned(), format!("hang{}", "x".repeat(200))];
+    let messages = stream::iter(messages).chain(stream::pending());
+    let mut results = std::pin::pin!(sender.send_stream(messages));
+    assert!(results.next().await.unwrap().is_ok());
+    assert_eq!(aws.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_body_is_not_stored_for_a_message_that_sqs_would_refuse() {
     let aws = TestAws::new();
     let queue = aws.queue("orders").create();

@@ -104,6 +104,30 @@ async fn too_many_schedules_are_refused_until_others_are_over() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_schedule_that_was_not_made_does_not_count() {
+    let aws = TestAws::new();
+    let queue = aws.queue("reminders").create();
+    let sender = sender(&aws, &queue).schedules(schedules(&aws).at_most(1));
+    let message = |id: &str| NewMessage::text("later").delay(DAY).deduplication(id);
+    let mut is_first = true;
+    aws.faults(move |_, _| std::mem::take(&mut is_first).then_some(Fault::Denied));
+    assert!(matches!(sender.send(message("a")).await, Err(SendError::Denied(_))));
+    assert!(sender.send(message("b")).await.unwrap().is_scheduled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_until_idle_waits_for_the_schedules_of_its_queue_only() {
+    let aws = TestAws::new();
+    let [queue, other] = ["reminders", "others"].map(|name| aws.queue(name).create());
+    scheduling(&aws, &other).send(NewMessage::json("A-1").unwrap().delay(60 * DAY)).await.unwrap();
+    scheduling(&aws, &queue).send(NewMessage::json("A-1").unwrap().delay(DAY)).await.unwrap();
+    let consumer = Consumer::new(async |_: String| Ok::<_, Failure>(())).sqs(aws.sqs());
+    queue.invokes(|event, deadline| consumer.handle(event, deadline)).until_idle().await;
+    assert_eq!(queue.messages()[0].done().attempts, 1);
+    assert!(aws.elapsed() < 2 * DAY);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_schedules_a_long_delay_is_refused() {
     let aws = TestAws::new();
     let queue = aws.queue("reminders").create();
