@@ -12,6 +12,9 @@ use crate::{SendError, Sent};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// Pauses end at multiples of this, so that messages that failed at about the same time share a call.
+const TICK: Duration = Duration::from_millis(100);
+
 /// The time after a refusal that concerns all messages in which further ones are not tried.
 const DENIED_FOR: Duration = Duration::from_secs(5);
 
@@ -207,7 +210,7 @@ impl<M> Waiting<M> {
                 state.alone |= next == Next::Alone;
                 let pause = if next == Next::Alone { Duration::ZERO } else { pause(state.failures, random) };
                 state.failures += u32::from(next != Next::Alone);
-                state.due = now + pause;
+                state.due = next_tick(now + pause);
                 let is_over = self.is_over(state.since.unwrap_or(now), state.due);
                 if !is_over && self.denied.as_ref().is_none_or(|(_, until)| *until <= now) {
                     state.reason = answer.text;
@@ -268,6 +271,10 @@ fn pause(failures: u32, random: f64) -> Duration {
     full.mul_f64(0.5 + random / 2.0)
 }
 
+fn next_tick(time: Duration) -> Duration {
+    TICK * u32::try_from(time.as_nanos().div_ceil(TICK.as_nanos())).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -325,6 +332,28 @@ mod tests {
         assert_eq!(waiting.next_call(FIRST_PAUSE, true), [1]);
         answer(&mut waiting, 1, DONE, FIRST_PAUSE);
         assert_eq!((told(&mut waiting, 1).as_str(), waiting.load()), ("sent", (0, 0)));
+    }
+
+    /// The answers of nine calls come one after the other, and the pauses are as different as they can be.
+    #[test]
+    fn messages_that_failed_at_about_the_same_time_share_a_call() {
+        let mut waiting = waiting(false, &["a"; 90]);
+        let calls: Vec<_> = (0..9).map(|_| waiting.next_call(seconds(0), true)).collect();
+        for (at, call) in calls.iter().enumerate() {
+            for (place, &number) in call.iter().enumerate() {
+                let reply = if place == 0 { AGAIN } else { DONE };
+                let (now, random) = (Duration::from_millis(at as u64), at as f64 / 8.0);
+                waiting.answered(number, Answer { reply, text: String::new() }, now, random);
+            }
+        }
+        let (mut now, mut again) = (seconds(0), 0);
+        while let Some(due) = waiting.due_at(now) {
+            now = due;
+            while !waiting.next_call(now, true).is_empty() {
+                again += 1;
+            }
+        }
+        assert!(again <= 3, "{again} calls for nine messages");
     }
 
     #[test]
