@@ -19,7 +19,7 @@ use crate::find::Queue;
 use crate::output::Stream;
 use crate::tell::tell;
 
-pub(crate) use errors::{DescribeError, answered_of, code_of, describe_error};
+pub(crate) use errors::{DescribeError, answered, answered_of, code_of, describe_error};
 pub(crate) use redrive_local::command::aws::Place;
 
 /// Timeout for STS, which a subnet may be unable to reach.

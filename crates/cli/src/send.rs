@@ -47,6 +47,9 @@ Messages of a FIFO queue need a group id. Unless the queue has content-based ded
 id gets a unique one, so sending a file twice sends its messages twice. If a message cannot be sent, later messages of its
 group are not sent either.
 
+While SQS fails or does not answer, each message is sent again for up to a minute. If an answer was lost, a standard queue may
+have a message twice; the command says how many.
+
 With --payload-bucket, bodies that are too large are stored in S3 first, and pointers to them are sent as the SQS Extended
 Client does. If a body cannot be stored, no message is sent.
 
@@ -163,7 +166,11 @@ fn close(
 ) -> Result<(), Problem> {
     if !arguments.output.json {
         let in_s3 = arguments.to_s3.describe(stored);
-        print_line(format!("{} sent to {}{in_s3}", counted(tally.sent, "message"), queue.name()))?;
+        let twice = match tally.perhaps_twice {
+            0 => String::new(),
+            twice => format!(", {twice} perhaps twice, because answers were lost"),
+        };
+        print_line(format!("{} sent to {}{in_s3}{twice}", counted(tally.sent, "message"), queue.name()))?;
     }
     match (&tally.stopped, tally.missing()) {
         (None, None) => Ok(()),

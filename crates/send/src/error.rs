@@ -39,12 +39,20 @@ pub enum SendError {
     /// SQS refused the message for as long as the sender tried.
     #[error("the message was not sent in time: {0}")]
     NotInTime(String),
-    /// No answer says whether SQS has the message. It may have been sent.
+    /// The answer to a call was lost, and a later one failed for this reason. The message may have been sent.
     #[error("the message may have been sent: {0}")]
-    Unconfirmed(String),
+    Unconfirmed(#[source] Box<Self>),
     /// An earlier message of the same group of a FIFO queue is not known to be sent, so this one was not tried.
     #[error("the message was not sent, because an earlier message of its group is not known to be")]
     Behind,
+}
+
+impl SendError {
+    /// Returns the error of a message that may have been sent, as a call failed for this reason.
+    #[cfg(feature = "schedules")]
+    pub(crate) fn unconfirmed(why: String) -> Self {
+        Self::Unconfirmed(Box::new(Self::NotInTime(why)))
+    }
 }
 
 impl From<serde_json::Error> for SendError {

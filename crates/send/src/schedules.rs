@@ -162,7 +162,7 @@ impl Schedules {
                     return Ok(scheduled(!unclear));
                 }
                 Ok(Err(error)) => refused(&error),
-                Err(_) => SendError::Unconfirmed(format!(
+                Err(_) => SendError::unconfirmed(format!(
                     "the Scheduler did not answer within {} s",
                     CALL.as_secs()
                 )),
@@ -177,7 +177,7 @@ impl Schedules {
         };
         // A later refusal says nothing of a call whose answer was lost.
         let is_unclear = unclear && !matches!(error, SendError::Unconfirmed(_));
-        Err(if is_unclear { SendError::Unconfirmed(error.to_string()) } else { error })
+        Err(if is_unclear { SendError::Unconfirmed(Box::new(error)) } else { error })
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, SystemTime>> {
@@ -218,7 +218,7 @@ fn refused(error: &SdkError<CreateScheduleError>) -> SendError {
         let text = DisplayErrorContext(error).to_string();
         return match error {
             SdkError::ConstructionFailure(_) => SendError::Denied(text),
-            _ => SendError::Unconfirmed(text),
+            _ => SendError::unconfirmed(text),
         };
     };
     let code = service.code().unwrap_or_default();
@@ -226,7 +226,7 @@ fn refused(error: &SdkError<CreateScheduleError>) -> SendError {
     match (Refusal::of(code), error.raw_response().map(|answer| answer.status().as_u16())) {
         (Refusal::Throttled, _) => SendError::NotInTime(text),
         (Refusal::OfTheCaller, _) => SendError::Denied(text),
-        (_, Some(500..)) => SendError::Unconfirmed(text),
+        (_, Some(500..)) => SendError::unconfirmed(text),
         _ => SendError::Refused(text),
     }
 }

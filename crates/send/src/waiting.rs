@@ -245,7 +245,7 @@ impl<M> Waiting<M> {
         self.bytes -= state.size;
         let fate = match fate {
             // A refusal of a later call says nothing of the call whose answer was lost.
-            Err(error) if state.unclear => Err(SendError::Unconfirmed(error.to_string())),
+            Err(error) if state.unclear => Err(SendError::Unconfirmed(Box::new(error))),
             fate => fate,
         };
         let is_sent = fate.is_ok();

@@ -1,22 +1,33 @@
-//! Sends batches of messages to the queue.
+//! Sends messages to the queue with redrive-send.
 
-use std::collections::BTreeSet;
+use std::cell::Cell;
 use std::io;
+use std::pin::pin;
+use std::time::Duration;
 
-use anyhow::anyhow;
-use redrive_sqs::cut_to;
+use futures_util::stream::{self, StreamExt};
+use redrive_send::{NewMessage, SendError, Sender};
+use redrive_sqs::{MAX_ENTRIES, cut_to};
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::read::Given;
-use crate::aws::Aws;
+use crate::aws::{Aws, answered};
 use crate::find::Queue;
 use crate::problem::{OrProblem, Problem};
-use crate::sqs::{OnLostAnswer, Outcome, Pace, Sender, Stop};
+use crate::sqs::{Pace, Stop};
+
+/// Time for the answers to calls under way after the end of the sending has begun.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// Number of messages in a row that are not sent in time after which the rest is not tried.
+const MOST_LATE: usize = MAX_ENTRIES;
 
 /// Result of a message.
 #[derive(Debug)]
 pub(super) enum SendResult<'a> {
-    Sent { place: &'a str, message_id: Option<String> },
+    Sent { place: &'a str, message_id: String, may_be_twice: bool },
     Failed { place: &'a str, why: String },
 }
 
@@ -24,6 +35,8 @@ pub(super) enum SendResult<'a> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) sent: usize,
+    /// Those of the sent messages that the queue may have twice, because the answer to an earlier call was lost.
+    pub(super) perhaps_twice: usize,
     pub(super) failed: usize,
     /// Messages that may have been sent, because the answer was lost.
     pub(super) unconfirmed: usize,
@@ -52,13 +65,18 @@ impl Tally {
 impl SendResult<'_> {
     pub(super) fn to_json(&self) -> Value {
         match self {
-            Self::Sent { place, message_id } => json!({ "place": place, "message_id": message_id }),
+            Self::Sent { place, message_id, may_be_twice: false } => {
+                json!({ "place": place, "message_id": message_id })
+            }
+            Self::Sent { place, message_id, may_be_twice: true } => {
+                json!({ "place": place, "message_id": message_id, "may_be_twice": true })
+            }
             Self::Failed { place, why } => json!({ "place": place, "error": why }),
         }
     }
 }
 
-/// Sends all messages in order. Reports errors of single messages to `report`. An error that concerns all ends the sending.
+/// Sends all messages. Reports their results to `report`, in order. An error that concerns all ends the sending.
 ///
 /// # Errors
 /// `report` failed.
@@ -70,79 +88,77 @@ pub(super) async fn deliver<'a>(
     stop: &Stop,
     mut report: impl FnMut(&SendResult<'a>) -> io::Result<()>,
 ) -> Result<Tally, Problem> {
-    let pace = Pace::new(rate);
-    let mut sender = Sender::new(aws.sqs(), queue, &pace, stop, OnLostAnswer::End);
-    let (mut tally, mut reported) = (Tally::default(), Ok(()));
-    // Messages that were sent although an earlier one still waits.
-    let mut ahead = BTreeSet::new();
-    let mut next = 0;
+    let (pace, taken, ends) = (&Pace::new(rate), &Cell::new(0), &watch::Sender::new(false));
+    let ended = async || {
+        let mut is_over = ends.subscribe();
+        tokio::select! { () = stop.wanted() => {}, _ = is_over.wait_for(|is_over| *is_over) => {} }
+    };
+    let due = async |messages: &'a [Given]| {
+        pace.wait(messages.len()).await;
+        stream::iter(messages)
+    };
+    let messages = stream::iter(given.chunks(pace.most_at_once())).then(due).flatten();
+    let messages = pin!(messages.take_until(ended()).map(|Given { place, message, .. }| {
+        taken.set(taken.get() + 1);
+        stop.begin(place.clone());
+        NewMessage::from(message.clone())
+    }));
+    let mut results = pin!(Sender::new(aws.sqs(), &queue.url).send_stream(messages));
+    let mut is_late = pin!(async {
+        ended().await;
+        sleep(LAST_ANSWERS).await;
+    });
+    let (mut tally, mut reported, mut late_in_a_row) = (Tally::default(), Ok(()), 0);
+    let mut next = given.iter();
     loop {
-        let mut outcomes = Vec::new();
-        while next < given.len() && !sender.is_full() {
-            let Given { message, .. } = &given[next];
-            if !sender.push(next, super::group(message, queue), message.clone()) {
-                outcomes.push((next, Outcome::Behind));
-            }
-            next += 1;
-        }
-        let begin = |index: usize| {
-            stop.begin(given[index].place.clone());
-            true
+        let result = tokio::select! {
+            biased;
+            result = results.next() => result,
+            () = &mut is_late => None,
         };
-        let step = sender.next(begin, async || ()).await;
-        let is_over = step.is_none();
-        let mut step = step.unwrap_or_default();
-        outcomes.append(&mut step.outcomes);
-        let mut lost = Vec::new();
-        for (index, outcome) in outcomes {
-            let place = given[index].place.as_str();
-            stop.settle(place);
-            let is_unconfirmed = matches!(outcome, Outcome::Perhaps(_));
-            let why = match outcome {
-                Outcome::Done(message_id) => {
-                    tally.sent += 1;
-                    ahead.insert(index);
-                    reported = reported.and_then(|()| report(&SendResult::Sent { place, message_id }));
-                    continue;
-                }
-                Outcome::Perhaps(_) if step.fatal.is_some() => {
-                    lost.push(index);
-                    continue;
-                }
-                Outcome::Failed(why) => why,
-                Outcome::Perhaps(why) => format!("{why}; it may have been sent anyway"),
-                Outcome::Behind | Outcome::NotTried => {
-                    let group = cut_to(given[index].message.group_id.as_deref().unwrap_or_default(), 128);
-                    format!("not sent, because an earlier message of the group {group} was not")
-                }
-            };
-            if is_unconfirmed {
-                tally.unconfirmed += 1;
-            } else {
-                tally.failed += 1;
+        let Some((result, given)) = result.and_then(|result| Some((result, next.next()?))) else { break };
+        let place = given.place.as_str();
+        stop.settle(place);
+        late_in_a_row = match &result {
+            Err(SendError::NotInTime(_) | SendError::Unconfirmed(_)) => late_in_a_row + 1,
+            _ => 0,
+        };
+        let unsent = match result {
+            Ok(sent) => {
+                tally.sent += 1;
+                tally.perhaps_twice += usize::from(sent.may_be_twice);
+                let (message_id, may_be_twice) = (sent.message_id, sent.may_be_twice);
+                reported =
+                    reported.and_then(|()| report(&SendResult::Sent { place, message_id, may_be_twice }));
+                continue;
             }
+            Err(unsent) => unsent,
+        };
+        let why = described(&unsent, given);
+        match unsent {
+            SendError::Unconfirmed(_) => tally.unconfirmed += 1,
+            _ => tally.failed += 1,
+        }
+        let is_of_all = matches!(unsent, SendError::Denied(_));
+        if is_of_all || late_in_a_row >= MOST_LATE {
+            ends.send_replace(true);
+            tally.stopped.get_or_insert_with(|| format!("could not send to {}: {why}", queue.name()));
+        }
+        if !is_of_all {
             // A closed stdout must not stop the sending halfway.
             reported = reported.and_then(|()| report(&SendResult::Failed { place, why }));
         }
-        let waiting = sender.rest().first().copied();
-        let interrupted =
-            waiting.filter(|_| is_over).map(|first| anyhow!("interrupted before {}", given[first].place));
-        let first = lost.iter().copied().chain(waiting).min().unwrap_or(next);
-        ahead = ahead.split_off(&first);
-        if let Some(error) = step.fatal.or(interrupted) {
-            tally.unconfirmed += lost.len();
-            tally.failed = given.len() - tally.sent - tally.unconfirmed;
-            let first = given.get(first).map_or("", |given| &given.place);
-            let lost = named(given, lost).map(|places| format!("{places}: it may have been sent anyway: "));
-            let ahead =
-                named(given, ahead).map(|places| format!("; {places} behind {first} had already been sent"));
-            tally.stopped =
-                Some(format!("{}{error:#}{}", lost.unwrap_or_default(), ahead.unwrap_or_default()));
-            return Ok(tally);
-        }
-        if is_over && next == given.len() {
-            break;
-        }
+    }
+    for Given { place, .. } in next.by_ref().take(taken.get() - tally.all()) {
+        tally.unconfirmed += 1;
+        let why = "no answer yet; it may have been sent anyway".to_owned();
+        reported = reported.and_then(|()| report(&SendResult::Failed { place, why }));
+    }
+    let rest = next.as_slice();
+    tally.failed += rest.len();
+    if stop.is_wanted() && tally.sent < given.len() {
+        let before = rest.first().map(|first| format!(" before {}", first.place)).unwrap_or_default();
+        tally.stopped.get_or_insert_with(|| format!("interrupted{before}"));
     }
     if tally.failed == 0 {
         reported.or_failed()?;
@@ -150,8 +166,23 @@ pub(super) async fn deliver<'a>(
     Ok(tally)
 }
 
-/// Names the places of messages in their files. Returns none if there are none.
-fn named(given: &[Given], indices: impl IntoIterator<Item = usize>) -> Option<String> {
-    let places: Vec<_> = indices.into_iter().map(|index| given[index].place.as_str()).collect();
-    (!places.is_empty()).then(|| places.join(", "))
+/// Returns the reason why a message is not known to be sent.
+fn described(unsent: &SendError, given: &Given) -> String {
+    match unsent {
+        SendError::Denied(why) | SendError::Refused(why) | SendError::NotInTime(why) => of_sqs(why),
+        SendError::Unconfirmed(why) => format!("{}; it may have been sent anyway", described(why, given)),
+        SendError::Behind => {
+            let group = cut_to(given.message.group_id.as_deref().unwrap_or_default(), 128);
+            format!("not sent, because an earlier message of the group {group} was not")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Explains an error such as `AccessDenied: no permission`.
+fn of_sqs(why: &str) -> String {
+    match why.split_once(": ") {
+        Some((code, said)) if !code.contains(' ') => answered(Some(code), Some(said), "sqs:SendMessage"),
+        _ => why.to_owned(),
+    }
 }

@@ -60,6 +60,28 @@ impl NewMessage {
     }
 }
 
+impl From<NewMessage> for redrive_send::NewMessage {
+    fn from(message: NewMessage) -> Self {
+        let mut new = Self::text(message.body);
+        for (name, value) in message.attributes {
+            new = new.attribute(name, value);
+        }
+        if let Some(group) = message.group_id {
+            new = new.group(group);
+        }
+        if let Some(id) = message.deduplication_id {
+            new = new.deduplication(id);
+        }
+        if let Some(header) = message.trace_header {
+            new = new.trace_header(header);
+        }
+        match message.delay {
+            Some(delay) => new.delay(delay),
+            None => new,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use redrive_sqs::Attribute;

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 
 use crate::dlq_retry::letters::take;
-use crate::support::{Aws, unread};
+use crate::proxy::{Fate, Proxy};
+use crate::support::running::{signal, until};
+use crate::support::{Aws, Ran, at_first, on, spawn, unread};
 use crate::terminal::Terminal;
 
 fn visible(aws: &Aws, queue: &str) -> String {
@@ -78,4 +80,107 @@ fn all_is_sent_though_nobody_reads_on() {
     let file = file.to_str().expect("it is text");
     unread(&aws.url, &format!("send --queue orders --json {file}")).ended(0);
     assert_eq!(visible(&aws, "orders"), "25");
+}
+
+fn lines(count: usize) -> String {
+    (1..=count).map(|number| format!("{{\"body\": \"m{number}\"}}\n")).collect()
+}
+
+#[test]
+fn messages_are_sent_again_if_the_answer_is_lost_and_counted() {
+    for (fifo, said) in [
+        (false, "3 messages sent to orders, 3 perhaps twice, because answers were lost\n"),
+        (true, "3 messages sent to orders.fifo\n"),
+    ] {
+        let aws = Aws::with_orders(fifo);
+        let proxy = Proxy::start(&aws.url, at_first(1, "SendMessageBatch", Fate::AnswerLost));
+        let queue = if fifo { "orders.fifo" } else { "orders" };
+        let line =
+            format!("send --queue {queue} --attribute a=b - {}", if fifo { "--group-id g" } else { "" });
+        proxy.redrive_with(line.trim(), &lines(3)).printed(0, said);
+        // A FIFO queue sends the first message of the group again, and drops the copy.
+        assert_eq!(visible(&aws, queue), if fifo { "3" } else { "6" });
+    }
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::start(&aws.url, at_first(1, "SendMessageBatch", Fate::AnswerLost));
+    let ran = proxy.redrive_with("send --queue orders --json -", &lines(1));
+    ran.ended(0).stdout_has("\"may_be_twice\":true");
+}
+
+#[test]
+fn a_refusal_of_the_caller_ends_the_sending() {
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::start(&aws.url, |call, before| match call.action.as_str() {
+        "SendMessageBatch" if before > 0 => Fate::Says("AccessDenied", "a fault of the test"),
+        _ => Fate::Answered,
+    });
+    let ran = proxy.redrive_with("send --queue orders -", &lines(1_000));
+    ran.printed(1, "10 messages sent to orders\n").stderr_ends(
+        "redrive: could not send to orders: not allowed: your credentials need sqs:SendMessage (a fault of the test) \
+         (990 of 1000 messages were not sent)\n",
+    );
+    assert!(proxy.sizes("SendMessageBatch").len() < 20, "{:?}", proxy.sizes("SendMessageBatch"));
+}
+
+#[test]
+fn nothing_of_a_group_follows_a_message_that_was_refused() {
+    let aws = Aws::with_orders(true);
+    let fate = at_first(1, "SendMessageBatch", Fate::EntriesFail(vec![0], "InvalidMessageContents"));
+    let proxy = Proxy::start(&aws.url, fate);
+    let lines = ["a", "b", "a"].map(|group| format!("{{\"body\": \"x\", \"group_id\": \"{group}\"}}\n"));
+    let ran = proxy.redrive_with("send --queue orders.fifo -", &lines.concat());
+    ran.printed(1, "1 message sent to orders.fifo\n");
+    let said: Vec<_> = ran.stderr.lines().collect();
+    assert_eq!(
+        said,
+        [
+            "redrive: stdin: line 1: the body or an attribute holds a character that SQS does not accept (a fault)",
+            "redrive: stdin: line 3: not sent, because an earlier message of the group a was not",
+            "redrive: 2 of 3 messages were not sent",
+        ]
+    );
+}
+
+#[test]
+fn ctrl_c_ends_a_slow_run_and_counts_what_was_not_sent() {
+    let aws = Aws::with_orders(false);
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("file"), lines(1_000)).expect("it is written");
+    let child = spawn(&aws.url, "send --queue orders file --rate 20", folder.path());
+    until("the first are sent", || visible(&aws, "orders") != "0");
+    signal("-INT", &child);
+    let ran = Ran::end(child);
+    let sent: usize = visible(&aws, "orders").parse().expect("a number");
+    assert_eq!(sent % 10, 0, "full calls");
+    ran.printed(130, &format!("{sent} messages sent to orders\n")).stderr_ends(&format!(
+        "redrive: interrupted before file: line {} ({} of 1000 messages were not sent)\n",
+        sent + 1,
+        1_000 - sent
+    ));
+}
+
+#[test]
+fn ctrl_c_names_what_sqs_has_not_confirmed() {
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::AnswerLost));
+    let child = spawn(&proxy.url, "send --queue orders --body x", std::path::Path::new("."));
+    until("it was sent", || visible(&aws, "orders") != "0");
+    signal("-INT", &child);
+    Ran::end(child)
+        .ended(130)
+        .stderr_has("redrive: --body: no answer yet; it may have been sent anyway\n")
+        .stderr_ends("redrive: interrupted (1 of 1 messages is not confirmed)\n");
+}
+
+/// Waits for a minute.
+#[test]
+fn sending_ends_if_sqs_fails_for_a_minute() {
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::start(&aws.url, on("SendMessageBatch", Fate::Refused(500, "InternalError")));
+    let ran = proxy.redrive_with("send --queue orders -", &lines(1_000));
+    let why = "AWS reported an internal error (a fault of the test): try again; it may have been sent anyway";
+    ran.printed(1, "0 messages sent to orders\n")
+        .stderr_has(format!("redrive: stdin: line 1: {why}\n"))
+        .stderr_has(format!("redrive: could not send to orders: {why} ("));
+    assert!(!ran.stderr.contains("line 999:"), "the rest was not tried");
 }
