@@ -28,7 +28,7 @@ const OF_FUNCTIONS: [(&str, Rule); 5] = [
 ];
 
 /// Rules for the templates of a function and of a worker.
-pub(super) const OF_ALL: [(&str, Rule); 12] = [
+pub(super) const OF_ALL: [(&str, Rule); 13] = [
     ("an_alarm_goes_off_if_an_outage_lasts", an_alarm_goes_off_if_an_outage_lasts),
     ("alarms_notify_the_address_if_there_is_one", alarms_notify_the_address_if_there_is_one),
     ("alarms_name_a_command_to_type", alarms_name_a_command_to_type),
@@ -38,6 +38,7 @@ pub(super) const OF_ALL: [(&str, Rule); 12] = [
     ("stacks_do_not_collide", stacks_do_not_collide),
     ("letters_outlive_the_stack", letters_outlive_the_stack),
     ("records_last_and_expire", records_last_and_expire),
+    ("schedules_may_only_send", schedules_may_only_send),
     ("parameters_say_what_they_take", parameters_say_what_they_take),
     ("outputs_and_widgets_are_shown", outputs_and_widgets_are_shown),
     ("audit_requirements_are_met", audit_requirements_are_met),
@@ -264,6 +265,55 @@ fn letters_outlive_the_stack(template: &OwnTemplate<'_>) -> Vec<String> {
     };
     let lost = kept.into_iter().filter(|(id, name)| policy(id, name).as_deref() != Some("Retain"));
     lost.map(|(id, name)| format!("{id} has no {name}: Retain")).collect()
+}
+
+/// Requires a role that only the Scheduler assumes, for this account, and that only sends to the two queues.
+fn schedules_may_only_send(template: &OwnTemplate<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let role = |stack: &super::Stack| {
+        stack
+            .all("AWS::IAM::Role")
+            .find(|role| role.id == "ScheduleRole")
+            .map(|role| role.properties.to_json())
+    };
+    let without = template.with(&[]);
+    if role(&without).is_some() || without.outputs.iter().any(|output| output == "ScheduleRoleArn") {
+        wrong.push("there is a role without Schedules=on".to_owned());
+    }
+    for key in KEYS {
+        let stack = template.with(&[("Schedules", "on"), ("KmsKeyArn", key)]);
+        let Some(role) = role(&stack) else { return vec!["there is no role with Schedules=on".to_owned()] };
+        let assumed = &role["AssumeRolePolicyDocument"]["Statement"][0];
+        if assumed["Principal"]["Service"] != json!("scheduler.amazonaws.com")
+            || assumed["Condition"]["StringEquals"]["aws:SourceAccount"] != json!(123_456_789_012_u64)
+        {
+            wrong.push(format!("{assumed} may assume the role of schedules"));
+        }
+        let queue = |name: &str| format!("arn:aws:sqs:eu-west-1:123456789012:{name}");
+        let mut expected = vec![json!({
+            "Sid": "SendMessages",
+            "Effect": "Allow",
+            "Action": ["sqs:SendMessage"],
+            "Resource": [queue("stack-orders"), queue("stack-orders-dead")],
+        })];
+        expected.extend((!key.is_empty()).then(|| {
+            json!({
+                "Sid": "UseTheKey",
+                "Effect": "Allow",
+                "Action": ["kms:GenerateDataKey", "kms:Decrypt"],
+                "Resource": key,
+                "Condition": { "StringEquals": { "kms:ViaService": "sqs.eu-west-1.amazonaws.com" } },
+            })
+        }));
+        let granted = &role["Policies"][0]["PolicyDocument"]["Statement"];
+        if *granted != json!(expected) {
+            wrong.push(format!("with KmsKeyArn={key} schedules may {granted}"));
+        }
+        if !stack.outputs.iter().any(|output| output == "ScheduleRoleArn") {
+            wrong.push("there is no output ScheduleRoleArn".to_owned());
+        }
+    }
+    wrong
 }
 
 /// Requires the layout of Powertools' records, and the TTL by which DynamoDB deletes old ones.

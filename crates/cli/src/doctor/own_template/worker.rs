@@ -22,6 +22,7 @@ const SHARED: [(&str, &[&str]); 3] = [
             "MaxReceiveCount",
             "KmsKeyArn",
             "Idempotency",
+            "Schedules",
             "ErrorThreshold",
             "AlarmOnDeadLetters",
             "NotificationEmail",
@@ -40,6 +41,7 @@ const SHARED: [(&str, &[&str]); 3] = [
             "HasRunbookUrl",
             "HasKmsKey",
             "IsIdempotent",
+            "HasSchedules",
         ],
     ),
     (
@@ -49,6 +51,7 @@ const SHARED: [(&str, &[&str]); 3] = [
             "DeadLetterQueue",
             "OrdersQueuePolicy",
             "DeadLetterQueuePolicy",
+            "ScheduleRole",
             "IdempotencyTable",
             "AlarmTopic",
             "AlarmTopicPolicy",
