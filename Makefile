@@ -7,6 +7,7 @@ VENV := target/venv
 TOOLS := $(VENV)/requirements.stamp
 MINISTACK := target/ministack
 MOTO := target/moto
+CLIENTS := target/clients
 PAGE := target/page
 WORKFLOWS := target/workflows
 MATURIN := target/maturin
@@ -109,7 +110,7 @@ fuzz: $(CARGO_FUZZ) ## Run each fuzzer for ten minutes, with nightly Rust; MINUT
 bench: ## Measure against the hand-written consumer; ONLY=worker, sending or instructions for others, ROUNDS=2 for a short run
 	dev/bench/run $(or $(ONLY),functions) $(ROUNDS)
 
-emulators: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Run our stack and the dead-letter verbs in AWS emulators that others wrote
+emulators: $(TOOLS) $(MINISTACK)/requirements.stamp $(MOTO)/requirements.stamp ## Run our stack, dead-letter verbs and clients with AWS emulators and clients that others wrote
 	.ci/run stack letters
 
 build: $(TOOLS) ## Build the function for Lambda, into target/lambda/arm64 and target/lambda/x86-64
@@ -155,10 +156,11 @@ $(NODE_RIC)/installed: $(call FILES,crates/layer/tests/node/*) | $(TOOLS)
 $(TOOLS): dev/tools/requirements.txt
 $(MINISTACK)/requirements.stamp: dev/emulators/requirements-ministack.txt
 $(MOTO)/requirements.stamp: dev/emulators/requirements-moto.txt
+$(CLIENTS)/requirements.stamp: dev/emulators/requirements-clients.txt
 $(PAGE)/requirements.stamp: dev/tools/requirements-page.txt
 $(WORKFLOWS)/requirements.stamp: dev/tools/requirements-workflows.txt
 $(MATURIN)/requirements.stamp: dev/release/requirements-dist.txt
-$(foreach folder,$(VENV) $(MINISTACK) $(MOTO) $(PAGE) $(WORKFLOWS) $(MATURIN),$(folder)/requirements.stamp): | $(UV)/requirements.stamp
+$(foreach folder,$(VENV) $(MINISTACK) $(MOTO) $(CLIENTS) $(PAGE) $(WORKFLOWS) $(MATURIN),$(folder)/requirements.stamp): | $(UV)/requirements.stamp
 	$(UV)/bin/uv venv --quiet --clear --python python3 $(@D)
 	$(UV)/bin/uv pip install --quiet --python $(@D)/bin/python --only-binary :all: --no-deps --require-hashes --requirement $<
 	touch $@

@@ -12,6 +12,8 @@ def pytest_addoption(parser):
     parser.addoption("--binaries", type=Path, help="where Cargo put redrive and the other programs")
     for emulator in ("ministack", "moto"):
         parser.addoption(f"--{emulator}", type=Path, help="its executable")
+    parser.addoption("--clients", type=Path, help="the folder of celery's executable")
+    parser.addoption("--node", type=Path, help="where Node and sqs-consumer are installed")
 
 
 def pytest_collection_modifyitems(items):

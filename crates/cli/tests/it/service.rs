@@ -125,11 +125,11 @@ fn clients_in_another_network_namespace_call_it_by_name() {
         return;
     }
     let folder = tempfile::TempDir::new().expect("it is ours");
-    let script = root().join("crates/cli/tests/it/two_namespaces.sh");
+    let scripts = root().join("crates/cli/tests/it");
     let ran = isolated()
-        .arg("sh")
-        .arg(script)
-        .args([env!("CARGO_BIN_EXE_redrive").as_ref(), built("orders").as_path()])
+        .args(["sh".as_ref(), scripts.join("two_namespaces.sh").as_path()])
+        .args([env!("CARGO_BIN_EXE_redrive").as_ref(), folder.path()])
+        .args(["sh".as_ref(), scripts.join("clients_by_name.sh").as_path(), built("orders").as_path()])
         .args([root().join("target/venv/bin/python").as_path(), folder.path()])
         .output()
         .expect("it runs");
