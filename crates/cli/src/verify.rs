@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     messages: u64,
 
     /// How many workers are killed, 0 to 100
-    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 5, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=100))]
     kills: u32,
 
     /// Prefix of the names of the queues

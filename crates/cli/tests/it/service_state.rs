@@ -22,8 +22,14 @@ struct Service {
 
 impl Service {
     fn start(folder: &Path, port: u16) -> Self {
+        Self::of(&["--empty"], folder, port)
+    }
+
+    fn of(queues: &[&str], folder: &Path, port: u16) -> Self {
         let child = Command::new(env!("CARGO_BIN_EXE_redrive"))
-            .args(["local", "--empty", "--port", &port.to_string(), "--state"])
+            .arg("local")
+            .args(queues)
+            .args(["--port", &port.to_string(), "--state"])
             .arg(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -150,4 +156,24 @@ fn a_folder_has_one_process_and_queues_of_one_place() {
     drop(service);
     std::fs::write(folder.path().join("queues"), "nonsense").expect("it is ours");
     Ran::of(&mut command(&line)).refused(1, "it is damaged, or another version wrote it");
+}
+
+#[test]
+fn an_attribute_that_was_removed_from_the_template_has_its_default() {
+    let (folder, port) = (TempDir::new().expect("it is ours"), free_port());
+    let template = folder.path().join("template.yaml");
+    let runtime = Runtime::new().expect("a runtime starts");
+    for (properties, expected) in
+        [("{ QueueName: q, VisibilityTimeout: 99 }", "99"), ("{ QueueName: q }", "30")]
+    {
+        let text = format!("Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties: {properties}\n");
+        std::fs::write(&template, text).expect("it is ours");
+        let queues = ["--template", template.to_str().expect("it is text")];
+        let service = Service::of(&queues, &folder.path().join("state"), port);
+        let name = QueueAttributeName::VisibilityTimeout;
+        let get =
+            service.sqs.get_queue_attributes().queue_url(format!("http://localhost:{port}/000000000000/q"));
+        let answer = runtime.block_on(get.attribute_names(name.clone()).send()).expect("it answers");
+        assert_eq!(answer.attributes.expect("one")[&name], expected);
+    }
 }

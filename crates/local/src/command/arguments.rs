@@ -198,13 +198,13 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
 /// Reads a name or an address without a port.
 pub(crate) fn host(text: &str) -> Result<String, String> {
     let is_legal = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    let is_v6 = |text: &str| {
-        let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-        inside.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
-    };
-    match (!text.is_empty() && text.chars().all(is_legal)) || is_v6(text) {
-        true => Ok(text.to_owned()),
-        false => {
+    let is_name = !text.is_empty() && !text.ends_with('.') && text.chars().all(is_legal);
+    let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    // Clients write the shortest form.
+    match (inside.and_then(|address| address.parse::<Ipv6Addr>().ok()), text) {
+        (Some(address), _) if !address.is_unspecified() => Ok(format!("[{address}]")),
+        (None, name) if is_name && name != "0.0.0.0" => Ok(name.to_owned()),
+        _ => {
             Err("allowed: a name or an address without a port, such as redrive, 10.0.0.7 or [fd00::7]"
                 .to_owned())
         }

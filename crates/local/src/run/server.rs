@@ -82,13 +82,9 @@ async fn of_service(world: &World, call: &ServiceCall<'_>, request: &Request<Byt
             {
                 return (not_recorded(&error), None);
             }
-            let (mut response, wait) = state.account.perform(call, now, clock);
+            let (response, wait) = state.account.perform(call, now, clock);
             let folder = state.folder.as_mut().filter(|_| call.service == AwsService::Sqs);
-            if let Some(folder) = folder
-                && let Err(error) = folder.record_receive(operation, request, &state.account.sqs, now)
-            {
-                response = not_recorded(&error);
-            }
+            folder.into_iter().for_each(|folder| folder.forget_vain(operation, &state.account.sqs));
             match call.service {
                 AwsService::Sqs => state.administered(&call.call.operation, now),
                 AwsService::CloudWatch if response.status().is_success() => state.change(),

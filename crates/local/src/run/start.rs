@@ -167,11 +167,10 @@ fn queues(config: &Config) -> Result<(Sqs, SystemTime, Option<StateFolder>), Sta
     let (opened, sqs, at) = opened.map_err(|source| StartError::State { folder: folder.clone(), source })?;
     match sqs.arn("") == Sqs::new(&config.region, &config.account).arn("") {
         true => Ok((sqs, at, Some(opened))),
-        false => Err(StartError::Invalid(format!(
-            "the state folder {} has the queues of another region or account: {}*",
-            folder.display(),
-            sqs.arn("")
-        ))),
+        false => {
+            let why = format!("its queues are {}*, which is another region or account", sqs.arn(""));
+            Err(StartError::State { folder: folder.clone(), source: io::Error::other(why) })
+        }
     }
 }
 
@@ -182,7 +181,7 @@ fn account(config: &Config, sqs: Sqs, now: SystemTime) -> Result<Account, StartE
     for QueueConfig { name, attributes } in dead_letter_queues_first(&config.queues) {
         // The state folder may have the queue, whose attributes the template may have changed.
         let created = match account.sqs.exists(name) {
-            true => account.sqs.set_attributes(name, attributes, now),
+            true => account.sqs.replace_attributes(name, attributes, now),
             false => {
                 account.sqs.forget_deleted(name);
                 account.sqs.create(name, attributes, now)

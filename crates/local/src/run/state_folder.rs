@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -53,6 +53,8 @@ pub(crate) struct StateFolder {
     /// The calls since.
     calls: File,
     bytes: u64,
+    /// Their bytes before the last call.
+    bytes_before: u64,
     most_bytes: u64,
     /// False if something is missing after an error, so that only a new snapshot helps.
     is_whole: bool,
@@ -117,12 +119,21 @@ impl StateFolder {
         };
         let calls = File::options().append(true).create(true).open(calls_of(folder, generation))?;
         let (folder, bytes, most_bytes) = (folder.to_owned(), 0, MOST_BYTES);
-        let opened = Self { folder, generation, calls, bytes, most_bytes, is_whole: true, _lock: lock };
+        // It is saved before the first call.
+        let opened = Self {
+            folder,
+            generation,
+            calls,
+            bytes,
+            bytes_before: 0,
+            most_bytes,
+            is_whole: false,
+            _lock: lock,
+        };
         Ok((opened, sqs, at))
     }
 
-    /// Records a call before it is done, unless it changes nothing. A receive is recorded afterwards, see
-    /// [`record_receive`](Self::record_receive).
+    /// Records a call before it is done, unless it changes nothing.
     ///
     /// # Errors
     /// It cannot be written, and so must not be done.
@@ -133,7 +144,7 @@ impl StateFolder {
         sqs: &Sqs,
         now: SystemTime,
     ) -> io::Result<()> {
-        if READS.contains(&operation) || operation == RECEIVE {
+        if READS.contains(&operation) {
             return Ok(());
         }
         if self.needs_snapshot() {
@@ -142,22 +153,13 @@ impl StateFolder {
         self.append(request, now)
     }
 
-    /// Records a receive that has changed something. Most receives wait, and would be recorded again and again.
-    ///
-    /// # Errors
-    /// It cannot be written. The messages return after their visibility timeout.
-    pub(super) fn record_receive(
-        &mut self,
-        operation: &str,
-        request: &Request<Bytes>,
-        sqs: &Sqs,
-        now: SystemTime,
-    ) -> io::Result<()> {
-        if operation != RECEIVE || !sqs.has_events() {
-            return Ok(());
+    /// Removes the record of a receive that has changed nothing: most receives wait, and would be recorded again and again.
+    pub(super) fn forget_vain(&mut self, operation: &str, sqs: &Sqs) {
+        if operation == RECEIVE && !sqs.has_events() {
+            self.bytes = self.bytes_before;
+            // Otherwise, a new snapshot replaces the file.
+            self.is_whole = self.calls.set_len(self.bytes).is_ok();
         }
-        // A snapshot contains what it has changed, so repeating it as well would receive further messages.
-        if self.needs_snapshot() { self.save(sqs, now) } else { self.append(request, now) }
     }
 
     fn needs_snapshot(&self) -> bool {
@@ -165,11 +167,14 @@ impl StateFolder {
     }
 
     fn append(&mut self, request: &Request<Bytes>, now: SystemTime) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        ciborium::into_writer(&RecordedCall::new(request, now), &mut bytes).map_err(io::Error::other)?;
+        let mut call = Vec::new();
+        ciborium::into_writer(&RecordedCall::new(request, now), &mut call).map_err(io::Error::other)?;
+        let mut bytes = header(&call)?.to_vec();
+        bytes.append(&mut call);
         // A call that is cut off would hide those after it.
         self.is_whole = false;
         self.calls.write_all(&bytes)?;
+        self.bytes_before = self.bytes;
         (self.is_whole, self.bytes) = (true, self.bytes + bytes.len() as u64);
         Ok(())
     }
@@ -185,7 +190,9 @@ impl StateFolder {
         let size =
             write_snapshot(&new, &Snapshot { generation, at: Moment::new(at), sqs: Cow::Borrowed(sqs) });
         let size = size.inspect_err(|_| drop(fs::remove_file(&new)))?;
-        let calls = File::create(calls_of(&self.folder, generation))?;
+        let calls = calls_of(&self.folder, generation);
+        File::create(&calls)?;
+        let calls = File::options().append(true).open(calls)?;
         fs::rename(new, self.folder.join("queues"))?;
         (self.generation, self.calls, self.bytes, self.is_whole) = (generation, calls, 0, true);
         self.most_bytes = size.max(MOST_BYTES);
@@ -214,7 +221,8 @@ fn write_snapshot(file: &Path, snapshot: &Snapshot<'_>) -> io::Result<u64> {
 fn recorded(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let files = fs::read_dir(folder)?.map(|file| file.map(|file| file.path()));
     let is_ours = |file: &PathBuf| {
-        file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(CALLS))
+        let name = file.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(CALLS));
+        name.is_some_and(|number| number.parse::<u64>().is_ok())
     };
     files.filter(|file| file.as_ref().map_or(true, is_ours)).collect()
 }
@@ -241,36 +249,73 @@ impl RecordedCall {
 }
 
 /// Repeats the calls after a snapshot, and returns the queues and the time of the last call.
-fn repeat(calls: &Path, mut at: Moment, sqs: Sqs) -> io::Result<(Sqs, Moment)> {
+fn repeat(path: &Path, mut at: Moment, sqs: Sqs) -> io::Result<(Sqs, Moment)> {
     let mut account = Account::with_queues(sqs);
-    let mut calls = match File::open(calls) {
+    let mut calls = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(damaged(&format!("the file {} is missing", calls.display())));
+            return Err(damaged(&format!("the file {} is missing", path.display())));
         }
         calls => BufReader::new(calls?),
     };
-    loop {
-        let call: RecordedCall = match ciborium::from_reader(&mut calls) {
-            Ok(call) => call,
-            // The end, or a call that a kill cut off, which was not done.
-            Err(ReadError::Io(error)) if error.kind() == ErrorKind::UnexpectedEof => break,
-            Err(error) => return Err(damaged(&error)),
-        };
+    while let Some(call) = next_call(&mut calls).map_err(|error| of_file(path, error))? {
         at = call.at;
         account.sqs.advance(at.at);
         // A refused call is refused again.
-        account.answer(&call.request().map_err(|error| damaged(&error))?, at.at);
+        account.answer(&call.request().map_err(|error| of_file(path, damaged(&error)))?, at.at);
         // They have been reported.
         account.take_events();
     }
     Ok((account.sqs, at))
 }
 
-fn read(snapshot: &Path) -> io::Result<Option<Snapshot<'static>>> {
-    match File::open(snapshot) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        file => ciborium::from_reader(BufReader::new(file?)).map_err(|error| damaged(&error)).map(Some),
+/// Returns what is before a recorded call: its length, and checksums of that and of the call.
+fn header(call: &[u8]) -> io::Result<[u8; 12]> {
+    let length = u32::try_from(call.len()).map_err(io::Error::other)?.to_le_bytes();
+    let mut header = [0; 12];
+    header[..4].copy_from_slice(&length);
+    header[4..8].copy_from_slice(&crc32fast::hash(&length).to_le_bytes());
+    header[8..].copy_from_slice(&crc32fast::hash(call).to_le_bytes());
+    Ok(header)
+}
+
+/// Reads the next call. Returns none at the end, or if a kill has cut the call off, which then was not done.
+fn next_call(calls: &mut impl Read) -> io::Result<Option<RecordedCall>> {
+    let mut before = Vec::new();
+    if calls.take(12).read_to_end(&mut before)? < 12 {
+        return Ok(None);
     }
+    let (length, of_length) = (&before[..4], &before[4..8]);
+    if crc32fast::hash(length).to_le_bytes() != of_length {
+        return Err(damaged("a length is not what was written"));
+    }
+    let length = length.iter().rev().fold(0, |length, byte| length << 8 | usize::from(*byte));
+    let mut call = Vec::new();
+    if calls.take(length as u64).read_to_end(&mut call)? < length {
+        return Ok(None);
+    }
+    match header(&call)? == before[..] {
+        true => ciborium::from_reader(&*call).map(Some).map_err(|error| damaged(&error)),
+        false => Err(damaged("a call is not what was written")),
+    }
+}
+
+fn read(snapshot: &Path) -> io::Result<Option<Snapshot<'static>>> {
+    let file = match File::open(snapshot) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        file => BufReader::new(file?),
+    };
+    let snapshot_read = ciborium::from_reader(file).map_err(|error| match error {
+        ReadError::Io(error) => damaged(&error),
+        ReadError::Semantic(_, why) => damaged(&why),
+        ReadError::Syntax(at) => damaged(&format!("it is not CBOR at byte {at}")),
+        ReadError::RecursionLimitExceeded => damaged("it is nested too deeply"),
+    });
+    snapshot_read.map(Some).map_err(|error| of_file(snapshot, error))
+}
+
+/// Names the file of an error.
+fn of_file(file: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", file.display()))
 }
 
 fn damaged(why: &(impl std::fmt::Display + ?Sized)) -> io::Error {

@@ -73,7 +73,28 @@ impl Sqs {
         now: SystemTime,
     ) -> Result<(), AwsError> {
         let settings = self.entry(queue)?.queue.settings().changed(attributes)?;
-        let policy = settings.redrive_policy.as_ref().filter(|_| attributes.contains_key("RedrivePolicy"));
+        self.configure(queue, settings, attributes, now)
+    }
+
+    /// Gives all other attributes their defaults, as a template does from which they were removed.
+    pub(crate) fn replace_attributes(
+        &mut self,
+        queue: &str,
+        attributes: &BTreeMap<String, String>,
+        now: SystemTime,
+    ) -> Result<(), AwsError> {
+        let settings = Settings::new(queue, attributes)?;
+        self.configure(queue, settings, attributes, now)
+    }
+
+    fn configure(
+        &mut self,
+        queue: &str,
+        settings: Settings,
+        given: &BTreeMap<String, String>,
+        now: SystemTime,
+    ) -> Result<(), AwsError> {
+        let policy = settings.redrive_policy.as_ref().filter(|_| given.contains_key("RedrivePolicy"));
         if let Some(policy) = policy {
             self.check_redrive(queue, settings.fifo, policy)?;
         }

@@ -240,9 +240,10 @@ fn listen(arguments: &LocalArguments) -> anyhow::Result<(SocketAddr, Vec<String>
         given => given.to_vec(),
     };
     if !listen.ip().is_loopback() && hosts.is_empty() {
-        let name = if arguments.listen.is_some() { "--listen" } else { LISTEN };
+        let (name, hosts) =
+            if arguments.listen.is_some() { ("--listen", "--allow-host") } else { (LISTEN, ALLOW_HOST) };
         bail!(
-            "{name} is {listen}, allowed: a loopback address such as 127.0.0.1:{}, or --allow-host with the names by \
+            "{name} is {listen}, allowed: a loopback address such as 127.0.0.1:{}, or {hosts} with the names by \
              which clients call it, because a page in a browser could call it by any other name",
             listen.port()
         );

@@ -93,7 +93,7 @@ impl Process {
         self.folder.most_bytes = 1_000;
         self.folder.record(operation, &request, &self.account.sqs, self.now).unwrap();
         let response = self.account.answer(&request, self.now);
-        self.folder.record_receive(operation, &request, &self.account.sqs, self.now).unwrap();
+        self.folder.forget_vain(operation, &self.account.sqs);
         self.account.take_events();
         serde_json::from_slice(response.body()).unwrap_or_default()
     }
@@ -243,4 +243,60 @@ fn sort(value: &mut Value) {
         }
         _ => {}
     }
+}
+
+/// Sends three messages in a new folder. Returns the folder and its file of calls.
+fn a_few_calls() -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let mut process = Process::start(folder.path(), UNIX_EPOCH);
+    process.create();
+    (0..3).for_each(|body| process.step(&Step::Send { queue: 1, body, group: 0 }));
+    let calls = recorded(folder.path()).unwrap();
+    let [calls] = &calls[..] else { panic!("{calls:?}") };
+    (folder, calls.clone())
+}
+
+fn open(folder: &Path) -> io::Result<usize> {
+    let (_, sqs, _) = StateFolder::open(folder, Sqs::new("eu-central-1", "123456789012"))?;
+    Ok(sqs.counts("orders", UNIX_EPOCH).map_or(0, |counts| counts.visible))
+}
+
+#[test]
+fn a_receive_that_cannot_be_recorded_is_not_done() {
+    let folder = TempDir::new().unwrap();
+    let mut process = Process::start(folder.path(), UNIX_EPOCH);
+    process.folder.calls = File::options().append(true).open("/dev/full").unwrap();
+    let request = Request::post("http://localhost/").body(Bytes::new()).unwrap();
+    let recorded = process.folder.record(RECEIVE, &request, &process.account.sqs, UNIX_EPOCH);
+    assert_eq!(recorded.unwrap_err().kind(), ErrorKind::StorageFull);
+}
+
+#[test]
+fn no_changed_byte_goes_unnoticed() {
+    let (folder, calls) = a_few_calls();
+    let whole = fs::read(&calls).unwrap();
+    for at in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        fs::write(&calls, changed).unwrap();
+        let error = open(folder.path()).expect_err("it is damaged").to_string();
+        assert!(error.contains("calls-") && error.contains("is not what was written"), "byte {at}: {error}");
+    }
+}
+
+#[test]
+fn a_call_that_was_cut_off_was_not_done() {
+    let (folder, calls) = a_few_calls();
+    let whole = fs::read(&calls).unwrap();
+    fs::write(&calls, &whole[..whole.len() - 1]).unwrap();
+    assert_eq!(open(folder.path()).unwrap(), 2);
+}
+
+#[test]
+fn files_of_others_stay() {
+    let (folder, _) = a_few_calls();
+    let other = folder.path().join("calls-2025.csv");
+    fs::write(&other, "important").unwrap();
+    let _ = Process::start(folder.path(), UNIX_EPOCH);
+    assert_eq!(fs::read_to_string(other).unwrap(), "important");
 }
