@@ -6,12 +6,16 @@ mod payload;
 mod read;
 
 use std::io;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::anyhow;
 use clap::Args;
 use redrive_sqs::{LONGEST_DELAY, LaneMessage};
+use serde_json::Value;
 
 use crate::ask::DryRun;
 use crate::counted::counted;
@@ -48,13 +52,13 @@ id gets a unique one, so sending a file twice sends its messages twice. If a mes
 group are not sent either.
 
 While SQS fails or does not answer, each message is sent again for up to a minute. If an answer was lost, a standard queue may
-have a message twice; the command says how many.
+have a message more than once; the command says how many.
 
 With --payload-bucket, bodies that are too large are stored in S3 first, and pointers to them are sent as the SQS Extended
 Client does. If a body cannot be stored, no message is sent.
 
 Exit codes: 0 all sent, 1 some or all could not be sent (each is reported on stderr), 2 invalid messages, nothing was sent,
-130 interrupted.")]
+130 or 143 interrupted.")]
 pub(crate) struct Arguments {
     /// Files with messages, - for stdin
     #[arg(value_name = "FILE")]
@@ -115,13 +119,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let bar = Progress::bar(given.len() as u64, "sent {pos} of {len}  [{bar:40}]  {rate}/s, {eta} left");
         let stop = Stop::listen().or_failed()?;
         store(&aws, payloads, &stop).await?;
-        let tally = deliver(&aws, &queue, &given, arguments.rate, &stop, |result| {
+        let (told, printer) = printer(arguments.output.json);
+        let tally = deliver((&aws, &queue), &given, arguments.rate, &stop, |result| {
             bar.advance(1);
-            report(result, arguments.output.json)
+            // Nobody is left to tell if the thread has ended.
+            let _ = told.send(Told::of(result));
         })
         .await;
-        drop(bar);
-        close(&tally?, stored, &queue, arguments, &stop)
+        drop((bar, told));
+        let printed = printer.join().unwrap_or_else(|panic| resume_unwind(panic));
+        close(&tally, printed, stored, &queue, arguments, &stop)
     })
 }
 
@@ -146,40 +153,67 @@ fn dry_run(given: &[Given], stored: usize, queue: &Queue, arguments: &Arguments)
     print_line(line)
 }
 
-/// Reports the result of a message: failures for people, everything for programs.
-fn report(result: &SendResult<'_>, json: bool) -> io::Result<()> {
-    if json {
-        return output::print_json(&result.to_json());
+/// What is told of a message: failures to people, everything to programs.
+struct Told {
+    json: Value,
+    failure: Option<String>,
+}
+
+impl Told {
+    fn of(result: &SendResult<'_>) -> Self {
+        let failure = match result {
+            SendResult::Failed { place, why, is_of_all: false } => Some(format!("redrive: {place}: {why}")),
+            SendResult::Failed { .. } | SendResult::Sent { .. } => None,
+        };
+        Self { json: result.to_json(), failure }
     }
-    if let SendResult::Failed { place, why } = result {
-        output::tell(format!("redrive: {place}: {why}"));
-    }
-    Ok(())
+}
+
+/// Prints results in a thread of its own, so that a slow reader delays no call. If nobody reads stdout, failures go to stderr.
+fn printer(json: bool) -> (mpsc::Sender<Told>, JoinHandle<io::Result<()>>) {
+    let (sender, all) = mpsc::channel::<Told>();
+    let print = move || {
+        let mut printed = Ok(());
+        for told in all {
+            if json && printed.is_ok() {
+                printed = output::print_json(&told.json);
+            }
+            if let Some(failure) = told.failure.filter(|_| !json || printed.is_err()) {
+                output::tell(failure);
+            }
+        }
+        printed
+    };
+    (sender, std::thread::spawn(print))
 }
 
 fn close(
     tally: &deliver::Tally,
+    printed: io::Result<()>,
     stored: usize,
     queue: &Queue,
     arguments: &Arguments,
     stop: &Stop,
 ) -> Result<(), Problem> {
+    let mut summed = Ok(());
     if !arguments.output.json {
         let in_s3 = arguments.to_s3.describe(stored);
-        let twice = match tally.perhaps_twice {
+        let again = match tally.perhaps_again {
             0 => String::new(),
-            twice => format!(", {twice} perhaps twice, because answers were lost"),
+            again => format!(", {again} perhaps more than once, because answers were lost"),
         };
-        print_line(format!("{} sent to {}{in_s3}{twice}", counted(tally.sent, "message"), queue.name()))?;
+        summed =
+            print_line(format!("{} sent to {}{in_s3}{again}", counted(tally.sent, "message"), queue.name()));
     }
-    match (&tally.stopped, tally.missing()) {
-        (None, None) => Ok(()),
-        (None, Some(missing)) => Err(Problem::Failed(anyhow!(missing))),
-        (Some(why), missing) => {
-            let missing = missing.map(|missing| format!(" ({missing})")).unwrap_or_default();
-            Err(stop.or_failed(anyhow!("{why}{missing}")))
-        }
-    }
+    // What was not sent is told even if nobody reads the rest.
+    let Some(missing) = tally.missing() else { return printed.or_failed().and(summed) };
+    let why = tally.stopped.as_ref().map(|why| format!("could not send to {}: {why}", queue.name()));
+    let why = why.or_else(|| stop.is_wanted().then(|| "interrupted".to_owned()));
+    let untried = tally.untried.as_ref().map(|places| format!("; not tried: {places}")).unwrap_or_default();
+    Err(match why {
+        None => Problem::Failed(anyhow!(missing)),
+        Some(why) => stop.or_failed(anyhow!("{why} ({missing}{untried})")),
+    })
 }
 
 fn rate(text: &str) -> Result<f64, String> {

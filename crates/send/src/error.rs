@@ -42,6 +42,9 @@ pub enum SendError {
     /// The answer to a call was lost, and a later one failed for this reason. The message may have been sent.
     #[error("the message may have been sent: {0}")]
     Unconfirmed(#[source] Box<Self>),
+    /// The sending was stopped before the message was sent.
+    #[error("the message was not sent, because sending was stopped")]
+    Stopped,
     /// An earlier message of the same group of a FIFO queue is not known to be sent, so this one was not tried.
     #[error("the message was not sent, because an earlier message of its group is not known to be")]
     Behind,

@@ -12,10 +12,11 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sqs::config::Builder;
 use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::config::retry::RetryConfig;
-use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::operation::send_message_batch::{SendMessageBatchError, SendMessageBatchOutput};
 use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchRequestEntry};
 use futures_util::FutureExt;
+use futures_util::future::{self, FusedFuture};
 use futures_util::stream::{Fuse, FuturesOrdered, Stream, StreamExt};
 use redrive_sqs::batch::Reply;
 use redrive_sqs::{MAX_BYTES, MAX_ENTRIES, PayloadPointer, is_expired_or_skewed};
@@ -30,9 +31,6 @@ use crate::waiting::{Answer, Fate, Waiting};
 
 /// The most messages from the first one without a result to the last one that was taken.
 const WINDOW: usize = 1_000;
-
-/// The time after which a call counts as unanswered. The SDK alone would wait for as long as the connection is open.
-const CALL: Duration = Duration::from_secs(10);
 
 /// The time that the body of a message has to be stored.
 const STORE: Duration = Duration::from_secs(300);
@@ -51,9 +49,11 @@ enum Prepared {
     Failed(Option<String>, SendError),
 }
 
-pub(crate) struct Run<S> {
+pub(crate) struct Run<S, F> {
     sender: Sender,
     source: Fuse<S>,
+    /// Ends the sending.
+    stop: future::Fuse<F>,
     began: Instant,
     waiting: Waiting<NewMessage>,
     /// Tasks, so that a call whose time has come leaves even if nobody takes results meanwhile.
@@ -66,15 +66,17 @@ pub(crate) struct Run<S> {
     returned: usize,
 }
 
-impl<S> Run<S>
+impl<S, F> Run<S, F>
 where
     S: Stream<Item = Result<NewMessage, serde_json::Error>> + Unpin,
+    F: Future<Output = ()> + Unpin,
 {
-    pub(crate) fn new(sender: Sender, source: S) -> Self {
+    pub(crate) fn new(sender: Sender, source: S, stop: F) -> Self {
         Self {
-            waiting: Waiting::new(sender.is_fifo, sender.patience),
+            waiting: Waiting::new(sender.is_fifo, sender.patience, sender.rate),
             sender,
             source: source.fuse(),
+            stop: stop.fuse(),
             began: Instant::now(),
             calls: JoinSet::new(),
             storing: FuturesOrdered::new(),
@@ -86,6 +88,9 @@ where
     /// Returns the next result, or none after the last one. If it is dropped meanwhile, nothing is lost.
     pub(crate) async fn next(&mut self) -> Option<Fate> {
         loop {
+            if !self.stop.is_terminated() && (&mut self.stop).now_or_never().is_some() {
+                self.waiting.stop_all();
+            }
             let is_idle = self.take_ready();
             // Read once: what is due later than this has a timer below.
             let now = self.now();
@@ -94,7 +99,8 @@ where
                 self.returned += 1;
                 return Some(fate);
             }
-            if self.returned == self.next && self.source.is_done() {
+            let is_done = self.source.is_done() || self.stop.is_terminated();
+            if self.returned == self.next && is_done {
                 return None;
             }
             let due = self.waiting.due_at(now).map(|due| self.began + due);
@@ -106,12 +112,13 @@ where
                     Err(error) => resume_unwind(error.into_panic()),
                 },
                 Some(prepared) = self.storing.next(), if !self.storing.is_empty() => self.prepared(prepared),
-                message = self.source.next(), if has_room && !self.source.is_done() => {
+                message = self.source.next(), if has_room && !is_done => {
                     if let Some(message) = message {
                         self.add(message);
                     }
                 }
                 () = sleep_until(due.unwrap_or(self.began)), if due.is_some() => {}
+                () = &mut self.stop, if !self.stop.is_terminated() => self.waiting.stop_all(),
             }
         }
     }
@@ -125,6 +132,7 @@ where
         let (messages, bytes) = self.waiting.load();
         let calls = 2 * self.sender.concurrency;
         messages < calls * MAX_ENTRIES
+            && !self.stop.is_terminated()
             && self.storing.len() < self.sender.concurrency
             && bytes < calls * MAX_BYTES
             && self.next - self.returned < WINDOW
@@ -207,7 +215,12 @@ where
         let output = match called {
             Some(Ok(output)) => output,
             failed => {
-                let lost = || (Reply::Lost, format!("SQS did not answer within {} s", CALL.as_secs()));
+                let lost = || {
+                    (
+                        Reply::Lost,
+                        format!("SQS did not answer within {} s", self.sender.timeout.as_secs_f64()),
+                    )
+                };
                 let error = failed.as_ref().and_then(|failed| failed.as_ref().err());
                 let (reply, text) =
                     error.map_or_else(lost, |error| (of_error(error, numbers.len()), text_of(error)));
@@ -280,7 +293,8 @@ async fn schedule(
 async fn call(sender: Sender, entries: Vec<SendMessageBatchRequestEntry>) -> Called {
     let once = Builder::new().retry_config(RetryConfig::disabled());
     let call = sender.client.send_message_batch().queue_url(&*sender.queue_url).set_entries(Some(entries));
-    timeout(CALL, call.customize().config_override(once).send()).await.ok()
+    // The SDK alone would wait for as long as the connection is open.
+    timeout(sender.timeout, call.customize().config_override(once).send()).await.ok()
 }
 
 fn is_without_credentials(error: &(dyn Error + 'static)) -> bool {
@@ -292,10 +306,16 @@ fn is_without_credentials(error: &(dyn Error + 'static)) -> bool {
 }
 
 fn text_of(error: &SdkError<SendMessageBatchError, HttpResponse>) -> String {
-    match error.as_service_error().and_then(ProvideErrorMetadata::message) {
-        Some(message) => format!("{}: {message}", error.code().unwrap_or_default()),
-        None => DisplayErrorContext(error).to_string(),
+    match (error.code(), error.message(), error.raw_response()) {
+        (Some(code), Some(message), _) => format!("{code}: {message}"),
+        (Some(code), None, _) => code.to_owned(),
+        (None, _, Some(answer)) => format!("the answer with status {} is not from SQS", answer.status()),
+        (None, _, None) => innermost(error).to_string(),
     }
+}
+
+fn innermost<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
+    error.source().map_or(error, innermost)
 }
 
 fn of_entry(entry: &BatchResultErrorEntry) -> Answer<'_> {

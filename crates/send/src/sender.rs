@@ -1,6 +1,7 @@
 //! [`Sender`]: sends messages to one queue.
 
 use std::fmt;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub struct Sender {
     pub(crate) is_fifo: bool,
     pub(crate) concurrency: usize,
     pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) rate: Option<f64>,
     pub(crate) large: Option<Arc<dyn AnyLargeBodies>>,
     #[cfg(feature = "schedules")]
     schedules: Option<crate::Schedules>,
@@ -41,6 +44,8 @@ impl Sender {
             queue_url: queue_url.into(),
             concurrency: 8,
             patience: Duration::from_secs(60),
+            timeout: Duration::from_secs(10),
+            rate: None,
             large: None,
             #[cfg(feature = "schedules")]
             schedules: None,
@@ -62,6 +67,20 @@ impl Sender {
     pub fn patience(mut self, patience: Duration) -> Self {
         let most = if self.is_fifo { Duration::from_secs(240) } else { Duration::MAX };
         self.patience = patience.min(most);
+        self
+    }
+
+    /// The time after which a call counts as not answered. Default: 10 s. On a slow network, several calls of 1 MiB may take longer.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The maximum number of messages a second, at least 0.001, those that are sent again among them. Default: no limit.
+    #[must_use]
+    pub fn rate(mut self, per_second: f64) -> Self {
+        self.rate = Some(per_second.max(0.001));
         self
     }
 
@@ -96,7 +115,7 @@ impl Sender {
     /// SQS has not confirmed the message. Only [`SendError::Unconfirmed`] means that it may have been sent.
     pub async fn send(&self, message: impl ToMessage) -> Result<Sent, SendError> {
         let message = stream::iter([message.to_message()]);
-        Run::new(self.clone(), message).next().await.expect("a message has a result")
+        Run::new(self.clone(), message, pending()).next().await.expect("a message has a result")
     }
 
     /// Sends all messages, and returns their results in the same order. Messages of a FIFO group are sent one after the other. If one
@@ -107,7 +126,7 @@ impl Sender {
     {
         // Written one by one, as the calls need them.
         let messages = stream::iter(messages.into_iter().map(ToMessage::to_message));
-        let mut run = Run::new(self.clone(), messages);
+        let mut run = Run::new(self.clone(), messages, pending());
         let mut results = Vec::new();
         while let Some(result) = run.next().await {
             results.push(result);
@@ -121,7 +140,21 @@ impl Sender {
     where
         S: Stream<Item: ToMessage> + Unpin,
     {
-        let run = Run::new(self.clone(), messages.map(ToMessage::to_message));
+        self.send_stream_until(messages, pending())
+    }
+
+    /// Does the same until `stop` completes, such as after a signal. Then it takes no further messages, and waits only for the answers
+    /// to calls under way. The result of each message that it had taken is true: what was not sent is [`SendError::Stopped`].
+    pub fn send_stream_until<S, F>(
+        &self,
+        messages: S,
+        stop: F,
+    ) -> impl Stream<Item = Result<Sent, SendError>> + use<S, F>
+    where
+        S: Stream<Item: ToMessage> + Unpin,
+        F: Future<Output = ()> + Unpin,
+    {
+        let run = Run::new(self.clone(), messages.map(ToMessage::to_message), stop);
         stream::unfold(run, async |mut run| run.next().await.map(|result| (result, run)))
     }
 }

@@ -41,6 +41,11 @@ pub(crate) struct Waiting<M> {
     busy: HashSet<String>,
     /// FIFO groups in which a message was not sent.
     stopped: HashSet<String>,
+    /// The maximum number of entries a second, and when the next call may have some.
+    rate: Option<f64>,
+    next_at: Duration,
+    /// True if nothing is tried any more.
+    is_stopped: bool,
     /// The reason for which SQS would refuse every call, and until when that is taken for granted.
     denied: Option<(String, Duration)>,
     /// The results by message that nobody has taken yet.
@@ -67,10 +72,13 @@ struct State<M> {
 }
 
 impl<M> Waiting<M> {
-    pub(crate) fn new(is_fifo: bool, patience: Duration) -> Self {
+    pub(crate) fn new(is_fifo: bool, patience: Duration, rate: Option<f64>) -> Self {
         Self {
             is_fifo,
             patience,
+            rate,
+            next_at: Duration::ZERO,
+            is_stopped: false,
             lanes: Lanes::default(),
             messages: BTreeMap::new(),
             busy: HashSet::new(),
@@ -84,7 +92,9 @@ impl<M> Waiting<M> {
     /// Adds a message, which counts as this many bytes.
     pub(crate) fn add(&mut self, number: usize, group: Option<&str>, size: usize, message: M, now: Duration) {
         let group = group.filter(|_| self.is_fifo).map(str::to_owned);
-        if let Some((why, _)) = self.denied.as_ref().filter(|(_, until)| now < *until) {
+        if self.is_stopped {
+            self.fates.insert(number, Err(SendError::Stopped));
+        } else if let Some((why, _)) = self.denied.as_ref().filter(|(_, until)| now < *until) {
             self.fates.insert(number, Err(SendError::Denied(why.clone())));
             self.stopped.extend(group);
         } else if group.as_ref().is_some_and(|group| self.stopped.contains(group)) {
@@ -139,6 +149,10 @@ impl<M> Waiting<M> {
     /// as fit.
     pub(crate) fn next_call(&mut self, now: Duration, flush: bool) -> Vec<usize> {
         self.give_up(now);
+        if now < self.next_at {
+            return Vec::new();
+        }
+        let most = self.rate.map_or(MAX_ENTRIES, |rate| (rate.ceil() as usize).clamp(1, MAX_ENTRIES));
         let (messages, busy) = (&self.messages, &self.busy);
         let is_free = |number: usize, alone: bool| {
             let state = &messages[&number];
@@ -148,9 +162,9 @@ impl<M> Waiting<M> {
         };
         let mut batch = self.lanes.next_batch_of(1, |number| is_free(number, true));
         if batch.is_empty() {
-            batch = self.lanes.next_batch_of(MAX_ENTRIES, |number| is_free(number, false));
+            batch = self.lanes.next_batch_of(most, |number| is_free(number, false));
             let is_full =
-                batch.len() == MAX_ENTRIES || self.lanes.waiting().any(|(number, _)| is_free(number, false));
+                batch.len() == most || self.lanes.waiting().any(|(number, _)| is_free(number, false));
             if !is_full && !flush {
                 batch.drain(..).for_each(|(number, message)| self.lanes.push(number, message));
             }
@@ -160,6 +174,9 @@ impl<M> Waiting<M> {
             let state = self.messages.get_mut(number).expect("it waits");
             state.since.get_or_insert(now);
             self.busy.extend(state.group.clone());
+        }
+        if let Some(rate) = self.rate {
+            self.next_at = now + Duration::from_secs_f64(numbers.len() as f64 / rate);
         }
         numbers
     }
@@ -182,9 +199,9 @@ impl<M> Waiting<M> {
         since.checked_add(self.patience).is_some_and(|end| end < now)
     }
 
-    /// Returns when the next message is due that waits for another try.
+    /// Returns when the next message is due that waits for another try, or for the rate.
     pub(crate) fn due_at(&self, now: Duration) -> Option<Duration> {
-        let waiting = self.lanes.waiting().map(|(number, _)| self.messages[&number].due);
+        let waiting = self.lanes.waiting().map(|(number, _)| self.messages[&number].due.max(self.next_at));
         waiting.filter(|due| *due > now).min()
     }
 
@@ -212,7 +229,8 @@ impl<M> Waiting<M> {
                 state.failures += u32::from(next != Next::Alone);
                 state.due = next_tick(now + pause);
                 let is_over = self.is_over(state.since.unwrap_or(now), state.due);
-                if !is_over && self.denied.as_ref().is_none_or(|(_, until)| *until <= now) {
+                if !is_over && !self.is_stopped && self.denied.as_ref().is_none_or(|(_, until)| *until <= now)
+                {
                     state.reason = answer.text;
                     self.lanes.push(number, LaneMessage { group: state.group.clone(), size: state.size });
                     self.messages.insert(number, state);
@@ -232,11 +250,25 @@ impl<M> Waiting<M> {
     /// Settles all messages that wait, because SQS would refuse every call.
     fn deny(&mut self, why: &str, now: Duration) {
         self.denied = Some((why.to_owned(), now + DENIED_FOR));
+        self.settle_all_that_wait(|_| SendError::Denied(why.to_owned()));
+    }
+
+    /// Settles all messages that wait, and tries nothing any more.
+    pub(crate) fn stop_all(&mut self) {
+        self.is_stopped = true;
+        self.settle_all_that_wait(|state| match state.unclear {
+            true => SendError::NotInTime(std::mem::take(&mut state.reason)),
+            false => SendError::Stopped,
+        });
+    }
+
+    fn settle_all_that_wait(&mut self, why: impl Fn(&mut State<M>) -> SendError) {
         let waiting: Vec<_> = self.lanes.waiting().map(|(number, _)| number).collect();
         self.lanes = Lanes::default();
         for number in waiting {
-            if let Some(state) = self.messages.remove(&number) {
-                self.settle(number, &state, Err(SendError::Denied(why.to_owned())));
+            if let Some(mut state) = self.messages.remove(&number) {
+                let why = why(&mut state);
+                self.settle(number, &state, Err(why));
             }
         }
     }
@@ -290,7 +322,7 @@ mod tests {
     }
 
     fn waiting(is_fifo: bool, groups: &[&str]) -> Waiting<()> {
-        let mut waiting = Waiting::new(is_fifo, seconds(60));
+        let mut waiting = Waiting::new(is_fifo, seconds(60), None);
         groups
             .iter()
             .enumerate()
@@ -473,8 +505,42 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_holds_for_messages_that_are_sent_again_too() {
+        let mut waiting = Waiting::new(false, seconds(60), Some(5.0));
+        (0..6).for_each(|number| waiting.add(number, None, 1, (), seconds(0)));
+        assert_eq!(waiting.next_call(seconds(0), true), [0, 1, 2, 3, 4]);
+        (0..5).for_each(|number| answer(&mut waiting, number, AGAIN, seconds(0)));
+        assert_eq!(waiting.next_call(Duration::from_millis(999), true), [0; 0]);
+        assert_eq!(waiting.due_at(Duration::from_millis(999)), Some(seconds(1)));
+        assert_eq!(waiting.next_call(seconds(1), true).len(), 5);
+        assert_eq!(waiting.next_call(seconds(1), true), [0; 0]);
+        assert_eq!(waiting.next_call(seconds(2), true).len(), 1);
+    }
+
+    #[test]
+    fn a_stop_settles_what_waits_and_awaits_what_is_under_way() {
+        let mut waiting = waiting(false, &["a"; 12]);
+        assert_eq!(waiting.next_call(seconds(0), true).len(), 10);
+        answer(&mut waiting, 0, Reply::Lost, seconds(0));
+        waiting.stop_all();
+        waiting.add(12, None, 1, (), seconds(0));
+        let stopped = "the message was not sent, because sending was stopped";
+        assert_eq!([10, 11, 12].map(|number| told(&mut waiting, number)), [stopped; 3]);
+        assert_eq!(told(&mut waiting, 0), "the message may have been sent");
+        for (number, reply) in [(1, DONE), (2, AGAIN), (3, Reply::Lost)] {
+            answer(&mut waiting, number, reply, seconds(0));
+        }
+        let late = "the message was not sent in time";
+        assert_eq!(
+            [1, 2, 3].map(|number| told(&mut waiting, number)),
+            ["sent", late, "the message may have been sent"]
+        );
+        assert_eq!(waiting.next_call(seconds(9), true), [0; 0]);
+    }
+
+    #[test]
     fn there_is_no_end_to_endless_patience() {
-        let mut waiting = Waiting::new(false, Duration::MAX);
+        let mut waiting = Waiting::new(false, Duration::MAX, None);
         waiting.add(0, None, 1, (), seconds(1));
         waiting.next_call(seconds(1), true);
         answer(&mut waiting, 0, AGAIN, seconds(86_400));

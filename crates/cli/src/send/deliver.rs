@@ -1,52 +1,67 @@
 //! Sends messages to the queue with redrive-send.
 
-use std::cell::Cell;
-use std::io;
 use std::pin::pin;
-use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use redrive_send::{NewMessage, SendError, Sender};
 use redrive_sqs::{MAX_ENTRIES, cut_to};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::time::sleep;
 
 use super::read::Given;
 use crate::aws::{Aws, answered};
 use crate::find::Queue;
-use crate::problem::{OrProblem, Problem};
-use crate::sqs::{Pace, Stop};
+use crate::sqs::Stop;
 
-/// Time for the answers to calls under way after the end of the sending has begun.
-const LAST_ANSWERS: Duration = Duration::from_secs(5);
+/// Number of calls at a time: the bodies of four may have 4 MiB.
+const CALLS: usize = 4;
 
-/// Number of messages in a row that are not sent in time after which the rest is not tried.
+/// Number of messages not sent in time, and none sent meanwhile, after which the rest is not tried.
 const MOST_LATE: usize = MAX_ENTRIES;
+
+/// Number of places that are named of messages that were not tried.
+const MOST_RANGES: usize = 10;
 
 /// Result of a message.
 #[derive(Debug)]
 pub(super) enum SendResult<'a> {
-    Sent { place: &'a str, message_id: String, may_be_twice: bool },
-    Failed { place: &'a str, why: String },
+    Sent {
+        place: &'a str,
+        message_id: String,
+        may_be_twice: bool,
+    },
+    /// `is_of_all` is true if the reason concerns all messages that follow.
+    Failed {
+        place: &'a str,
+        why: String,
+        is_of_all: bool,
+    },
 }
 
 /// Results of all messages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) sent: usize,
-    /// Those of the sent messages that the queue may have twice, because the answer to an earlier call was lost.
-    pub(super) perhaps_twice: usize,
+    /// Those of the sent messages that the queue may have more than once, because the answer to an earlier call was lost.
+    pub(super) perhaps_again: usize,
     pub(super) failed: usize,
     /// Messages that may have been sent, because the answer was lost.
     pub(super) unconfirmed: usize,
     /// Reason why the rest was not tried.
     pub(super) stopped: Option<String>,
+    /// Places of the messages that were not sent for that reason.
+    pub(super) untried: Option<String>,
 }
 
 impl Tally {
     pub(super) fn all(&self) -> usize {
         self.sent + self.failed + self.unconfirmed
+    }
+
+    /// Ends the sending, for the first reason.
+    fn stop(&mut self, ends: &watch::Sender<bool>, why: impl FnOnce() -> String) {
+        ends.send_replace(true);
+        self.stopped.get_or_insert_with(why);
     }
 
     /// Describes the messages that were not confirmed, if there are any: `1 of 3 messages was not sent`.
@@ -71,99 +86,90 @@ impl SendResult<'_> {
             Self::Sent { place, message_id, may_be_twice: true } => {
                 json!({ "place": place, "message_id": message_id, "may_be_twice": true })
             }
-            Self::Failed { place, why } => json!({ "place": place, "error": why }),
+            Self::Failed { place, why, .. } => json!({ "place": place, "error": why }),
         }
     }
 }
 
 /// Sends all messages. Reports their results to `report`, in order. An error that concerns all ends the sending.
-///
-/// # Errors
-/// `report` failed.
 pub(super) async fn deliver<'a>(
-    aws: &Aws,
-    queue: &Queue,
+    (aws, queue): (&Aws, &Queue),
     given: &'a [Given],
     rate: Option<f64>,
     stop: &Stop,
-    mut report: impl FnMut(&SendResult<'a>) -> io::Result<()>,
-) -> Result<Tally, Problem> {
-    let (pace, taken, ends) = (&Pace::new(rate), &Cell::new(0), &watch::Sender::new(false));
-    let ended = async || {
+    mut report: impl FnMut(&SendResult<'a>),
+) -> Tally {
+    let sender = Sender::new(aws.sqs(), &queue.url).concurrency(CALLS).timeout(aws.limit());
+    let sender = rate.into_iter().fold(sender, Sender::rate);
+    let ends = watch::Sender::new(false);
+    let ended = pin!(async {
         let mut is_over = ends.subscribe();
         tokio::select! { () = stop.wanted() => {}, _ = is_over.wait_for(|is_over| *is_over) => {} }
-    };
-    let due = async |messages: &'a [Given]| {
-        pace.wait(messages.len()).await;
-        stream::iter(messages)
-    };
-    let messages = stream::iter(given.chunks(pace.most_at_once())).then(due).flatten();
-    let messages = pin!(messages.take_until(ended()).map(|Given { place, message, .. }| {
-        taken.set(taken.get() + 1);
-        stop.begin(place.clone());
-        NewMessage::from(message.clone())
-    }));
-    let mut results = pin!(Sender::new(aws.sqs(), &queue.url).send_stream(messages));
-    let mut is_late = pin!(async {
-        ended().await;
-        sleep(LAST_ANSWERS).await;
     });
-    let (mut tally, mut reported, mut late_in_a_row) = (Tally::default(), Ok(()), 0);
-    let mut next = given.iter();
-    loop {
-        let result = tokio::select! {
-            biased;
-            result = results.next() => result,
-            () = &mut is_late => None,
-        };
-        let Some((result, given)) = result.and_then(|result| Some((result, next.next()?))) else { break };
+    let messages = stream::iter(given.iter().map(|given| NewMessage::from(given.message.clone())));
+    let mut results = pin!(sender.send_stream_until(messages, ended).fuse());
+    let (mut tally, mut late, mut untried) = (Tally::default(), 0, Vec::new());
+    for (at, given) in given.iter().enumerate() {
         let place = given.place.as_str();
-        stop.settle(place);
-        late_in_a_row = match &result {
-            Err(SendError::NotInTime(_) | SendError::Unconfirmed(_)) => late_in_a_row + 1,
-            _ => 0,
-        };
-        let unsent = match result {
-            Ok(sent) => {
+        stop.begin(format!("{place} or one behind it"));
+        let result = results.next().await;
+        stop.on_its_way().clear();
+        let error = match result {
+            Some(Ok(sent)) => {
+                late = 0;
                 tally.sent += 1;
-                tally.perhaps_twice += usize::from(sent.may_be_twice);
+                tally.perhaps_again += usize::from(sent.may_be_twice);
                 let (message_id, may_be_twice) = (sent.message_id, sent.may_be_twice);
-                reported =
-                    reported.and_then(|()| report(&SendResult::Sent { place, message_id, may_be_twice }));
+                report(&SendResult::Sent { place, message_id, may_be_twice });
                 continue;
             }
-            Err(unsent) => unsent,
+            Some(Err(error)) => error,
+            None => SendError::Stopped,
         };
-        let why = described(&unsent, given);
-        match unsent {
-            SendError::Unconfirmed(_) => tally.unconfirmed += 1,
+        let why = described(&error, given);
+        match &error {
+            SendError::Unconfirmed(reason) => {
+                tally.unconfirmed += 1;
+                late += 1;
+                if late >= MOST_LATE {
+                    tally.stop(&ends, || described(reason, given));
+                }
+            }
+            SendError::NotInTime(_) => {
+                tally.failed += 1;
+                late += 1;
+                if late >= MOST_LATE {
+                    tally.stop(&ends, || why.clone());
+                }
+            }
+            SendError::Denied(_) => {
+                tally.failed += 1;
+                tally.stop(&ends, || why.clone());
+            }
             _ => tally.failed += 1,
         }
-        let is_of_all = matches!(unsent, SendError::Denied(_));
-        if is_of_all || late_in_a_row >= MOST_LATE {
-            ends.send_replace(true);
-            tally.stopped.get_or_insert_with(|| format!("could not send to {}: {why}", queue.name()));
-        }
-        if !is_of_all {
-            // A closed stdout must not stop the sending halfway.
-            reported = reported.and_then(|()| report(&SendResult::Failed { place, why }));
-        }
+        let is_of_all = matches!(error, SendError::Denied(_) | SendError::Stopped);
+        untried.extend(is_of_all.then_some(at));
+        report(&SendResult::Failed { place, why, is_of_all });
     }
-    for Given { place, .. } in next.by_ref().take(taken.get() - tally.all()) {
-        tally.unconfirmed += 1;
-        let why = "no answer yet; it may have been sent anyway".to_owned();
-        reported = reported.and_then(|()| report(&SendResult::Failed { place, why }));
-    }
-    let rest = next.as_slice();
-    tally.failed += rest.len();
-    if stop.is_wanted() && tally.sent < given.len() {
-        let before = rest.first().map(|first| format!(" before {}", first.place)).unwrap_or_default();
-        tally.stopped.get_or_insert_with(|| format!("interrupted{before}"));
-    }
-    if tally.failed == 0 {
-        reported.or_failed()?;
-    }
-    Ok(tally)
+    let places = ranges(given, &untried);
+    tally.untried = (!untried.is_empty()).then_some(places);
+    tally
+}
+
+/// Names the places of messages, the first and the last of those that follow each other.
+fn ranges(given: &[Given], indices: &[usize]) -> String {
+    let runs = indices.chunk_by(|one, next| one + 1 == *next);
+    let named = |run: &[usize]| match run {
+        [one] => given[*one].place.clone(),
+        [first, .., last] => format!("{} to {}", given[*first].place, given[*last].place),
+        [] => String::new(),
+    };
+    let mut named: Vec<_> = runs.map(named).collect();
+    let more = named.len().saturating_sub(MOST_RANGES);
+    named.truncate(MOST_RANGES);
+    named.extend((more > 0).then(|| format!("and {more} more")));
+    named.join(", ")
 }
 
 /// Returns the reason why a message is not known to be sent.

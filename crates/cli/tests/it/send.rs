@@ -89,7 +89,7 @@ fn lines(count: usize) -> String {
 #[test]
 fn messages_are_sent_again_if_the_answer_is_lost_and_counted() {
     for (fifo, said) in [
-        (false, "3 messages sent to orders, 3 perhaps twice, because answers were lost\n"),
+        (false, "3 messages sent to orders, 3 perhaps more than once, because answers were lost\n"),
         (true, "3 messages sent to orders.fifo\n"),
     ] {
         let aws = Aws::with_orders(fifo);
@@ -117,7 +117,7 @@ fn a_refusal_of_the_caller_ends_the_sending() {
     let ran = proxy.redrive_with("send --queue orders -", &lines(1_000));
     ran.printed(1, "10 messages sent to orders\n").stderr_ends(
         "redrive: could not send to orders: not allowed: your credentials need sqs:SendMessage (a fault of the test) \
-         (990 of 1000 messages were not sent)\n",
+         (990 of 1000 messages were not sent; not tried: stdin: line 11 to stdin: line 1000)\n",
     );
     assert!(proxy.sizes("SendMessageBatch").len() < 20, "{:?}", proxy.sizes("SendMessageBatch"));
 }
@@ -152,10 +152,10 @@ fn ctrl_c_ends_a_slow_run_and_counts_what_was_not_sent() {
     let ran = Ran::end(child);
     let sent: usize = visible(&aws, "orders").parse().expect("a number");
     assert_eq!(sent % 10, 0, "full calls");
-    ran.printed(130, &format!("{sent} messages sent to orders\n")).stderr_ends(&format!(
-        "redrive: interrupted before file: line {} ({} of 1000 messages were not sent)\n",
+    ran.printed(130, format!("{sent} messages sent to orders\n")).stderr_ends(format!(
+        "redrive: interrupted ({} of 1000 messages were not sent; not tried: file: line {} to file: line 1000)\n",
+        1_000 - sent,
         sent + 1,
-        1_000 - sent
     ));
 }
 
@@ -168,8 +168,46 @@ fn ctrl_c_names_what_sqs_has_not_confirmed() {
     signal("-INT", &child);
     Ran::end(child)
         .ended(130)
-        .stderr_has("redrive: --body: no answer yet; it may have been sent anyway\n")
+        .stderr_has("; it may have been sent anyway\n")
         .stderr_ends("redrive: interrupted (1 of 1 messages is not confirmed)\n");
+}
+
+/// One message is never accepted: those behind it are, and are told so.
+#[test]
+fn ctrl_c_waits_for_nothing_and_tells_of_each_message_what_is_known() {
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::start(&aws.url, |call, _| {
+        let fails = call.input["Entries"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .position(|entry| entry["MessageBody"] == "m5");
+        match fails {
+            Some(place) => Fate::EntriesFail(vec![place], "InternalError"),
+            None => Fate::Answered,
+        }
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("file"), lines(300)).expect("it is written");
+    let child = spawn(&proxy.url, "send --queue orders file", folder.path());
+    until("all others are sent", || visible(&aws, "orders") == "299");
+    signal("-INT", &child);
+    Ran::end(child)
+        .printed(130, "299 messages sent to orders\n")
+        .stderr_ends("redrive: interrupted (1 of 300 messages was not sent; not tried: file: line 5)\n");
+}
+
+#[test]
+fn what_was_not_sent_is_told_even_if_nobody_reads_the_rest() {
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::refusing(&aws.url, [("SendMessageBatch", "AccessDenied", "no")]);
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("file"), lines(30)).expect("it is written");
+    let file = folder.path().join("file");
+    for flags in ["", " --json"] {
+        let ran = unread(&proxy.url, &format!("send --queue orders {}{flags}", file.display()));
+        ran.ended(1).stderr_has("30 of 30 messages were not sent");
+    }
 }
 
 /// Waits for a minute.
@@ -181,6 +219,7 @@ fn sending_ends_if_sqs_fails_for_a_minute() {
     let why = "AWS reported an internal error (a fault of the test): try again; it may have been sent anyway";
     ran.printed(1, "0 messages sent to orders\n")
         .stderr_has(format!("redrive: stdin: line 1: {why}\n"))
-        .stderr_has(format!("redrive: could not send to orders: {why} ("));
+        .stderr_has("redrive: could not send to orders: AWS reported an internal error (a fault of the test): try again (")
+        .stderr_has("to stdin: line 1000)\n");
     assert!(!ran.stderr.contains("line 999:"), "the rest was not tried");
 }
