@@ -3,19 +3,16 @@
 mod check;
 mod deliver;
 mod payload;
+mod printer;
 mod read;
 
 use std::io;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::sync::mpsc;
-use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::anyhow;
 use clap::Args;
 use redrive_sqs::{LONGEST_DELAY, LaneMessage};
-use serde_json::Value;
 
 use crate::ask::DryRun;
 use crate::counted::counted;
@@ -26,8 +23,9 @@ use crate::problem::{OrProblem, Problem};
 use crate::sqs::{NewMessage, Stop, requests};
 use crate::tell::print_line;
 use crate::wait::wait;
-use deliver::{SendResult, deliver};
+use deliver::{Tally, deliver, ranges};
 use payload::{ToS3, store};
+use printer::Printer;
 use read::Given;
 
 /// Sends messages to a queue, from files, stdin or the command line.
@@ -119,16 +117,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
         let bar = Progress::bar(given.len() as u64, "sent {pos} of {len}  [{bar:40}]  {rate}/s, {eta} left");
         let stop = Stop::listen().or_failed()?;
         store(&aws, payloads, &stop).await?;
-        let (told, printer) = printer(arguments.output.json);
+        let printer = Printer::start(arguments.output.json);
         let tally = deliver((&aws, &queue), &given, arguments.rate, &stop, |result| {
             bar.advance(1);
-            // Nobody is left to tell if the thread has ended.
-            let _ = told.send(Told::of(result));
+            printer.tell(result);
         })
         .await;
-        drop((bar, told));
-        let printed = printer.join().unwrap_or_else(|panic| resume_unwind(panic));
-        close(&tally, printed, stored, &queue, arguments, &stop)
+        drop(bar);
+        let signal = stop.signal();
+        let printed = printer.end(&stop).await;
+        for places in ranges(&given, &tally.untried) {
+            output::tell(format!("redrive: {places}: not sent"));
+        }
+        close(&tally, printed, stored, &queue, arguments, signal)
     })
 }
 
@@ -153,66 +154,39 @@ fn dry_run(given: &[Given], stored: usize, queue: &Queue, arguments: &Arguments)
     print_line(line)
 }
 
-/// What is told of a message: failures to people, everything to programs.
-struct Told {
-    json: Value,
-    failure: Option<String>,
-}
-
-impl Told {
-    fn of(result: &SendResult<'_>) -> Self {
-        let failure = match result {
-            SendResult::Failed { place, why, is_of_all: false } => Some(format!("redrive: {place}: {why}")),
-            SendResult::Failed { .. } | SendResult::Sent { .. } => None,
-        };
-        Self { json: result.to_json(), failure }
-    }
-}
-
-/// Prints results in a thread of its own, so that a slow reader delays no call. If nobody reads stdout, failures go to stderr.
-fn printer(json: bool) -> (mpsc::Sender<Told>, JoinHandle<io::Result<()>>) {
-    let (sender, all) = mpsc::channel::<Told>();
-    let print = move || {
-        let mut printed = Ok(());
-        for told in all {
-            if json && printed.is_ok() {
-                printed = output::print_json(&told.json);
-            }
-            if let Some(failure) = told.failure.filter(|_| !json || printed.is_err()) {
-                output::tell(failure);
-            }
-        }
-        printed
-    };
-    (sender, std::thread::spawn(print))
-}
-
 fn close(
-    tally: &deliver::Tally,
+    tally: &Tally,
     printed: io::Result<()>,
     stored: usize,
     queue: &Queue,
     arguments: &Arguments,
-    stop: &Stop,
+    signal: Option<u8>,
 ) -> Result<(), Problem> {
-    let mut summed = Ok(());
-    if !arguments.output.json {
-        let in_s3 = arguments.to_s3.describe(stored);
-        let again = match tally.perhaps_again {
-            0 => String::new(),
-            again => format!(", {again} perhaps more than once, because answers were lost"),
-        };
-        summed =
-            print_line(format!("{} sent to {}{in_s3}{again}", counted(tally.sent, "message"), queue.name()));
+    let again = match tally.perhaps_again {
+        0 => String::new(),
+        again => format!(", {again} perhaps more than once, because answers were lost"),
+    };
+    let in_s3 = arguments.to_s3.describe(stored);
+    let sum = format!("{} sent to {}{in_s3}{again}", counted(tally.sent, "message"), queue.name());
+    let summed = match arguments.output.json {
+        false => print_line(&*sum),
+        true => Ok(()),
+    };
+    if !again.is_empty() && (arguments.output.json || summed.is_err()) {
+        output::tell(format!("redrive: {sum}"));
     }
     // What was not sent is told even if nobody reads the rest.
     let Some(missing) = tally.missing() else { return printed.or_failed().and(summed) };
-    let why = tally.stopped.as_ref().map(|why| format!("could not send to {}: {why}", queue.name()));
-    let why = why.or_else(|| stop.is_wanted().then(|| "interrupted".to_owned()));
-    let untried = tally.untried.as_ref().map(|places| format!("; not tried: {places}")).unwrap_or_default();
-    Err(match why {
-        None => Problem::Failed(anyhow!(missing)),
-        Some(why) => stop.or_failed(anyhow!("{why} ({missing}{untried})")),
+    if let Err(error) = printed {
+        output::tell(format!("redrive: {error}"));
+    }
+    let why =
+        tally.stopped.as_ref().map(|why| format!("could not send to {}: {why} ({missing})", queue.name()));
+    Err(match (why, signal) {
+        (Some(why), None) => Problem::Failed(anyhow!(why)),
+        (Some(why), Some(signal)) => Problem::Ended(anyhow!(why), signal),
+        (None, Some(signal)) => Problem::Ended(anyhow!("interrupted ({missing})"), signal),
+        (None, None) => Problem::Failed(anyhow!(missing)),
     })
 }
 

@@ -23,7 +23,7 @@ pub enum SendError {
     /// The value could not be written as JSON. SQS was not asked.
     #[error("the message could not be written as JSON: {0}")]
     Json(#[source] Arc<serde_json::Error>),
-    /// SQS would not accept such a message, and was not asked.
+    /// SQS would not accept such a message, or too many schedules wait. AWS was not asked.
     #[error("the message was not sent: {0}")]
     Invalid(String),
     /// The body is too large for SQS, and could not be stored elsewhere.

@@ -22,6 +22,8 @@ pub use aws_sdk_scheduler;
 /// The SDK whose client is in this interface.
 pub use aws_sdk_sqs;
 pub use client::client;
+#[cfg(feature = "schedules")]
+pub use client::scheduler_client;
 pub use error::{SendError, Sent};
 pub use large::LargeBodies;
 pub use message::{NewMessage, ToMessage};

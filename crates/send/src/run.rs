@@ -32,6 +32,9 @@ use crate::waiting::{Answer, Fate, Waiting};
 /// The most messages from the first one without a result to the last one that was taken.
 const WINDOW: usize = 1_000;
 
+/// The time that calls under way have to be answered after a stop.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
 /// The time that the body of a message has to be stored.
 const STORE: Duration = Duration::from_secs(300);
 
@@ -54,6 +57,10 @@ pub(crate) struct Run<S, F> {
     source: Fuse<S>,
     /// Ends the sending.
     stop: future::Fuse<F>,
+    /// When that was.
+    stopped_at: Option<Instant>,
+    /// The maximum number of calls at a time. On a slow network, they must not share it until all of them take too long.
+    concurrency: usize,
     began: Instant,
     waiting: Waiting<NewMessage>,
     /// Tasks, so that a call whose time has come leaves even if nobody takes results meanwhile.
@@ -74,9 +81,11 @@ where
     pub(crate) fn new(sender: Sender, source: S, stop: F) -> Self {
         Self {
             waiting: Waiting::new(sender.is_fifo, sender.patience, sender.rate),
-            sender,
             source: source.fuse(),
             stop: stop.fuse(),
+            stopped_at: None,
+            concurrency: sender.concurrency,
+            sender,
             began: Instant::now(),
             calls: JoinSet::new(),
             storing: FuturesOrdered::new(),
@@ -89,7 +98,7 @@ where
     pub(crate) async fn next(&mut self) -> Option<Fate> {
         loop {
             if !self.stop.is_terminated() && (&mut self.stop).now_or_never().is_some() {
-                self.waiting.stop_all();
+                self.stop_all();
             }
             let is_idle = self.take_ready();
             // Read once: what is due later than this has a timer below.
@@ -118,8 +127,24 @@ where
                     }
                 }
                 () = sleep_until(due.unwrap_or(self.began)), if due.is_some() => {}
-                () = &mut self.stop, if !self.stop.is_terminated() => self.waiting.stop_all(),
+                () = &mut self.stop, if !self.stop.is_terminated() => self.stop_all(),
+                () = sleep_until(self.stopped_at.unwrap_or(self.began) + LAST_ANSWERS), if self.stopped_at.is_some() => {
+                    self.abandon_calls();
+                }
             }
+        }
+    }
+
+    fn stop_all(&mut self) {
+        self.stopped_at = Some(Instant::now());
+        self.waiting.stop_all();
+    }
+
+    /// Settles what has no answer yet.
+    fn abandon_calls(&mut self) {
+        (self.calls, self.storing) = (JoinSet::new(), FuturesOrdered::new());
+        for number in self.returned..self.next {
+            self.waiting.abandon(number);
         }
     }
 
@@ -198,7 +223,7 @@ where
     }
 
     fn start_calls(&mut self, flush: bool, now: Duration) {
-        while self.calls.len() < self.sender.concurrency {
+        while self.calls.len() < self.concurrency {
             let numbers = self.waiting.next_call(now, flush);
             if numbers.is_empty() {
                 break;
@@ -221,6 +246,9 @@ where
                         format!("SQS did not answer within {} s", self.sender.timeout.as_secs_f64()),
                     )
                 };
+                if failed.is_none() {
+                    self.concurrency = (self.concurrency / 2).max(1);
+                }
                 let error = failed.as_ref().and_then(|failed| failed.as_ref().err());
                 let (reply, text) =
                     error.map_or_else(lost, |error| (of_error(error, numbers.len()), text_of(error)));
@@ -294,7 +322,10 @@ async fn call(sender: Sender, entries: Vec<SendMessageBatchRequestEntry>) -> Cal
     let once = Builder::new().retry_config(RetryConfig::disabled());
     let call = sender.client.send_message_batch().queue_url(&*sender.queue_url).set_entries(Some(entries));
     // The SDK alone would wait for as long as the connection is open.
-    timeout(sender.timeout, call.customize().config_override(once).send()).await.ok()
+    match timeout(sender.timeout, call.customize().config_override(once).send()).await {
+        Ok(Err(SdkError::TimeoutError(_))) | Err(_) => None,
+        Ok(called) => Some(called),
+    }
 }
 
 fn is_without_credentials(error: &(dyn Error + 'static)) -> bool {

@@ -82,7 +82,7 @@ impl Schedules {
     }
 
     /// The maximum number of schedules of this process that wait at a time. Default: 10,000. A further message is
-    /// [refused](SendError::Refused). An account may have 1,000,000 schedules.
+    /// [not sent](SendError::Invalid). An account may have 1,000,000 schedules.
     /// <https://docs.aws.amazon.com/scheduler/latest/UserGuide/scheduler-quotas.html>
     #[must_use]
     pub const fn at_most(mut self, schedules: usize) -> Self {
@@ -198,7 +198,7 @@ impl Schedules {
         }
         if !is_known && waiting.len() >= self.most {
             let most = self.most;
-            return Err(SendError::Refused(format!(
+            return Err(SendError::Invalid(format!(
                 "{most} schedules of this process wait, allowed: {most}"
             )));
         }

@@ -70,7 +70,7 @@ impl Sender {
         self
     }
 
-    /// The time after which a call counts as not answered. Default: 10 s. On a slow network, several calls of 1 MiB may take longer.
+    /// The time after which a call counts as not answered. Default: 10 s. The sender then makes half as many calls at a time.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -143,8 +143,8 @@ impl Sender {
         self.send_stream_until(messages, pending())
     }
 
-    /// Does the same until `stop` completes, such as after a signal. Then it takes no further messages, and waits only for the answers
-    /// to calls under way. The result of each message that it had taken is true: what was not sent is [`SendError::Stopped`].
+    /// Does the same until `stop` completes, such as after a signal. Then it takes no further messages, and waits for the answers to calls
+    /// under way, for up to 5 s. The results of all messages that it had taken follow; what was not tried is [`SendError::Stopped`].
     pub fn send_stream_until<S, F>(
         &self,
         messages: S,

@@ -73,6 +73,9 @@ struct State<M> {
 
 impl<M> Waiting<M> {
     pub(crate) fn new(is_fifo: bool, patience: Duration, rate: Option<f64>) -> Self {
+        // At a low rate, a message waits long for its second try. A FIFO queue would not know it any more.
+        let slots = rate.filter(|_| !is_fifo).map(|rate| Duration::from_secs_f64(10.0 / rate));
+        let patience = slots.map_or(patience, |slots| patience.max(slots));
         Self {
             is_fifo,
             patience,
@@ -256,10 +259,25 @@ impl<M> Waiting<M> {
     /// Settles all messages that wait, and tries nothing any more.
     pub(crate) fn stop_all(&mut self) {
         self.is_stopped = true;
-        self.settle_all_that_wait(|state| match state.unclear {
-            true => SendError::NotInTime(std::mem::take(&mut state.reason)),
-            false => SendError::Stopped,
+        self.settle_all_that_wait(|state| match state.failures {
+            0 => SendError::Stopped,
+            _ => SendError::NotInTime(std::mem::take(&mut state.reason)),
         });
+    }
+
+    /// Settles a message whose call, or whose body's or schedule's, has no answer.
+    pub(crate) fn abandon(&mut self, number: usize) {
+        if self.fates.contains_key(&number) {
+            return;
+        }
+        let why = || SendError::NotInTime("sending was stopped before there was an answer".to_owned());
+        match self.messages.remove(&number) {
+            Some(mut state) => {
+                state.unclear = true;
+                self.settle(number, &state, Err(why()));
+            }
+            None => drop(self.fates.insert(number, Err(SendError::Unconfirmed(Box::new(why()))))),
+        }
     }
 
     fn settle_all_that_wait(&mut self, why: impl Fn(&mut State<M>) -> SendError) {

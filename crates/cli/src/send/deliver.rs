@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 
+use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
 use redrive_send::{NewMessage, SendError, Sender};
 use redrive_sqs::{MAX_ENTRIES, cut_to};
@@ -16,11 +17,11 @@ use crate::sqs::Stop;
 /// Number of calls at a time: the bodies of four may have 4 MiB.
 const CALLS: usize = 4;
 
-/// Number of messages not sent in time, and none sent meanwhile, after which the rest is not tried.
+/// Number of messages in a row that were not sent in time, with none behind them that was sent, after which the rest is not tried.
 const MOST_LATE: usize = MAX_ENTRIES;
 
-/// Number of places that are named of messages that were not tried.
-const MOST_RANGES: usize = 10;
+/// Most bytes of a reason.
+const LONGEST: usize = 500;
 
 /// Result of a message.
 #[derive(Debug)]
@@ -49,19 +50,13 @@ pub(super) struct Tally {
     pub(super) unconfirmed: usize,
     /// Reason why the rest was not tried.
     pub(super) stopped: Option<String>,
-    /// Places of the messages that were not sent for that reason.
-    pub(super) untried: Option<String>,
+    /// Messages that were not sent for that reason.
+    pub(super) untried: Vec<usize>,
 }
 
 impl Tally {
     pub(super) fn all(&self) -> usize {
         self.sent + self.failed + self.unconfirmed
-    }
-
-    /// Ends the sending, for the first reason.
-    fn stop(&mut self, ends: &watch::Sender<bool>, why: impl FnOnce() -> String) {
-        ends.send_replace(true);
-        self.stopped.get_or_insert_with(why);
     }
 
     /// Describes the messages that were not confirmed, if there are any: `1 of 3 messages was not sent`.
@@ -108,15 +103,26 @@ pub(super) async fn deliver<'a>(
     });
     let messages = stream::iter(given.iter().map(|given| NewMessage::from(given.message.clone())));
     let mut results = pin!(sender.send_stream_until(messages, ended).fuse());
-    let (mut tally, mut late, mut untried) = (Tally::default(), 0, Vec::new());
+    let (mut tally, mut late, mut is_denied) = (Tally::default(), None::<(usize, String)>, false);
     for (at, given) in given.iter().enumerate() {
         let place = given.place.as_str();
-        stop.begin(format!("{place} or one behind it"));
-        let result = results.next().await;
-        stop.on_its_way().clear();
+        let waiting = format!("{place} or one behind it");
+        stop.begin(waiting.clone());
+        let result = match results.next().now_or_never() {
+            Some(result) => result,
+            None => {
+                // Nothing behind them has been sent either.
+                if let Some((_, why)) = late.take_if(|(count, _)| *count >= MOST_LATE && !stop.is_wanted()) {
+                    ends.send_replace(true);
+                    tally.stopped.get_or_insert(why);
+                }
+                results.next().await
+            }
+        };
+        stop.settle(&waiting);
         let error = match result {
             Some(Ok(sent)) => {
-                late = 0;
+                late = None;
                 tally.sent += 1;
                 tally.perhaps_again += usize::from(sent.may_be_twice);
                 let (message_id, may_be_twice) = (sent.message_id, sent.may_be_twice);
@@ -126,50 +132,37 @@ pub(super) async fn deliver<'a>(
             Some(Err(error)) => error,
             None => SendError::Stopped,
         };
-        let why = described(&error, given);
+        let (reason, is_unconfirmed) = match &error {
+            SendError::Unconfirmed(reason) => (&**reason, true),
+            error => (error, false),
+        };
+        tally.unconfirmed += usize::from(is_unconfirmed);
+        tally.failed += usize::from(!is_unconfirmed);
         match &error {
-            SendError::Unconfirmed(reason) => {
-                tally.unconfirmed += 1;
-                late += 1;
-                if late >= MOST_LATE {
-                    tally.stop(&ends, || described(reason, given));
-                }
+            SendError::Unconfirmed(_) | SendError::NotInTime(_) => {
+                let count = late.map_or(0, |(count, _)| count);
+                late = Some((count + 1, described(reason, given)));
             }
-            SendError::NotInTime(_) => {
-                tally.failed += 1;
-                late += 1;
-                if late >= MOST_LATE {
-                    tally.stop(&ends, || why.clone());
-                }
+            SendError::Denied(_) if !std::mem::replace(&mut is_denied, true) => {
+                ends.send_replace(true);
+                tally.stopped = Some(described(reason, given));
             }
-            SendError::Denied(_) => {
-                tally.failed += 1;
-                tally.stop(&ends, || why.clone());
-            }
-            _ => tally.failed += 1,
+            _ => {}
         }
         let is_of_all = matches!(error, SendError::Denied(_) | SendError::Stopped);
-        untried.extend(is_of_all.then_some(at));
-        report(&SendResult::Failed { place, why, is_of_all });
+        tally.untried.extend(is_of_all.then_some(at));
+        report(&SendResult::Failed { place, why: described(&error, given), is_of_all });
     }
-    let places = ranges(given, &untried);
-    tally.untried = (!untried.is_empty()).then_some(places);
     tally
 }
 
 /// Names the places of messages, the first and the last of those that follow each other.
-fn ranges(given: &[Given], indices: &[usize]) -> String {
+pub(super) fn ranges<'a>(given: &'a [Given], indices: &'a [usize]) -> impl Iterator<Item = String> + 'a {
     let runs = indices.chunk_by(|one, next| one + 1 == *next);
-    let named = |run: &[usize]| match run {
-        [one] => given[*one].place.clone(),
-        [first, .., last] => format!("{} to {}", given[*first].place, given[*last].place),
-        [] => String::new(),
-    };
-    let mut named: Vec<_> = runs.map(named).collect();
-    let more = named.len().saturating_sub(MOST_RANGES);
-    named.truncate(MOST_RANGES);
-    named.extend((more > 0).then(|| format!("and {more} more")));
-    named.join(", ")
+    runs.filter_map(|run| {
+        let (first, last) = (&given[*run.first()?].place, &given[*run.last()?].place);
+        Some(if run.len() == 1 { first.clone() } else { format!("{first} to {last}") })
+    })
 }
 
 /// Returns the reason why a message is not known to be sent.
@@ -179,7 +172,7 @@ fn described(unsent: &SendError, given: &Given) -> String {
         SendError::Unconfirmed(why) => format!("{}; it may have been sent anyway", described(why, given)),
         SendError::Behind => {
             let group = cut_to(given.message.group_id.as_deref().unwrap_or_default(), 128);
-            format!("not sent, because an earlier message of the group {group} was not")
+            format!("not sent, because an earlier message of the group {group} is not known to be")
         }
         other => other.to_string(),
     }
@@ -187,8 +180,11 @@ fn described(unsent: &SendError, given: &Given) -> String {
 
 /// Explains an error such as `AccessDenied: no permission`.
 fn of_sqs(why: &str) -> String {
-    match why.split_once(": ") {
-        Some((code, said)) if !code.contains(' ') => answered(Some(code), Some(said), "sqs:SendMessage"),
-        _ => why.to_owned(),
-    }
+    let (code, said) = why.split_once(": ").map_or((why, None), |(code, said)| (code, Some(said)));
+    let explained = match code.contains(' ') {
+        false => answered(Some(code), said, "sqs:SendMessage"),
+        true if why.starts_with("SQS did not answer") => format!("{why}: --timeout waits longer"),
+        true => why.to_owned(),
+    };
+    cut_to(&explained, LONGEST).into_owned()
 }

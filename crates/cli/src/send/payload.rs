@@ -112,6 +112,9 @@ impl ToS3 {
 /// # Errors
 /// One could not be stored, or it is time to stop. Bodies that were stored remain.
 pub(super) async fn store(aws: &Aws, payloads: Vec<Payload>, stop: &Stop) -> Result<(), Problem> {
+    if payloads.is_empty() {
+        return Ok(());
+    }
     let (s3, length) = (aws.s3(), payloads.len() as u64);
     let bar = Progress::bar(length, "stored {pos} of {len}  [{bar:40}]  {eta} left");
     let (s3, bar) = (&s3, &bar);

@@ -1,6 +1,7 @@
 //! `redrive send`: sends messages from a file, from stdin or from the command line.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 
@@ -117,8 +118,9 @@ fn a_refusal_of_the_caller_ends_the_sending() {
     let ran = proxy.redrive_with("send --queue orders -", &lines(1_000));
     ran.printed(1, "10 messages sent to orders\n").stderr_ends(
         "redrive: could not send to orders: not allowed: your credentials need sqs:SendMessage (a fault of the test) \
-         (990 of 1000 messages were not sent; not tried: stdin: line 11 to stdin: line 1000)\n",
+         (990 of 1000 messages were not sent)\n",
     );
+    ran.stderr_has("to stdin: line 1000: not sent\n");
     assert!(proxy.sizes("SendMessageBatch").len() < 20, "{:?}", proxy.sizes("SendMessageBatch"));
 }
 
@@ -135,7 +137,7 @@ fn nothing_of_a_group_follows_a_message_that_was_refused() {
         said,
         [
             "redrive: stdin: line 1: the body or an attribute holds a character that SQS does not accept (a fault)",
-            "redrive: stdin: line 3: not sent, because an earlier message of the group a was not",
+            "redrive: stdin: line 3: not sent, because an earlier message of the group a is not known to be",
             "redrive: 2 of 3 messages were not sent",
         ]
     );
@@ -153,9 +155,9 @@ fn ctrl_c_ends_a_slow_run_and_counts_what_was_not_sent() {
     let sent: usize = visible(&aws, "orders").parse().expect("a number");
     assert_eq!(sent % 10, 0, "full calls");
     ran.printed(130, format!("{sent} messages sent to orders\n")).stderr_ends(format!(
-        "redrive: interrupted ({} of 1000 messages were not sent; not tried: file: line {} to file: line 1000)\n",
-        1_000 - sent,
+        "redrive: file: line {} to file: line 1000: not sent\nredrive: interrupted ({} of 1000 messages were not sent)\n",
         sent + 1,
+        1_000 - sent,
     ));
 }
 
@@ -194,7 +196,8 @@ fn ctrl_c_waits_for_nothing_and_tells_of_each_message_what_is_known() {
     signal("-INT", &child);
     Ran::end(child)
         .printed(130, "299 messages sent to orders\n")
-        .stderr_ends("redrive: interrupted (1 of 300 messages was not sent; not tried: file: line 5)\n");
+        .stderr_has("redrive: file: line 5: AWS reported an internal error (a fault): try again\n")
+        .stderr_ends("redrive: interrupted (1 of 300 messages was not sent)\n");
 }
 
 #[test]
@@ -210,6 +213,36 @@ fn what_was_not_sent_is_told_even_if_nobody_reads_the_rest() {
     }
 }
 
+#[test]
+fn after_a_signal_the_command_waits_for_no_reader() {
+    let aws = Aws::with_orders(false);
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("file"), lines(3_000)).expect("it is written");
+    let mut child = spawn(&aws.url, "send --queue orders --json file", folder.path());
+    until("all are sent", || visible(&aws, "orders") == "3000");
+    signal("-INT", &child);
+    assert_eq!(child.wait().expect("the child is ours").code(), Some(1));
+    let mut said = String::new();
+    child.stderr.take().expect("it is piped").read_to_string(&mut said).expect("it is text");
+    assert!(said.contains("results were not printed, because nobody reads them\n"), "{said}");
+}
+
+/// Waits for a minute.
+#[test]
+fn ten_messages_that_sqs_never_accepts_stop_no_others() {
+    let aws = Aws::with_orders(false);
+    let proxy = Proxy::start(&aws.url, |call, _| {
+        let entries = call.input["Entries"].as_array().into_iter().flatten();
+        let is_bad = |body: &str| body.len() == 2 || body == "m10";
+        let bad =
+            entries.enumerate().filter(|(_, entry)| is_bad(entry["MessageBody"].as_str().unwrap_or("")));
+        let bad: Vec<_> = bad.map(|(place, _)| place).collect();
+        if bad.is_empty() { Fate::Answered } else { Fate::EntriesFail(bad, "InternalError") }
+    });
+    let ran = proxy.redrive_with("send --queue orders -", &lines(1_200));
+    ran.printed(1, "1,190 messages sent to orders\n").stderr_has("redrive: stdin: line 10: AWS reported");
+}
+
 /// Waits for a minute.
 #[test]
 fn sending_ends_if_sqs_fails_for_a_minute() {
@@ -220,6 +253,6 @@ fn sending_ends_if_sqs_fails_for_a_minute() {
     ran.printed(1, "0 messages sent to orders\n")
         .stderr_has(format!("redrive: stdin: line 1: {why}\n"))
         .stderr_has("redrive: could not send to orders: AWS reported an internal error (a fault of the test): try again (")
-        .stderr_has("to stdin: line 1000)\n");
+        .stderr_has("to stdin: line 1000: not sent\n");
     assert!(!ran.stderr.contains("line 999:"), "the rest was not tried");
 }

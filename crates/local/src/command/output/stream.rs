@@ -46,14 +46,16 @@ impl Stream {
 
     /// Writes a text in one system call, so that lines of several processes do not mix.
     pub(super) fn write(self, text: &str) -> io::Result<()> {
-        progress::aside(|| match self {
+        let write = || match self {
             Self::Stdout => {
                 let mut stdout = io::stdout().lock();
                 stdout.write_all(text.as_bytes())?;
                 stdout.flush()
             }
             Self::Stderr => io::stderr().write_all(text.as_bytes()),
-        })
+        };
+        // A pipe that nobody reads must not hold up the progress.
+        if self.is_terminal() { progress::aside(write) } else { write() }
     }
 }
 
