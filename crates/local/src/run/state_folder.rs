@@ -257,11 +257,11 @@ fn repeat(path: &Path, mut at: Moment, sqs: Sqs) -> io::Result<(Sqs, Moment)> {
         }
         calls => BufReader::new(calls?),
     };
-    while let Some(call) = next_call(&mut calls).map_err(|error| of_file(path, error))? {
+    while let Some(call) = next_call(&mut calls).map_err(|error| of_file(path, &error))? {
         at = call.at;
         account.sqs.advance(at.at);
         // A refused call is refused again.
-        account.answer(&call.request().map_err(|error| of_file(path, damaged(&error)))?, at.at);
+        account.answer(&call.request().map_err(|error| of_file(path, &damaged(&error)))?, at.at);
         // They have been reported.
         account.take_events();
     }
@@ -310,11 +310,11 @@ fn read(snapshot: &Path) -> io::Result<Option<Snapshot<'static>>> {
         ReadError::Syntax(at) => damaged(&format!("it is not CBOR at byte {at}")),
         ReadError::RecursionLimitExceeded => damaged("it is nested too deeply"),
     });
-    snapshot_read.map(Some).map_err(|error| of_file(snapshot, error))
+    snapshot_read.map(Some).map_err(|error| of_file(snapshot, &error))
 }
 
 /// Names the file of an error.
-fn of_file(file: &Path, error: io::Error) -> io::Error {
+fn of_file(file: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", file.display()))
 }
 
