@@ -14,9 +14,6 @@ use crate::aws::{Aws, answered};
 use crate::find::Queue;
 use crate::sqs::Stop;
 
-/// Number of calls at a time: the bodies of four may have 4 MiB.
-const CALLS: usize = 4;
-
 /// Number of messages in a row that were not sent in time, with none behind them that was sent, after which the rest is not tried.
 const MOST_LATE: usize = MAX_ENTRIES;
 
@@ -86,7 +83,8 @@ impl SendResult<'_> {
     }
 }
 
-/// Sends all messages. Reports their results to `report`, in order. An error that concerns all ends the sending.
+/// Sends all messages, one call after the other, so that a standard queue has about the order of the file too. Reports their results to
+/// `report`, in order. An error that concerns all ends the sending.
 pub(super) async fn deliver<'a>(
     (aws, queue): (&Aws, &Queue),
     given: &'a [Given],
@@ -94,7 +92,7 @@ pub(super) async fn deliver<'a>(
     stop: &Stop,
     mut report: impl FnMut(&SendResult<'a>),
 ) -> Tally {
-    let sender = Sender::new(aws.sqs(), &queue.url).concurrency(CALLS).timeout(aws.limit());
+    let sender = Sender::new(aws.sqs(), &queue.url).concurrency(1).timeout(aws.limit());
     let sender = rate.into_iter().fold(sender, Sender::rate);
     let ends = watch::Sender::new(false);
     let ended = pin!(async {

@@ -102,7 +102,8 @@ fn an_import_reports_the_line_at_which_a_signal_stopped_it() {
         (
             "send",
             "orders",
-            "redrive: interrupted before lines.jsonl: line 21 (25 of 45 messages were not sent)\n",
+            "redrive: lines.jsonl: line 21 to lines.jsonl: line 45: not sent\n\
+             redrive: interrupted (25 of 45 messages were not sent)\n",
         ),
     ] {
         for (name, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {

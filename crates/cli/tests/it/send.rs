@@ -120,7 +120,7 @@ fn a_refusal_of_the_caller_ends_the_sending() {
         "redrive: could not send to orders: not allowed: your credentials need sqs:SendMessage (a fault of the test) \
          (990 of 1000 messages were not sent)\n",
     );
-    ran.stderr_has("to stdin: line 1000: not sent\n");
+    ran.stderr_has("redrive: stdin: line 11 to stdin: line 1000: not sent\n");
     assert!(proxy.sizes("SendMessageBatch").len() < 20, "{:?}", proxy.sizes("SendMessageBatch"));
 }
 

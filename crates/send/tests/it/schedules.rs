@@ -98,7 +98,7 @@ async fn too_many_schedules_are_refused_until_others_are_over() {
     let sender = sender(&aws, &queue).schedules(schedules(&aws).at_most(2));
     let messages = || (0..3).map(|number| NewMessage::text(number.to_string()).delay(DAY));
     let results = sender.send_all(messages()).await;
-    assert!(matches!(&results[..], [Ok(_), Ok(_), Err(SendError::Refused(_))]), "{results:?}");
+    assert!(matches!(&results[..], [Ok(_), Ok(_), Err(SendError::Invalid(_))]), "{results:?}");
     run(&aws, &queue, 2 * DAY).await;
     assert!(sender.send_all(messages().take(2)).await.iter().all(Result::is_ok));
 }
