@@ -175,9 +175,11 @@ fn close(
     if !again.is_empty() && (arguments.output.json || summed.is_err()) {
         output::tell(format!("redrive: {sum}"));
     }
-    // What was not sent is told even if nobody reads the rest.
+    // A closed stdout must not hide failures.
     let Some(missing) = tally.missing() else { return printed.or_failed().and(summed) };
-    if let Err(error) = printed {
+    if let Err(error) = printed
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
         output::tell(format!("redrive: {error}"));
     }
     let why =

@@ -1,5 +1,6 @@
 //! The result of a message.
 
+use std::error::Error;
 use std::sync::Arc;
 
 /// A message that SQS has.
@@ -39,7 +40,7 @@ pub enum SendError {
     /// SQS refused the message for as long as the sender tried.
     #[error("the message was not sent in time: {0}")]
     NotInTime(String),
-    /// The answer to a call was lost, and a later one failed for this reason. The message may have been sent.
+    /// The answer to a call was lost, so the message may have been sent. The source is the reason why this is not known.
     #[error("the message may have been sent: {0}")]
     Unconfirmed(#[source] Box<Self>),
     /// The sending was stopped before the message was sent.
@@ -56,6 +57,11 @@ impl SendError {
     pub(crate) fn unconfirmed(why: String) -> Self {
         Self::Unconfirmed(Box::new(Self::NotInTime(why)))
     }
+}
+
+/// Returns the cause of all, without the layers of the SDK.
+pub(crate) fn innermost<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
+    error.source().map_or(error, innermost)
 }
 
 impl From<serde_json::Error> for SendError {

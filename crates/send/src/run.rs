@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::SendError;
+use crate::error::innermost;
 use crate::large::AnyLargeBodies;
 use crate::message::NewMessage;
 use crate::sender::Sender;
@@ -343,10 +344,6 @@ fn text_of(error: &SdkError<SendMessageBatchError, HttpResponse>) -> String {
         (None, _, Some(answer)) => format!("the answer with status {} is not from SQS", answer.status()),
         (None, _, None) => innermost(error).to_string(),
     }
-}
-
-fn innermost<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
-    error.source().map_or(error, innermost)
 }
 
 fn of_entry(entry: &BatchResultErrorEntry) -> Answer<'_> {

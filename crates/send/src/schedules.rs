@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use aws_sdk_scheduler::Client;
 use aws_sdk_scheduler::config::Builder;
 use aws_sdk_scheduler::config::retry::RetryConfig;
-use aws_sdk_scheduler::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_scheduler::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_scheduler::types::{
@@ -23,6 +23,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::error::innermost;
 use crate::message::NewMessage;
 use crate::waiting::Fate;
 use crate::{SendError, Sent};
@@ -215,7 +216,7 @@ impl std::fmt::Debug for Schedules {
 
 fn refused(error: &SdkError<CreateScheduleError>) -> SendError {
     let Some(service) = error.as_service_error() else {
-        let text = DisplayErrorContext(error).to_string();
+        let text = innermost(error).to_string();
         return match error {
             SdkError::ConstructionFailure(_) => SendError::Denied(text),
             _ => SendError::unconfirmed(text),

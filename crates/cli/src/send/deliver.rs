@@ -1,21 +1,25 @@
 //! Sends messages to the queue with redrive-send.
 
 use std::pin::pin;
+use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
 use redrive_send::{NewMessage, SendError, Sender};
 use redrive_sqs::{MAX_ENTRIES, cut_to};
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::read::Given;
 use crate::aws::{Aws, answered};
 use crate::find::Queue;
 use crate::sqs::Stop;
 
-/// Number of messages in a row that were not sent in time, with none behind them that was sent, after which the rest is not tried.
+/// Number of messages in a row that were not sent in time, after which the rest is not tried.
 const MOST_LATE: usize = MAX_ENTRIES;
+
+/// Time in which a message behind them can show that SQS works.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Most bytes of a reason.
 const LONGEST: usize = 500;
@@ -106,16 +110,19 @@ pub(super) async fn deliver<'a>(
         let place = given.place.as_str();
         let waiting = format!("{place} or one behind it");
         stop.begin(waiting.clone());
-        let result = match results.next().now_or_never() {
-            Some(result) => result,
-            None => {
-                // Nothing behind them has been sent either.
-                if let Some((_, why)) = late.take_if(|(count, _)| *count >= MOST_LATE && !stop.is_wanted()) {
-                    ends.send_replace(true);
-                    tally.stopped.get_or_insert(why);
+        let result = match late.take_if(|(count, _)| *count >= MOST_LATE) {
+            None => results.next().await,
+            Some((count, why)) => match timeout(GRACE, results.next()).await {
+                Ok(result) => {
+                    late = Some((count, why));
+                    result
                 }
-                results.next().await
-            }
+                Err(_) => {
+                    ends.send_replace(true);
+                    tally.stopped = tally.stopped.or(Some(why).filter(|_| !stop.is_wanted()));
+                    results.next().await
+                }
+            },
         };
         stop.settle(&waiting);
         let error = match result {

@@ -1,4 +1,4 @@
-//! Prints results in a thread of its own, so that a slow reader delays no call.
+//! Prints results in a separate thread, so a slow reader does not delay calls.
 
 use std::io;
 use std::panic::resume_unwind;
@@ -18,7 +18,7 @@ use crate::sqs::Stop;
 /// Time for the rest of the results after a signal.
 const LAST_RESULTS: Duration = Duration::from_secs(2);
 
-/// What is told of a message: failures to people, everything to programs.
+/// Output for one message. People see failures only, programs see every result.
 struct Told {
     json: Value,
     failure: Option<String>,

@@ -238,9 +238,21 @@ mod tests {
         {
             assert_eq!(host(right).as_deref(), Ok(right));
         }
-        for wrong in
-            ["", "redrive:4566", "*", "*.example", "http://redrive", "fd00::7", "[redrive]", "a b", "é"]
-        {
+        assert_eq!(host("[fd00:0:0:0:0:0:0:7]").as_deref(), Ok("[fd00::7]"), "as clients write it");
+        for wrong in [
+            "",
+            "redrive:4566",
+            "redrive.",
+            "0.0.0.0",
+            "[::]",
+            "*",
+            "*.example",
+            "http://redrive",
+            "fd00::7",
+            "[redrive]",
+            "a b",
+            "é",
+        ] {
             assert!(host(wrong).is_err(), "{wrong}");
         }
     }

@@ -84,7 +84,7 @@ async fn of_service(world: &World, call: &ServiceCall<'_>, request: &Request<Byt
             }
             let (response, wait) = state.account.perform(call, now, clock);
             let folder = state.folder.as_mut().filter(|_| call.service == AwsService::Sqs);
-            folder.into_iter().for_each(|folder| folder.forget_vain(operation, &state.account.sqs));
+            folder.into_iter().for_each(|folder| folder.forget_empty_receive(operation, &state.account.sqs));
             match call.service {
                 AwsService::Sqs => state.administered(&call.call.operation, now),
                 AwsService::CloudWatch if response.status().is_success() => state.change(),

@@ -119,7 +119,7 @@ impl StateFolder {
         };
         let calls = File::options().append(true).create(true).open(calls_of(folder, generation))?;
         let (folder, bytes, most_bytes) = (folder.to_owned(), 0, MOST_BYTES);
-        // It is saved before the first call.
+        // Its files are not counted in `bytes`: the first call saves a new snapshot, unless that was done before.
         let opened = Self {
             folder,
             generation,
@@ -154,7 +154,7 @@ impl StateFolder {
     }
 
     /// Removes the record of a receive that has changed nothing: most receives wait, and would be recorded again and again.
-    pub(super) fn forget_vain(&mut self, operation: &str, sqs: &Sqs) {
+    pub(super) fn forget_empty_receive(&mut self, operation: &str, sqs: &Sqs) {
         if operation == RECEIVE && !sqs.has_events() {
             self.bytes = self.bytes_before;
             // Otherwise, a new snapshot replaces the file.

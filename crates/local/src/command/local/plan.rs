@@ -129,9 +129,9 @@ impl Plan {
             return Err(Problem::Input(anyhow!("{}: {what}", template.display())));
         }
         if state.is_some() && !stack.functions.is_empty() {
-            let what =
-                "--state keeps queues, and this template has functions, which change them without a call";
-            return Err(Problem::Input(anyhow!("{}: {what}", template.display())));
+            let name = if arguments.state.is_some() { "--state" } else { STATE };
+            let what = "keeps queues, and this template has functions, which change them without a call";
+            return Err(Problem::Input(anyhow!("{}: {name} {what}", template.display())));
         }
         let wanted = arguments.queue.as_deref();
         let queues = Queues::new(&stack, &arguments.stack, &template, wanted).or_input()?;

@@ -93,7 +93,7 @@ impl Process {
         self.folder.most_bytes = 1_000;
         self.folder.record(operation, &request, &self.account.sqs, self.now).unwrap();
         let response = self.account.answer(&request, self.now);
-        self.folder.forget_vain(operation, &self.account.sqs);
+        self.folder.forget_empty_receive(operation, &self.account.sqs);
         self.account.take_events();
         serde_json::from_slice(response.body()).unwrap_or_default()
     }
