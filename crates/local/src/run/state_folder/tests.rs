@@ -300,3 +300,17 @@ fn files_of_others_stay() {
     let _ = Process::start(folder.path(), UNIX_EPOCH);
     assert_eq!(fs::read_to_string(other).unwrap(), "important");
 }
+
+#[test]
+fn a_receive_without_messages_leaves_no_record() {
+    let folder = TempDir::new().unwrap();
+    let mut process = Process::start(folder.path(), UNIX_EPOCH);
+    process.create();
+    let length = |process: &Process| process.folder.calls.metadata().unwrap().len();
+    let before = length(&process);
+    process.step(&Step::Receive { queue: 1 });
+    assert_eq!((length(&process), process.folder.bytes), (before, before));
+    process.step(&Step::Send { queue: 1, body: 1, group: 0 });
+    process.step(&Step::Receive { queue: 1 });
+    assert_eq!(length(&process), process.folder.bytes);
+}
